@@ -1,0 +1,59 @@
+/** What a handler is given besides its arguments. */
+import type { Caller, LocationAuth, Progress } from './model.ts'
+import type { Located, OperationDefinition } from './operation.ts'
+import type { Log } from './ports.ts'
+import type { FaultOptions } from './fault.ts'
+
+export interface HandlerContext {
+  readonly caller: Caller
+  readonly requestId: string
+  readonly sessionId?: string
+  readonly parentId?: string
+  readonly locale?: string
+  readonly traceparent?: string
+  /** Aborts on cancel, time-out, lost lease and shutdown. */
+  readonly signal: AbortSignal
+  /** 1 for the first time this call is run. */
+  readonly attempt: number
+  /** The same at every attempt of this call, and no other call's: pass it on to make effects happen once. */
+  readonly key: string
+  readonly log: Log
+  /** The call's attachments by name. */
+  readonly media: Readonly<Record<string, MediaFile>>
+  /** Tells watchers how far this is; `fraction` from 0 to 1. */
+  progress(fraction: Progress['fraction'], message?: string): void
+  /** Ends the call as a business failure the caller can act on. */
+  fail(code: string, message: string, options?: FailOptions): never
+  /** Runs another operation on behalf of the same caller and waits for its result. */
+  call<T = unknown>(operation: string | OperationDefinition<never>, args: unknown, options?: ChildOptions): Promise<T>
+  /** Stores bytes and returns a result that points at them. */
+  object(source: AsyncIterable<Uint8Array> | Uint8Array | string, options: ObjectOptions): Promise<Located>
+  /** A result that lives at another address. */
+  location(uri: string, options?: { auth?: LocationAuth; redirect?: boolean }): Located
+}
+
+export type FailOptions = Pick<
+  FaultOptions,
+  'retryable' | 'retryAfterMs' | 'details' | 'promptContent' | 'developerMessage'
+>
+
+export interface ChildOptions {
+  /** Instead of the key derived from this call and the position of the child call in it. */
+  idempotencyKey?: string
+  locale?: string
+}
+
+export interface ObjectOptions {
+  mimeType: string
+  filename?: string
+  /** Answers with a redirect where the protocol has one. */
+  redirect?: boolean
+}
+
+export interface MediaFile {
+  readonly name: string
+  readonly mimeType: string
+  stream(): AsyncIterable<Uint8Array>
+  bytes(): Promise<Uint8Array>
+  text(): Promise<string>
+}

@@ -1,0 +1,123 @@
+/**
+ * The one kind of failure this code base throws. A fault says what kind of thing went wrong, what a person can do
+ * about it and whether trying again makes sense; each protocol turns kinds into its own codes in one table.
+ */
+import type { JsonObject } from './json.ts'
+
+/** Closed on purpose: a new kind fails the build in every protocol until its answer is thought of. */
+export type FaultKind =
+  | 'malformed' // the request cannot be understood
+  | 'unknown-operation'
+  | 'removed' // the operation existed and is past its sunset
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'invalid-input' // arguments or media break the operation's schema
+  | 'conflict' // a request id or an idempotency key used before for something else
+  | 'not-found' // no such call, chunk or object, or not this caller's
+  | 'rate-limited'
+  | 'overloaded' // the queue or the open calls are full
+  | 'unavailable' // shutting down, or the storage cannot take it
+  | 'domain' // the handler says so: a business outcome
+  | 'canceled'
+  | 'timeout'
+  | 'upstream' // something the operation depends on failed
+  | 'outcome-unknown' // cut off after it may have taken effect
+  | 'internal'
+
+/** A fault as it is stored and sent between processes. */
+export interface FaultRecord {
+  kind: FaultKind
+  code: string
+  message: string
+  retryable: boolean
+  retryAfterMs?: number
+  /** Structured facts for the caller. */
+  details?: JsonObject
+  /** What a model should read besides the message, to mend its next call. */
+  promptContent?: string
+  /** For the developer of the caller; never shown to a model or an end user. */
+  developerMessage?: string
+}
+
+export interface FaultOptions {
+  code?: string
+  retryable?: boolean
+  retryAfterMs?: number
+  details?: JsonObject
+  promptContent?: string
+  developerMessage?: string
+  /** What was thrown underneath: for the log only. */
+  cause?: unknown
+}
+
+/** The code a kind has when whoever throws it names none, and whether it is worth trying again as it is. */
+const DEFAULTS: Record<FaultKind, { code: string; retryable: boolean }> = {
+  malformed: { code: 'INVALID_REQUEST', retryable: false },
+  'unknown-operation': { code: 'UNKNOWN_OPERATION', retryable: false },
+  removed: { code: 'OPERATION_REMOVED', retryable: false },
+  unauthenticated: { code: 'AUTH_REQUIRED', retryable: false },
+  forbidden: { code: 'INSUFFICIENT_SCOPE', retryable: false },
+  'invalid-input': { code: 'VALIDATION_ERROR', retryable: false },
+  conflict: { code: 'CONFLICT', retryable: false },
+  'not-found': { code: 'NOT_FOUND', retryable: false },
+  'rate-limited': { code: 'RATE_LIMITED', retryable: true },
+  overloaded: { code: 'OVERLOADED', retryable: true },
+  unavailable: { code: 'UNAVAILABLE', retryable: true },
+  domain: { code: 'FAILED', retryable: false },
+  canceled: { code: 'CANCELED', retryable: false },
+  timeout: { code: 'TIMEOUT', retryable: true },
+  upstream: { code: 'UPSTREAM', retryable: true },
+  'outcome-unknown': { code: 'OUTCOME_UNKNOWN', retryable: false },
+  internal: { code: 'INTERNAL', retryable: false },
+}
+
+export class Fault extends Error {
+  override readonly name = 'Fault'
+  readonly kind: FaultKind
+  readonly code: string
+  readonly retryable: boolean
+  readonly retryAfterMs: number | undefined
+  readonly details: JsonObject | undefined
+  readonly promptContent: string | undefined
+  readonly developerMessage: string | undefined
+
+  constructor(kind: FaultKind, message: string, options: FaultOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.kind = kind
+    this.code = options.code ?? DEFAULTS[kind].code
+    this.retryable = options.retryable ?? DEFAULTS[kind].retryable
+    this.retryAfterMs = options.retryAfterMs
+    this.details = options.details
+    this.promptContent = options.promptContent
+    this.developerMessage = options.developerMessage
+  }
+
+  /**
+   * Stands at the edges only. An unknown error's own text may hold anything, a password in a connection string
+   * included, so it goes to the log as the cause and the caller learns that the operation failed.
+   */
+  static from(
+    thrown: unknown,
+    message = 'The operation failed for a reason it did not state; the server log has it.',
+  ): Fault {
+    return thrown instanceof Fault ? thrown : new Fault('internal', message, { cause: thrown })
+  }
+
+  static fromRecord(record: FaultRecord): Fault {
+    return new Fault(record.kind, record.message, record)
+  }
+
+  toRecord(): FaultRecord {
+    const { kind, code, message, retryable, retryAfterMs, details, promptContent, developerMessage } = this
+    return {
+      kind,
+      code,
+      message,
+      retryable,
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+      ...(details && { details }),
+      ...(promptContent !== undefined && { promptContent }),
+      ...(developerMessage !== undefined && { developerMessage }),
+    }
+  }
+}

@@ -1,0 +1,132 @@
+/** The nouns every part shares: caller, call, instance, reply. Nothing here knows a protocol, a status code or SQL. */
+import type { Fault, FaultRecord } from './fault.ts'
+import type { JsonObject, JsonValue } from './json.ts'
+import type { State } from './state.ts'
+
+export interface Caller {
+  tenant: string
+  issuer: string
+  subject: string
+  scopes: readonly string[]
+  /** Verified claims beyond those above, for policies. */
+  claims?: JsonObject
+}
+
+export const ANONYMOUS: Caller = { tenant: 'main', issuer: 'none', subject: 'anonymous', scopes: [] }
+
+/** Who owns an instance, as one text: what stores index and compare. */
+export function ownerOf(caller: Caller): string {
+  return `${caller.issuer}|${caller.subject}`
+}
+
+/** One attachment of a call, wherever its bytes are. */
+export interface MediaInput {
+  name: string
+  mimeType: string
+  source: MediaSource
+}
+
+export type MediaSource =
+  /** Already on our side, under this object id. */
+  | { kind: 'object'; objectId: string; bytes: number; sha256: string }
+  /** Somewhere else; fetched under guard when the handler reads it. */
+  | { kind: 'ref'; uri: string; bytes?: number }
+
+/** One request to run an operation. It holds no credential. */
+export interface Call {
+  /** As the caller wrote it, such as `v1:orders.getItem`. */
+  operation: string
+  args: JsonValue
+  media: readonly MediaInput[]
+  requestId: string
+  sessionId?: string
+  parentId?: string
+  idempotencyKey?: string
+  /** How long the caller would wait for a direct answer. */
+  waitMs?: number
+  locale?: string
+  traceparent?: string
+  /** Operations this call descends from, outermost first; set by the engine for child calls. */
+  lineage?: readonly string[]
+}
+
+/** A result that is not a value in the reply but bytes somewhere. */
+export type ResultLocation =
+  | { kind: 'chunks'; mimeType: string }
+  | { kind: 'object'; objectId: string; mimeType: string; redirect: boolean }
+  | { kind: 'external'; uri: string; auth?: LocationAuth; redirect: boolean }
+
+export interface LocationAuth {
+  credentialType: string
+  credential: string
+  expiresAtMs?: number
+}
+
+export type Outcome =
+  | { kind: 'result'; value: JsonValue }
+  | { kind: 'location'; location: ResultLocation }
+  | { kind: 'fault'; fault: FaultRecord }
+
+export interface Progress {
+  /** 0 to 1. */
+  fraction: number
+  message?: string
+}
+
+/** The stored life of a call. */
+export interface Instance {
+  id: string
+  tenant: string
+  owner: string
+  caller: Caller
+  requestId: string
+  sessionId?: string
+  parentId?: string
+  /** Registry key: name and full version, `v1:orders.getItem@1.0.0`. */
+  operation: string
+  model: ExecutionModel
+  args: JsonValue
+  media: readonly MediaInput[]
+  /** Hash over operation, arguments and media: tells a repeat from a reuse. */
+  fingerprint: string
+  idempotencyKey?: string
+  lineage: readonly string[]
+  locale?: string
+  traceparent?: string
+  state: State
+  /** Grows with every stored change. */
+  revision: number
+  /** How often it was handed to a worker; 0 means that its handler never started. Fences late writers. */
+  attempt: number
+  /** How many of those attempts failed, as opposed to being cut off. */
+  failures: number
+  /** False where running it a second time could repeat an effect that may have happened. */
+  rerunnable: boolean
+  stopRequested: boolean
+  progress?: Progress
+  outcome?: Outcome
+  createdAt: number
+  /** Until when callers can see it. */
+  expiresAt: number
+  /** Until when it is kept for its idempotency key; never before `expiresAt`. */
+  keepUntil: number
+  /** When a worker may take it: now, after a back-off, or when its lease has run out. Absent: not for a worker. */
+  dueAt?: number
+}
+
+export type ExecutionModel = 'sync' | 'async'
+
+interface ReplyBase {
+  requestId: string
+  sessionId?: string
+  model: ExecutionModel
+  /** Present where the instance is retained. */
+  expiresAt?: number
+}
+
+/** What the engine says of a call. A union, so that two outcomes at once cannot be written down. */
+export type Reply =
+  | (ReplyBase & { state: 'accepted' | 'pending'; retryAfterMs: number; progress?: Progress })
+  | (ReplyBase & { state: 'complete'; result: JsonValue })
+  | (ReplyBase & { state: 'complete'; location: ResultLocation })
+  | (ReplyBase & { state: 'error'; fault: Fault })

@@ -1,0 +1,53 @@
+/** Operation names and versions. Every mapping from our names to another protocol's names belongs in this file. */
+import { Fault } from './fault.ts'
+
+export interface OperationName {
+  /** `v1:orders.getItem` */
+  readonly full: string
+  readonly major: number
+  /** Absent in `v1:getItem`. */
+  readonly namespace?: string
+  readonly base: string
+}
+
+// OpenCALL, "Operation Naming Convention": N is a positive integer, so v0, v01 and v1.2 are not versions.
+const NAME = /^v([1-9]\d{0,8}):(?:([A-Za-z][\w-]*(?:\.[A-Za-z][\w-]*)*)\.)?([A-Za-z][\w-]*)$/
+const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/
+const MAX_LENGTH = 200
+
+export function isName(text: string): boolean {
+  return text.length <= MAX_LENGTH && NAME.test(text)
+}
+
+export function parseName(text: string): OperationName {
+  const match = text.length <= MAX_LENGTH ? NAME.exec(text) : null
+  if (!match) {
+    throw new Fault(
+      'malformed',
+      `"${text.slice(0, MAX_LENGTH)}" is not an operation name. Write a version, a colon and a name, such as v1:orders.getItem.`,
+      { code: 'INVALID_NAME' },
+    )
+  }
+  const [, major, namespace, base] = match
+  return { full: text, major: Number(major), base: base as string, ...(namespace && { namespace }) }
+}
+
+/** The lineage an operation belongs to: its name without the version. */
+export function lineageOf(name: OperationName): string {
+  return name.namespace ? `${name.namespace}.${name.base}` : name.base
+}
+
+export function parseVersion(text: string): readonly [number, number, number] {
+  const match = VERSION.exec(text)
+  if (!match) {
+    throw new Fault('malformed', `"${text}" is not a full version. Write three numbers, such as 1.2.0.`, {
+      code: 'INVALID_VERSION',
+    })
+  }
+  return [Number(match[1]), Number(match[2]), Number(match[3])]
+}
+
+export function compareVersions(a: string, b: string): number {
+  const [left, right] = [parseVersion(a), parseVersion(b)]
+  return left[0] - right[0] || left[1] - right[1] || left[2] - right[2]
+}

@@ -1,0 +1,158 @@
+/**
+ * What can be called. `operation()` is the developer's shape: schemas as the library of their choice has them, and a
+ * function. An `Operation` is what the engine runs: checked, with validators and a backend. `src/schemas` and the
+ * backends turn one into the other.
+ */
+import type { HandlerContext } from './context.ts'
+import { Fault } from './fault.ts'
+import type { JsonObject, JsonValue } from './json.ts'
+import type { ExecutionModel, ResultLocation } from './model.ts'
+import { type OperationName, parseName } from './names.ts'
+import type { Backend } from './ports.ts'
+import type { Output, PlainSchema, Schema } from './standard-schema.ts'
+
+export interface MediaSlot {
+  name: string
+  required?: boolean
+  acceptedTypes: readonly string[]
+  maxBytes: number
+}
+
+export interface RetryRules {
+  /** How often the handler may be started in all; 1 means no retry. */
+  attempts: number
+  backoffMs?: number
+  maxBackoffMs?: number
+  jitter?: 'none' | 'full' | 'equal'
+}
+
+/** Everything about an operation that is data: what the registry shows and the engine follows. */
+export interface OperationRules {
+  description?: string
+  title?: string
+  /** Full version behind the name's major; `N.0.0` unless given. */
+  version?: string
+  model?: ExecutionModel
+  sideEffecting?: boolean
+  /** Follows `sideEffecting` unless given. */
+  idempotencyRequired?: boolean
+  /** Longest wait for a direct answer of a sync operation. */
+  maxSyncMs?: number
+  /** How long callers can come back for the outcome; sync 0, async 86,400 unless given. */
+  ttlSeconds?: number
+  /** Limit of one attempt. */
+  timeoutMs?: number
+  retry?: RetryRules
+  scopes?: readonly string[]
+  /** Callable without authentication. */
+  public?: boolean
+  media?: readonly MediaSlot[]
+  /** The result is bytes, produced and fetched piece by piece. */
+  chunked?: { mimeType: string }
+  cache?: { policy: 'none' } | { policy: 'server'; ttlSeconds: number } | { policy: 'location' }
+  /** How many may run at a time on one node. */
+  concurrency?: number
+  deprecated?: { sunset?: string; replacement?: string }
+}
+
+/** What `run` may give back: the value, or a place where the bytes are. */
+export type Returned<T> = T | Located
+
+/** Made by `ctx.object(...)` and `ctx.location(...)`. */
+export class Located {
+  readonly location: ResultLocation
+  constructor(location: ResultLocation) {
+    this.location = location
+  }
+}
+
+export type ChunkSource = AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>
+
+type Run<A, R, App> = (args: A, ctx: HandlerContext & App) => Returned<R> | Promise<Returned<R>> | ChunkSource
+
+/** One operation as its developer wrote it. `App` is what its handler expects the application to inject. */
+export interface OperationDefinition<App = unknown> {
+  readonly name: string
+  readonly rules: OperationRules
+  readonly args?: Schema
+  readonly result?: Schema
+  /** Published instead of what a library would export; needed for libraries that cannot export JSON Schema. */
+  readonly jsonSchema?: { args?: PlainSchema; result?: PlainSchema }
+  run(args: unknown, ctx: HandlerContext & App): unknown
+}
+
+export interface OperationOptions<A extends Schema, R extends Schema, App> extends OperationRules {
+  args?: A
+  result?: R
+  jsonSchema?: { args?: PlainSchema; result?: PlainSchema }
+  run: Run<Output<A>, R extends Schema ? Output<R> : unknown, App>
+}
+
+export function operation<
+  A extends Schema = PlainSchema<JsonObject>,
+  R extends Schema = PlainSchema<unknown>,
+  App = unknown,
+>(name: string, options: OperationOptions<A, R, App>): OperationDefinition<App> {
+  const { args, result, jsonSchema, run, ...rules } = options
+  parseName(name)
+  return {
+    name,
+    rules,
+    ...(args && { args }),
+    ...(result && { result }),
+    ...(jsonSchema && { jsonSchema }),
+    run: run as OperationDefinition<App>['run'],
+  }
+}
+
+/** `operation` for handlers that use what the application injects: `const operation = operationsWith<{ db: Db }>()`. */
+export function operationsWith<App>() {
+  return <A extends Schema = PlainSchema<JsonObject>, R extends Schema = PlainSchema<unknown>>(
+    name: string,
+    options: OperationOptions<A, R, App>,
+  ): OperationDefinition<App> => operation<A, R, App>(name, options)
+}
+
+/** Remembers an operation that is gone, so that its callers hear where to go. */
+export interface Tombstone {
+  readonly name: string
+  readonly removed: { on: string; replacement?: string }
+}
+
+export function removed(name: string, gone: { on: string; replacement?: string }): Tombstone {
+  parseName(name)
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(gone.on)) {
+    throw new Fault('malformed', `removed('${name}'): "on" must be a date such as 2026-06-01, not "${gone.on}".`)
+  }
+  return { name, removed: gone }
+}
+
+/** Checks and parses unknown JSON, or throws a fault of kind `invalid-input` that names every problem. */
+export type Parse = (value: unknown) => unknown | Promise<unknown>
+
+/** An operation ready to run: defaults filled in, schemas as functions and as JSON Schema. */
+export interface Operation
+  extends Required<Omit<OperationRules, 'deprecated' | 'chunked' | 'timeoutMs' | 'concurrency' | 'title'>> {
+  /** Registry key: `v1:orders.getItem@1.0.0`. */
+  readonly key: string
+  readonly name: OperationName
+  readonly title?: string
+  readonly timeoutMs?: number
+  readonly concurrency?: number
+  readonly chunked?: { mimeType: string }
+  readonly deprecated?: { sunset?: string; replacement?: string }
+  readonly parseArgs: Parse
+  readonly parseResult: Parse
+  /** Published schemas: the input side of the arguments, the output side of the result. */
+  readonly schemas: { readonly args: JsonObject; readonly result: JsonObject }
+  readonly backend: Backend
+}
+
+/** What a schema library is asked for: see `src/schemas`. */
+export interface PreparedSchemas {
+  parseArgs: Parse
+  parseResult: Parse
+  schemas: { readonly args: JsonObject; readonly result: JsonObject }
+}
+
+export type Returnable = JsonValue | Located | ChunkSource

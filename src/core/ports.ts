@@ -1,0 +1,252 @@
+/**
+ * Everything an adapter must implement, in one place. Stores keep, objects hold bytes, backends run, guards decide;
+ * the engine alone knows what it all means.
+ */
+import type { HandlerContext } from './context.ts'
+import type { JsonValue } from './json.ts'
+import type { Caller, Instance, MediaInput, Outcome, Progress } from './model.ts'
+import type { Operation } from './operation.ts'
+import type { State } from './state.ts'
+
+/** Time, chance and identity come from outside, so that a test can hold them still. */
+export interface Environment {
+  readonly clock: Clock
+  /** UUID version 7: unique, and ordered by time so that stores index well. */
+  newId(): string
+  /** 0 ≤ x < 1. */
+  random(): number
+  /** SHA-256 in hex. */
+  digest(text: string): string
+  readonly log: Log
+}
+
+export interface Clock {
+  /** Unix epoch milliseconds. */
+  now(): number
+  /** Runs once after the delay; the returned function calls it off. Does not keep the process alive. */
+  schedule(delayMs: number, run: () => void): () => void
+}
+
+/** The part of pino that is used: fields first, then the sentence. */
+export interface Log {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+// ── Stores ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Keeps instances. Every write is durable when its promise resolves. Many calls at once share one commit, so a store
+ * is free to answer them together. A store never judges a transition: it compares and sets.
+ */
+export interface Store {
+  /** Inserts unless the request id or the idempotency key is taken; then it says by whom, and nothing is written. */
+  accept(instance: Instance): Promise<Acceptance>
+  /** Lets a further request id of the same owner stand for an instance, until `expiresAt`. */
+  alias(alias: Alias): Promise<Acceptance>
+  get(id: string): Promise<Instance | undefined>
+  /** By request id, aliases included; an alias answers with its own request id, session and expiry in place. */
+  find(tenant: string, owner: string, requestId: string): Promise<Instance | undefined>
+  /** Hands out due instances in the order they became due: `pending`, attempt one higher, due again after the lease. */
+  claim(claim: Claim): Promise<Claimed>
+  /** Moves the due time of leases that still stand; says which were lost and which should stop. */
+  extend(leases: readonly Lease[], leaseMs: number): Promise<readonly Renewal[]>
+  /** Compare and set: applied if the state is one of `from` and, where given, the attempt is this one. */
+  advance(change: Change): Promise<Advanced>
+  /** Stores how far an attempt has come; ignored if the attempt is no longer this one. */
+  progress(lease: Lease, progress: Progress): Promise<void>
+  /** Asks whichever node runs the instance to stop it; that node learns of it when it extends its lease. */
+  requestStop(id: string): Promise<void>
+  /** Calls back after each committed change with the instance as it then is. Returns how to end it. */
+  watch(id: string, changed: (instance: Instance) => void): () => void
+  /** Unended instances past their expiry, oldest first. */
+  overdue(limit: number): Promise<readonly Instance[]>
+  /** Instances past `keepUntil`, oldest first: what may be removed, with the objects that go first. */
+  purgeable(limit: number): Promise<readonly string[]>
+  purge(ids: readonly string[]): Promise<void>
+  /** Unended instances by owner, and how many of all have never been started. */
+  openCounts(): Promise<OpenCounts>
+  /** Waits for writes under way, then closes. */
+  close(): Promise<void>
+}
+
+export type Acceptance =
+  | { kind: 'created' }
+  /** The owner has used this request id. */
+  | { kind: 'request-id-taken'; instance: Instance }
+  /** The owner has used this idempotency key for this operation. */
+  | { kind: 'key-taken'; instance: Instance }
+
+export interface Alias {
+  tenant: string
+  owner: string
+  requestId: string
+  sessionId?: string
+  instanceId: string
+  expiresAt: number
+}
+
+export interface Claim {
+  /** Registry keys this node has; the array is reused while it does not change. */
+  operations: readonly string[]
+  limit: number
+  leaseMs: number
+}
+
+export interface Claimed {
+  instances: readonly Instance[]
+  /** When the next one, of any operation, becomes due. */
+  nextDueAt?: number
+}
+
+export interface Lease {
+  id: string
+  attempt: number
+}
+
+export interface Renewal extends Lease {
+  held: boolean
+  stopRequested: boolean
+}
+
+export interface Change {
+  id: string
+  from: readonly State[]
+  to: State
+  attempt?: number
+  outcome?: Outcome
+  failures?: number
+  /** When a worker may take it again; absent: never. */
+  dueAt?: number
+  /** Gives the idempotency key back, for a call whose handler never started. */
+  releaseKey?: boolean
+  expiresAt?: number
+  keepUntil?: number
+}
+
+/** `instance` is the row after the change, or as it stands if the change did not apply; absent if there is none. */
+export interface Advanced {
+  applied: boolean
+  instance?: Instance
+}
+
+export interface OpenCounts {
+  queued: number
+  byOwner: ReadonlyMap<string, number>
+}
+
+// ── Objects ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Holds bytes: results, chunks, attachments. An object appears whole or not at all; a chunk is durable before it can
+ * be read. Ids are `{owner id}/{name}`, and everything of one owner id goes at once.
+ */
+export interface ObjectStore {
+  /** Streams to the end, or throws (`maxBytes` passed, source failed, disk full) and leaves nothing behind. */
+  put(id: string, source: AsyncIterable<Uint8Array>, options: PutOptions): Promise<ObjectInfo>
+  info(id: string): Promise<ObjectInfo | undefined>
+  /** Bytes `start` up to but not including `end`. */
+  read(id: string, range?: { start: number; end: number }): AsyncIterable<Uint8Array>
+  /** Opens a chunked object for writing, from its start. Chunks that exist must come out the same again. */
+  writeChunks(id: string, options: ChunkOptions): Promise<ChunkWriter>
+  /** The chunk at `index`, if it has been announced. */
+  chunk(id: string, index: number): Promise<Chunk | undefined>
+  /** What is known of a chunked object so far. */
+  chunks(id: string): Promise<ChunksInfo | undefined>
+  /** Gives what is below one owner id to another, at once. */
+  adopt(fromOwner: string, toOwner: string): Promise<void>
+  removeOwner(owner: string): Promise<void>
+}
+
+export interface PutOptions {
+  mimeType: string
+  maxBytes: number
+  filename?: string
+}
+
+export interface ObjectInfo {
+  id: string
+  bytes: number
+  sha256: string
+  mimeType: string
+  filename?: string
+  createdAt: number
+}
+
+export interface ChunkOptions {
+  mimeType: string
+  chunkBytes: number
+  /** Text is cut between code points only. */
+  text: boolean
+}
+
+export interface ChunkWriter {
+  write(bytes: Uint8Array): Promise<void>
+  finish(): Promise<ChunksInfo>
+}
+
+export interface ChunksInfo {
+  count: number
+  bytes: number
+  finished: boolean
+  mimeType: string
+}
+
+export interface Chunk {
+  index: number
+  offset: number
+  length: number
+  /** `sha256:` and hex. */
+  checksum: string
+  checksumPrevious: string | null
+  bytes: Uint8Array
+}
+
+// ── Backends, guards, and what else the engine asks of the outside ──────────────────────────────────────────────────
+
+/** Runs one attempt. What it returns is checked against the result schema before anybody sees it. */
+export interface Backend {
+  readonly kind: string
+  execute(args: unknown, context: HandlerContext): unknown
+}
+
+/** Decides whether a call may go on; it objects by throwing a fault. */
+export interface Guard {
+  /** Before the arguments are looked at. */
+  admit?(caller: Caller, operation: Operation): void | Promise<void>
+  /** With the validated arguments. */
+  decide?(caller: Caller, operation: Operation, args: JsonValue): void | Promise<void>
+}
+
+/** Who is calling: the caller, nothing if no credential was given, or a fault if it is not a good one. */
+export type Identify = () => Caller | undefined | Promise<Caller | undefined>
+
+/** Fetches attachments that are named by URI, under rules about where it may go. */
+export interface Fetcher {
+  /** Type and size as the other side states them. */
+  probe(uri: string, signal: AbortSignal): Promise<{ mimeType?: string; bytes?: number }>
+  open(uri: string, maxBytes: number, signal: AbortSignal): AsyncIterable<Uint8Array>
+}
+
+/** Remembers results for operations that say they may be remembered. */
+export interface ResultCache {
+  get(key: string): Outcome | undefined
+  set(key: string, outcome: Outcome, ttlMs: number): void
+}
+
+/** Watches the engine work: spans and metrics. Absent, it costs nothing. */
+export interface Observer {
+  /** Around one attempt; the returned function is told how it ended. */
+  attemptStarted(operation: Operation, attempt: AttemptInfo): (outcome: Outcome) => void
+  callEnded(operation: Operation, outcome: string, durationMs: number): void
+}
+
+export interface AttemptInfo {
+  requestId: string
+  sessionId?: string
+  attempt: number
+  traceparent?: string
+  media: readonly MediaInput[]
+}

@@ -1,0 +1,40 @@
+/**
+ * The Standard Schema interface (standardschema.dev), as much of it as is used here. Written out because it is a
+ * structural contract: zod, valibot, arktype and others satisfy it without anybody importing anybody.
+ */
+
+export interface StandardSchema<In = unknown, Out = In> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => StandardResult<Out> | Promise<StandardResult<Out>>
+    readonly types?: { readonly input: In; readonly output: Out } | undefined
+  }
+}
+
+export type StandardResult<Out> =
+  | { readonly value: Out; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] }
+
+export interface StandardIssue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+declare const describes: unique symbol
+
+/** JSON Schema 2020-12 as plain data. `T` is the type it describes, where the developer names one. */
+export type PlainSchema<T = unknown> = { readonly [keyword: string]: unknown } & { readonly [describes]?: T }
+
+export type Schema = StandardSchema | PlainSchema
+
+/** What `run` receives. */
+export type Output<S> =
+  S extends StandardSchema<infer _In, infer Out> ? Out : S extends PlainSchema<infer T> ? T : never
+/** What a caller sends. */
+export type Input<S> = S extends StandardSchema<infer In, infer _Out> ? In : S extends PlainSchema<infer T> ? T : never
+
+/** Gives a plain JSON Schema the type it describes: `args: jsonSchema<{ a: number }>({ type: 'object', … })`. */
+export function jsonSchema<T>(schema: { readonly [keyword: string]: unknown }): PlainSchema<T> {
+  return schema as PlainSchema<T>
+}

@@ -1,0 +1,27 @@
+/** The only place that knows which state may follow which. Stores compare and set; they never decide. */
+
+export type State = 'accepted' | 'pending' | 'streaming' | 'complete' | 'error'
+
+/** OpenCALL, "Backend Execution Model": forward only; `pending` may be skipped; `complete` and `error` are final. */
+const NEXT: Record<State, readonly State[]> = {
+  accepted: ['pending', 'streaming', 'complete', 'error'],
+  pending: ['streaming', 'complete', 'error'],
+  streaming: ['complete', 'error'],
+  complete: [],
+  error: [],
+}
+
+export const STATES = Object.keys(NEXT) as readonly State[]
+
+export function isTerminal(state: State): boolean {
+  return NEXT[state].length === 0
+}
+
+export function mayFollow(from: State, to: State): boolean {
+  return NEXT[from].includes(to)
+}
+
+/** The states an instance must be in for `to` to be written: what a store compares against. */
+export function statesBefore(to: State): readonly State[] {
+  return STATES.filter((from) => mayFollow(from, to))
+}
