@@ -1,16 +1,17 @@
 /** What a handler is given besides its arguments. */
+
+import type { FaultOptions } from './fault.ts'
 import type { Caller, LocationAuth, Progress } from './model.ts'
 import type { Located, OperationDefinition } from './operation.ts'
 import type { Log } from './ports.ts'
-import type { FaultOptions } from './fault.ts'
 
 export interface HandlerContext {
   readonly caller: Caller
   readonly requestId: string
-  readonly sessionId?: string
-  readonly parentId?: string
-  readonly locale?: string
-  readonly traceparent?: string
+  readonly sessionId: string | undefined
+  readonly parentId: string | undefined
+  readonly locale: string | undefined
+  readonly traceparent: string | undefined
   /** Aborts on cancel, time-out, lost lease and shutdown. */
   readonly signal: AbortSignal
   /** 1 for the first time this call is run. */

@@ -38,6 +38,8 @@ export interface Call {
   operation: string
   args: JsonValue
   media: readonly MediaInput[]
+  /** The id its attachments were stored under while the request was read; becomes the instance's id. */
+  uploads?: string
   requestId: string
   sessionId?: string
   parentId?: string
@@ -98,7 +100,9 @@ export interface Instance {
   revision: number
   /** How often it was handed to a worker; 0 means that its handler never started. Fences late writers. */
   attempt: number
-  /** How many of those attempts failed, as opposed to being cut off. */
+  /** How many of those attempts are accounted for: failed or handed back. Fewer than `attempt - 1` means one was cut off. */
+  settled: number
+  /** How many of them failed. */
   failures: number
   /** False where running it a second time could repeat an effect that may have happened. */
   rerunnable: boolean

@@ -4,7 +4,7 @@
  */
 import type { HandlerContext } from './context.ts'
 import type { JsonValue } from './json.ts'
-import type { Caller, Instance, MediaInput, Outcome, Progress } from './model.ts'
+import type { Caller, Instance, Outcome, Progress } from './model.ts'
 import type { Operation } from './operation.ts'
 import type { State } from './state.ts'
 
@@ -17,6 +17,10 @@ export interface Environment {
   random(): number
   /** SHA-256 in hex. */
   digest(text: string): string
+  /** A keyed hash that only this deployment can make, URL-safe. */
+  sign(text: string): string
+  base64(bytes: Uint8Array): string
+  gzip(text: string): Uint8Array
   readonly log: Log
 }
 
@@ -33,6 +37,8 @@ export interface Log {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
   error(fields: object, message: string): void
+  /** A log that adds these fields to every line. */
+  child(fields: object): Log
 }
 
 // ── Stores ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -117,6 +123,7 @@ export interface Change {
   to: State
   attempt?: number
   outcome?: Outcome
+  settled?: number
   failures?: number
   /** When a worker may take it again; absent: never. */
   dueAt?: number
@@ -155,9 +162,9 @@ export interface ObjectStore {
   chunk(id: string, index: number): Promise<Chunk | undefined>
   /** What is known of a chunked object so far. */
   chunks(id: string): Promise<ChunksInfo | undefined>
-  /** Gives what is below one owner id to another, at once. */
-  adopt(fromOwner: string, toOwner: string): Promise<void>
   removeOwner(owner: string): Promise<void>
+  /** Owner ids whose bytes were last written before this time, for finding what a crash left behind. */
+  owners(before: number): AsyncIterable<string>
 }
 
 export interface PutOptions {
@@ -201,6 +208,8 @@ export interface Chunk {
   /** `sha256:` and hex. */
   checksum: string
   checksumPrevious: string | null
+  /** Known for every chunk: a store does not announce one before it knows whether another follows. */
+  last: boolean
   bytes: Uint8Array
 }
 
@@ -238,15 +247,20 @@ export interface ResultCache {
 
 /** Watches the engine work: spans and metrics. Absent, it costs nothing. */
 export interface Observer {
-  /** Around one attempt; the returned function is told how it ended. */
-  attemptStarted(operation: Operation, attempt: AttemptInfo): (outcome: Outcome) => void
+  attemptStarted(operation: Operation, attempt: ObservedAttempt): AttemptObservation
+  /** `outcome` is `complete` or the fault's kind. */
   callEnded(operation: Operation, outcome: string, durationMs: number): void
 }
 
-export interface AttemptInfo {
-  requestId: string
-  sessionId?: string
-  attempt: number
-  traceparent?: string
-  media: readonly MediaInput[]
+export interface AttemptObservation {
+  /** The span in W3C form, for whatever the handler calls in turn. */
+  readonly traceparent?: string
+  /** Runs the handler with the attempt's span as the current one, so that the handler's own spans nest in it. */
+  within<T>(run: () => T): T
+  ended(outcome: Outcome): void
+}
+
+export interface ObservedAttempt {
+  readonly number: number
+  readonly job: { requestId: string; sessionId?: string; traceparent?: string }
 }

@@ -1,0 +1,125 @@
+/** Every kind of operation there is, small enough to read in one go. `npm start` serves this folder. */
+import { createHash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { operation } from 'callplane'
+import { z } from 'zod'
+
+export const add = operation('v1:Calculator.Add', {
+  description: 'Adds two numbers.',
+  args: z.object({ a: z.number(), b: z.number() }),
+  result: z.number(),
+  run: ({ a, b }) => a + b,
+})
+
+const DOORBELLS = ['doorbell42', 'doorbell84']
+
+export const ring = operation('v1:Doorbell.Ring', {
+  version: '0.1.0',
+  description: 'Rings a doorbell.',
+  args: z.object({ doorbell_id: z.string() }),
+  result: z.object({ rung: z.string() }),
+  sideEffecting: true,
+  // Ringing twice is no harm, so nobody has to send an idempotency key.
+  idempotencyRequired: false,
+  run({ doorbell_id }, ctx) {
+    if (DOORBELLS.includes(doorbell_id)) return { rung: doorbell_id }
+    return ctx.fail('DOORBELL_NOT_FOUND', 'Doorbell ID not found', {
+      retryable: true,
+      retryAfterMs: 500,
+      promptContent: `ids: ${DOORBELLS.join(',')}`,
+      developerMessage: `The doorbell with ID '${doorbell_id}' does not exist.`,
+    })
+  },
+})
+
+export const generateReport = operation('v1:Reports.Generate', {
+  description: 'Works through a month, step by step. Async: poll it, wait for it or watch its progress.',
+  args: z.object({ month: z.string().regex(/^\d{4}-\d{2}$/), steps: z.int().min(1).max(100).default(5) }),
+  result: z.object({ month: z.string(), rows: z.int() }),
+  model: 'async',
+  ttlSeconds: 3_600,
+  retry: { attempts: 3, backoffMs: 200 },
+  async run({ month, steps }, ctx) {
+    for (let step = 1; step <= steps; step++) {
+      await pause(200, undefined, { signal: ctx.signal })
+      ctx.progress(step / steps, `step ${step} of ${steps}`)
+    }
+    return { month, rows: steps * 100 }
+  },
+})
+
+export const exportOrders = operation('v1:Orders.Export', {
+  description: 'A CSV file of any length, fetched chunk by chunk while it is still being made.',
+  args: z.object({ rows: z.int().min(0).max(10_000_000).default(20_000) }),
+  chunked: { mimeType: 'text/csv' },
+  ttlSeconds: 3_600,
+  async *run({ rows }) {
+    yield 'order,item,price\n'
+    for (let row = 1; row <= rows; row++) yield `${row},item-${row % 97},${(row % 1000) / 10}\n`
+  },
+})
+
+export const describeFile = operation('v1:Files.Describe', {
+  description: 'Takes a file and says what it is.',
+  media: [{ name: 'file', required: true, acceptedTypes: ['image/*', 'text/plain', 'application/pdf'], maxBytes: 10_485_760 }],
+  result: z.object({ mimeType: z.string(), bytes: z.int(), sha256: z.string() }),
+  async run(_args, ctx) {
+    const { file } = ctx.media
+    if (!file) return ctx.fail('NO_FILE', 'There is no file to describe.')
+    const hash = createHash('sha256')
+    let bytes = 0
+    for await (const piece of file.stream()) {
+      hash.update(piece)
+      bytes += piece.length
+    }
+    return { mimeType: file.mimeType, bytes, sha256: hash.digest('hex') }
+  },
+})
+
+export const drawPicture = operation('v1:Pictures.Draw', {
+  description: 'Draws a circle. The result is a file at an address of its own.',
+  args: z.object({ radius: z.number().positive().max(1000).default(40) }),
+  ttlSeconds: 600,
+  run: ({ radius }, ctx) => {
+    const size = radius * 2
+    const svg = `<svg xmlns="http://www.w3.org/2000/svg" width="${size}" height="${size}"><circle cx="${radius}" cy="${radius}" r="${radius}"/></svg>`
+    return ctx.object(svg, { mimeType: 'image/svg+xml', filename: 'circle.svg' })
+  },
+})
+
+const notes = new Map<string, string>()
+
+export const addNote = operation('v1:Notes.Add', {
+  description: 'Keeps a note. It has an effect, so it wants an idempotency key: a repeat is not a second note.',
+  args: z.object({ text: z.string().min(1) }),
+  result: z.object({ id: z.string(), notes: z.int() }),
+  sideEffecting: true,
+  ttlSeconds: 3_600,
+  run({ text }, ctx) {
+    notes.set(ctx.key, text)
+    return { id: ctx.key, notes: notes.size }
+  },
+})
+
+export const sum = operation('v1:Calculator.Sum', {
+  description: 'The old name of Calculator.Add.',
+  args: z.object({ a: z.number(), b: z.number() }),
+  result: z.number(),
+  deprecated: { sunset: '2099-12-31', replacement: 'v1:Calculator.Add' },
+  run: ({ a, b }) => a + b,
+})
+
+export const helloOne = operation('v1:Greeter.Hello', {
+  description: 'Past its sunset: callers are told to use v2.',
+  args: z.object({ name: z.string() }),
+  result: z.string(),
+  deprecated: { sunset: '2025-12-31', replacement: 'v2:Greeter.Hello' },
+  run: ({ name }) => `Hello ${name}`,
+})
+
+export const helloTwo = operation('v2:Greeter.Hello', {
+  description: 'Greets somebody in their language.',
+  args: z.object({ name: z.string() }),
+  result: z.object({ greeting: z.string() }),
+  run: ({ name }, ctx) => ({ greeting: ctx.locale?.startsWith('de') ? `Hallo ${name}` : `Hello ${name}` }),
+})

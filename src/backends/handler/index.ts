@@ -1,0 +1,7 @@
+/** Runs an operation as a function in this process. */
+import type { HandlerContext } from '../../core/context.ts'
+import type { Backend } from '../../core/ports.ts'
+
+export function createHandlerBackend(run: (args: unknown, context: HandlerContext) => unknown): Backend {
+  return { kind: 'handler', execute: (args, context) => run(args, context) }
+}

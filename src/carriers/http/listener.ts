@@ -1,0 +1,122 @@
+/**
+ * Routes on node:http. The listener works in `http.createServer`, in Express and in anything else that hands over
+ * Node's own request and response. It knows no protocol: what a failure looks like is the route's `refuse`.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Answer, Refusal, Refuse, Route } from '../../core/exchange.ts'
+import { Fault } from '../../core/fault.ts'
+import type { Log } from '../../core/ports.ts'
+import { type ExchangeSettings, NodeExchange } from './node-exchange.ts'
+import { createRouteTable, type RouteEntry, readParams } from './route-table.ts'
+import { bodyOutstanding, type SendSettings, send } from './send.ts'
+import { createSiteRules, type SiteOptions, type SiteRules } from './site-rules.ts'
+
+export interface ListenerOptions extends SiteOptions {
+  /** How to word a failure on a path that no route has. */
+  fallback: Refuse
+  /** How long a body that is read as one text may take. */
+  bodyTimeoutMs?: number
+  /** How long a streamed upload may be silent; how long it takes in all is its own affair. */
+  idleTimeoutMs?: number
+  /** How long a client may take nothing of a streamed answer. */
+  stallTimeoutMs?: number
+  log?: Log
+}
+
+/** Express passes `next`; then a path that no route has is left to whoever comes after. */
+export type RequestListener = (request: IncomingMessage, response: ServerResponse, next?: () => void) => void
+
+const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
+const NO_HEADERS: readonly string[] = []
+
+interface Settings extends ExchangeSettings, SendSettings {
+  readonly rules: SiteRules | undefined
+}
+
+export function createRequestListener(routes: readonly Route[], options: ListenerOptions): RequestListener {
+  const table = createRouteTable(routes)
+  const settings: Settings = {
+    publicUrl: options.publicUrl?.replace(/\/+$/, ''),
+    bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
+    idleTimeoutMs: options.idleTimeoutMs ?? 30_000,
+    stallTimeoutMs: options.stallTimeoutMs ?? 120_000,
+    log: options.log,
+    rules: createSiteRules(options),
+  }
+  return (request, response, next) => {
+    const exchange = new NodeExchange(request, response, settings)
+    const entry = table.find(exchange.path)
+    if (!entry && next) return next()
+    const objection = settings.rules?.objection(exchange)
+    if (objection) {
+      return refuseWith(exchange, entry?.refuse ?? options.fallback, { kind: 'fault', fault: objection }, settings)
+    }
+    if (!entry) return refuseWith(exchange, options.fallback, { kind: 'path' }, settings)
+    const handle = entry.handles.get(exchange.method)
+    if (!handle) return otherMethod(exchange, entry, settings)
+    try {
+      const params = entry.segments.length === 0 ? NO_PARAMS : readParams(entry, exchange.path)
+      const answer = handle(exchange, params)
+      if (answer instanceof Promise) void settle(exchange, entry.refuse, answer, settings)
+      else deliver(exchange, answer, entry.refuse, settings)
+    } catch (thrown) {
+      fail(exchange, entry.refuse, thrown, settings)
+    }
+  }
+}
+
+async function settle(exchange: NodeExchange, refuse: Refuse, pending: Promise<Answer>, settings: Settings) {
+  try {
+    deliver(exchange, await pending, refuse, settings)
+  } catch (thrown) {
+    fail(exchange, refuse, thrown, settings)
+  }
+}
+
+function otherMethod(exchange: NodeExchange, entry: RouteEntry, settings: Settings): void {
+  const { allow, refuse } = entry
+  if (exchange.method === 'OPTIONS') {
+    const headers = { Allow: allow.join(', '), ...settings.rules?.preflightHeaders(exchange, allow) }
+    deliver(exchange, { status: 204, headers }, refuse, settings)
+  } else refuseWith(exchange, refuse, { kind: 'method', allow }, settings)
+}
+
+function fail(exchange: NodeExchange, refuse: Refuse, thrown: unknown, settings: Settings): void {
+  if (!(thrown instanceof Fault)) settings.log?.error({ err: thrown, path: exchange.path }, 'A request failed.')
+  refuseWith(exchange, refuse, { kind: 'fault', fault: Fault.from(thrown) }, settings)
+}
+
+function refuseWith(exchange: NodeExchange, refuse: Refuse, why: Refusal, settings: Settings): void {
+  try {
+    deliver(exchange, refuse(exchange, why), undefined, settings)
+  } catch (thrown) {
+    giveUp(exchange, thrown, settings)
+  }
+}
+
+/** `refuse` is absent where the answer is a refusal itself, which is not refused again. */
+function deliver(exchange: NodeExchange, answer: Answer, refuse: Refuse | undefined, settings: Settings): void {
+  // An answer given at once, to a request whose small body is only now being handed over: a microtask later it is
+  // known whether the body is all here and the connection can be kept.
+  if (bodyOutstanding(exchange)) {
+    queueMicrotask(() => transmit(exchange, answer, refuse, settings))
+  } else transmit(exchange, answer, refuse, settings)
+}
+
+function transmit(exchange: NodeExchange, answer: Answer, refuse: Refuse | undefined, settings: Settings): void {
+  try {
+    send(exchange, answer, settings.rules?.answerHeaders(exchange) ?? NO_HEADERS, settings)
+  } catch (thrown) {
+    // Node keeps the reason phrase of the head that failed.
+    exchange.response.statusMessage = ''
+    if (refuse) fail(exchange, refuse, thrown, settings)
+    else giveUp(exchange, thrown, settings)
+  }
+}
+
+/** A refusal that itself fails: a bug in a protocol, and the client must not hang for it. */
+function giveUp({ response, path }: NodeExchange, thrown: unknown, { log }: Settings): void {
+  log?.error({ err: thrown, path }, 'A refusal could not be worded or sent.')
+  if (response.headersSent) response.destroy()
+  else response.writeHead(500, 'Internal Server Error', { Connection: 'close', 'Content-Length': 0 }).end()
+}

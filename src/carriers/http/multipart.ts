@@ -1,0 +1,135 @@
+/**
+ * Reads multipart/form-data (RFC 7578, RFC 2046) from a source of chunks, one part at a time and no faster than the
+ * parts are read. Written here because the libraries for it decode a part without a file name as text and hold it in
+ * memory, and a part is bytes to us whatever it is called.
+ */
+import type { Part, PartLimits } from '../../core/exchange.ts'
+import { Fault } from '../../core/fault.ts'
+import { invalidMultipart, parseBoundary, parsePartHead } from './part-head.ts'
+
+/** The next bytes, or nothing at the end. */
+export type PullBytes = () => Promise<Uint8Array | undefined>
+
+const EMPTY = Buffer.alloc(0)
+
+export async function* parseMultipart(contentType: string, pull: PullBytes, limits: PartLimits): AsyncGenerator<Part> {
+  const input = new MultipartInput(parseBoundary(contentType), pull)
+  await input.skipContent(limits.maxHeaderBytes, 'The body does not start with the boundary its content type names.')
+  for (let count = 0; await input.hasNextPart(); count += 1) {
+    if (count === limits.maxParts) {
+      throw invalidMultipart(`The body has more than the ${limits.maxParts} parts allowed here; send fewer.`)
+    }
+    yield { ...parsePartHead(await input.readHead(limits.maxHeaderBytes)), bytes: input.content() }
+    // Whatever the reader left of this part has to be passed over, or the next one is not found.
+    await input.skipContent()
+  }
+  await input.skipEpilogue(limits.maxHeaderBytes)
+}
+
+class MultipartInput {
+  readonly #pull: PullBytes
+  /** With the line break that belongs to it: what a part's content ends with. */
+  readonly #delimiter: Buffer
+  /** A line break is put before the first byte, because the first delimiter may be the first thing in the body. */
+  #held: Buffer = Buffer.from('\r\n')
+  #atDelimiter = false
+  #part = 0
+
+  constructor(boundary: string, pull: PullBytes) {
+    this.#pull = pull
+    this.#delimiter = Buffer.from(`\r\n--${boundary}`)
+  }
+
+  /** Up to and with the next delimiter. */
+  async skipContent(maxBytes = Number.POSITIVE_INFINITY, complaint = ''): Promise<void> {
+    let skipped = 0
+    for (;;) {
+      const bytes = await this.#nextContent()
+      if (bytes === undefined) break
+      skipped += bytes.length
+      if (skipped > maxBytes) throw invalidMultipart(complaint)
+    }
+    this.#atDelimiter = false
+    this.#part += 1
+  }
+
+  /** Right after a delimiter: a line break and a part follow, or `--` and the end. */
+  async hasNextPart(): Promise<boolean> {
+    // RFC 2046 lets white space stand between the boundary and its line break.
+    for (;;) {
+      while (this.#held.length < 2) await this.#more()
+      const [first, second] = this.#held
+      if (first === 0x20 || first === 0x09) {
+        this.#held = this.#held.subarray(1)
+        continue
+      }
+      this.#held = this.#held.subarray(2)
+      if (first === 0x0d && second === 0x0a) return true
+      if (first === 0x2d && second === 0x2d) return false
+      throw invalidMultipart('A boundary in the body is followed by something that is neither a line break nor "--".')
+    }
+  }
+
+  /** The header lines of a part, without the empty line that ends them. */
+  async readHead(maxBytes: number): Promise<Buffer> {
+    // A part without headers starts with the empty line itself; it has no name then, and the head's parser says so.
+    for (;;) {
+      if (this.#held.length >= 2 && this.#held[0] === 0x0d && this.#held[1] === 0x0a) return EMPTY
+      const end = this.#held.indexOf('\r\n\r\n')
+      if (end > maxBytes || (end < 0 && this.#held.length > maxBytes + 4)) {
+        throw invalidMultipart(`The headers of a part are larger than the ${maxBytes} bytes allowed here.`)
+      }
+      if (end >= 0) {
+        const head = this.#held.subarray(0, end)
+        this.#held = this.#held.subarray(end + 4)
+        return head
+      }
+      await this.#more()
+    }
+  }
+
+  /** The content of the part whose head was read last; it can be left and taken up again until the next is asked for. */
+  async *content(): AsyncGenerator<Uint8Array> {
+    const part = this.#part
+    for (;;) {
+      if (part !== this.#part) {
+        throw new Fault('internal', 'A part was read after the next one had been asked for; read each one first.')
+      }
+      const bytes = await this.#nextContent()
+      if (bytes === undefined) return
+      yield bytes
+    }
+  }
+
+  async #nextContent(): Promise<Uint8Array | undefined> {
+    const delimiter = this.#delimiter
+    while (!this.#atDelimiter) {
+      const at = this.#held.indexOf(delimiter)
+      // Without a delimiter all is content but the tail, which may be the beginning of one.
+      const sure = at >= 0 ? at : this.#held.length - delimiter.length + 1
+      const bytes = this.#held.subarray(0, Math.max(0, sure))
+      this.#atDelimiter = at >= 0
+      this.#held = this.#held.subarray(bytes.length + (at >= 0 ? delimiter.length : 0))
+      if (bytes.length > 0) return bytes
+      if (at < 0) await this.#more()
+    }
+    return undefined
+  }
+
+  async skipEpilogue(maxBytes: number): Promise<void> {
+    let skipped = 0
+    for (let bytes: Uint8Array | undefined = this.#held; bytes !== undefined; bytes = await this.#pull()) {
+      skipped += bytes.length
+      if (skipped > maxBytes) throw invalidMultipart('The body goes on after its last boundary; end it there.')
+    }
+  }
+
+  async #more(): Promise<void> {
+    const bytes = await this.#pull()
+    if (bytes === undefined) throw invalidMultipart('The body ends before its last boundary; send the whole of it.')
+    this.#held =
+      this.#held.length === 0
+        ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+        : Buffer.concat([this.#held, bytes])
+  }
+}

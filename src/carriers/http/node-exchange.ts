@@ -1,0 +1,86 @@
+/** A request on node:http as the neutral exchange that protocols see. What is rarely asked for is made when asked for. */
+import type { ServerResponse } from 'node:http'
+import type { TLSSocket } from 'node:tls'
+import type { Exchange, Part, PartLimits } from '../../core/exchange.ts'
+import { Fault } from '../../core/fault.ts'
+import { type BodyHolder, type Incoming, readText } from './body.ts'
+import { readParts } from './parts.ts'
+import { isHostHeader } from './site-rules.ts'
+
+export interface ExchangeSettings {
+  readonly publicUrl: string | undefined
+  readonly bodyTimeoutMs: number
+  readonly idleTimeoutMs: number
+}
+
+export class NodeExchange implements Exchange, BodyHolder {
+  readonly method: string
+  readonly path: string
+  readonly query: string
+  readonly request: Incoming
+  readonly response: ServerResponse
+  bodyTaken = false
+  readonly #settings: ExchangeSettings
+  #signal: AbortSignal | undefined
+
+  constructor(request: Incoming, response: ServerResponse, settings: ExchangeSettings) {
+    this.request = request
+    this.response = response
+    this.#settings = settings
+    this.method = request.method ?? ''
+    const target = originForm(request.url ?? '')
+    const mark = target.indexOf('?')
+    this.path = mark < 0 ? target : target.slice(0, mark)
+    this.query = mark < 0 ? '' : target.slice(mark + 1)
+  }
+
+  header(name: string): string | undefined {
+    return this.request.headers[name] as string | undefined
+  }
+
+  get origin(): string {
+    const { publicUrl } = this.#settings
+    if (publicUrl !== undefined) return publicUrl
+    const { socket, headers } = this.request
+    const scheme = (socket as TLSSocket).encrypted ? 'https' : 'http'
+    // Express takes the mount path off `url` and keeps it here; without it our own links would miss it.
+    const mount = (this.request as { baseUrl?: string }).baseUrl ?? ''
+    if (headers.host !== undefined && isHostHeader(headers.host)) return `${scheme}://${headers.host}${mount}`
+    const address = socket.localAddress ?? 'localhost'
+    return `${scheme}://${address.includes(':') ? `[${address}]` : address}:${socket.localPort}${mount}`
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= disconnectSignal(this.response)
+    return this.#signal
+  }
+
+  text(maxBytes: number): Promise<string> {
+    return readText(this, maxBytes, this.#settings.bodyTimeoutMs)
+  }
+
+  parts(limits: PartLimits): AsyncIterable<Part> {
+    return readParts(this, limits, this.#settings.idleTimeoutMs)
+  }
+}
+
+/** RFC 9112, "absolute-form": a server must accept it. Whose name it carries is of no use to us. */
+function originForm(target: string): string {
+  if (target.charCodeAt(0) === 0x2f) return target
+  const authority = /^https?:\/\/[^/?#]*/i.exec(target)
+  if (!authority) return target
+  const rest = target.slice(authority[0].length)
+  return rest.startsWith('/') ? rest : `/${rest}`
+}
+
+function disconnectSignal(response: ServerResponse): AbortSignal {
+  const controller = new AbortController()
+  const check = () => {
+    if (!response.writableFinished) {
+      controller.abort(new Fault('canceled', 'The client went away before it was answered; nobody waits for this.'))
+    }
+  }
+  if (response.closed) check()
+  else response.once('close', check)
+  return controller.signal
+}

@@ -1,0 +1,140 @@
+/** Puts an answer on the socket, and settles what happens to a body nobody read and to a client that left. */
+import type { ServerResponse } from 'node:http'
+import type { Answer } from '../../core/exchange.ts'
+import type { Log } from '../../core/ports.ts'
+import type { NodeExchange } from './node-exchange.ts'
+
+export interface SendSettings {
+  readonly stallTimeoutMs: number
+  readonly log: Log | undefined
+}
+
+/** How much of an unread body is thrown away, and for how long, so that the client hears the answer before the close. */
+const LINGER_BYTES = 1 << 20
+const LINGER_MS = 500
+
+/** Throws if the headers cannot be sent; then nothing has been sent yet. */
+export function send(
+  exchange: NodeExchange,
+  answer: Answer,
+  extraHeaders: readonly string[],
+  settings: SendSettings,
+): void {
+  const { response } = exchange
+  const { status, body } = answer
+  if (response.destroyed) {
+    if (isIterable(body)) abandon(body[Symbol.asyncIterator](), settings.log)
+    return
+  }
+  const headers = flatHeaders(answer, extraHeaders)
+  const unread = bodyOutstanding(exchange)
+  if (unread) headers.push('Connection', 'close')
+  if (isIterable(body)) {
+    response.writeHead(status, headers)
+    if (exchange.method === 'HEAD') {
+      abandon(body[Symbol.asyncIterator](), settings.log)
+      response.end()
+    } else void pump(response, body, settings)
+    return
+  }
+  response.writeHead(status, headers)
+  if (unread) {
+    // Its length is stated, so the client has the whole answer before the response is ended below.
+    if (body === undefined || body.length === 0 || exchange.method === 'HEAD') response.flushHeaders()
+    else response.write(body)
+    linger(exchange)
+  } else response.end(body)
+}
+
+/** Whether some of the body is still to come; at the request event even a small one is not handed over yet. */
+export function bodyOutstanding({ request, bodyTaken }: NodeExchange): boolean {
+  if (bodyTaken || request.complete) return false
+  const length = request.headers['content-length']
+  if (length !== undefined) return request.readableLength !== Number(length)
+  return request.headers['transfer-encoding'] !== undefined
+}
+
+function isIterable(body: Answer['body']): body is AsyncIterable<Uint8Array | string> {
+  return typeof body === 'object' && !(body instanceof Uint8Array)
+}
+
+/** A flat list is what node:http takes with the least work. */
+function flatHeaders({ status, headers, body }: Answer, extra: readonly string[]): string[] {
+  const whole = typeof body === 'string' || body === undefined || body instanceof Uint8Array
+  const flat: string[] = []
+  for (const name in headers) {
+    const value = headers[name] as string
+    if (whole && name.length === 14 && name.toLowerCase() === 'content-length') continue
+    flat.push(name, value)
+  }
+  if (whole && status !== 204 && status !== 304) {
+    flat.push('Content-Length', body === undefined ? '0' : String(Buffer.byteLength(body)))
+  }
+  for (const text of extra) flat.push(text)
+  return flat
+}
+
+/**
+ * Closing while the client still sends would reset the connection, and the client might never read why. So what comes
+ * is thrown away for a moment first; a client that reads the answer stops by itself.
+ */
+function linger({ request, response }: NodeExchange): void {
+  let left = LINGER_BYTES
+  const discard = (chunk: Buffer) => {
+    left -= chunk.length
+    if (left < 0) close()
+  }
+  const close = () => {
+    clearTimeout(timer)
+    request.off('data', discard).off('end', close).off('close', close).pause()
+    response.end()
+  }
+  const timer = setTimeout(close, LINGER_MS)
+  request.on('data', discard).once('end', close).once('close', close)
+}
+
+async function pump(
+  response: ServerResponse,
+  body: AsyncIterable<Uint8Array | string>,
+  { stallTimeoutMs, log }: SendSettings,
+): Promise<void> {
+  // Bytes beyond the stated length would be read as the next answer on this connection.
+  response.strictContentLength = true
+  const iterator = body[Symbol.asyncIterator]()
+  const left = () => abandon(iterator, log)
+  response.once('close', left)
+  response.flushHeaders()
+  try {
+    for (;;) {
+      const step = await iterator.next()
+      if (response.destroyed) return
+      if (step.done) break
+      if (!response.write(step.value)) await drained(response, stallTimeoutMs)
+    }
+    response.off('close', left)
+    response.end()
+  } catch (error) {
+    // The head is out, so cutting the connection is the only way left to say that this is not the whole answer.
+    if (!response.destroyed) log?.error({ err: error }, 'An answer broke off while it was being sent.')
+    response.destroy()
+  }
+}
+
+/** Resolves when the client has taken what was written, or is gone; a client that takes nothing for long is gone. */
+function drained(response: ServerResponse, stallTimeoutMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer)
+      response.off('drain', done).off('close', done)
+      resolve()
+    }
+    const timer = setTimeout(() => response.destroy(), stallTimeoutMs)
+    response.on('drain', done).on('close', done)
+  })
+}
+
+function abandon(iterator: AsyncIterator<unknown>, log: Log | undefined): void {
+  Promise.resolve(iterator.return?.()).catch((error: unknown) => {
+    log?.warn({ err: error }, 'The source of an answer failed while it was being given up.')
+  })
+}

@@ -1,0 +1,118 @@
+/** A node:http server with limits that are safe to put in front of strangers, and an end that loses no answer. */
+import { createServer, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { Fault } from '../../core/fault.ts'
+import { AWAITS_CONTINUE, type Incoming } from './body.ts'
+import type { RequestListener } from './listener.ts'
+
+export interface ServerLimits {
+  maxHeaderBytes?: number
+  /** How long the head of a request may take. */
+  headersTimeoutMs?: number
+  /** How long an idle connection is kept. */
+  keepAliveTimeoutMs?: number
+  maxConnections?: number
+}
+
+export function createHttpServer(listener: RequestListener, limits: ServerLimits = {}): Server {
+  const headersTimeout = limits.headersTimeoutMs ?? 10_000
+  const server = createServer({
+    maxHeaderSize: limits.maxHeaderBytes ?? 16 * 1024,
+    headersTimeout,
+    // Bodies have time limits of their own: a large upload may take long, but not be silent.
+    requestTimeout: 0,
+    keepAliveTimeout: limits.keepAliveTimeoutMs ?? 5_000,
+    connectionsCheckingInterval: Math.min(1_000, headersTimeout),
+  })
+  if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections
+  server.on('request', (request, response) => listener(request, response))
+  // Without this Node asks for the body by itself, before anybody could refuse it.
+  server.on('checkContinue', (request: Incoming, response) => {
+    request[AWAITS_CONTINUE] = true
+    listener(request, response)
+  })
+  server.on('clientError', answerClientError)
+  return server
+}
+
+export interface Listening {
+  readonly host: string
+  readonly port: number
+  readonly url: string
+}
+
+export function listen(server: Server, { host, port }: { host: string; port: number }): Promise<Listening> {
+  return new Promise((resolve, reject) => {
+    const failed = (error: NodeJS.ErrnoException) => reject(cannotListen(error, host, port))
+    server.once('error', failed)
+    server.listen(port, host, () => {
+      server.off('error', failed)
+      const bound = (server.address() as AddressInfo).port
+      resolve({ host, port: bound, url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}` })
+    })
+  })
+}
+
+/** Takes no more connections, lets answers under way finish for so long, then cuts what is left. */
+export async function closeHttpServer(server: Server, graceMs: number): Promise<void> {
+  if (!server.listening) return
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  for (const event of ['request', 'checkContinue']) {
+    server.prependListener(event, (_request, response: ServerResponse) => response.setHeader('Connection', 'close'))
+  }
+  // A connection that was busy at the call above becomes idle with its answer, and nobody tells us when.
+  const sweep = setInterval(() => server.closeIdleConnections(), 20)
+  const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+  await closed
+  clearInterval(sweep)
+  clearTimeout(cut)
+}
+
+function cannotListen(error: NodeJS.ErrnoException, host: string, port: number): Fault {
+  const place = `${host}:${port}`
+  if (error.code === 'EADDRINUSE') {
+    return new Fault('unavailable', `${place} is in use; choose another port, or stop what listens there.`, {
+      code: 'PORT_IN_USE',
+      cause: error,
+    })
+  }
+  return new Fault('unavailable', `Cannot listen on ${place} (${error.code}); choose another host or port.`, {
+    code: 'CANNOT_LISTEN',
+    cause: error,
+  })
+}
+
+/** What Node's parser refuses before there is a request, so before any protocol could word it. */
+const CLIENT_ERRORS: Readonly<Record<string, { status: string; code: string; message: string }>> = {
+  HPE_HEADER_OVERFLOW: {
+    status: '431 Request Header Fields Too Large',
+    code: 'HEADERS_TOO_LARGE',
+    message: 'The request line and headers are too large; send fewer or shorter ones.',
+  },
+  ERR_HTTP_REQUEST_TIMEOUT: {
+    status: '408 Request Timeout',
+    code: 'REQUEST_TIMEOUT',
+    message: 'The request did not arrive in time; send it again.',
+  },
+}
+
+const NOT_HTTP = {
+  status: '400 Bad Request',
+  code: 'INVALID_REQUEST',
+  message: 'This is not a valid HTTP request; check the request line, the headers and the body framing.',
+}
+
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket & { _httpMessage?: { _header?: unknown } }) {
+  // As Node's own handler does: bytes in the middle of another answer would be taken for a part of it.
+  if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?._header) {
+    socket.destroy()
+    return
+  }
+  const { status, code, message } = CLIENT_ERRORS[error.code ?? ''] ?? NOT_HTTP
+  const body = JSON.stringify({ error: { code, message } })
+  socket.end(
+    `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+    () => socket.destroy(),
+  )
+}

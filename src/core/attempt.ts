@@ -1,0 +1,283 @@
+/**
+ * One run of one operation: gives the handler its context, bounds its time, takes whatever comes back and makes it an
+ * outcome. It always settles, even when the handler never does. Retries and records are left to others.
+ */
+import type { ChildOptions, FailOptions, HandlerContext, MediaFile, ObjectOptions } from './context.ts'
+import { Fault } from './fault.ts'
+import type { JsonValue } from './json.ts'
+import { isTextual, openMedia } from './media.ts'
+import type { Caller, LocationAuth, MediaInput, Outcome, Progress } from './model.ts'
+import { type ChunkSource, Located, type Operation, type OperationDefinition } from './operation.ts'
+import type { AttemptObservation, Environment, Fetcher, Log, ObjectStore, Observer } from './ports.ts'
+
+/** The call an attempt belongs to, as far as the attempt needs to know it. */
+export interface Job {
+  /** The instance's id, or what would be one: stable over all attempts. */
+  id: string
+  operation: Operation
+  caller: Caller
+  requestId: string
+  sessionId?: string
+  parentId?: string
+  locale?: string
+  traceparent?: string
+  media: readonly MediaInput[]
+  lineage: readonly string[]
+}
+
+/** What attempts share on one node. */
+export interface AttemptParts {
+  env: Environment
+  objects: ObjectStore
+  fetcher: Fetcher
+  observer?: Observer
+  /** What the application injects into every context. */
+  inject?: (job: Job) => object | Promise<object>
+  /** Runs a child operation for a handler. */
+  callChild: (
+    parent: Job,
+    position: number,
+    operation: string,
+    args: unknown,
+    options: ChildOptions,
+  ) => Promise<unknown>
+  chunkBytes: number
+  maxObjectBytes: number
+  /** How long a handler that was told to stop may go on before it is given up. */
+  stopGraceMs: number
+}
+
+export class Attempt {
+  readonly job: Job
+  readonly number: number
+  /** Never rejects. */
+  readonly done: Promise<Outcome>
+  readonly #parts: AttemptParts
+  #settle!: (outcome: Outcome) => void
+  #controller: AbortController | undefined
+  #stoppedBy: Fault | undefined
+  #observation: AttemptObservation | undefined
+  #ended = false
+  #cancelTimers: (() => void)[] = []
+  onProgress: ((progress: Progress) => void) | undefined
+
+  constructor(job: Job, number: number, parts: AttemptParts) {
+    this.job = job
+    this.number = number
+    this.#parts = parts
+    this.done = new Promise((resolve) => {
+      this.#settle = resolve
+    })
+  }
+
+  /** The attempt's own span where there is one, so that what the handler calls hangs below it. */
+  get traceparent(): string | undefined {
+    return this.#observation?.traceparent ?? this.job.traceparent
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      if (this.#stoppedBy) this.#controller.abort(this.#stoppedBy)
+    }
+    return this.#controller.signal
+  }
+
+  get stopped(): boolean {
+    return this.#stoppedBy !== undefined
+  }
+
+  /** `args` is the schema's output; what the handler returns is validated before anyone sees it. */
+  start(args: unknown): void {
+    const { operation } = this.job
+    if (operation.timeoutMs !== undefined) {
+      const limitMs = operation.timeoutMs
+      this.#after(limitMs, () => this.stop(timedOut(limitMs)))
+    }
+    this.#observation = this.#parts.observer?.attemptStarted(operation, this)
+    const run = () => this.#run(args)
+    const running = this.#observation ? this.#observation.within(run) : run()
+    void running.then((outcome) => this.#end(outcome))
+  }
+
+  /** Ends an attempt whose handler cannot be started. */
+  refuse(why: Fault): void {
+    this.#end({ kind: 'fault', fault: why.toRecord() })
+  }
+
+  /** Tells the handler to stop. If it does not within the grace, the attempt ends without it. */
+  stop(why: Fault): void {
+    if (this.#stoppedBy) return
+    this.#stoppedBy = why
+    this.#controller?.abort(why)
+    this.#after(this.#parts.stopGraceMs, () => this.#end({ kind: 'fault', fault: why.toRecord() }))
+  }
+
+  /** The first end counts: a handler that comes back after it was given up is not heard. */
+  #end(outcome: Outcome): void {
+    if (this.#ended) return
+    this.#ended = true
+    for (const cancel of this.#cancelTimers) cancel()
+    this.#observation?.ended(outcome)
+    this.#settle(outcome)
+  }
+
+  #after(delayMs: number, run: () => void): void {
+    this.#cancelTimers.push(this.#parts.env.clock.schedule(delayMs, run))
+  }
+
+  async #run(args: unknown): Promise<Outcome> {
+    const { operation } = this.job
+    try {
+      const context = new Context(this, this.#parts)
+      if (this.#parts.inject) Object.assign(context, await this.#parts.inject(this.job))
+      const returned = operation.backend.execute(args, context)
+      if (operation.chunked) return await this.#writeChunks((await returned) as ChunkSource, operation.chunked.mimeType)
+      const value = await returned
+      if (value instanceof Located) return { kind: 'location', location: value.location }
+      return { kind: 'result', value: (await operation.parseResult(value)) as JsonValue }
+    } catch (thrown) {
+      return { kind: 'fault', fault: this.#explain(thrown).toRecord() }
+    }
+  }
+
+  /** A handler that was stopped usually throws some abort error; the reason it was stopped is the truth. */
+  #explain(thrown: unknown): Fault {
+    if (this.#stoppedBy && !(thrown instanceof Fault)) return this.#stoppedBy
+    const fault = Fault.from(thrown)
+    if (fault.kind === 'internal') {
+      const { operation, requestId } = this.job
+      this.#parts.env.log.error(
+        { operation: operation.key, requestId, attempt: this.number, err: fault.cause ?? fault },
+        'the handler failed',
+      )
+    }
+    return fault
+  }
+
+  async #writeChunks(source: ChunkSource, mimeType: string): Promise<Outcome> {
+    const { objects, chunkBytes } = this.#parts
+    const writer = await objects.writeChunks(chunksId(this.job.id), { mimeType, chunkBytes, text: isTextual(mimeType) })
+    for await (const bytes of encodePieces(source)) {
+      if (this.#stoppedBy) throw this.#stoppedBy
+      await writer.write(bytes)
+    }
+    await writer.finish()
+    return { kind: 'location', location: { kind: 'chunks', mimeType } }
+  }
+}
+
+/** Text pieces may end in the middle of a surrogate pair: its first half waits for the second. */
+async function* encodePieces(source: ChunkSource): AsyncIterable<Uint8Array> {
+  const encoder = new TextEncoder()
+  let half = ''
+  for await (const piece of source) {
+    if (typeof piece !== 'string') {
+      yield piece
+      continue
+    }
+    const text = half + piece
+    half = /[\ud800-\udbff]$/.exec(text)?.[0] ?? ''
+    yield encoder.encode(text.slice(0, text.length - half.length))
+  }
+  if (half !== '') yield encoder.encode(half)
+}
+
+export function chunksId(instanceId: string): string {
+  return `${instanceId}/chunks`
+}
+
+function timedOut(limitMs: number): Fault {
+  return new Fault('timeout', `The operation did not finish within ${limitMs} ms.`, { details: { timeoutMs: limitMs } })
+}
+
+/** A class rather than a literal: what a handler does not ask for is not built. */
+class Context implements HandlerContext {
+  readonly #attempt: Attempt
+  readonly #parts: AttemptParts
+  #media: Readonly<Record<string, MediaFile>> | undefined
+  #log: Log | undefined
+  #children = 0
+  #objects = 0
+
+  constructor(attempt: Attempt, parts: AttemptParts) {
+    this.#attempt = attempt
+    this.#parts = parts
+  }
+
+  get caller(): Caller {
+    return this.#attempt.job.caller
+  }
+  get requestId(): string {
+    return this.#attempt.job.requestId
+  }
+  get sessionId(): string | undefined {
+    return this.#attempt.job.sessionId
+  }
+  get parentId(): string | undefined {
+    return this.#attempt.job.parentId
+  }
+  get locale(): string | undefined {
+    return this.#attempt.job.locale
+  }
+  get traceparent(): string | undefined {
+    return this.#attempt.traceparent
+  }
+  get signal(): AbortSignal {
+    return this.#attempt.signal
+  }
+  get attempt(): number {
+    return this.#attempt.number
+  }
+  get key(): string {
+    return this.#attempt.job.id
+  }
+  get log(): Log {
+    const { operation, requestId } = this.#attempt.job
+    this.#log ??= this.#parts.env.log.child({ operation: operation.key, requestId, attempt: this.#attempt.number })
+    return this.#log
+  }
+  get media(): Readonly<Record<string, MediaFile>> {
+    const { operation, media } = this.#attempt.job
+    this.#media ??= openMedia(operation, media, this.#parts.objects, this.#parts.fetcher, () => this.signal)
+    return this.#media
+  }
+
+  progress(fraction: number, message?: string): void {
+    const bounded = Math.min(1, Math.max(0, Number(fraction) || 0))
+    this.#attempt.onProgress?.({ fraction: bounded, ...(message !== undefined && { message }) })
+  }
+
+  fail(code: string, message: string, options: FailOptions = {}): never {
+    throw new Fault('domain', message, { ...options, code })
+  }
+
+  async call<T>(operation: string | OperationDefinition<never>, args: unknown, options: ChildOptions = {}): Promise<T> {
+    const name = typeof operation === 'string' ? operation : operation.name
+    const { job, traceparent } = this.#attempt
+    const parent = traceparent === undefined ? job : { ...job, traceparent }
+    return (await this.#parts.callChild(parent, this.#children++, name, args, options)) as T
+  }
+
+  async object(source: AsyncIterable<Uint8Array> | Uint8Array | string, options: ObjectOptions): Promise<Located> {
+    const { mimeType, filename, redirect = false } = options
+    // The attempt is part of the name: a second attempt must not find the first one's bytes in its way.
+    const objectId = `${this.#attempt.job.id}/result-${this.#attempt.number}-${this.#objects++}`
+    await this.#parts.objects.put(objectId, asStream(source), {
+      mimeType,
+      maxBytes: this.#parts.maxObjectBytes,
+      ...(filename !== undefined && { filename }),
+    })
+    return new Located({ kind: 'object', objectId, mimeType, redirect })
+  }
+
+  location(uri: string, { auth, redirect = false }: { auth?: LocationAuth; redirect?: boolean } = {}): Located {
+    return new Located({ kind: 'external', uri, redirect: redirect && auth === undefined, ...(auth && { auth }) })
+  }
+}
+
+async function* asStream(source: AsyncIterable<Uint8Array> | Uint8Array | string): AsyncIterable<Uint8Array> {
+  if (typeof source === 'string') yield new TextEncoder().encode(source)
+  else if (source instanceof Uint8Array) yield source
+  else yield* source
+}

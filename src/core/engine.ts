@@ -1,0 +1,167 @@
+/**
+ * What happens to a call, from top to bottom: resolve, admit, validate, decide, then either run it on the spot or
+ * record it and have the worker run it. It knows no protocol, no status code and no SQL.
+ */
+import { type Admitted, correlation, OVERRUN_RETENTION_MS } from './admitted.ts'
+import type { AttemptParts, Job } from './attempt.ts'
+import type { ChildOptions } from './context.ts'
+import { Fault } from './fault.ts'
+import { InlineRunner } from './inline.ts'
+import type { JsonValue } from './json.ts'
+import type { Limits } from './limits.ts'
+import { checkMedia } from './media.ts'
+import { ANONYMOUS, type Call, type Caller, ownerOf, type Reply } from './model.ts'
+import type { Operation } from './operation.ts'
+import type { Guard, Identify, ResultCache, Store } from './ports.ts'
+import { type CallOptions, Recorder } from './recorder.ts'
+import type { Registry } from './registry.ts'
+import { replyTo } from './replies.ts'
+import { hasEnded, watchFor } from './waiting.ts'
+import { Worker, type WorkerSettings } from './worker.ts'
+
+export interface EngineParts extends Omit<AttemptParts, 'callChild'> {
+  registry: Registry
+  store: Store
+  limits: Limits
+  guards: readonly Guard[]
+  cache: ResultCache
+  work: WorkerSettings
+}
+
+const MAX_DEPTH = 16
+
+export class Engine {
+  readonly registry: Registry
+  readonly worker: Worker
+  readonly #parts: EngineParts
+  readonly #recorder: Recorder
+  readonly #inline: InlineRunner
+
+  constructor(parts: EngineParts) {
+    const { env, registry, store, limits } = parts
+    const attempts: AttemptParts = { ...parts, callChild: (...child) => this.#callChild(...child) }
+    this.registry = registry
+    this.worker = new Worker(registry, store, limits, attempts, parts.work)
+    this.#parts = parts
+    this.#recorder = new Recorder(env, store, limits, this.worker)
+    this.#inline = new InlineRunner(attempts, limits, this.#recorder, parts.cache)
+  }
+
+  /** Runs or records one call. Refusals are thrown as faults; what became of the call is the reply. */
+  async call(call: Call, identify: Identify, options: CallOptions = {}): Promise<Reply> {
+    const { registry, limits, env } = this.#parts
+    try {
+      const operation = registry.resolve(call.operation, env.clock.now())
+      const caller = await this.#admit(operation, identify)
+      limits.countCall(ownerOf(caller))
+      return await this.#run(await this.#validate(operation, caller, call, options), options)
+    } finally {
+      if (call.uploads !== undefined) await this.#dropUnusedUploads(call.uploads)
+    }
+  }
+
+  /** Whether this caller may call this operation at all: for protocols that must know before they read on. */
+  async admit(name: string, identify: Identify): Promise<Operation> {
+    const operation = this.registry.resolve(name, this.#parts.env.clock.now())
+    await this.#admit(operation, identify)
+    return operation
+  }
+
+  async #admit(operation: Operation, identify: Identify): Promise<Caller> {
+    const caller = (await identify()) ?? (operation.public ? ANONYMOUS : undefined)
+    if (!caller) throw new Fault('unauthenticated', `${operation.name.full} needs authentication. Send a credential.`)
+    for (const guard of this.#parts.guards) await guard.admit?.(caller, operation)
+    return caller
+  }
+
+  async #validate(operation: Operation, caller: Caller, call: Call, options: CallOptions): Promise<Admitted> {
+    const { fetcher, guards, env } = this.#parts
+    const parsed = await operation.parseArgs(call.args)
+    const { media: given } = call
+    const media =
+      given.length + operation.media.length > 0
+        ? await checkMedia(operation, given, fetcher, options.presence ?? neverLeaves)
+        : given
+    for (const guard of guards) await guard.decide?.(caller, operation, call.args)
+    if (operation.idempotencyRequired && call.idempotencyKey === undefined) {
+      const message = `${operation.name.full} has side effects: send an idempotency key, so that a repeat is not a second call.`
+      throw new Fault('invalid-input', message, { code: 'IDEMPOTENCY_KEY_REQUIRED' })
+    }
+    return { id: call.uploads ?? env.newId(), call, operation, caller, owner: ownerOf(caller), parsed, media }
+  }
+
+  #run(admitted: Admitted, options: CallOptions): Promise<Reply> {
+    const { operation, call } = admitted
+    const leavesTraces = operation.model === 'async' || operation.sideEffecting || operation.ttlSeconds > 0
+    const recorded = leavesTraces || call.idempotencyKey !== undefined || options.durable === true
+    return recorded ? this.#recorder.record(admitted, options) : this.#inline.run(admitted, options)
+  }
+
+  /** A handler calls another operation: same caller, same session, and the outcome is waited for. */
+  async #callChild(
+    parent: Job,
+    position: number,
+    name: string,
+    args: unknown,
+    options: ChildOptions,
+  ): Promise<unknown> {
+    const { registry, env } = this.#parts
+    const lineage = [...parent.lineage, parent.operation.key]
+    if (lineage.length > MAX_DEPTH) {
+      const message = `Operations call each other more than ${MAX_DEPTH} deep: ${lineage.join(' → ')} → ${name}.`
+      throw new Fault('internal', message, { code: 'CALL_TOO_DEEP' })
+    }
+    const operation = registry.resolve(name, env.clock.now())
+    const call: Call = {
+      ...correlation({ ...parent, ...options }),
+      operation: name,
+      args: (args ?? {}) as JsonValue,
+      media: [],
+      requestId: env.newId(),
+      parentId: parent.requestId,
+      lineage,
+      // Derived from the parent's own key, so that a second attempt of the parent joins what its first one started.
+      ...(isKeyed(operation) && { idempotencyKey: options.idempotencyKey ?? `${parent.id}.${position}` }),
+    }
+    const caller = await this.#admit(operation, () => parent.caller)
+    const admitted = await this.#validate(operation, caller, call, {})
+    return resultOf(
+      await this.#untilEnded(admitted, await this.#run(admitted, { holdMs: OVERRUN_RETENTION_MS, child: true })),
+    )
+  }
+
+  async #untilEnded({ caller, owner, call }: Admitted, reply: Reply): Promise<Reply> {
+    if (reply.state === 'complete' || reply.state === 'error') return reply
+    const { store } = this.#parts
+    const found = await store.find(caller.tenant, owner, call.requestId)
+    if (!found) throw new Fault('timeout', `${call.operation} expired before it ended.`)
+    const watching = watchFor(store, found.id, hasEnded)
+    try {
+      const current = await store.get(found.id)
+      return replyTo(current && hasEnded(current) ? current : await watching.found, 0)
+    } finally {
+      watching.stop()
+    }
+  }
+
+  /** Uploads are stored under the id their call would be recorded with; if it was not, nobody will ever read them. */
+  async #dropUnusedUploads(id: string): Promise<void> {
+    const { store, objects } = this.#parts
+    if (!(await store.get(id))) await objects.removeOwner(id)
+  }
+}
+
+/** Whether a repeated key joins the first call: wherever a repeat could do harm or be costly. */
+export function isKeyed(operation: Operation): boolean {
+  return operation.model === 'async' || operation.sideEffecting || operation.idempotencyRequired
+}
+
+function resultOf(reply: Reply): unknown {
+  if (reply.state === 'error') throw reply.fault
+  if ('result' in reply) return reply.result
+  return 'location' in reply ? reply.location : undefined
+}
+
+function neverLeaves(): AbortSignal {
+  return new AbortController().signal
+}

@@ -1,0 +1,114 @@
+/** Runs a call on the spot: no side effects and nothing retained, so no write, unless it takes longer than anyone waits. */
+import { type Admitted, jobFor, newInstance, waitLimit } from './admitted.ts'
+import { Attempt, type AttemptParts } from './attempt.ts'
+import { canonicalJson } from './json.ts'
+import type { Limits } from './limits.ts'
+import type { Outcome, Reply } from './model.ts'
+import type { ResultCache } from './ports.ts'
+import { busy, type CallOptions, type Recorder } from './recorder.ts'
+import { replyTo, replyWith } from './replies.ts'
+import { retryDelay } from './retry.ts'
+import { delay, within } from './waiting.ts'
+import { canceled, outcomeName } from './worker.ts'
+
+/** Watching for a client's departure costs more than most calls; those that end sooner never pay for it. */
+const PRESENCE_AFTER_MS = 25
+
+export class InlineRunner {
+  readonly #parts: AttemptParts
+  readonly #limits: Limits
+  readonly #recorder: Recorder
+  readonly #cache: ResultCache
+
+  constructor(parts: AttemptParts, limits: Limits, recorder: Recorder, cache: ResultCache) {
+    this.#parts = parts
+    this.#limits = limits
+    this.#recorder = recorder
+    this.#cache = cache
+  }
+
+  run(admitted: Admitted, options: CallOptions): Promise<Reply> {
+    const { cache } = admitted.operation
+    return cache.policy === 'server'
+      ? this.#runCached(admitted, options, cache.ttlSeconds)
+      : this.#run(admitted, options)
+  }
+
+  async #runCached(admitted: Admitted, options: CallOptions, ttlSeconds: number): Promise<Reply> {
+    const { operation, call, owner, caller } = admitted
+    const scope = operation.public ? '' : `${caller.tenant}|${owner}`
+    const key = this.#parts.env.digest(canonicalJson([operation.key, scope, call.locale ?? '', call.args]))
+    const remembered = this.#cache.get(key)
+    if (remembered) return replyWith(identityOf(admitted), remembered)
+    const reply = await this.#run(admitted, options)
+    if (reply.state === 'complete' && 'result' in reply) {
+      this.#cache.set(key, { kind: 'result', value: reply.result }, ttlSeconds * 1000)
+    }
+    return reply
+  }
+
+  async #run(admitted: Admitted, options: CallOptions): Promise<Reply> {
+    const { operation, call } = admitted
+    const { env } = this.#parts
+    if (!options.child && !this.#limits.hasSlot(operation)) throw busy(operation)
+    const startedAt = env.clock.now()
+    const endsAt = startedAt + waitLimit(operation, call)
+    const job = jobFor(admitted)
+    this.#limits.started(operation)
+    let parsed = admitted.parsed
+    for (let failures = 0; ; parsed = await operation.parseArgs(call.args)) {
+      const attempt = new Attempt(job, failures + 1, this.#parts)
+      attempt.start(parsed)
+      const outcome = await this.#outcomeInTime(attempt, endsAt, options)
+      if (!outcome) return this.#recorder.recordRunning(admitted, attempt, failures)
+      const retryInMs =
+        outcome.kind === 'fault' ? retryDelay(operation.retry, failures + 1, outcome.fault, env.random) : undefined
+      if (retryInMs === undefined || attempt.stopped) {
+        this.#limits.ended(operation)
+        return this.#conclude(admitted, outcome, startedAt)
+      }
+      failures++
+      if (env.clock.now() + retryInMs > endsAt) {
+        this.#limits.ended(operation)
+        return this.#recorder.recordWaiting(admitted, failures, retryInMs)
+      }
+      await delay(env.clock, retryInMs)
+    }
+  }
+
+  async #outcomeInTime(attempt: Attempt, endsAt: number, options: CallOptions): Promise<Outcome | undefined> {
+    const { clock } = this.#parts.env
+    const limitMs = Math.max(0, endsAt - clock.now())
+    const soon = await within(clock, Math.min(limitMs, PRESENCE_AFTER_MS), attempt.done)
+    if (soon || limitMs <= PRESENCE_AFTER_MS) return soon
+    const presence = options.presence?.()
+    const leave = () => attempt.stop(canceled())
+    if (presence?.aborted) leave()
+    presence?.addEventListener('abort', leave, { once: true })
+    try {
+      return await within(clock, Math.max(0, endsAt - clock.now()), attempt.done)
+    } finally {
+      presence?.removeEventListener('abort', leave)
+    }
+  }
+
+  async #conclude(admitted: Admitted, outcome: Outcome, startedAt: number): Promise<Reply> {
+    const { observer, env } = this.#parts
+    const now = env.clock.now()
+    observer?.callEnded(admitted.operation, outcomeName(outcome), now - startedAt)
+    if (outcome.kind !== 'location' || outcome.location.kind !== 'object')
+      return replyWith(identityOf(admitted), outcome)
+    // Bytes that can be fetched belong to an instance, which says who may fetch them and until when.
+    const instance = newInstance(env, admitted, { state: 'complete', attempt: 1, settled: 1, outcome })
+    await this.#recorder.insert(instance)
+    return replyTo(instance, now)
+  }
+}
+
+function identityOf({ call, operation }: Admitted) {
+  return {
+    requestId: call.requestId,
+    model: operation.model,
+    ...(call.sessionId !== undefined && { sessionId: call.sessionId }),
+  }
+}

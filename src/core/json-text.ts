@@ -1,0 +1,85 @@
+/**
+ * JSON text from outside, made a value with care: bounded depth, no key twice, no broken Unicode. What is refused here
+ * would otherwise mean different things to different readers, or end in a stack overflow far from its cause.
+ */
+import { Fault } from './fault.ts'
+import type { JsonValue } from './json.ts'
+
+const MAX_DEPTH = 64
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COLON = 0x3a
+
+export function parseJsonText(text: string): JsonValue {
+  const keysInText = scan(text)
+  let value: JsonValue
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw new Fault('malformed', 'The body is not JSON. Send one JSON object, in UTF-8.', {
+      code: 'INVALID_JSON',
+      cause,
+    })
+  }
+  if (countKeys(value) !== keysInText) {
+    throw new Fault('malformed', 'An object in the body has the same key twice. Send each key once.', {
+      code: 'DUPLICATE_KEY',
+    })
+  }
+  // Only an escape can smuggle in half of a surrogate pair: the text itself is UTF-8.
+  if (/\\u[dD][89a-fA-F]/.test(text) && !isWellFormed(value)) {
+    throw new Fault('malformed', 'A string in the body is not valid Unicode: it holds a lone surrogate.', {
+      code: 'INVALID_UNICODE',
+    })
+  }
+  return value
+}
+
+/** Counts keys and bounds nesting in one pass over the text, so that nothing recursive ever sees deep input. */
+function scan(text: string): number {
+  let depth = 0
+  let keys = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) at = endOfString(text, at)
+    else if (code === COLON) keys++
+    else if (code === 0x7b || code === 0x5b) {
+      if (++depth > MAX_DEPTH) {
+        throw new Fault('malformed', `The body nests more than ${MAX_DEPTH} levels deep. Send a flatter one.`, {
+          code: 'TOO_DEEP',
+        })
+      }
+    } else if (code === 0x7d || code === 0x5d) depth--
+  }
+  return keys
+}
+
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; ; at++) {
+    const end = text.indexOf('"', at)
+    if (end < 0) return text.length
+    let slashes = 0
+    while (text.charCodeAt(end - 1 - slashes) === BACKSLASH) slashes++
+    if (slashes % 2 === 0) return end
+    at = end
+  }
+}
+
+function countKeys(value: JsonValue): number {
+  if (typeof value !== 'object' || value === null) return 0
+  let count = 0
+  if (Array.isArray(value)) {
+    for (const item of value) count += countKeys(item)
+    return count
+  }
+  for (const key of Object.keys(value)) count += 1 + countKeys(value[key] as JsonValue)
+  return count
+}
+
+function isWellFormed(value: JsonValue): boolean {
+  if (typeof value === 'string') return value.isWellFormed()
+  if (typeof value !== 'object' || value === null) return true
+  if (Array.isArray(value)) return value.every(isWellFormed)
+  return Object.keys(value).every((key) => key.isWellFormed() && isWellFormed(value[key] as JsonValue))
+}

@@ -1,0 +1,99 @@
+/** Keeps house: ends what has expired, removes what is past keeping, and counts again what the limits count. */
+import { Fault } from './fault.ts'
+import type { Limits } from './limits.ts'
+import type { Environment, ObjectStore, Store } from './ports.ts'
+import { statesBefore } from './state.ts'
+import type { Worker } from './worker.ts'
+
+export interface MaintenanceParts {
+  env: Environment
+  store: Store
+  objects: ObjectStore
+  limits: Limits
+  worker: Worker
+  everyMs: number
+}
+
+/** Small enough that calls in between are not held up. */
+const BATCH = 200
+/** Bytes without an instance are a crash's leftovers once no upload can still be under way. */
+const LEFTOVER_AGE_MS = 3_600_000
+
+export class Maintenance {
+  readonly #parts: MaintenanceParts
+  #cancelTimer: (() => void) | undefined
+  #underWay: Promise<void> | undefined
+  #stopped = false
+
+  constructor(parts: MaintenanceParts) {
+    this.#parts = parts
+  }
+
+  async start(): Promise<void> {
+    this.#parts.limits.adjust(await this.#parts.store.openCounts())
+    this.#schedule()
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancelTimer?.()
+    await this.#underWay
+  }
+
+  /** One round; the timer calls it, and a test may. */
+  async tidy(): Promise<void> {
+    const { store, limits } = this.#parts
+    await this.#endOverdue()
+    await this.#purge()
+    limits.adjust(await store.openCounts())
+  }
+
+  /** Removes the bytes of calls that were never recorded, or whose record is gone. */
+  async sweepLeftovers(): Promise<void> {
+    const { objects, store, env } = this.#parts
+    for await (const owner of objects.owners(env.clock.now() - LEFTOVER_AGE_MS)) {
+      if (this.#stopped) return
+      if (!(await store.get(owner))) await objects.removeOwner(owner)
+    }
+  }
+
+  #schedule(): void {
+    if (this.#stopped) return
+    this.#cancelTimer = this.#parts.env.clock.schedule(this.#parts.everyMs, () => {
+      this.#underWay = this.tidy()
+        .catch((err) => this.#parts.env.log.error({ err }, 'housekeeping failed; it is tried again'))
+        .then(() => this.#schedule())
+    })
+  }
+
+  async #endOverdue(): Promise<void> {
+    const { store, worker, limits } = this.#parts
+    for (;;) {
+      const overdue = await store.overdue(BATCH)
+      for (const { id, owner, attempt } of overdue) {
+        const fault = new Fault('timeout', 'The call expired before it ended.', { code: 'EXPIRED', retryable: false })
+        const change = {
+          id,
+          from: statesBefore('error'),
+          to: 'error' as const,
+          outcome: { kind: 'fault' as const, fault: fault.toRecord() },
+        }
+        const { applied } = await store.advance({ ...change, releaseKey: attempt === 0 })
+        if (applied) limits.closed(owner)
+        worker.stopAttempt(id, fault)
+      }
+      if (overdue.length < BATCH || this.#stopped) return
+    }
+  }
+
+  async #purge(): Promise<void> {
+    const { store, objects } = this.#parts
+    for (;;) {
+      const ids = await store.purgeable(BATCH)
+      // Bytes first: a crash in between leaves a record that nobody can see, not bytes that nobody knows of.
+      for (const id of ids) await objects.removeOwner(id)
+      await store.purge(ids)
+      if (ids.length < BATCH || this.#stopped) return
+    }
+  }
+}

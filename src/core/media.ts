@@ -1,0 +1,140 @@
+/** Attachments and media types: checked against what the operation declares, and read the same wherever they are. */
+import type { MediaFile } from './context.ts'
+import { Fault } from './fault.ts'
+import type { MediaInput } from './model.ts'
+import type { MediaSlot, Operation } from './operation.ts'
+import type { Fetcher, ObjectStore } from './ports.ts'
+
+/** OpenCALL reading R17: text, JSON, XML and CSV travel as text, all else as base64. */
+export function isTextual(mimeType: string): boolean {
+  const type = bareType(mimeType)
+  return type.startsWith('text/') || /^application\/(?:[\w.-]+\+)?(?:json|xml|csv|x-ndjson)$/.test(type)
+}
+
+/** Without parameters, in lower case. */
+export function bareType(mimeType: string): string {
+  const end = mimeType.indexOf(';')
+  return (end < 0 ? mimeType : mimeType.slice(0, end)).trim().toLowerCase()
+}
+
+export function slotFor(operation: Operation, name: string): MediaSlot {
+  const slot = operation.media.find((candidate) => candidate.name === name)
+  if (slot) return slot
+  const known = operation.media.map((candidate) => candidate.name).join(', ') || 'none'
+  throw new Fault('invalid-input', `${operation.name.full} takes no attachment "${name}". It takes: ${known}.`, {
+    code: 'UNKNOWN_MEDIA',
+    details: { name },
+  })
+}
+
+export function checkType(slot: MediaSlot, mimeType: string): void {
+  const type = bareType(mimeType)
+  if (slot.acceptedTypes.some((accepted) => matchesType(type, accepted.toLowerCase()))) return
+  throw new Fault(
+    'invalid-input',
+    `"${slot.name}" cannot be ${type || 'of no type'}. Send one of: ${slot.acceptedTypes.join(', ')}.`,
+    {
+      code: 'UNSUPPORTED_MEDIA_TYPE',
+      details: { name: slot.name, acceptedTypes: [...slot.acceptedTypes] },
+    },
+  )
+}
+
+function matchesType(type: string, accepted: string): boolean {
+  return accepted === '*/*' || accepted === type || (accepted.endsWith('/*') && type.startsWith(accepted.slice(0, -1)))
+}
+
+export function checkSize(slot: MediaSlot, bytes: number): void {
+  if (bytes <= slot.maxBytes) return
+  throw tooLarge(slot.name, slot.maxBytes)
+}
+
+export function tooLarge(name: string, maxBytes: number): Fault {
+  return new Fault('invalid-input', `"${name}" is larger than ${maxBytes} bytes. Send a smaller file.`, {
+    code: 'MEDIA_TOO_LARGE',
+    details: { name, maxBytes },
+  })
+}
+
+/** Everything about a call's attachments that can be said before it runs. References are asked for their type and size. */
+export async function checkMedia(
+  operation: Operation,
+  media: readonly MediaInput[],
+  fetcher: Fetcher,
+  signal: () => AbortSignal,
+): Promise<readonly MediaInput[]> {
+  const given = new Set<string>()
+  const checked: MediaInput[] = []
+  for (const input of media) {
+    const slot = slotFor(operation, input.name)
+    if (given.has(input.name)) throw new Fault('malformed', `"${input.name}" is attached twice. Attach it once.`)
+    given.add(input.name)
+    checkType(slot, input.mimeType)
+    checked.push(
+      input.source.kind === 'ref' ? await checkReference(slot, input, input.source.uri, fetcher, signal()) : input,
+    )
+    if (input.source.kind === 'object') checkSize(slot, input.source.bytes)
+  }
+  const missing = operation.media.find((slot) => slot.required && !given.has(slot.name))
+  if (missing) {
+    throw new Fault('invalid-input', `${operation.name.full} needs the attachment "${missing.name}".`, {
+      code: 'MEDIA_REQUIRED',
+      details: { name: missing.name },
+    })
+  }
+  return checked
+}
+
+async function checkReference(
+  slot: MediaSlot,
+  input: MediaInput,
+  uri: string,
+  fetcher: Fetcher,
+  signal: AbortSignal,
+): Promise<MediaInput> {
+  const { mimeType, bytes } = await fetcher.probe(uri, signal)
+  if (mimeType !== undefined && bareType(mimeType) !== 'application/octet-stream') checkType(slot, mimeType)
+  if (bytes !== undefined) checkSize(slot, bytes)
+  return { ...input, source: { kind: 'ref', uri, ...(bytes !== undefined && { bytes }) } }
+}
+
+/** The attachments as a handler reads them: inline or by reference, it cannot tell which. */
+export function openMedia(
+  operation: Operation,
+  media: readonly MediaInput[],
+  objects: ObjectStore,
+  fetcher: Fetcher,
+  signal: () => AbortSignal,
+): Readonly<Record<string, MediaFile>> {
+  const files: Record<string, MediaFile> = Object.create(null)
+  for (const { name, mimeType, source } of media) {
+    const stream = () =>
+      source.kind === 'object'
+        ? objects.read(source.objectId)
+        : fetcher.open(source.uri, slotFor(operation, name).maxBytes, signal())
+    files[name] = {
+      name,
+      mimeType,
+      stream,
+      bytes: () => collect(stream()),
+      text: async () => new TextDecoder().decode(await collect(stream())),
+    }
+  }
+  return files
+}
+
+async function collect(source: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = []
+  let length = 0
+  for await (const piece of source) {
+    pieces.push(piece)
+    length += piece.length
+  }
+  const whole = new Uint8Array(length)
+  let at = 0
+  for (const piece of pieces) {
+    whole.set(piece, at)
+    at += piece.length
+  }
+  return whole
+}

@@ -1,0 +1,218 @@
+/** Writes calls down before they run, and recognises the ones that were written down before. */
+import { type Admitted, fingerprintOf, newInstance, retentionMs, waitLimit } from './admitted.ts'
+import type { Attempt } from './attempt.ts'
+import { Fault } from './fault.ts'
+import type { Limits } from './limits.ts'
+import type { Instance, Reply } from './model.ts'
+import type { Operation } from './operation.ts'
+import type { Acceptance, Environment, Store } from './ports.ts'
+import { replyTo } from './replies.ts'
+import { hasEnded, watchFor, within } from './waiting.ts'
+import { canceled, type Worker } from './worker.ts'
+
+export interface CallOptions {
+  /** Aborts when whoever waits for the answer has gone; asked for only if the call takes a while. */
+  presence?: () => AbortSignal
+  /** How long the caller waits for an async call to end. */
+  holdMs?: number
+  /** Record even what would not need it: for carriers that acknowledge after recording. */
+  durable?: boolean
+  /** A handler's call: it runs inside the room its parent has, since waiting for more could wait for ever. */
+  child?: boolean
+}
+
+type Taken = Exclude<Acceptance, { kind: 'created' }>
+
+/** An end that is being written when the wait is over is waited for this much longer. */
+const CONCLUDING_MS = 5_000
+
+export class Recorder {
+  readonly #env: Environment
+  readonly #store: Store
+  readonly #limits: Limits
+  readonly #worker: Worker
+
+  constructor(env: Environment, store: Store, limits: Limits, worker: Worker) {
+    this.#env = env
+    this.#store = store
+    this.#limits = limits
+    this.#worker = worker
+  }
+
+  async record(admitted: Admitted, options: CallOptions): Promise<Reply> {
+    const { operation, owner, parsed } = admitted
+    const startNow = this.#takeSlot(operation, owner, options)
+    const instance = newInstance(this.#env, admitted, startNow ? this.#leased(1) : { dueAt: this.#env.clock.now() })
+    const acceptance = await this.#accept(instance, () => startNow && this.#limits.ended(operation))
+    if (acceptance.kind !== 'created') return this.#repeat(admitted, acceptance, options)
+    this.#limits.opened(owner)
+    const waitMs = waitFor(admitted, options)
+    const watching = waitMs > 0 ? watchFor(this.#store, instance.id, hasEnded) : undefined
+    if (operation.model === 'sync' && watching) this.#worker.expectDirectly(instance.id)
+    if (startNow) this.#worker.start(instance, operation, { parsed })
+    else {
+      this.#limits.enqueued()
+      this.#worker.wake()
+    }
+    // OpenCALL, "Asynchronous": the first answer says accepted, and at this moment the handler has not begun.
+    if (!watching) return replyTo(operation.model === 'async' ? { ...instance, state: 'accepted' } : instance, 0)
+    return this.#replyWhenEnded(instance, watching, waitMs)
+  }
+
+  /** An inline call outlasted the wait: from now on it is a recorded one, and the worker keeps its lease. */
+  async recordRunning(admitted: Admitted, attempt: Attempt, failures: number): Promise<Reply> {
+    const { operation } = admitted
+    const instance = newInstance(this.#env, admitted, { ...this.#leased(failures + 1), settled: failures, failures })
+    try {
+      await this.insert(instance)
+    } catch (thrown) {
+      attempt.stop(canceled())
+      void attempt.done.then(() => this.#limits.ended(operation))
+      throw thrown
+    }
+    this.#worker.adopt(attempt, instance, operation)
+    return replyTo(instance, 0)
+  }
+
+  /** An inline call that failed and whose next attempt lies beyond the wait. */
+  async recordWaiting(admitted: Admitted, failures: number, retryInMs: number): Promise<Reply> {
+    const dueAt = this.#env.clock.now() + retryInMs
+    const instance = newInstance(this.#env, admitted, {
+      state: 'pending',
+      attempt: failures,
+      settled: failures,
+      failures,
+      dueAt,
+    })
+    await this.insert(instance)
+    this.#worker.wake()
+    return replyTo(instance, 0)
+  }
+
+  async insert(instance: Instance): Promise<void> {
+    const acceptance = await this.#store.accept(instance)
+    if (acceptance.kind !== 'created') throw duplicateRequest(instance.requestId)
+    if (!hasEnded(instance)) this.#limits.opened(instance.owner)
+  }
+
+  /** Taken before the write, or every call of one tick would see the same free slot. */
+  #takeSlot(operation: Operation, owner: string, options: CallOptions): boolean {
+    const sync = operation.model === 'sync'
+    if (!options.child) this.#limits.requireRoom(owner)
+    const free = options.child === true || (sync ? this.#limits.hasSlot(operation) : this.#worker.canStart(operation))
+    if (sync && !free) throw busy(operation)
+    if (free) this.#limits.started(operation)
+    return free
+  }
+
+  async #accept(instance: Instance, giveSlotBack: () => void): Promise<Acceptance> {
+    try {
+      const acceptance = await this.#store.accept(instance)
+      if (acceptance.kind !== 'created') giveSlotBack()
+      return acceptance
+    } catch (thrown) {
+      giveSlotBack()
+      throw thrown
+    }
+  }
+
+  /** The direct answer if the call ends in time, else where to look. */
+  async #replyWhenEnded(instance: Instance, watching: ReturnType<typeof watchFor>, waitMs: number): Promise<Reply> {
+    const { clock } = this.#env
+    try {
+      let ended = await within(clock, waitMs, watching.found)
+      if (!ended && !this.#worker.keepForPolling(instance.id))
+        ended = await within(clock, CONCLUDING_MS, watching.found)
+      return replyTo(ended ?? instance, clock.now())
+    } finally {
+      watching.stop()
+    }
+  }
+
+  /** The request id or the key was used before: the same input joins what is there, other input is refused. */
+  async #repeat(admitted: Admitted, taken: Taken, options: CallOptions): Promise<Reply> {
+    const { call, operation } = admitted
+    const same = taken.instance.fingerprint === fingerprintOf(this.#env, admitted)
+    if (taken.kind === 'request-id-taken') {
+      if (!same) throw duplicateRequest(call.requestId)
+      return this.#join(taken.instance, admitted, options)
+    }
+    if (!same) {
+      throw new Fault(
+        'conflict',
+        `The idempotency key was used for another input of ${operation.name.full}. Use a new key for a new call.`,
+        {
+          code: 'IDEMPOTENCY_KEY_REUSED',
+        },
+      )
+    }
+    return this.#join(await this.#alias(admitted, taken.instance), admitted, options)
+  }
+
+  /** The stored call under the new request id and session; kept under them only if there is something to come back for. */
+  async #alias(
+    { call, operation, caller, owner }: Admitted,
+    { sessionId: _first, ...instance }: Instance,
+  ): Promise<Instance> {
+    const retained = operation.ttlSeconds > 0 || !hasEnded(instance)
+    const expiresAt = retained ? Math.min(this.#env.clock.now() + retentionMs(operation), instance.keepUntil) : 0
+    const session = call.sessionId === undefined ? {} : { sessionId: call.sessionId }
+    if (retained) {
+      const { tenant } = caller
+      const { requestId } = call
+      const aliased = await this.#store.alias({
+        tenant,
+        owner,
+        requestId,
+        instanceId: instance.id,
+        expiresAt,
+        ...session,
+      })
+      if (aliased.kind !== 'created') throw duplicateRequest(requestId)
+    }
+    return { ...instance, requestId: call.requestId, expiresAt, ...session }
+  }
+
+  async #join(instance: Instance, admitted: Admitted, options: CallOptions): Promise<Reply> {
+    const { clock } = this.#env
+    const waitMs = waitFor(admitted, options)
+    if (hasEnded(instance) || waitMs === 0) return replyTo(instance, clock.now())
+    const watching = watchFor(this.#store, instance.id, hasEnded)
+    try {
+      const missed = await this.#store.get(instance.id)
+      const ended = missed && hasEnded(missed) ? missed : await within(clock, waitMs, watching.found)
+      if (!ended) this.#worker.keepForPolling(instance.id)
+      return replyTo(
+        { ...instance, ...(ended && { state: ended.state, ...(ended.outcome && { outcome: ended.outcome }) }) },
+        clock.now(),
+      )
+    } finally {
+      watching.stop()
+    }
+  }
+
+  #leased(attempt: number): Pick<Instance, 'state' | 'attempt'> & { dueAt: number } {
+    return { state: 'pending', attempt, dueAt: this.#env.clock.now() + this.#worker.leaseMs }
+  }
+}
+
+function waitFor({ operation, call }: Admitted, { holdMs = 0 }: CallOptions): number {
+  return operation.model === 'sync' ? waitLimit(operation, call) : holdMs
+}
+
+export function busy(operation: Operation): Fault {
+  return new Fault('overloaded', `${operation.name.full} is running as often as it may. Come back in a moment.`, {
+    code: 'BUSY',
+    retryAfterMs: 1_000,
+  })
+}
+
+function duplicateRequest(requestId: string): Fault {
+  return new Fault(
+    'conflict',
+    `The request id "${requestId}" was used for another call. Use a new one for each call.`,
+    {
+      code: 'DUPLICATE_REQUEST_ID',
+    },
+  )
+}

@@ -1,0 +1,23 @@
+/** Whether a failed attempt is tried again, and when. */
+import type { FaultRecord } from './fault.ts'
+import type { RetryRules } from './operation.ts'
+
+const BACKOFF_MS = 200
+const MAX_BACKOFF_MS = 30_000
+/** Past ten doublings every sensible cap has been reached; it also keeps the number finite. */
+const MAX_DOUBLINGS = 10
+
+/** The delay before the next attempt, or undefined if this failure is the end. `failures` counts this one. */
+export function retryDelay(
+  rules: RetryRules,
+  failures: number,
+  fault: FaultRecord,
+  random: () => number,
+): number | undefined {
+  if (!fault.retryable || failures >= rules.attempts) return undefined
+  const cap = rules.maxBackoffMs ?? MAX_BACKOFF_MS
+  const delay = Math.min((rules.backoffMs ?? BACKOFF_MS) * 2 ** Math.min(failures - 1, MAX_DOUBLINGS), cap)
+  const spread =
+    rules.jitter === 'full' ? delay * random() : rules.jitter === 'equal' ? delay / 2 + (delay / 2) * random() : delay
+  return Math.max(Math.round(spread), fault.retryAfterMs ?? 0)
+}

@@ -1,0 +1,117 @@
+/** Fills in what an operation's developer left out and refuses what cannot work, at start-up, with a message that says how to mend it. */
+import { Fault } from './fault.ts'
+import { type OperationName, parseName, parseVersion } from './names.ts'
+import type { Operation, OperationDefinition, OperationRules, PreparedSchemas } from './operation.ts'
+import type { Backend } from './ports.ts'
+
+const SYNC_TTL_SECONDS = 0
+const ASYNC_TTL_SECONDS = 86_400
+const MAX_SYNC_MS = 5_000
+
+export function completeOperation(
+  definition: OperationDefinition,
+  schemas: PreparedSchemas,
+  backend: Backend,
+): Operation {
+  const { rules } = definition
+  const name = parseName(definition.name)
+  const model = rules.model ?? (rules.chunked ? 'async' : 'sync')
+  const sideEffecting = rules.sideEffecting ?? false
+  const version = rules.version ?? `${name.major}.0.0`
+  const operation: Operation = {
+    ...optional(rules),
+    key: `${name.full}@${version}`,
+    name,
+    version,
+    model,
+    sideEffecting,
+    description: rules.description ?? '',
+    idempotencyRequired: rules.idempotencyRequired ?? sideEffecting,
+    maxSyncMs: rules.maxSyncMs ?? MAX_SYNC_MS,
+    ttlSeconds: rules.ttlSeconds ?? (model === 'async' ? ASYNC_TTL_SECONDS : SYNC_TTL_SECONDS),
+    retry: rules.retry ?? { attempts: 1 },
+    scopes: rules.scopes ?? [],
+    public: rules.public ?? false,
+    media: rules.media ?? [],
+    cache: rules.cache ?? { policy: 'none' },
+    parseArgs: schemas.parseArgs,
+    parseResult: schemas.parseResult,
+    schemas: schemas.schemas,
+    backend,
+  }
+  check(operation)
+  return operation
+}
+
+function optional(rules: OperationRules): Partial<Operation> {
+  const { title, timeoutMs, concurrency, chunked, deprecated } = rules
+  return {
+    ...(title !== undefined && { title }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(concurrency !== undefined && { concurrency }),
+    ...(chunked && { chunked }),
+    ...(deprecated && { deprecated }),
+  }
+}
+
+function check(operation: Operation): void {
+  const { name, model, ttlSeconds, retry, media, cache, deprecated } = operation
+  parseVersion(operation.version)
+  refuseUnless(model === 'sync' || model === 'async', name, `model "${String(model)}" is not one of sync, async.`)
+  refuseUnless(
+    model === 'sync' || ttlSeconds > 0,
+    name,
+    'an async operation needs ttlSeconds above 0, or nobody could fetch its result.',
+  )
+  refuseUnless(!operation.chunked || model === 'async', name, 'a chunked result needs model "async".')
+  refuseUnless(
+    cache.policy !== 'server' || (model === 'sync' && !operation.sideEffecting),
+    name,
+    'only a sync operation without side effects can be cached by the server.',
+  )
+  refuseUnless(isCount(retry.attempts), name, 'retry.attempts must be a whole number of 1 or more.')
+  for (const [field, value] of Object.entries({
+    maxSyncMs: operation.maxSyncMs,
+    timeoutMs: operation.timeoutMs,
+    concurrency: operation.concurrency,
+  })) {
+    refuseUnless(value === undefined || isCount(value), name, `${field} must be a whole number of 1 or more.`)
+  }
+  refuseUnless(Number.isFinite(ttlSeconds) && ttlSeconds >= 0, name, 'ttlSeconds must be a number of 0 or more.')
+  refuseUnless(
+    !operation.public || operation.scopes.length === 0,
+    name,
+    'a public operation cannot ask for scopes: nobody has to say who they are. Drop one of the two.',
+  )
+  const slots = new Set(media.map((slot) => slot.name))
+  refuseUnless(slots.size === media.length, name, 'two media slots have the same name.')
+  for (const slot of media) {
+    refuseUnless(
+      /^[\w.-]{1,100}$/.test(slot.name),
+      name,
+      `media slot "${slot.name}": use letters, digits, ".", "_" and "-" only.`,
+    )
+    refuseUnless(isCount(slot.maxBytes), name, `media slot "${slot.name}" needs maxBytes of 1 or more.`)
+  }
+  if (deprecated?.sunset !== undefined) sunsetOf(name.full, deprecated.sunset)
+  if (deprecated?.replacement !== undefined) parseName(deprecated.replacement)
+}
+
+function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 1
+}
+
+function refuseUnless(condition: boolean, name: OperationName, problem: string): void {
+  if (!condition) throw new Fault('malformed', `${name.full}: ${problem}`, { code: 'INVALID_OPERATION' })
+}
+
+/** The first moment at which an operation with this sunset date is gone: it is served through the last second of that day, UTC. */
+export function sunsetOf(name: string, date: string): number {
+  const midnight = /^\d{4}-\d{2}-\d{2}$/.test(date) ? Date.parse(`${date}T00:00:00Z`) : Number.NaN
+  if (Number.isNaN(midnight) || new Date(midnight).toISOString().slice(0, 10) !== date) {
+    throw new Fault('malformed', `${name}: "${date}" is not a date. Write it as 2026-06-01.`, {
+      code: 'INVALID_OPERATION',
+    })
+  }
+  return midnight + 86_400_000
+}

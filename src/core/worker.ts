@@ -1,0 +1,343 @@
+/**
+ * Runs recorded calls: claims them under a lease, keeps the lease while the handler works, and writes down how each
+ * attempt ended. It is the only writer of an instance after its acceptance, with `queries.ts` for those nobody runs.
+ */
+import { Attempt, type AttemptParts, type Job } from './attempt.ts'
+import { Fault } from './fault.ts'
+import type { Limits } from './limits.ts'
+import { type Instance, type Outcome, ownerOf, type Progress } from './model.ts'
+import type { Operation } from './operation.ts'
+import type { Change, Store } from './ports.ts'
+import type { Registry } from './registry.ts'
+import { retryDelay } from './retry.ts'
+import { statesBefore } from './state.ts'
+
+export interface WorkerSettings {
+  leaseMs: number
+  /** How long at most until due work of other nodes and crashed ones is looked for. */
+  claimEveryMs: number
+  /** A call that was cut off this often (crash, lost lease) is given up: it may be what crashes the process. */
+  maxCutOffs: number
+  /** Progress is stored at most this often. */
+  progressEveryMs: number
+}
+
+interface Running {
+  attempt: Attempt
+  instance: Instance
+  operation: Operation
+  /** Its end is being written. */
+  concluding: boolean
+}
+
+export class Worker {
+  readonly #running = new Map<string, Running>()
+  readonly #awaited = new Set<string>()
+  readonly #registry: Registry
+  readonly #store: Store
+  readonly #limits: Limits
+  readonly #parts: AttemptParts
+  readonly #settings: WorkerSettings
+  #claiming = false
+  #claimAgain = false
+  #stopping = false
+  #cancelClaimTimer: (() => void) | undefined
+  #cancelLeaseTimer: (() => void) | undefined
+  #whenIdle: (() => void) | undefined
+
+  constructor(registry: Registry, store: Store, limits: Limits, parts: AttemptParts, settings: WorkerSettings) {
+    this.#registry = registry
+    this.#store = store
+    this.#limits = limits
+    this.#parts = parts
+    this.#settings = settings
+  }
+
+  get leaseMs(): number {
+    return this.#settings.leaseMs
+  }
+
+  /** Whether a call accepted now may be started at once, without overtaking those that wait. */
+  canStart(operation: Operation): boolean {
+    return !this.#stopping && this.#limits.queued === 0 && this.#limits.hasSlot(operation)
+  }
+
+  /** Runs an instance this node holds the lease and has taken a slot for. `args` saves parsing again where they were parsed just now. */
+  start(instance: Instance, operation: Operation, args?: { parsed: unknown }): void {
+    const attempt = new Attempt(jobOf(instance, operation), instance.attempt, this.#parts)
+    this.#watch(attempt, instance, operation)
+    if (args) attempt.start(args.parsed)
+    else void this.#parseAndStart(attempt, instance, operation)
+  }
+
+  /** Takes over an attempt that began before its call was recorded. */
+  adopt(attempt: Attempt, instance: Instance, operation: Operation): void {
+    this.#watch(attempt, instance, operation)
+  }
+
+  /** Somebody waits for this outcome directly: it need not be kept for polling. */
+  expectDirectly(id: string): void {
+    this.#awaited.add(id)
+  }
+
+  /** Nobody waits any more, so the outcome is kept for whoever polls; false if its end is being written already. */
+  keepForPolling(id: string): boolean {
+    this.#awaited.delete(id)
+    return this.#running.get(id)?.concluding !== true
+  }
+
+  /** Stops the attempt if it runs here. */
+  stopAttempt(id: string, why: Fault): boolean {
+    const running = this.#running.get(id)
+    running?.attempt.stop(why)
+    return running !== undefined
+  }
+
+  /** Looks for due work now. */
+  wake(): void {
+    if (this.#stopping) return
+    if (this.#claiming) this.#claimAgain = true
+    else void this.#claim()
+  }
+
+  /** Takes no new work, lets what runs end, then tells the rest to stop and hands it back. */
+  async stop(graceMs: number): Promise<void> {
+    this.#stopping = true
+    this.#cancelClaimTimer?.()
+    if (this.#running.size > 0) {
+      const idle = new Promise<void>((resolve) => {
+        this.#whenIdle = resolve
+      })
+      const cancel = this.#parts.env.clock.schedule(graceMs, () => {
+        for (const { attempt, instance } of this.#running.values()) {
+          attempt.stop(instance.rerunnable ? shuttingDown() : outcomeUnknown())
+        }
+      })
+      await idle
+      cancel()
+    }
+    this.#cancelLeaseTimer?.()
+  }
+
+  async #claim(): Promise<void> {
+    this.#claiming = true
+    this.#cancelClaimTimer?.()
+    const { clock, log } = this.#parts.env
+    let nextInMs = this.#settings.claimEveryMs
+    try {
+      const free = this.#limits.rules.runningCalls - this.#limits.running
+      if (free > 0) {
+        const operations = this.#limits.withSlots(this.#registry.keys, (key) => this.#registry.byKey(key))
+        const claimed = await this.#store.claim({ operations, limit: free, leaseMs: this.#settings.leaseMs })
+        for (const instance of claimed.instances) this.#begin(instance)
+        if (claimed.instances.length === free) this.#claimAgain = true
+        if (claimed.nextDueAt !== undefined) nextInMs = Math.min(nextInMs, Math.max(1, claimed.nextDueAt - clock.now()))
+      }
+    } catch (thrown) {
+      log.error({ err: thrown }, 'could not claim work; it is tried again')
+    }
+    this.#claiming = false
+    if (this.#stopping) return
+    if (this.#claimAgain && this.#limits.running < this.#limits.rules.runningCalls) {
+      this.#claimAgain = false
+      this.wake()
+      return
+    }
+    this.#cancelClaimTimer = clock.schedule(nextInMs, () => this.wake())
+  }
+
+  /** A claimed instance is run, unless running it again would be wrong. */
+  #begin(instance: Instance): void {
+    const operation = this.#registry.byKey(instance.operation) as Operation
+    if (instance.attempt === 1) this.#limits.dequeued()
+    const cutOffs = instance.attempt - 1 - instance.settled
+    if (instance.stopRequested) void this.#end(instance, operation, faultOutcome(canceled()))
+    else if (cutOffs > 0 && !instance.rerunnable) void this.#end(instance, operation, faultOutcome(outcomeUnknown()))
+    else if (cutOffs > this.#settings.maxCutOffs) void this.#end(instance, operation, faultOutcome(givenUp(cutOffs)))
+    else if (!this.#limits.hasSlot(operation)) void this.#giveBack(instance)
+    else {
+      this.#limits.started(operation)
+      this.start(instance, operation)
+    }
+  }
+
+  /** Arguments are stored as received and parsed again at each attempt, so that defaults and transforms are the schema's of today. */
+  async #parseAndStart(attempt: Attempt, instance: Instance, operation: Operation): Promise<void> {
+    try {
+      attempt.start(await operation.parseArgs(instance.args))
+    } catch (thrown) {
+      attempt.refuse(Fault.from(thrown))
+    }
+  }
+
+  #watch(attempt: Attempt, instance: Instance, operation: Operation): void {
+    const running: Running = { attempt, instance, operation, concluding: false }
+    this.#running.set(instance.id, running)
+    attempt.onProgress = this.#progressWriter(instance)
+    if (this.#running.size === 1) this.#keepLeases()
+    void attempt.done.then((outcome) => this.#ended(running, outcome))
+  }
+
+  async #ended(running: Running, outcome: Outcome): Promise<void> {
+    const { instance, operation, attempt } = running
+    running.concluding = true
+    this.#limits.ended(operation)
+    try {
+      if (this.#stopping && attempt.stopped && instance.rerunnable) await this.#giveBack(instance)
+      else await this.#conclude(instance, operation, outcome)
+    } finally {
+      if (this.#running.get(instance.id) === running) this.#running.delete(instance.id)
+      if (this.#running.size === 0) this.#whenIdle?.()
+      if (this.#limits.queued > 0 || this.#claimAgain) this.wake()
+    }
+  }
+
+  async #conclude(instance: Instance, operation: Operation, outcome: Outcome): Promise<void> {
+    if (outcome.kind === 'fault') {
+      const failures = instance.failures + 1
+      const delayMs = retryDelay(operation.retry, failures, outcome.fault, this.#parts.env.random)
+      if (delayMs !== undefined) {
+        const dueAt = this.#parts.env.clock.now() + delayMs
+        await this.#reschedule(instance, { failures, dueAt })
+        this.wake()
+        return
+      }
+    }
+    await this.#end(instance, operation, outcome)
+  }
+
+  async #end(instance: Instance, operation: Operation, outcome: Outcome): Promise<void> {
+    const to = outcome.kind === 'fault' ? 'error' : 'complete'
+    const now = this.#parts.env.clock.now()
+    // Told directly, so the operation's own retention counts, not the longer one of a call that had to be polled for.
+    const direct = this.#awaited.delete(instance.id) && outcome.kind !== 'location'
+    const expiresAt = direct ? instance.createdAt + operation.ttlSeconds * 1000 : instance.expiresAt
+    const applied = await this.#write(instance, {
+      id: instance.id,
+      from: statesBefore(to),
+      to,
+      attempt: instance.attempt,
+      outcome,
+      expiresAt,
+      keepUntil: instance.idempotencyKey === undefined ? expiresAt : instance.keepUntil,
+    })
+    if (!applied) return
+    this.#limits.closed(ownerOf(instance.caller))
+    this.#parts.observer?.callEnded(operation, outcomeName(outcome), now - instance.createdAt)
+  }
+
+  /** Ready for whoever comes next, without counting as a failure. */
+  async #giveBack(instance: Instance): Promise<void> {
+    await this.#reschedule(instance, { dueAt: this.#parts.env.clock.now() })
+  }
+
+  /** Ends an attempt without ending the call. */
+  async #reschedule(instance: Instance, rest: { dueAt: number; failures?: number }): Promise<void> {
+    const { id, attempt } = instance
+    await this.#write(instance, { id, from: ['pending'], to: 'pending', attempt, settled: attempt, ...rest })
+  }
+
+  async #write(instance: Instance, change: Change): Promise<boolean> {
+    const { log } = this.#parts.env
+    const fields = { operation: instance.operation, requestId: instance.requestId, attempt: instance.attempt }
+    try {
+      const { applied } = await this.#store.advance(change)
+      if (!applied) log.warn(fields, 'the lease was lost before the attempt ended; what it did is not recorded')
+      return applied
+    } catch (thrown) {
+      // The lease runs out and the call is run again, or ends as unknown: nothing is claimed that is not stored.
+      log.error({ ...fields, err: thrown }, 'the end of an attempt could not be stored')
+      return false
+    }
+  }
+
+  #keepLeases(): void {
+    this.#cancelLeaseTimer?.()
+    this.#cancelLeaseTimer = this.#parts.env.clock.schedule(this.#settings.leaseMs / 3, () => void this.#extend())
+  }
+
+  async #extend(): Promise<void> {
+    if (this.#running.size === 0) return
+    const leases = [...this.#running.values()].map(({ instance: { id, attempt } }) => ({ id, attempt }))
+    try {
+      for (const { id, held, stopRequested } of await this.#store.extend(leases, this.#settings.leaseMs)) {
+        if (!held) this.stopAttempt(id, leaseLost())
+        else if (stopRequested) this.stopAttempt(id, canceled())
+      }
+    } catch (thrown) {
+      this.#parts.env.log.error({ err: thrown }, 'leases could not be extended; it is tried again')
+    }
+    if (this.#running.size > 0) this.#keepLeases()
+  }
+
+  /** At most one write per interval, and always the latest. */
+  #progressWriter({ id, attempt }: Instance): (progress: Progress) => void {
+    const { clock, log } = this.#parts.env
+    let latest: Progress | undefined
+    let waiting = false
+    const write = () => {
+      waiting = false
+      if (!latest || !this.#running.has(id)) return
+      const progress = latest
+      latest = undefined
+      waiting = true
+      this.#store.progress({ id, attempt }, progress).catch((err) => log.warn({ err }, 'progress could not be stored'))
+      clock.schedule(this.#settings.progressEveryMs, write)
+    }
+    return (progress) => {
+      latest = progress
+      if (!waiting) write()
+    }
+  }
+}
+
+export function jobOf(instance: Instance, operation: Operation): Job {
+  const { id, caller, requestId, sessionId, parentId, locale, traceparent, media, lineage } = instance
+  return {
+    id,
+    operation,
+    caller,
+    requestId,
+    media,
+    lineage,
+    ...(sessionId !== undefined && { sessionId }),
+    ...(parentId !== undefined && { parentId }),
+    ...(locale !== undefined && { locale }),
+    ...(traceparent !== undefined && { traceparent }),
+  }
+}
+
+export function outcomeName(outcome: Outcome): string {
+  return outcome.kind === 'fault' ? outcome.fault.kind : 'complete'
+}
+
+function faultOutcome(fault: Fault): Outcome {
+  return { kind: 'fault', fault: fault.toRecord() }
+}
+
+export function canceled(): Fault {
+  return new Fault('canceled', 'The call was canceled.')
+}
+
+function shuttingDown(): Fault {
+  return new Fault('unavailable', 'The server is shutting down; the call goes on elsewhere or later.', {
+    code: 'SHUTTING_DOWN',
+  })
+}
+
+function leaseLost(): Fault {
+  return new Fault('unavailable', 'Another worker has taken this call over.', { code: 'LEASE_LOST' })
+}
+
+function outcomeUnknown(): Fault {
+  return new Fault(
+    'outcome-unknown',
+    'The server stopped while this call ran, so its effect may or may not have happened. Check before you call again.',
+  )
+}
+
+function givenUp(cutOffs: number): Fault {
+  return new Fault('internal', `The call was cut off ${cutOffs} times before it could end, and is not tried again.`, {
+    code: 'CUT_OFF',
+  })
+}

@@ -1,0 +1,29 @@
+/** Callplane's public face. */
+export type { ChildOptions, FailOptions, HandlerContext, MediaFile, ObjectOptions } from './core/context.ts'
+export { Fault, type FaultKind, type FaultOptions } from './core/fault.ts'
+export type { JsonObject, JsonValue } from './core/json.ts'
+export type { LimitRules } from './core/limits.ts'
+export type { Call, Caller, Instance, Reply } from './core/model.ts'
+export {
+  Located,
+  type MediaSlot,
+  type OperationDefinition,
+  type OperationOptions,
+  operation,
+  operationsWith,
+  type RetryRules,
+  removed,
+  type Tombstone,
+} from './core/operation.ts'
+export type { Guard, Log, ObjectStore, Store } from './core/ports.ts'
+export {
+  type Input,
+  jsonSchema,
+  type Output,
+  type PlainSchema,
+  type Schema,
+  type StandardSchema,
+} from './core/standard-schema.ts'
+export { type AuthConfig, createToken, hashToken, type JwtRules, type StaticToken } from './governance/auth.ts'
+export { type CallplaneServer, createServer } from './server/compose.ts'
+export type { ContextSource, ServerOptions } from './server/options.ts'

@@ -1,0 +1,47 @@
+/** Repacks writes of any size into chunks of one size. Pure: where chunks are cut depends on the bytes alone. */
+
+export interface Cutter {
+  /** Full chunks, as soon as a byte follows them. Each is good until the next is asked for: the memory is reused. */
+  cut(bytes: Uint8Array): Generator<Uint8Array, void, void>
+  /** What is left at the end: the last chunk, which may be as large as any other, and empty only if nothing came. */
+  rest(): Uint8Array
+}
+
+/** The longest code point in UTF-8: text chunks are never smaller, or one might not fit. */
+const LONGEST_CODE_POINT = 4
+
+export function createCutter(options: { chunkBytes: number; text: boolean }): Cutter {
+  const size = options.text ? Math.max(options.chunkBytes, LONGEST_CODE_POINT) : options.chunkBytes
+  const buffer = new Uint8Array(size)
+  let filled = 0
+
+  function* cut(bytes: Uint8Array): Generator<Uint8Array, void, void> {
+    for (let at = 0; at < bytes.length; ) {
+      if (filled === size) {
+        const end = options.text && isContinuation(bytes[at]) ? startOfLast(buffer) : size
+        yield buffer.subarray(0, end)
+        buffer.copyWithin(0, end)
+        filled = size - end
+      }
+      const taken = Math.min(size - filled, bytes.length - at)
+      buffer.set(bytes.subarray(at, at + taken), filled)
+      filled += taken
+      at += taken
+    }
+  }
+
+  return { cut, rest: () => buffer.subarray(0, filled) }
+}
+
+/** Where the code point that the last byte belongs to begins. Bytes that are not UTF-8 are left for a check to find. */
+function startOfLast(buffer: Uint8Array): number {
+  const earliest = buffer.length - (LONGEST_CODE_POINT - 1)
+  for (let at = buffer.length - 1; at >= earliest; at--) {
+    if (!isContinuation(buffer[at])) return at
+  }
+  return buffer.length
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0b1100_0000) === 0b1000_0000
+}

@@ -1,0 +1,96 @@
+/** Durable file work in small steps, and what a failing disk is called. Knows nothing of objects. */
+import { randomUUID } from 'node:crypto'
+import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { Fault } from '../../core/fault.ts'
+
+/** EFBIG is a limit on the size of files, which to the person is the same thing as no room. */
+const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+
+export function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}
+
+export function storageFault(error: unknown): Fault {
+  if (error instanceof Fault) return error
+  const code = errorCode(error)
+  return code !== undefined && FULL.has(code)
+    ? new Fault('unavailable', 'The server has no room left to store this; try again when space has been made.', {
+        code: 'STORAGE_FULL',
+        cause: error,
+      })
+    : new Fault('unavailable', 'The server could not read or write its storage; its log says why. Try again later.', {
+        code: 'STORAGE_FAILED',
+        cause: error,
+      })
+}
+
+export async function onDisk<T>(work: Promise<T>): Promise<T> {
+  try {
+    return await work
+  } catch (error) {
+    throw storageFault(error)
+  }
+}
+
+/** Nothing where there is no such file. */
+export async function ifPresent<T>(work: Promise<T>): Promise<T | undefined> {
+  try {
+    return await work
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw storageFault(error)
+  }
+}
+
+/** A write may take only part of what it is given, and does so when the disk is about to be full. */
+export async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.length; ) {
+    const { bytesWritten } = await onDisk(handle.write(bytes, at))
+    at += bytesWritten
+  }
+}
+
+/** Makes names in a folder durable. Windows has no such call and needs none. */
+export async function syncFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const handle = await onDisk(open(path, 'r'))
+  try {
+    await onDisk(handle.sync())
+  } finally {
+    await handle.close()
+  }
+}
+
+export async function makeFolder(path: string): Promise<void> {
+  const created = await onDisk(mkdir(path, { recursive: true }))
+  if (created === undefined) return
+  const top = dirname(resolve(created))
+  for (let parent = dirname(resolve(path)); ; parent = dirname(parent)) {
+    await syncFolder(parent)
+    if (parent === top) return
+  }
+}
+
+export function freshPath(unfinished: string): string {
+  return join(unfinished, randomUUID())
+}
+
+/** The name goes at once; a crash before the content is gone leaves it to the sweep. */
+export async function removeFolder(path: string, unfinished: string): Promise<void> {
+  const doomed = freshPath(unfinished)
+  try {
+    await rename(path, doomed)
+  } catch (error) {
+    if (errorCode(error) !== 'ENOENT') throw storageFault(error)
+    // Nothing to remove, or nowhere to move it to because somebody cleared that folder away.
+    await onDisk(rm(path, { recursive: true, force: true }))
+    return
+  }
+  await syncFolder(dirname(path))
+  await discard(doomed)
+}
+
+export async function discard(path: string): Promise<void> {
+  await onDisk(rm(path, { recursive: true, force: true }))
+}

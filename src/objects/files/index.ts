@@ -1,0 +1,31 @@
+/** Objects in files below one folder, for one machine. Nothing is touched before the first use. */
+import type { Clock, ObjectStore } from '../../core/ports.ts'
+import { chunksInfo, readChunk } from './chunk-files.ts'
+import { openChunkWriter } from './chunk-writer.ts'
+import { createLayout } from './layout.ts'
+import { listOwners, removeOwner, sweepUnfinished } from './owners.ts'
+import { objectInfo, putObject, readObject } from './whole.ts'
+
+export interface FileObjects extends ObjectStore {
+  /**
+   * For start-up: removes what a crash left half written, if it was not touched for this long, and says how many
+   * files that were. Fails if the folder cannot be written at all.
+   */
+  sweep(untouchedForMs: number): Promise<number>
+}
+
+export function createFileObjects(options: { folder: string; clock: Pick<Clock, 'now'> }): FileObjects {
+  const { folder, clock } = options
+  const layout = createLayout(folder)
+  return {
+    put: (id, source, put) => putObject(layout, id, source, { ...put, createdAt: clock.now() }),
+    info: (id) => objectInfo(layout, id),
+    read: (id, range) => readObject(layout, id, range),
+    writeChunks: (id, chunks) => openChunkWriter(layout, id, chunks),
+    chunk: (id, index) => readChunk(layout, id, index),
+    chunks: (id) => chunksInfo(layout, id),
+    removeOwner: (owner) => removeOwner(layout, owner),
+    owners: (before) => listOwners(layout, before),
+    sweep: (untouchedForMs) => sweepUnfinished(layout, clock.now() - untouchedForMs),
+  }
+}

@@ -1,0 +1,101 @@
+/** Objects that appear whole: attachments and results stored in one piece. */
+import { createHash } from 'node:crypto'
+import { type FileHandle, open, rename } from 'node:fs/promises'
+import { Fault } from '../../core/fault.ts'
+import type { ObjectInfo, PutOptions } from '../../core/ports.ts'
+import { discard, ifPresent, makeFolder, onDisk, syncFolder } from './disk.ts'
+import type { Layout, Place } from './layout.ts'
+import { damaged, readSeal, writeSealed } from './sealed.ts'
+
+type Facts = Omit<ObjectInfo, 'id' | 'bytes'>
+
+/** What one read asks of the disk; also what a slow client makes us hold. */
+const READ_BYTES = 64 * 1024
+
+export async function putObject(
+  layout: Layout,
+  id: string,
+  source: AsyncIterable<Uint8Array>,
+  options: PutOptions & { createdAt: number },
+): Promise<ObjectInfo> {
+  const place = layout.place(id)
+  const digest = createHash('sha256')
+  let bytes = 0
+  const { path, facts } = await writeSealed<Facts>(layout.unfinished, async (append) => {
+    for await (const piece of source) {
+      bytes += piece.length
+      if (bytes > options.maxBytes) throw tooLarge(options.maxBytes)
+      digest.update(piece)
+      await append(piece)
+    }
+    const { mimeType, filename, createdAt } = options
+    return { sha256: digest.digest('hex'), mimeType, ...(filename !== undefined && { filename }), createdAt }
+  })
+  await publish(path, place)
+  return { id, bytes, ...facts }
+}
+
+/** A second object under the same id takes the place of the first; whoever reads the first reads it to its end. */
+async function publish(path: string, place: Place): Promise<void> {
+  let written = path
+  try {
+    await makeFolder(place.ownerFolder)
+    await onDisk(rename(path, place.object))
+    written = place.object
+    await syncFolder(place.ownerFolder)
+  } catch (error) {
+    await discard(written)
+    throw error
+  }
+}
+
+export async function objectInfo(layout: Layout, id: string): Promise<ObjectInfo | undefined> {
+  const file = await openObject(layout, id)
+  if (!file) return undefined
+  try {
+    return await infoOf(file, id)
+  } finally {
+    await file.close()
+  }
+}
+
+/** Reads as fast as it is consumed; a consumer that stops early closes the file. */
+export async function* readObject(
+  layout: Layout,
+  id: string,
+  range?: { start: number; end: number },
+): AsyncGenerator<Uint8Array, void, void> {
+  const file = await openObject(layout, id)
+  if (!file) throw new Fault('not-found', 'There is no such object, or it has expired; run the call again.')
+  try {
+    const { bytes } = await infoOf(file, id)
+    const end = Math.min(range?.end ?? bytes, bytes)
+    let at = Math.max(range?.start ?? 0, 0)
+    while (at < end) {
+      const buffer = Buffer.allocUnsafeSlow(Math.min(READ_BYTES, end - at))
+      const { bytesRead } = await onDisk(file.read(buffer, 0, buffer.length, at))
+      if (bytesRead === 0) throw damaged()
+      at += bytesRead
+      yield buffer.subarray(0, bytesRead)
+    }
+  } finally {
+    await file.close()
+  }
+}
+
+async function openObject(layout: Layout, id: string): Promise<FileHandle | undefined> {
+  const place = layout.find(id)
+  return place && ifPresent(open(place.object, 'r'))
+}
+
+async function infoOf(file: FileHandle, id: string): Promise<ObjectInfo> {
+  const { bytes, facts } = await readSeal<Facts>(file)
+  return { id, bytes, ...facts }
+}
+
+function tooLarge(maxBytes: number): Fault {
+  return new Fault('invalid-input', `The file is larger than the ${maxBytes} bytes allowed here; send a smaller one.`, {
+    code: 'MEDIA_TOO_LARGE',
+    details: { maxBytes },
+  })
+}

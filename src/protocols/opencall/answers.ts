@@ -1,0 +1,126 @@
+/** Replies and faults as HTTP answers. OpenCALL, "HTTP Status Code Semantics". */
+import type { Answer, Exchange } from '../../core/exchange.ts'
+import type { Fault } from '../../core/fault.ts'
+import type { Reply, ResultLocation } from '../../core/model.ts'
+import type { Environment } from '../../core/ports.ts'
+import { encodeRefusal, encodeReply, epochSeconds } from './codec.ts'
+import { statusOf } from './faults.ts'
+import type { Location } from './wire.ts'
+
+/** Invocations and their states belong to one caller at one moment; no intermediary may keep them. */
+const JSON_HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
+
+export function jsonAnswer(status: number, value: unknown, extra?: Record<string, string>): Answer {
+  return { status, headers: extra ? { ...JSON_HEADERS, ...extra } : JSON_HEADERS, body: JSON.stringify(value) }
+}
+
+export function refusalAnswer(fault: Fault, requestId: string): Answer {
+  const envelope = encodeRefusal(fault, requestId)
+  return jsonAnswer(statusOf(fault), envelope, retryHeaders(fault))
+}
+
+function retryHeaders(fault: Fault): Record<string, string> | undefined {
+  if (fault.kind === 'unauthenticated') return { 'WWW-Authenticate': 'Bearer' }
+  return fault.retryAfterMs === undefined ? undefined : { 'Retry-After': String(Math.ceil(fault.retryAfterMs / 1000)) }
+}
+
+export interface AddressSettings {
+  env: Environment
+  /** With authentication on, only a signed link can be followed without a credential. */
+  signLinks: boolean
+}
+
+/** To the POST that made the call. */
+export function callAnswer(reply: Reply, exchange: Exchange, settings: AddressSettings): Answer {
+  if (reply.state === 'error') {
+    const failed = statusOf(reply.fault)
+    // Reading R01: a business failure is 200 for a sync operation, 202 for an async one that fails at once.
+    const status = failed === 200 && reply.model === 'async' ? 202 : failed
+    return jsonAnswer(status, encodeReply(reply, neverLocated), retryHeaders(reply.fault))
+  }
+  return progressAnswer(reply, exchange, settings)
+}
+
+/** To a poll. Readings R02 and R03: whatever has ended is 200, an error included. */
+export function pollAnswer(reply: Reply, exchange: Exchange, settings: AddressSettings): Answer {
+  if (reply.state === 'error') return jsonAnswer(200, encodeReply(reply, neverLocated))
+  return progressAnswer(reply, exchange, settings)
+}
+
+function progressAnswer(reply: Reply, exchange: Exchange, settings: AddressSettings): Answer {
+  if (reply.state === 'complete' && 'result' in reply) return jsonAnswer(200, encodeReply(reply, neverLocated))
+  const redirect =
+    reply.state === 'complete' && 'location' in reply && followable(reply.location, prefersRedirect(exchange))
+  const envelope = encodeReply(reply, () => locate(reply, exchange.origin, redirect, settings))
+  if (!redirect) return jsonAnswer(202, envelope)
+  return jsonAnswer(303, envelope, { Location: envelope.location?.uri ?? '' })
+}
+
+/** Reading R04: a redirect only where a generic client may follow it, and only if somebody asked for one. */
+function followable(location: ResultLocation, preferred: boolean): boolean {
+  if (location.kind === 'chunks') return false
+  if (location.kind === 'external' && (location.auth !== undefined || !/^https?:/i.test(location.uri))) return false
+  return location.redirect || preferred
+}
+
+function prefersRedirect(exchange: Exchange): boolean {
+  return /(?:^|,)\s*redirect\s*(?:$|[,;])/i.test(exchange.header('prefer') ?? '')
+}
+
+function locate(reply: Reply, origin: string, redirect: boolean, settings: AddressSettings): Location {
+  if (!('location' in reply)) return { uri: callAddress(origin, reply.requestId) }
+  const { location } = reply
+  switch (location.kind) {
+    case 'chunks':
+      return { uri: `${callAddress(origin, reply.requestId)}/chunks` }
+    case 'object': {
+      const path = objectPath(location.objectId)
+      return {
+        uri: origin + (redirect && settings.signLinks ? signedPath(path, reply.expiresAt ?? 0, settings.env) : path),
+      }
+    }
+    case 'external': {
+      const { uri, auth } = location
+      if (!auth) return { uri }
+      const { credentialType, credential, expiresAtMs } = auth
+      return {
+        uri,
+        auth: {
+          credentialType,
+          credential,
+          ...(expiresAtMs !== undefined && { expiresAt: epochSeconds(expiresAtMs) }),
+        },
+      }
+    }
+  }
+}
+
+function callAddress(origin: string, requestId: string): string {
+  return `${origin}/ops/${encodeURIComponent(requestId)}`
+}
+
+/** Object ids are `owner/name`; on the wire they are one segment. An owner holds no dot, so the first one is ours. */
+export function objectPath(objectId: string): string {
+  return `/objects/${encodeURIComponent(objectId.replace('/', '.'))}`
+}
+
+export function objectIdIn(segment: string): string {
+  return segment.replace('.', '/')
+}
+
+function signedPath(path: string, expiresAt: number, env: Environment): string {
+  return `${path}?expires=${expiresAt}&signature=${env.sign(`${path}?expires=${expiresAt}`)}`
+}
+
+/** Whether the query carries a link's signature that still holds. */
+export function isSigned(path: string, query: string, env: Environment): boolean {
+  const match = /^expires=(\d{1,16})&signature=([\w-]+)$/.exec(query)
+  if (!match) return false
+  const [, expires, signature] = match
+  // The comparison is over a keyed hash: learning where it differs teaches nothing about the next one.
+  return Number(expires) > env.clock.now() && env.sign(`${path}?expires=${expires}`) === signature
+}
+
+function neverLocated(): Location {
+  return { uri: '' }
+}

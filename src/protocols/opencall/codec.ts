@@ -1,0 +1,146 @@
+/** Between OpenCALL's envelopes and the engine's calls and replies. */
+import { Fault } from '../../core/fault.ts'
+import type { ChunkReply } from '../../core/follow-up.ts'
+import { isTextual } from '../../core/media.ts'
+import type { Call, MediaInput, Reply } from '../../core/model.ts'
+import type { Operation } from '../../core/operation.ts'
+import { encodeFault } from './faults.ts'
+import type { ChunkEnvelope, Location, RegistryEntry, RequestEnvelope, ResponseEnvelope } from './wire.ts'
+
+const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}/
+
+/** `keyed` says whether a repeated idempotency key joins the first call of this operation. */
+export function decodeCall(
+  envelope: RequestEnvelope,
+  requestId: string,
+  media: readonly MediaInput[],
+  keyed: boolean,
+  headerTrace?: string,
+): Call {
+  const { sessionId, parentId, idempotencyKey, timeoutMs, locale, traceparent = headerTrace } = envelope.ctx
+  return {
+    operation: envelope.op,
+    args: envelope.args,
+    media,
+    requestId,
+    ...(sessionId !== undefined && { sessionId }),
+    ...(parentId !== undefined && { parentId }),
+    // "idempotencyKey … optional otherwise": a query without side effects is simply asked again.
+    ...(idempotencyKey !== undefined && keyed && { idempotencyKey }),
+    ...(timeoutMs !== undefined && { waitMs: timeoutMs }),
+    ...(locale !== undefined && { locale }),
+    // A trace header that is not one is no reason to refuse a call.
+    ...(traceparent !== undefined && TRACEPARENT.test(traceparent) && { traceparent }),
+  }
+}
+
+/** `locate` makes the absolute address of a result or, without one, of the call itself. */
+export function encodeReply(reply: Reply, locate: (reply: Reply) => Location): ResponseEnvelope {
+  const { requestId, sessionId, expiresAt, state } = reply
+  const envelope: ResponseEnvelope = { requestId, state }
+  if (sessionId !== undefined) envelope.sessionId = sessionId
+  if (reply.state === 'error') {
+    envelope.error = encodeFault(reply.fault)
+    if (reply.fault.retryAfterMs !== undefined) envelope.retryAfterMs = reply.fault.retryAfterMs
+    return envelope
+  }
+  if (reply.state === 'complete' && 'result' in reply) envelope.result = reply.result ?? null
+  else envelope.location = locate(reply)
+  if (expiresAt !== undefined) envelope.expiresAt = epochSeconds(expiresAt)
+  if (reply.state === 'accepted' || reply.state === 'pending') {
+    envelope.retryAfterMs = reply.retryAfterMs
+    if (reply.progress) envelope.progress = reply.progress
+  }
+  return envelope
+}
+
+export function encodeRefusal(fault: Fault, requestId: string): ResponseEnvelope {
+  return {
+    requestId,
+    state: 'error',
+    error: encodeFault(fault),
+    ...(fault.retryAfterMs !== undefined && { retryAfterMs: fault.retryAfterMs }),
+  }
+}
+
+export function epochSeconds(ms: number): number {
+  return Math.floor(ms / 1000)
+}
+
+const CHUNK_RETRY_MS = 250
+
+/** Everything about a chunk but its data. */
+export function encodeChunk(reply: ChunkReply, index: number): ChunkEnvelope {
+  const { requestId, sessionId, mimeType, chunk, totalBytes } = reply
+  const last = chunk?.last === true
+  return {
+    requestId,
+    ...(sessionId !== undefined && { sessionId }),
+    state: last ? 'complete' : 'pending',
+    mimeType,
+    cursor: last ? null : encodeCursor(chunk ? index + 1 : index),
+    ...(chunk && {
+      chunk: {
+        offset: chunk.offset,
+        length: chunk.length,
+        checksum: chunk.checksum,
+        checksumPrevious: chunk.checksumPrevious,
+      },
+    }),
+    ...(totalBytes !== undefined && { total: totalBytes }),
+    ...(!chunk && { retryAfterMs: CHUNK_RETRY_MS }),
+  }
+}
+
+/** Reading R17: text as it is, all else in base64. */
+export function encodeChunkData(
+  mimeType: string,
+  bytes: Uint8Array,
+  base64: (bytes: Uint8Array) => string,
+): Pick<ChunkEnvelope, 'encoding' | 'data'> {
+  return isTextual(mimeType)
+    ? { encoding: 'utf8', data: new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) }
+    : { encoding: 'base64', data: base64(bytes) }
+}
+
+export function encodeCursor(index: number): string {
+  return `c${index.toString(36)}`
+}
+
+export function decodeCursor(cursor: string | undefined): number {
+  if (cursor === undefined) return 0
+  if (/^c[0-9a-z]{1,9}$/.test(cursor)) return Number.parseInt(cursor.slice(1), 36)
+  throw new Fault(
+    'malformed',
+    'This cursor is not one of ours. Use the one from the last chunk, or none for the first.',
+    { code: 'INVALID_CURSOR' },
+  )
+}
+
+export function encodeOperation(operation: Operation): RegistryEntry {
+  const { name, title, description, schemas, media, chunked, deprecated, cache } = operation
+  return {
+    op: name.full,
+    ...(title !== undefined && { title }),
+    ...(description !== '' && { description }),
+    argsSchema: schemas.args,
+    resultSchema: schemas.result,
+    ...(media.length > 0 && {
+      mediaSchema: media.map((slot) => ({
+        name: slot.name,
+        required: slot.required ?? false,
+        acceptedTypes: [...slot.acceptedTypes],
+        maxBytes: slot.maxBytes,
+      })),
+    }),
+    sideEffecting: operation.sideEffecting,
+    idempotencyRequired: operation.idempotencyRequired,
+    executionModel: operation.model,
+    maxSyncMs: operation.maxSyncMs,
+    chunked: chunked !== undefined,
+    ttlSeconds: operation.ttlSeconds,
+    authScopes: [...operation.scopes],
+    cachingPolicy: cache.policy,
+    ...(deprecated && { deprecated: true as const, ...deprecated }),
+  }
+}

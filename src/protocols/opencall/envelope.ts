@@ -1,0 +1,103 @@
+/** Checks an unknown value and makes it a request envelope, or says which field is wrong. */
+import { Fault } from '../../core/fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { MediaEntry, RequestContext, RequestEnvelope } from './wire.ts'
+
+const REQUEST_ID = /^[A-Za-z0-9._~:-]{1,128}$/
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const MAX_TEXT = 256
+const MAX_MEDIA = 100
+
+export function parseEnvelope(value: JsonValue, strict: boolean): RequestEnvelope {
+  if (!isJsonObject(value)) throw invalid('', 'The body must be a JSON object: the request envelope.')
+  const { op, args, media, ctx, auth } = value
+  if (typeof op !== 'string') throw invalid('op', 'Name the operation in "op", such as "v1:orders.getItem".')
+  if (args !== undefined && !isJsonObject(args)) throw invalid('args', '"args" must be an object.')
+  if (auth !== undefined) checkAuth(auth)
+  return {
+    op,
+    args: args ?? {},
+    media: media === undefined ? [] : parseMedia(media),
+    ctx: ctx === undefined ? {} : parseContext(ctx, strict),
+  }
+}
+
+/** The request id of an envelope that may be wrong everywhere else, so that even a refusal can be told apart. */
+export function requestIdIn(value: JsonValue): string | undefined {
+  const ctx = isJsonObject(value) ? value.ctx : undefined
+  const requestId = isJsonObject(ctx) ? ctx.requestId : undefined
+  return typeof requestId === 'string' && REQUEST_ID.test(requestId) ? requestId : undefined
+}
+
+function parseContext(ctx: JsonValue, strict: boolean): RequestContext {
+  if (!isJsonObject(ctx)) throw invalid('ctx', '"ctx" must be an object.')
+  const { requestId, timeoutMs } = ctx
+  if (
+    requestId === undefined ? strict : typeof requestId !== 'string' || !(strict ? UUID : REQUEST_ID).test(requestId)
+  ) {
+    throw invalid(
+      'ctx.requestId',
+      strict
+        ? '"ctx.requestId" must be a UUID.'
+        : '"ctx.requestId" must be 1 to 128 characters of A-Z a-z 0-9 . _ ~ : -',
+    )
+  }
+  if (timeoutMs !== undefined && (typeof timeoutMs !== 'number' || timeoutMs < 0)) {
+    throw invalid('ctx.timeoutMs', '"ctx.timeoutMs" must be a number of milliseconds, 0 or more.')
+  }
+  return {
+    ...(typeof requestId === 'string' && { requestId }),
+    ...(typeof timeoutMs === 'number' && { timeoutMs }),
+    ...optionalText(ctx, 'sessionId'),
+    ...optionalText(ctx, 'parentId'),
+    ...optionalText(ctx, 'idempotencyKey'),
+    ...optionalText(ctx, 'locale'),
+    ...optionalText(ctx, 'traceparent'),
+  }
+}
+
+function optionalText<K extends string>(ctx: JsonObject, field: K): { [key in K]?: string } {
+  const value = ctx[field]
+  if (value === undefined) return {}
+  if (typeof value !== 'string' || value === '' || value.length > MAX_TEXT) {
+    throw invalid(`ctx.${field}`, `"ctx.${field}" must be a text of 1 to ${MAX_TEXT} characters.`)
+  }
+  return { [field]: value } as { [key in K]?: string }
+}
+
+function parseMedia(media: JsonValue): MediaEntry[] {
+  if (!Array.isArray(media)) throw invalid('media', '"media" must be an array.')
+  if (media.length > MAX_MEDIA) throw invalid('media', `"media" may have ${MAX_MEDIA} entries at the most.`)
+  return media.map((entry, index) => parseEntry(entry, `media[${index}]`))
+}
+
+function parseEntry(entry: JsonValue, at: string): MediaEntry {
+  if (!isJsonObject(entry)) throw invalid(at, `"${at}" must be an object.`)
+  const { name, mimeType, ref, part } = entry
+  if (typeof name !== 'string' || name === '')
+    throw invalid(`${at}.name`, `"${at}.name" must name an attachment of the operation.`)
+  if (typeof mimeType !== 'string' || mimeType === '')
+    throw invalid(`${at}.mimeType`, `"${at}.mimeType" must be a media type, such as "image/png".`)
+  if ((ref === undefined) === (part === undefined)) throw invalid(at, `"${at}" needs exactly one of "ref" and "part".`)
+  if (part !== undefined) {
+    if (typeof part !== 'string' || part === '')
+      throw invalid(`${at}.part`, `"${at}.part" must be the name of a multipart part.`)
+    return { name, mimeType, part }
+  }
+  if (typeof ref !== 'string' || !URL.canParse(ref)) throw invalid(`${at}.ref`, `"${at}.ref" must be an absolute URI.`)
+  return { name, mimeType, ref }
+}
+
+/** Checked for shape only: over HTTP the `Authorization` header counts, and the block is dropped right here. */
+function checkAuth(auth: JsonValue): void {
+  if (!isJsonObject(auth)) throw invalid('auth', '"auth" must be an object.')
+  for (const field of ['iss', 'sub', 'credentialType']) {
+    if (typeof auth[field] !== 'string') throw invalid(`auth.${field}`, `"auth.${field}" must be a text.`)
+  }
+  if (auth.credential !== undefined && typeof auth.credential !== 'string')
+    throw invalid('auth.credential', '"auth.credential" must be a text.')
+}
+
+function invalid(field: string, message: string): Fault {
+  return new Fault('malformed', message, field === '' ? {} : { details: { field } })
+}

@@ -1,0 +1,43 @@
+/** A call's changes as server-sent events: `state` when the state changes, `progress` in between. */
+import type { Reply } from '../../core/model.ts'
+import type { Clock } from '../../core/ports.ts'
+import type { ResponseEnvelope } from './wire.ts'
+
+/** Comments this often keep proxies from taking a quiet connection for a dead one. */
+const HEARTBEAT_MS = 15_000
+
+export async function* encodeEvents(
+  replies: AsyncIterable<Reply>,
+  encode: (reply: Reply) => ResponseEnvelope,
+  clock: Clock,
+): AsyncIterable<string> {
+  const iterator = replies[Symbol.asyncIterator]()
+  let state = ''
+  try {
+    let next = iterator.next()
+    for (;;) {
+      const step = await orHeartbeat(next, clock)
+      if (!step) {
+        yield ': still here\n\n'
+        continue
+      }
+      if (step.done) return
+      const envelope = encode(step.value)
+      yield `event: ${envelope.state === state ? 'progress' : 'state'}\ndata: ${JSON.stringify(envelope)}\n\n`
+      state = envelope.state
+      next = iterator.next()
+    }
+  } finally {
+    await iterator.return?.()
+  }
+}
+
+function orHeartbeat<T>(next: Promise<T>, clock: Clock): Promise<T | undefined> {
+  return new Promise((resolve, reject) => {
+    const cancel = clock.schedule(HEARTBEAT_MS, () => resolve(undefined))
+    next.then((step) => {
+      cancel()
+      resolve(step)
+    }, reject)
+  })
+}

@@ -1,0 +1,52 @@
+/** How OpenCALL words each kind of failure: its status and its code (readings R01, R20 and R26). */
+import type { Fault, FaultKind } from '../../core/fault.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { ErrorBody } from './wire.ts'
+
+interface Wording {
+  status: number
+  code: (own: string) => string
+}
+
+const own = (code: string) => code
+const panic = (code: string) => `PANIC_${code}`
+
+const WORDING: Record<FaultKind, Wording> = {
+  malformed: { status: 400, code: own },
+  'unknown-operation': { status: 400, code: () => 'UNKNOWN_OP' },
+  removed: { status: 410, code: () => 'OP_REMOVED' },
+  unauthenticated: { status: 401, code: own },
+  forbidden: { status: 403, code: own },
+  'invalid-input': { status: 400, code: own },
+  conflict: { status: 400, code: own },
+  'not-found': { status: 404, code: own },
+  'rate-limited': { status: 429, code: own },
+  overloaded: { status: 503, code: panic },
+  unavailable: { status: 503, code: panic },
+  domain: { status: 200, code: own },
+  canceled: { status: 200, code: own },
+  timeout: { status: 500, code: panic },
+  upstream: { status: 502, code: panic },
+  'outcome-unknown': { status: 500, code: own },
+  internal: { status: 500, code: panic },
+}
+
+export function statusOf(fault: Fault): number {
+  return WORDING[fault.kind].status
+}
+
+export function encodeFault(fault: Fault): ErrorBody {
+  const { details, retryable, retryAfterMs, promptContent, developerMessage } = fault
+  const cause: JsonObject = {
+    ...details,
+    ...(retryable && { retryable }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(promptContent !== undefined && { promptContent }),
+    ...(developerMessage !== undefined && { developerMessage }),
+  }
+  return {
+    code: WORDING[fault.kind].code(fault.code),
+    message: fault.message,
+    ...(Object.keys(cause).length > 0 && { cause }),
+  }
+}

@@ -1,0 +1,297 @@
+/** OpenCALL's HTTP binding: which path does what. */
+import type { Engine } from '../../core/engine.ts'
+import { isKeyed } from '../../core/engine.ts'
+import type { Answer, Exchange, Refusal, Route } from '../../core/exchange.ts'
+import { Fault } from '../../core/fault.ts'
+import type { FollowUp } from '../../core/follow-up.ts'
+import type { JsonValue } from '../../core/json.ts'
+import { parseJsonText } from '../../core/json-text.ts'
+import { bareType } from '../../core/media.ts'
+import { ANONYMOUS, type Caller, type MediaInput, type Reply } from '../../core/model.ts'
+import type { Environment, Identify, ObjectStore } from '../../core/ports.ts'
+import {
+  type AddressSettings,
+  callAnswer,
+  isSigned,
+  jsonAnswer,
+  objectIdIn,
+  pollAnswer,
+  refusalAnswer,
+} from './answers.ts'
+import { decodeCall, decodeCursor, encodeChunk, encodeChunkData, encodeReply } from './codec.ts'
+import { parseEnvelope, requestIdIn } from './envelope.ts'
+import { encodeEvents } from './events.ts'
+import { objectAnswer } from './object-answers.ts'
+import { createRegistryDocument } from './registry-document.ts'
+import { receiveMultipart, referencedMedia, type UploadParts } from './uploads.ts'
+import type { RequestEnvelope } from './wire.ts'
+
+export interface OpenCallSettings {
+  /** Turns the lenient readings off. */
+  strict: boolean
+  maxEnvelopeBytes: number
+  maxUploadBytes: number
+  /** The longest a caller may wait with `Prefer: wait`. */
+  maxWaitMs: number
+  signLinks: boolean
+}
+
+export interface OpenCallParts {
+  engine: Engine
+  followUp: FollowUp
+  objects: ObjectStore
+  env: Environment
+  /** Who sent this request. */
+  identify: (exchange: Exchange) => Identify
+  settings: OpenCallSettings
+}
+
+export function createOpenCallRoutes(parts: OpenCallParts): Route[] {
+  const { engine, env } = parts
+  const ops = new OpenCall(parts)
+  const refuse = (_exchange: Exchange, why: Refusal) => refusal(why, env.newId())
+  return [
+    {
+      path: '/call',
+      refuse: (_exchange, why) => refusal(why, env.newId(), CALL_ADVICE),
+      methods: { POST: (exchange) => ops.call(exchange) },
+    },
+    {
+      path: '/ops/{id}',
+      refuse,
+      methods: {
+        GET: (exchange, { id }) => ops.poll(exchange, id ?? ''),
+        DELETE: (exchange, { id }) => ops.cancel(exchange, id ?? ''),
+      },
+    },
+    { path: '/ops/{id}/chunks', refuse, methods: { GET: (exchange, { id }) => ops.chunk(exchange, id ?? '') } },
+    { path: '/ops/{id}/events', refuse, methods: { GET: (exchange, { id }) => ops.events(exchange, id ?? '') } },
+    { path: '/objects/{id}', refuse, methods: { GET: (exchange, { id }) => ops.object(exchange, id ?? '') } },
+    { path: '/.well-known/ops', refuse, methods: { GET: createRegistryDocument(engine.registry, env) } },
+  ]
+}
+
+const CALL_ADVICE = 'Send POST /call to invoke an operation; GET /.well-known/ops lists the operations there are.'
+
+/** How OpenCALL words what no handler of a route has seen. */
+export function refusal(why: Refusal, requestId: string, advice = ''): Answer {
+  switch (why.kind) {
+    case 'fault':
+      return refusalAnswer(why.fault, requestId)
+    case 'path':
+      return refusalAnswer(new Fault('not-found', `There is nothing at this path. ${CALL_ADVICE}`), requestId)
+    case 'method': {
+      const allow = why.allow.join(', ')
+      const message = advice || `This path takes ${allow}.`
+      const error = { code: 'METHOD_NOT_ALLOWED', message, cause: { allow: [...why.allow] } }
+      return jsonAnswer(405, { requestId, state: 'error', error }, { Allow: allow })
+    }
+  }
+}
+
+class OpenCall {
+  readonly #parts: OpenCallParts
+  readonly #uploads: UploadParts
+  readonly #addresses: AddressSettings
+
+  constructor(parts: OpenCallParts) {
+    const { engine, objects, env, settings } = parts
+    this.#parts = parts
+    this.#uploads = {
+      engine,
+      objects,
+      maxEnvelopeBytes: settings.maxEnvelopeBytes,
+      maxUploadBytes: settings.maxUploadBytes,
+    }
+    this.#addresses = { env, signLinks: settings.signLinks }
+  }
+
+  async call(exchange: Exchange): Promise<Answer> {
+    let requestId: string | undefined
+    const parse = (value: JsonValue) => {
+      requestId = requestIdIn(value)
+      return parseEnvelope(value, this.#parts.settings.strict)
+    }
+    try {
+      const identify = this.#parts.identify(exchange)
+      const type = bareType(exchange.header('content-type') ?? '')
+      if (type === 'multipart/form-data') return await this.#callWithUploads(exchange, identify, parse)
+      if (type !== 'application/json') throw wrongType(type)
+      const envelope = parse(parseJsonText(await exchange.text(this.#parts.settings.maxEnvelopeBytes)))
+      return await this.#invoke(exchange, envelope, referencedMedia(envelope.media), identify)
+    } catch (thrown) {
+      return refusalAnswer(this.#explain(thrown), requestId ?? this.#parts.env.newId())
+    }
+  }
+
+  async #callWithUploads(
+    exchange: Exchange,
+    identify: Identify,
+    parse: (value: JsonValue) => RequestEnvelope,
+  ): Promise<Answer> {
+    const { env, objects } = this.#parts
+    const uploads = env.newId()
+    let received: Awaited<ReturnType<typeof receiveMultipart>>
+    try {
+      received = await receiveMultipart(exchange, uploads, identify, parse, this.#uploads)
+    } catch (thrown) {
+      await objects.removeOwner(uploads)
+      throw thrown
+    }
+    return this.#invoke(exchange, received.envelope, received.media, identify, uploads)
+  }
+
+  async #invoke(
+    exchange: Exchange,
+    envelope: RequestEnvelope,
+    media: MediaInput[],
+    identify: Identify,
+    uploads?: string,
+  ): Promise<Answer> {
+    const { engine, env, settings } = this.#parts
+    const requestId = envelope.ctx.requestId ?? env.newId()
+    const known = engine.registry.resolve(envelope.op, env.clock.now())
+    const call = decodeCall(envelope, requestId, media, isKeyed(known), exchange.header('traceparent'))
+    if (uploads !== undefined) call.uploads = uploads
+    const reply = await engine.call(call, identify, {
+      presence: () => exchange.signal,
+      holdMs: Math.min(preferredWaitMs(exchange), settings.maxWaitMs),
+    })
+    return reply.state === 'complete' || reply.state === 'error'
+      ? callAnswer(reply, exchange, this.#addresses)
+      : pollAnswer(reply, exchange, this.#addresses)
+  }
+
+  poll(exchange: Exchange, requestId: string): Promise<Answer> {
+    return this.#forOwner(exchange, requestId, async (caller) => {
+      const waitMs = Math.min(preferredWaitMs(exchange), this.#parts.settings.maxWaitMs)
+      return pollAnswer(await this.#parts.followUp.poll(caller, requestId, waitMs), exchange, this.#addresses)
+    })
+  }
+
+  cancel(exchange: Exchange, requestId: string): Promise<Answer> {
+    return this.#forOwner(exchange, requestId, async (caller) =>
+      pollAnswer(await this.#parts.followUp.cancel(caller, requestId), exchange, this.#addresses),
+    )
+  }
+
+  chunk(exchange: Exchange, requestId: string): Promise<Answer> {
+    return this.#forOwner(exchange, requestId, async (caller) => {
+      const index = decodeCursor(new URLSearchParams(exchange.query).get('cursor') ?? undefined)
+      const reply = await this.#parts.followUp.chunk(caller, requestId, index)
+      const envelope = encodeChunk(reply, index)
+      if (!reply.chunk) return jsonAnswer(200, envelope)
+      if (bareType(exchange.header('accept') ?? '') === 'application/octet-stream')
+        return binaryChunk(envelope, reply.chunk.bytes)
+      return jsonAnswer(200, {
+        ...envelope,
+        ...encodeChunkData(reply.mimeType, reply.chunk.bytes, this.#parts.env.base64),
+      })
+    })
+  }
+
+  events(exchange: Exchange, requestId: string): Promise<Answer> {
+    return this.#forOwner(exchange, requestId, async (caller) => {
+      const { followUp, env } = this.#parts
+      const replies = await started(followUp.watch(caller, requestId, exchange.signal))
+      const encode = (reply: Reply) =>
+        encodeReply(reply, () => ({ uri: `${exchange.origin}/ops/${encodeURIComponent(requestId)}` }))
+      return {
+        status: 200,
+        headers: { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
+        body: encodeEvents(replies, encode, env.clock),
+      }
+    })
+  }
+
+  object(exchange: Exchange, segment: string): Promise<Answer> {
+    const { followUp, env } = this.#parts
+    const fetch = async (caller: Caller | undefined) => {
+      const { info, read } = await followUp.object(caller, objectIdIn(segment))
+      return objectAnswer(exchange, info, read)
+    }
+    if (isSigned(exchange.path, exchange.query, env)) return this.#answering(env.newId(), () => fetch(undefined))
+    return this.#forOwner(exchange, env.newId(), fetch)
+  }
+
+  /** Without a credential only what an anonymous caller of a public operation owns is found; the rest needs one. */
+  #forOwner(exchange: Exchange, requestId: string, act: (caller: Caller) => Promise<Answer>): Promise<Answer> {
+    return this.#answering(requestId, async () => {
+      const caller = await this.#parts.identify(exchange)()
+      try {
+        return await act(caller ?? ANONYMOUS)
+      } catch (thrown) {
+        if (caller || !(thrown instanceof Fault) || thrown.kind !== 'not-found') throw thrown
+        throw new Fault('unauthenticated', 'Send the credential the call was made with.')
+      }
+    })
+  }
+
+  async #answering(requestId: string, act: () => Promise<Answer>): Promise<Answer> {
+    try {
+      return await act()
+    } catch (thrown) {
+      return refusalAnswer(this.#explain(thrown), requestId)
+    }
+  }
+
+  #explain(thrown: unknown): Fault {
+    const fault = Fault.from(thrown)
+    if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a request failed')
+    return fault
+  }
+}
+
+/** Asks for the first item before the answer's head is sent, so that a call that does not exist is still a refusal. */
+async function started<T>(source: AsyncIterable<T>): Promise<AsyncIterable<T>> {
+  const iterator = source[Symbol.asyncIterator]()
+  const first = await iterator.next()
+  return (async function* () {
+    try {
+      for (let step = first; !step.done; step = await iterator.next()) yield step.value
+    } finally {
+      await iterator.return?.()
+    }
+  })()
+}
+
+/** OpenCALL, "Chunk Data Encoding": the metadata in headers, the body raw bytes, the meaning the same. */
+function binaryChunk(envelope: ReturnType<typeof encodeChunk>, bytes: Uint8Array): Answer {
+  const { requestId, sessionId, state, mimeType, cursor, chunk, total } = envelope
+  return {
+    status: 200,
+    headers: {
+      'Content-Type': 'application/octet-stream',
+      'Cache-Control': 'no-store',
+      'Call-Request-Id': requestId,
+      ...(sessionId !== undefined && { 'Call-Session-Id': encodeURIComponent(sessionId) }),
+      'Call-State': state,
+      'Call-Mime-Type': mimeType,
+      ...(cursor !== null && { 'Call-Cursor': cursor }),
+      'Call-Chunk-Offset': String(chunk?.offset),
+      'Call-Chunk-Length': String(chunk?.length),
+      'Call-Chunk-Checksum': chunk?.checksum ?? '',
+      ...(chunk?.checksumPrevious && { 'Call-Chunk-Checksum-Previous': chunk.checksumPrevious }),
+      ...(total !== undefined && { 'Call-Total': String(total) }),
+    },
+    body: bytes,
+  }
+}
+
+/** RFC 7240, section 4.3. */
+function preferredWaitMs(exchange: Exchange): number {
+  const prefer = exchange.header('prefer')
+  const match = prefer === undefined ? null : /(?:^|,)\s*wait\s*=\s*"?(\d{1,6})"?\s*(?:$|[,;])/i.exec(prefer)
+  return match ? Number(match[1]) * 1000 : 0
+}
+
+function wrongType(type: string): Fault {
+  const sent = type === '' ? 'no content type' : `"${type.slice(0, 100)}"`
+  return new Fault(
+    'malformed',
+    `The request has ${sent}. Send application/json, or multipart/form-data with attachments.`,
+    {
+      code: 'UNSUPPORTED_CONTENT_TYPE',
+    },
+  )
+}

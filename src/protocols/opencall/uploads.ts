@@ -1,0 +1,129 @@
+/** Reads a multipart request: the envelope, and attachments that go straight to the object store. OpenCALL, "Media Ingress". */
+import type { Engine } from '../../core/engine.ts'
+import type { Exchange, Part } from '../../core/exchange.ts'
+import { Fault } from '../../core/fault.ts'
+import type { JsonValue } from '../../core/json.ts'
+import { parseJsonText } from '../../core/json-text.ts'
+import { checkSize, checkType, slotFor, tooLarge } from '../../core/media.ts'
+import type { MediaInput } from '../../core/model.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Identify, ObjectInfo, ObjectStore } from '../../core/ports.ts'
+import type { MediaEntry, RequestEnvelope } from './wire.ts'
+
+export interface UploadParts {
+  engine: Engine
+  objects: ObjectStore
+  maxEnvelopeBytes: number
+  /** Limit of one part whose slot is not known yet, because the envelope has not come. */
+  maxUploadBytes: number
+}
+
+export interface Received {
+  envelope: RequestEnvelope
+  media: MediaInput[]
+}
+
+const PART_LIMITS = { maxParts: 101, maxHeaderBytes: 8 * 1024 }
+
+/** `owner` is the id everything is stored under; if this throws, the caller removes it. `parse` sees the envelope first. */
+export async function receiveMultipart(
+  exchange: Exchange,
+  owner: string,
+  identify: Identify,
+  parse: (value: JsonValue) => RequestEnvelope,
+  parts: UploadParts,
+): Promise<Received> {
+  const stored = new Map<string, ObjectInfo & { sentType: string }>()
+  let known: { envelope: RequestEnvelope; operation: Operation } | undefined
+  for await (const part of exchange.parts(PART_LIMITS)) {
+    if (part.name === 'envelope') {
+      if (known) throw new Fault('malformed', 'The request has two parts named "envelope". Send one.')
+      const envelope = parse(parseJsonText(await readText(part, parts.maxEnvelopeBytes)))
+      known = { envelope, operation: await parts.engine.admit(envelope.op, identify) }
+      continue
+    }
+    if (stored.has(part.name)) throw new Fault('malformed', `The request has two parts named "${part.name}".`)
+    // Nobody unknown fills the disk: before the envelope has named an operation, the caller must be somebody.
+    if (!known && !(await identify()))
+      throw new Fault('unauthenticated', 'Send a credential, or the envelope as the first part.')
+    const maxBytes = known ? limitFor(known, part) : parts.maxUploadBytes
+    const info = await parts.objects.put(`${owner}/part-${stored.size}`, part.bytes, {
+      mimeType: part.mimeType,
+      maxBytes,
+    })
+    stored.set(part.name, { ...info, sentType: part.mimeType })
+  }
+  if (!known)
+    throw new Fault('malformed', 'The request has no part named "envelope". Send the envelope JSON in it.', {
+      code: 'ENVELOPE_MISSING',
+    })
+  const { envelope, operation } = known
+  refuseStrays(envelope.media, stored)
+  return { envelope, media: envelope.media.map((entry) => toInput(entry, operation, stored)) }
+}
+
+export function referencedMedia(media: readonly MediaEntry[]): MediaInput[] {
+  return media.map(({ name, mimeType, ref, part }) => {
+    if (ref === undefined) throw danglingPart(part ?? '')
+    return { name, mimeType, source: { kind: 'ref', uri: ref } }
+  })
+}
+
+function limitFor({ envelope, operation }: { envelope: RequestEnvelope; operation: Operation }, part: Part): number {
+  const entry = envelope.media.find((candidate) => candidate.part === part.name)
+  if (!entry) throw strayPart(part.name)
+  const slot = slotFor(operation, entry.name)
+  checkType(slot, entry.mimeType)
+  return slot.maxBytes
+}
+
+function toInput(
+  { name, mimeType, ref, part }: MediaEntry,
+  operation: Operation,
+  stored: ReadonlyMap<string, ObjectInfo & { sentType: string }>,
+): MediaInput {
+  if (ref !== undefined) return { name, mimeType, source: { kind: 'ref', uri: ref } }
+  const info = stored.get(part ?? '')
+  if (!info) throw danglingPart(part ?? '')
+  const slot = slotFor(operation, name)
+  // A part may say what it is, too; a browser that does not know says octet-stream, and a plain field text.
+  if (!UNSTATED.has(info.sentType)) checkType(slot, info.sentType)
+  checkSize(slot, info.bytes)
+  return { name, mimeType, source: { kind: 'object', objectId: info.id, bytes: info.bytes, sha256: info.sha256 } }
+}
+
+const UNSTATED = new Set(['', 'application/octet-stream', 'text/plain'])
+
+function refuseStrays(media: readonly MediaEntry[], stored: ReadonlyMap<string, unknown>): void {
+  const named = new Set(media.map((entry) => entry.part))
+  for (const name of stored.keys()) if (!named.has(name)) throw strayPart(name)
+}
+
+function strayPart(name: string): Fault {
+  return new Fault('malformed', `No entry of "media" names the part "${name}". Name it, or leave the part out.`, {
+    code: 'STRAY_PART',
+  })
+}
+
+function danglingPart(name: string): Fault {
+  return new Fault('malformed', `"media" names the part "${name}", but the request has no such part.`, {
+    code: 'PART_MISSING',
+  })
+}
+
+async function readText(part: Part, maxBytes: number): Promise<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true })
+  let text = ''
+  let bytes = 0
+  try {
+    for await (const piece of part.bytes) {
+      bytes += piece.length
+      if (bytes > maxBytes) throw tooLarge('envelope', maxBytes)
+      text += decoder.decode(piece, { stream: true })
+    }
+    return text + decoder.decode()
+  } catch (thrown) {
+    if (thrown instanceof Fault) throw thrown
+    throw new Fault('malformed', 'The envelope is not valid UTF-8.', { code: 'INVALID_UTF8', cause: thrown })
+  }
+}

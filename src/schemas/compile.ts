@@ -1,0 +1,115 @@
+/** Validation of plain JSON Schema by ajv, compiled when the first value comes. */
+import { createRequire } from 'node:module'
+import type { ErrorObject, Options, ValidateFunction } from 'ajv'
+import { Fault } from '../core/fault.ts'
+import type { PlainSchema } from '../core/standard-schema.ts'
+import { type Issue, MAX_ISSUES, type Validate } from './issues.ts'
+import { encodePointer } from './pointer.ts'
+
+// ajv takes about 60 ms to load, which a server whose schemas are all of a library never pays.
+const require = createRequire(import.meta.url)
+
+/** Past this many values in the input one problem is named instead of all: ajv's list of errors has no bound. */
+const EXPLAIN_MAX_VALUES = 1_000
+
+const OPTIONS: Options = {
+  // The schema was checked at start; unknown keywords and formats are annotations, as the standard has them.
+  strict: false,
+  logger: false,
+  meta: false,
+  validateSchema: false,
+  // Or an optional field called `constructor` would be found on every object.
+  ownProperties: true,
+  useDefaults: true,
+}
+
+export interface CompileSubject {
+  operation: string
+  side: string
+  schema: PlainSchema
+  /** Defaults are filled in on a copy, for what came in is stored as it came. */
+  hasDefaults: boolean
+}
+
+export function jsonSchemaValidator(subject: CompileSubject): Validate {
+  let accepts: ValidateFunction | undefined
+  let explains: ValidateFunction | undefined
+  return (value) => {
+    accepts ??= compile(subject, 'internal')
+    const input = subject.hasDefaults ? copyJson(value) : value
+    if (accepts(input)) return { value: input }
+    let errors = accepts.errors ?? []
+    if (countValues(input, EXPLAIN_MAX_VALUES) < EXPLAIN_MAX_VALUES) {
+      explains ??= compile(subject, 'internal', true)
+      explains(input)
+      errors = explains.errors ?? errors
+    }
+    return { issues: errors.slice(0, MAX_ISSUES).map(toIssue) }
+  }
+}
+
+/**
+ * `blame` is who hears of a failure: at start the developer, later the log. There is one ajv per schema, so that two
+ * operations may use the same `$id` and nothing is shared. Measured against one ajv for all: 1.14 instead of 0.97 ms
+ * per schema, and 6.0 instead of 7.4 KB kept.
+ */
+export function compile(subject: CompileSubject, blame: 'malformed' | 'internal', allErrors = false): ValidateFunction {
+  const { operation, side, schema } = subject
+  const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
+  const addFormats = (require('ajv-formats') as typeof import('ajv-formats')).default
+  // The dialect was looked at when the schema was checked; ajv would search for its meta-schema.
+  const { $schema: _dialect, ...rest } = schema
+  try {
+    const ajv = new Ajv2020({ ...OPTIONS, allErrors })
+    addFormats.default(ajv)
+    return ajv.compile(rest)
+  } catch (thrown) {
+    const reason = thrown instanceof Error ? thrown.message : String(thrown)
+    throw new Fault(blame, `The ${side} schema of ${operation} cannot be used: ${reason}.`, {
+      code: 'INVALID_SCHEMA',
+      cause: thrown,
+    })
+  }
+}
+
+function toIssue(error: ErrorObject): Issue {
+  const { keyword, instancePath, params } = error
+  const at = (key: unknown) => `${instancePath}${encodePointer([String(key)])}`
+  switch (keyword) {
+    case 'required':
+    case 'dependentRequired':
+      return { path: at(params.missingProperty), message: 'is required', keyword }
+    case 'additionalProperties':
+      return { path: at(params.additionalProperty), message: 'is not a known field', keyword }
+    case 'unevaluatedProperties':
+      return { path: at(params.unevaluatedProperty), message: 'is not a known field', keyword }
+    case 'propertyNames':
+      return { path: at(params.propertyName), message: 'is not an allowed name', keyword }
+    case 'enum':
+      return { path: instancePath, message: `must be one of ${list(params.allowedValues)}`, keyword }
+    case 'const':
+      return { path: instancePath, message: `must be ${JSON.stringify(params.allowedValue)}`, keyword }
+    default:
+      return { path: instancePath, message: error.message ?? `breaks "${keyword}"`, keyword }
+  }
+}
+
+function list(values: readonly unknown[]): string {
+  return values.map((value) => JSON.stringify(value)).join(', ')
+}
+
+function copyJson(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyJson)
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, copyJson(member)]))
+}
+
+function countValues(value: unknown, stopAt: number): number {
+  if (typeof value !== 'object' || value === null) return 1
+  let count = 1
+  for (const member of Object.values(value)) {
+    count += countValues(member, stopAt - count)
+    if (count >= stopAt) break
+  }
+  return count
+}

@@ -1,0 +1,126 @@
+/**
+ * Compares two registries, as `/.well-known/ops` serves them, and says of each change whether callers of the old one
+ * can stay as they are (OpenCALL, "Schema Evolution"). Where the text is silent the question is the same: does a call
+ * that worked still work, and can its answer still be read?
+ */
+import { Fault } from '../core/fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
+import { below, breaking, listOf, type SchemaChange, safe } from './evolution/changes.ts'
+import { compareMedia } from './evolution/media.ts'
+import { compareSchemas } from './evolution/schemas.ts'
+import { encodePointer } from './pointer.ts'
+
+export interface Change {
+  op: string
+  /** JSON Pointer into the registry entry; empty for the operation itself. */
+  path: string
+  kind: 'safe' | 'breaking'
+  message: string
+}
+
+/** `today`, such as 2026-06-01, decides whether an operation that is gone was past its sunset. */
+export function compareRegistries(before: unknown, after: unknown, today: string): Change[] {
+  const was = parseRegistry(before, 'old')
+  const is = parseRegistry(after, 'new')
+  const changes = [...was].flatMap(([op, entry]) => {
+    const current = is.get(op)
+    return toChanges(op, current ? compareEntries(entry, current) : [compareRemoved(entry, today)])
+  })
+  const added = [...is.keys()].filter((op) => !was.has(op))
+  return [...changes, ...added.flatMap((op) => toChanges(op, [safe([], 'operation was added')]))]
+}
+
+function parseRegistry(document: unknown, which: string): Map<string, JsonObject> {
+  const entries = isJsonObject(document) ? document.operations : undefined
+  if (!Array.isArray(entries)) {
+    throw new Fault(
+      'malformed',
+      `The ${which} registry has no list "operations". Give what a server answers at /.well-known/ops.`,
+      { code: 'INVALID_REGISTRY' },
+    )
+  }
+  return new Map(
+    entries.map((entry, index) => {
+      if (isJsonObject(entry) && typeof entry.op === 'string') return [entry.op, entry]
+      throw new Fault('malformed', `In the ${which} registry, /operations/${index} has no text "op". Add its name.`, {
+        code: 'INVALID_REGISTRY',
+      })
+    }),
+  )
+}
+
+function toChanges(op: string, changes: readonly SchemaChange[]): Change[] {
+  return changes.map(({ at, kind, message }) => ({ op, path: encodePointer(at), kind, message }))
+}
+
+/** Served through its sunset day and free to go from the next (opencall:265, 266). */
+function compareRemoved(entry: JsonObject, today: string): SchemaChange {
+  const sunset = entry.deprecated === true && typeof entry.sunset === 'string' ? entry.sunset : undefined
+  if (sunset === undefined) return breaking([], 'operation was removed without a deprecation that names a sunset')
+  return sunset < today
+    ? safe([], `operation was removed after its sunset on ${sunset}`)
+    : breaking([], `operation was removed before the end of its sunset day, ${sunset}`)
+}
+
+function compareEntries(before: JsonObject, after: JsonObject): SchemaChange[] {
+  const schema = (field: string) => [schemaOf(before[field]), schemaOf(after[field])] as const
+  return [
+    ...compareModel(before, after),
+    ...below(['argsSchema'], compareSchemas(...schema('argsSchema'), 'server')),
+    ...below(['resultSchema'], compareSchemas(...schema('resultSchema'), 'caller')),
+    ...below(['frameSchema'], compareSchemas(...schema('frameSchema'), 'caller')),
+    ...below(['mediaSchema'], compareMedia(listOf(before.mediaSchema), listOf(after.mediaSchema))),
+    ...compareDemands(before, after),
+    ...compareOffers(before, after),
+    ...compareDeprecation(before, after),
+  ]
+}
+
+function schemaOf(value: JsonValue | undefined): JsonObject {
+  return isJsonObject(value) ? value : {}
+}
+
+/** How the answer comes: a caller that reads one way cannot read the other. */
+function compareModel(before: JsonObject, after: JsonObject): SchemaChange[] {
+  return ['executionModel', 'chunked'].flatMap((field) => {
+    const [was, is] = [before[field] ?? false, after[field] ?? false]
+    return was === is ? [] : [breaking([field], `${field} changed from ${String(was)} to ${String(is)}`)]
+  })
+}
+
+/** What every call must bring besides its arguments. */
+function compareDemands(before: JsonObject, after: JsonObject): SchemaChange[] {
+  const [wasKey, isKey] = [before.idempotencyRequired === true, after.idempotencyRequired === true]
+  const [was, is] = [listOf(before.authScopes), listOf(after.authScopes)]
+  return [
+    ...(isKey && !wasKey ? [breaking(['idempotencyRequired'], 'an idempotency key became required')] : []),
+    ...(wasKey && !isKey ? [safe(['idempotencyRequired'], 'an idempotency key is no longer required')] : []),
+    ...is
+      .filter((scope) => !was.includes(scope))
+      .map((scope) => breaking(['authScopes'], `scope ${scope} is needed now`)),
+    ...was
+      .filter((scope) => !is.includes(scope))
+      .map((scope) => safe(['authScopes'], `scope ${scope} is no longer needed`)),
+  ]
+}
+
+function compareOffers(before: JsonObject, after: JsonObject): SchemaChange[] {
+  return ['supportedTransports', 'supportedEncodings'].flatMap((field) => {
+    const [was, is] = [listOf(before[field]), listOf(after[field])]
+    return [
+      ...was.filter((offer) => !is.includes(offer)).map((offer) => breaking([field], `${offer} is no longer offered`)),
+      ...is.filter((offer) => !was.includes(offer)).map((offer) => safe([field], `${offer} is offered as well`)),
+    ]
+  })
+}
+
+/** Deprecating is how to announce a change; taking back the time that was promised is one. */
+function compareDeprecation(before: JsonObject, after: JsonObject): SchemaChange[] {
+  const [was, is] = [before.deprecated === true, after.deprecated === true]
+  if (was !== is) return [safe(['deprecated'], is ? 'operation was deprecated' : 'operation is no longer deprecated')]
+  const [promised, now] = [before.sunset, after.sunset]
+  if (promised === now || typeof now !== 'string') return []
+  const earlier = typeof promised === 'string' && now < promised
+  const message = `sunset moved from ${String(promised ?? 'no date')} to ${now}`
+  return [earlier ? breaking(['sunset'], message) : safe(['sunset'], message)]
+}

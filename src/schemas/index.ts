@@ -1,0 +1,3 @@
+/** Schemas in, validators and published JSON Schema out; and the comparison of two registries. */
+export { type Change, compareRegistries } from './evolution.ts'
+export { prepareSchemas } from './prepare.ts'

@@ -1,0 +1,88 @@
+/**
+ * What is wrong with a value, place by place, and the faults made of it. Messages name places and rules; texts that
+ * the caller sent are kept out of them, because faults are stored and logged.
+ */
+import { Fault } from '../core/fault.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { StandardIssue } from '../core/standard-schema.ts'
+import { encodePointer } from './pointer.ts'
+
+export interface Issue {
+  /** JSON Pointer (RFC 6901) into the value; empty for the value itself. */
+  path: string
+  message: string
+  /** The JSON Schema keyword that was broken, where there is one. */
+  keyword?: string
+}
+
+/** What a validator says: the value as its schema makes it, or what is wrong. */
+export type Verdict = { readonly value: unknown; readonly issues?: undefined } | { readonly issues: readonly Issue[] }
+
+export type Validate = (value: unknown) => Verdict | Promise<Verdict>
+
+export const MAX_ISSUES = 20
+const ISSUES_IN_MESSAGE = 3
+const MAX_PATH_CHARS = 300
+const MAX_MESSAGE_CHARS = 300
+
+export function invalidInput(operation: string, issues: readonly Issue[]): Fault {
+  return new Fault('invalid-input', `Correct the arguments of ${operation}: ${sentence(issues)}.`, {
+    code: 'VALIDATION_ERROR',
+    details: detailsOf(issues),
+  })
+}
+
+export function invalidResult(operation: string, issues: readonly Issue[]): Fault {
+  return new Fault(
+    'internal',
+    `${operation} returned a result that it does not promise: ${sentence(issues)}. Its handler or its result schema needs mending.`,
+    { code: 'INVALID_RESULT', details: detailsOf(issues) },
+  )
+}
+
+/** Turns a library's issue into ours; `input` is what was validated. */
+export function fromStandardIssue(issue: StandardIssue, input: unknown): Issue {
+  const keys = (issue.path ?? []).map((segment) => (typeof segment === 'object' ? segment.key : segment))
+  return { path: encodePointer(keys), message: withoutEcho(issue.message, valueAt(input, keys)) }
+}
+
+/** Some libraries quote what they received (`received "hunter2"`). */
+function withoutEcho(message: string, value: unknown): string {
+  if (typeof value === 'string' && value !== '') {
+    return message.replaceAll(JSON.stringify(value), 'another text').replaceAll(`"${value}"`, 'another text')
+  }
+  if (typeof value === 'object' && value !== null) return message.replaceAll(/\{.*\}|\[.*\]/gs, 'another value')
+  return message
+}
+
+function valueAt(input: unknown, keys: readonly PropertyKey[]): unknown {
+  let value = input
+  for (const key of keys) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined
+    value = (value as Record<PropertyKey, unknown>)[key]
+  }
+  return value
+}
+
+function sentence(issues: readonly Issue[]): string {
+  const shown = issues.slice(0, ISSUES_IN_MESSAGE).map(({ path, message }) => {
+    const text = cut(message, MAX_MESSAGE_CHARS).replace(/\.$/, '')
+    return path === '' ? text : `${cut(path, MAX_PATH_CHARS)}: ${text}`
+  })
+  const more = Math.min(issues.length, MAX_ISSUES) - shown.length
+  return more > 0 ? `${shown.join('; ')}; and ${more} more` : shown.join('; ')
+}
+
+function detailsOf(issues: readonly Issue[]): JsonObject {
+  return {
+    issues: issues.slice(0, MAX_ISSUES).map(({ path, message, keyword }) => ({
+      path: cut(path, MAX_PATH_CHARS),
+      message: cut(message, MAX_MESSAGE_CHARS),
+      ...(keyword !== undefined && { keyword }),
+    })),
+  }
+}
+
+function cut(text: string, maxChars: number): string {
+  return text.length <= maxChars ? text : `${text.slice(0, maxChars - 1)}…`
+}

@@ -1,0 +1,103 @@
+/** Whether a value is what JSON can hold, and whether it carries a key that JavaScript treats specially. */
+import type { Issue } from './issues.ts'
+import { encodePointer } from './pointer.ts'
+
+const MAX_DEPTH = 500
+
+interface Found {
+  /** Innermost first: filled while the search returns, so that a good value costs no path. */
+  readonly keys: (string | number)[]
+  readonly message: string
+}
+
+/**
+ * The first place of a result that JSON cannot hold. Members that are `undefined` are let through, because
+ * JSON.stringify leaves them out as a reader of `{ a?: string }` expects.
+ */
+export function findNonJson(value: unknown): Issue | undefined {
+  return toIssue(searchNonJson(value, 0))
+}
+
+/**
+ * The first own key called `__proto__`. JSON.parse makes one, and whatever copies the object by assignment then
+ * swaps the copy's prototype. `constructor` and `prototype` are ordinary words and harmless as own keys.
+ */
+export function findReservedKey(value: unknown): Issue | undefined {
+  return toIssue(searchReservedKey(value))
+}
+
+function searchNonJson(value: unknown, depth: number): Found | undefined {
+  switch (typeof value) {
+    case 'string':
+    case 'boolean':
+      return undefined
+    case 'number':
+      return Number.isFinite(value) ? undefined : found(`is ${value}, which JSON cannot hold; return null or a text`)
+    case 'object':
+      break
+    default:
+      return found(`is ${value === undefined ? 'undefined' : `a ${typeof value}`}, which JSON cannot hold`)
+  }
+  if (value === null) return undefined
+  if (depth > MAX_DEPTH) return found(`is nested more than ${MAX_DEPTH} levels deep, or contains itself`)
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      const inner = searchNonJson(value[index], depth + 1)
+      if (inner) return below(inner, index)
+    }
+    return undefined
+  }
+  const prototype = Object.getPrototypeOf(value)
+  if (prototype !== Object.prototype && prototype !== null && !isRecord(value)) return found(describeObject(value))
+  for (const key of Object.keys(value)) {
+    const member = (value as Record<string, unknown>)[key]
+    if (member === undefined) continue
+    const inner = searchNonJson(member, depth + 1)
+    if (inner) return below(inner, key)
+  }
+  return undefined
+}
+
+/** An instance of a class that is only fields, as database drivers return rows; a Map or a typed array is not. */
+function isRecord(value: object): boolean {
+  return (
+    Object.prototype.toString.call(value) === '[object Object]' &&
+    typeof (value as { toJSON?: unknown }).toJSON !== 'function'
+  )
+}
+
+function describeObject(value: object): string {
+  const name = value.constructor?.name || 'special object'
+  const advice = value instanceof Date ? 'return its toISOString()' : 'return plain objects, arrays, texts and numbers'
+  return `is a ${name}, which JSON cannot hold; ${advice}`
+}
+
+function searchReservedKey(value: unknown): Found | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index++) {
+      const inner = searchReservedKey(value[index])
+      if (inner) return below(inner, index)
+    }
+    return undefined
+  }
+  for (const key of Object.keys(value)) {
+    if (key === '__proto__') return below(found('is a reserved name; send it under another one'), key)
+    const inner = searchReservedKey((value as Record<string, unknown>)[key])
+    if (inner) return below(inner, key)
+  }
+  return undefined
+}
+
+function found(message: string): Found {
+  return { keys: [], message }
+}
+
+function below(inner: Found, key: string | number): Found {
+  inner.keys.push(key)
+  return inner
+}
+
+function toIssue(place: Found | undefined): Issue | undefined {
+  return place && { path: encodePointer(place.keys.reverse()), message: place.message }
+}

@@ -1,0 +1,102 @@
+/**
+ * Turns the schemas of an operation, from whichever library, into the functions and the JSON Schema that the engine
+ * and the registry use. Mistakes in a schema show here, at start; validators are compiled when first used.
+ */
+import { isJsonObject, type JsonObject } from '../core/json.ts'
+import type { OperationDefinition, Parse, PreparedSchemas } from '../core/operation.ts'
+import type { PlainSchema } from '../core/standard-schema.ts'
+import { checkSchema } from './check.ts'
+import { compile, jsonSchemaValidator } from './compile.ts'
+import { invalidInput, invalidResult, type Validate, type Verdict } from './issues.ts'
+import { findNonJson, findReservedKey } from './json-values.ts'
+import { publishPlain, type Side, standardPublisher } from './publish.ts'
+import { isStandardSchema, standardValidator } from './standard.ts'
+
+interface PreparedSide {
+  validate: Validate
+  publish(): JsonObject
+}
+
+export function prepareSchemas(definition: OperationDefinition<never>): PreparedSchemas {
+  const args = prepareSide(definition, 'args')
+  const result = prepareSide(definition, 'result')
+  // Nothing returned is null in JSON, while a library's void wants undefined as it is.
+  const voidIsNull = !isStandardSchema(definition.result)
+  return {
+    parseArgs: argsParser(definition.name, args.validate),
+    parseResult: resultParser(definition.name, result.validate, voidIsNull),
+    schemas: publishedOnce(args, result),
+  }
+}
+
+function prepareSide(definition: OperationDefinition<never>, side: Side): PreparedSide {
+  const { name } = definition
+  const schema = definition[side]
+  const beside = definition.jsonSchema?.[side]
+  if (beside) checkSchema(name, side, beside)
+  const published = beside && publishPlain(beside)
+  if (schema === undefined) {
+    const open = side === 'args' ? { type: 'object' } : {}
+    return { validate: side === 'args' ? requireObject : acceptAnything, publish: () => published ?? open }
+  }
+  if (isStandardSchema(schema)) {
+    const validate = standardValidator(name, side, schema)
+    return { validate, publish: published ? () => published : standardPublisher(name, side, schema) }
+  }
+  const plain = preparePlain(name, side, schema)
+  return { validate: plain, publish: () => published ?? publishPlain(schema) }
+}
+
+function preparePlain(operation: string, side: Side, schema: PlainSchema): Validate {
+  const { hasDefaults, needsCompiling } = checkSchema(operation, side, schema)
+  const subject = { operation, side, schema, hasDefaults }
+  if (needsCompiling) compile(subject, 'malformed')
+  return jsonSchemaValidator(subject)
+}
+
+function argsParser(operation: string, validate: Validate): Parse {
+  const settle = (verdict: Verdict): unknown => {
+    if (verdict.issues) throw invalidInput(operation, verdict.issues)
+    return verdict.value
+  }
+  return (value) => {
+    const reserved = findReservedKey(value)
+    if (reserved) throw invalidInput(operation, [reserved])
+    const verdict = validate(value)
+    return verdict instanceof Promise ? verdict.then(settle) : settle(verdict)
+  }
+}
+
+function resultParser(operation: string, validate: Validate, voidIsNull: boolean): Parse {
+  const settle = (verdict: Verdict): unknown => {
+    if (verdict.issues) throw invalidResult(operation, verdict.issues)
+    const value = verdict.value === undefined ? null : verdict.value
+    const problem = findNonJson(value)
+    if (problem) throw invalidResult(operation, [problem])
+    return value
+  }
+  return (value) => {
+    const verdict = validate(value === undefined && voidIsNull ? null : value)
+    return verdict instanceof Promise ? verdict.then(settle) : settle(verdict)
+  }
+}
+
+function publishedOnce(args: PreparedSide, result: PreparedSide): PreparedSchemas['schemas'] {
+  let argsSchema: JsonObject | undefined
+  let resultSchema: JsonObject | undefined
+  return {
+    get args() {
+      argsSchema ??= args.publish()
+      return argsSchema
+    },
+    get result() {
+      resultSchema ??= result.publish()
+      return resultSchema
+    },
+  }
+}
+
+const requireObject: Validate = (value) =>
+  isJsonObject(value) ? { value } : { issues: [{ path: '', message: 'must be an object', keyword: 'type' }] }
+
+const acceptAnything: Validate = (value) => ({ value })

@@ -1,0 +1,115 @@
+/**
+ * The JSON Schema that callers see of one side of an operation. Whether a library can export at all is found out at
+ * start; the export itself waits until somebody asks, because 10,000 of them take half a second.
+ */
+import { createRequire } from 'node:module'
+import { Fault } from '../core/fault.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { PlainSchema, StandardSchema } from '../core/standard-schema.ts'
+
+export type Side = 'args' | 'result'
+
+/** Callers send what the arguments' schema takes in and receive what the result's schema gives out. */
+const DIRECTION = { args: 'input', result: 'output' } as const
+type Direction = (typeof DIRECTION)[Side]
+type Export = (schema: StandardSchema, direction: Direction) => JsonObject
+
+const TARGET = 'draft-2020-12'
+const require = createRequire(import.meta.url)
+
+/** Libraries that export JSON Schema by a function of their own, by vendor. */
+const EXPORTERS: Record<string, { package: string; load(): Export | undefined }> = {
+  // zod/mini; the schemas of zod itself carry their export since 4.2.
+  zod: {
+    package: 'zod 4',
+    load() {
+      const { toJSONSchema } = require('zod') as Partial<typeof import('zod')>
+      return toJSONSchema && ((schema, io) => toJSONSchema(schema as never, { io, target: TARGET }) as JsonObject)
+    },
+  },
+  valibot: {
+    package: '@valibot/to-json-schema',
+    load() {
+      const { toJsonSchema } = require('@valibot/to-json-schema') as {
+        toJsonSchema(schema: unknown, config: object): JsonObject
+      }
+      return (schema, typeMode) =>
+        toJsonSchema(schema, {
+          typeMode,
+          target: TARGET,
+          // A check written as a function has no equivalent; it still runs, callers just cannot read it.
+          overrideAction: ({ valibotAction, jsonSchema, errors }: ValibotAction) =>
+            errors && (typeMode === 'input' || keepsType(valibotAction)) ? jsonSchema : undefined,
+        })
+    },
+  },
+}
+
+interface ValibotAction {
+  valibotAction: { kind: string; type: string }
+  jsonSchema: JsonObject
+  errors?: readonly string[]
+}
+
+function keepsType({ kind, type }: ValibotAction['valibotAction']): boolean {
+  return kind === 'validation' || /^(?:trim|trim_start|trim_end|normalize|to_lower_case|to_upper_case)$/.test(type)
+}
+
+export function publishPlain(schema: PlainSchema): JsonObject {
+  const { $schema: _dialect, ...published } = schema
+  return published as JsonObject
+}
+
+/** Throws at once if the library has no export; the returned function exports. */
+export function standardPublisher(operation: string, side: Side, schema: StandardSchema): () => JsonObject {
+  // A handler that returns nothing answers null, and neither zod nor valibot has JSON Schema for it.
+  if (side === 'result' && isVoid(schema)) return () => ({ type: 'null' })
+  const exportSchema = exporterOf(operation, side, schema)
+  return () => {
+    try {
+      return publishPlain(exportSchema(schema, DIRECTION[side]))
+    } catch (thrown) {
+      const reason = thrown instanceof Error ? thrown.message : String(thrown)
+      throw needsJsonSchema(operation, side, `cannot be exported as JSON Schema (${reason})`, '', thrown)
+    }
+  }
+}
+
+function exporterOf(operation: string, side: Side, schema: StandardSchema): Export {
+  const { vendor } = schema['~standard']
+  if (converterOf(schema)) {
+    return (held, direction) => converterOf(held)?.[direction]({ target: TARGET }) as JsonObject
+  }
+  const exporter = Object.hasOwn(EXPORTERS, vendor) ? EXPORTERS[vendor] : undefined
+  if (!exporter) throw needsJsonSchema(operation, side, `is of "${vendor}", which exports no JSON Schema`)
+  const remedy = ` or install ${exporter.package}`
+  const lacking = `is of "${vendor}", which exports JSON Schema only with ${exporter.package}`
+  try {
+    const loaded = exporter.load()
+    if (loaded) return loaded
+  } catch (thrown) {
+    throw needsJsonSchema(operation, side, lacking, remedy, thrown)
+  }
+  throw needsJsonSchema(operation, side, lacking, remedy)
+}
+
+/** The JSON Schema part of Standard Schema. */
+function converterOf(schema: StandardSchema) {
+  const standard = schema['~standard'] as {
+    jsonSchema?: Record<Direction, (options: { target: string }) => Record<string, unknown>>
+  }
+  return standard.jsonSchema
+}
+
+function isVoid(schema: StandardSchema): boolean {
+  const { type } = schema as { type?: unknown }
+  return type === 'void' || type === 'undefined'
+}
+
+function needsJsonSchema(operation: string, side: Side, why: string, remedy = '', cause?: unknown): Fault {
+  return new Fault(
+    'malformed',
+    `The ${side} schema of ${operation} ${why}. Give it beside, as jsonSchema: { ${side}: { … } }${remedy}.`,
+    { code: 'JSON_SCHEMA_REQUIRED', details: { operation, side }, ...(cause !== undefined && { cause }) },
+  )
+}

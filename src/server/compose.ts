@@ -1,0 +1,217 @@
+/** Where the adapters meet: the only file that knows which store, which carrier and which protocols a server has. */
+import type { Server } from 'node:http'
+import { createHandlerBackend } from '../backends/handler/index.ts'
+import {
+  closeHttpServer,
+  createHttpServer,
+  createRequestListener,
+  type Listening,
+  LOOPBACK_HOSTS,
+  listen,
+  type RequestListener,
+} from '../carriers/http/index.ts'
+import { Engine } from '../core/engine.ts'
+import type { Exchange, Refusal } from '../core/exchange.ts'
+import { Fault } from '../core/fault.ts'
+import { FollowUp } from '../core/follow-up.ts'
+import { DEFAULT_LIMITS, Limits } from '../core/limits.ts'
+import { Maintenance } from '../core/maintenance.ts'
+import { ANONYMOUS, type Caller } from '../core/model.ts'
+import type { Guard, Identify, Log } from '../core/ports.ts'
+import type { Registry } from '../core/registry.ts'
+import { createAuthenticator, readCredential } from '../governance/auth.ts'
+import { createFetcher } from '../governance/outbound.ts'
+import { createRedactor } from '../governance/redaction.ts'
+import { scopesGuard } from '../governance/scopes.ts'
+import { createFileObjects } from '../objects/files/index.ts'
+import { createOpenCallRoutes, refusal } from '../protocols/opencall/index.ts'
+import { createSqliteStore } from '../stores/sqlite/index.ts'
+import {
+  combineObservers,
+  createLog,
+  createMetrics,
+  createTracing,
+  METRICS_CONTENT_TYPE,
+  registerProcessReadings,
+} from '../telemetry/index.ts'
+import { createInjector } from './context-source.ts'
+import { openDataFolder } from './data-folder.ts'
+import { createEnvironment, systemClock } from './environment.ts'
+import { buildRegistry } from './operations.ts'
+import { DEFAULT_SIZES, DEFAULT_WORK, type ServerOptions } from './options.ts'
+import { logRequests } from './request-log.ts'
+import { createResultCache } from './result-cache.ts'
+import { createSystemRoutes } from './system-routes.ts'
+
+export interface CallplaneServer {
+  /** For `http.createServer`, Express and whatever else takes a Node request listener. */
+  readonly listener: RequestListener
+  readonly engine: Engine
+  readonly registry: Registry
+  /** A server of its own. Without authentication only on loopback. */
+  listen(address?: { host?: string; port?: number }): Promise<Listening>
+  /** Finishes or hands back what is running, then closes everything. */
+  close(graceMs?: number): Promise<void>
+}
+
+/** Without authentication everybody on this machine is the same caller and may do everything. */
+const LOCAL: Caller = { ...ANONYMOUS, scopes: ['*'] }
+const STOP_GRACE_MS = 5_000
+const MAX_WAIT_MS = 60_000
+const TIDY_EVERY_MS = 5_000
+const LEFTOVER_MS = 3_600_000
+
+export async function createServer<App = unknown>(options: ServerOptions<App>): Promise<CallplaneServer> {
+  const clock = options.clock ?? systemClock
+  const registry = buildRegistry(options.operations, (definition) =>
+    createHandlerBackend((args, context) => definition.run(args, context as typeof context & App)),
+  )
+  const authenticator = options.auth && createAuthenticator(options.auth, clock)
+  const redactor = createRedactor()
+  const log = chooseLog(options.log, redactor)
+  const folder = openDataFolder(options.data ?? '.callplane')
+  const env = createEnvironment(log, folder.linkKey, clock)
+  const store = options.store ?? createSqliteStore({ file: folder.database, clock })
+  const files = options.objects ? undefined : createFileObjects({ folder: folder.objects, clock })
+  const objects = options.objects ?? (files as NonNullable<typeof files>)
+  const sizes = { ...DEFAULT_SIZES, ...options.sizes }
+  const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, clock)
+  const metrics = createMetrics()
+  const observer = combineObservers(metrics, createTracing({ redact: redactor.redact }))
+  const inject = createInjector(options.context)
+  const drain = createDrain()
+
+  const engine = new Engine({
+    env,
+    registry,
+    store,
+    objects,
+    limits,
+    fetcher: createFetcher(options.references ?? {}),
+    guards: [drain.guard, scopesGuard, ...(options.guards ?? [])],
+    cache: createResultCache(clock),
+    work: { ...DEFAULT_WORK, ...options.work },
+    chunkBytes: sizes.chunkBytes,
+    maxObjectBytes: sizes.objectBytes,
+    stopGraceMs: STOP_GRACE_MS,
+    ...(observer && { observer }),
+    ...(inject && { inject }),
+  })
+  const { worker } = engine
+  const followUp = new FollowUp({ env, registry, store, objects, limits, worker, cancelWaitMs: STOP_GRACE_MS * 2 })
+  const maintenance = new Maintenance({ env, store, objects, limits, worker, everyMs: TIDY_EVERY_MS })
+  const processReadings = registerProcessReadings(metrics)
+  registerEngineReadings(metrics, limits)
+
+  const identify = (exchange: Exchange): Identify => {
+    if (!authenticator) return () => LOCAL
+    return () => authenticator.authenticate(readCredential((name) => exchange.header(name)))
+  }
+  const refuse = (_exchange: Exchange, why: Refusal) => refusal(why, env.newId())
+  const routes = [
+    ...createOpenCallRoutes({
+      engine,
+      followUp,
+      objects,
+      env,
+      identify,
+      settings: {
+        strict: options.opencall?.strict ?? false,
+        maxEnvelopeBytes: sizes.envelopeBytes,
+        maxUploadBytes: sizes.uploadBytes,
+        maxWaitMs: MAX_WAIT_MS,
+        signLinks: authenticator !== undefined,
+      },
+    }),
+    ...createSystemRoutes({
+      ready: () => !drain.draining,
+      renderMetrics: () => metrics.render(),
+      metricsType: METRICS_CONTENT_TYPE,
+      identify,
+      refuse,
+    }),
+  ]
+  const hosts = options.hosts ?? (authenticator || options.publicUrl ? undefined : LOOPBACK_HOSTS)
+  const bare = createRequestListener(routes, {
+    fallback: refuse,
+    crossSite: 'refuse',
+    log,
+    ...(hosts && { hosts }),
+    ...(options.cors && { cors: options.cors }),
+    ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
+  })
+  const listener = options.requestLog ? logRequests(bare, log) : bare
+
+  await files?.sweep(LEFTOVER_MS)
+  await maintenance.start()
+  worker.wake()
+  const sweeping = maintenance.sweepLeftovers().catch((err) => log.warn({ err }, 'leftovers could not be swept'))
+
+  const servers = new Set<Server>()
+  return {
+    listener,
+    engine,
+    registry,
+    async listen({ host = '127.0.0.1', port = 4747 } = {}) {
+      if (!authenticator && !isLoopback(host)) throw unprotected(host)
+      const server = createHttpServer(listener)
+      servers.add(server)
+      return listen(server, { host, port })
+    },
+    async close(graceMs = 10_000) {
+      drain.start()
+      await Promise.all([worker.stop(graceMs), ...[...servers].map((server) => closeHttpServer(server, graceMs))])
+      await maintenance.stop()
+      await sweeping
+      processReadings[Symbol.dispose]()
+      await store.close()
+    },
+  }
+}
+
+function chooseLog(chosen: ServerOptions['log'], redactor: ReturnType<typeof createRedactor>): Log {
+  return typeof chosen === 'object' ? chosen : createLog({ level: chosen ?? 'silent', redactor })
+}
+
+function createDrain(): { guard: Guard; start: () => void; readonly draining: boolean } {
+  let draining = false
+  return {
+    start: () => {
+      draining = true
+    },
+    get draining() {
+      return draining
+    },
+    guard: {
+      admit() {
+        if (draining)
+          throw new Fault('unavailable', 'The server is shutting down. Try again in a moment.', {
+            code: 'SHUTTING_DOWN',
+            retryAfterMs: 1_000,
+          })
+      },
+    },
+  }
+}
+
+function registerEngineReadings(metrics: ReturnType<typeof createMetrics>, limits: Limits): void {
+  metrics.register({ type: 'gauge', name: 'callplane_running_attempts', help: 'Attempts running now.', read: () => limits.running })
+  metrics.register({
+    type: 'gauge', name: 'callplane_queued_calls',
+    help: 'Calls accepted and not started.',
+    read: () => limits.queued,
+  })
+  metrics.register({ type: 'gauge', name: 'callplane_open_calls', help: 'Calls accepted and not ended.', read: () => limits.open })
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
+}
+
+function unprotected(host: string): Fault {
+  return new Fault(
+    'malformed',
+    `Without authentication the server listens on loopback only, not on ${host}. Configure auth first.`,
+    { code: 'UNPROTECTED' },
+  )
+}

@@ -1,0 +1,68 @@
+/** What an application can say about its server. Everything has a default that is safe on a laptop. */
+import type { HandlerContext } from '../core/context.ts'
+import type { LimitRules } from '../core/limits.ts'
+import type { OperationDefinition, Tombstone } from '../core/operation.ts'
+import type { Clock, Guard, Log, ObjectStore, Store } from '../core/ports.ts'
+import type { WorkerSettings } from '../core/worker.ts'
+import type { AuthConfig } from '../governance/auth.ts'
+import type { FetcherOptions } from '../governance/outbound.ts'
+
+export type ServerOptions<App = unknown> = BaseOptions<App> & Injected<App>
+
+/** `context` may be left out only where no operation expects anything of it. */
+type Injected<App> = unknown extends App ? { context?: ContextSource<object> } : { context: ContextSource<App> }
+
+export type ContextSource<App> = App | ((call: Pick<HandlerContext, 'caller' | 'requestId'>) => App | Promise<App>)
+
+interface BaseOptions<App> {
+  operations: readonly (OperationDefinition<App> | Tombstone)[]
+  /** Where everything is kept; `.callplane` unless given. */
+  data?: string
+  /** Who may call. Without it, everybody who reaches the loopback interface. */
+  auth?: AuthConfig
+  /** How callers reach us, path included, where it is not what they put into `Host`. */
+  publicUrl?: string
+  /** `Host` values that are answered; loopback names only, unless given, while there is no authentication. */
+  hosts?: readonly string[]
+  /** Web origins whose pages may call; none unless given. */
+  cors?: { origins: readonly string[] }
+  /** Where attachments may be fetched from; nowhere unless given. */
+  references?: FetcherOptions
+  limits?: Partial<LimitRules>
+  sizes?: Partial<Sizes>
+  work?: Partial<WorkerSettings>
+  opencall?: { strict?: boolean }
+  /** Rules besides the scopes that operations name. */
+  guards?: readonly Guard[]
+  /** `silent` unless given; a log of one's own is used as it is. */
+  log?: Log | 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  /** One line for each request. */
+  requestLog?: boolean
+  /** Instead of SQLite and files below `data`. */
+  store?: Store
+  objects?: ObjectStore
+  clock?: Clock
+}
+
+export interface Sizes {
+  envelopeBytes: number
+  /** One attachment whose operation is not known yet. */
+  uploadBytes: number
+  chunkBytes: number
+  objectBytes: number
+}
+
+export const DEFAULT_SIZES: Sizes = {
+  envelopeBytes: 1024 * 1024,
+  uploadBytes: 100 * 1024 * 1024,
+  // 256 KiB: reading 1 GiB back peaks at 120 MB, where 1 MiB chunks took 157 MB.
+  chunkBytes: 256 * 1024,
+  objectBytes: 10 * 1024 * 1024 * 1024,
+}
+
+export const DEFAULT_WORK: WorkerSettings = {
+  leaseMs: 30_000,
+  claimEveryMs: 5_000,
+  maxCutOffs: 10,
+  progressEveryMs: 100,
+}

@@ -1,0 +1,47 @@
+/** What operators ask: is it alive, does it take calls, how is it doing. */
+import type { Answer, Exchange, Refuse, Route } from '../core/exchange.ts'
+import { Fault } from '../core/fault.ts'
+import type { Identify } from '../core/ports.ts'
+
+export interface SystemParts {
+  ready: () => boolean
+  renderMetrics: () => string
+  metricsType: string
+  identify: (exchange: Exchange) => Identify
+  refuse: Refuse
+}
+
+const HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
+const OK: Answer = { status: 200, headers: HEADERS, body: '{"status":"ok"}' }
+const DRAINING: Answer = { status: 503, headers: HEADERS, body: '{"status":"draining"}' }
+const METRICS_SCOPES = ['callplane:metrics', 'callplane:admin', '*']
+
+export function createSystemRoutes({ ready, renderMetrics, metricsType, identify, refuse }: SystemParts): Route[] {
+  return [
+    { path: '/health', refuse, methods: { GET: () => OK } },
+    { path: '/ready', refuse, methods: { GET: () => (ready() ? OK : DRAINING) } },
+    {
+      path: '/metrics',
+      refuse,
+      methods: {
+        async GET(exchange) {
+          await requireScope(identify(exchange))
+          return {
+            status: 200,
+            headers: { 'Content-Type': metricsType, 'Cache-Control': 'no-store' },
+            body: renderMetrics(),
+          }
+        },
+      },
+    },
+  ]
+}
+
+async function requireScope(identify: Identify): Promise<void> {
+  const caller = await identify()
+  if (!caller) throw new Fault('unauthenticated', 'Metrics need a credential with the scope callplane:metrics.')
+  if (caller.scopes.some((scope) => METRICS_SCOPES.includes(scope))) return
+  throw new Fault('forbidden', 'Metrics need the scope callplane:metrics.', {
+    details: { required: ['callplane:metrics'] },
+  })
+}

@@ -1,0 +1,94 @@
+/**
+ * Taking calls in and finding them again. A request id or an idempotency key stays taken for as long as its row
+ * exists, so also between the expiry that hides the row from callers and the purge that removes it.
+ */
+import type { Database } from 'better-sqlite3'
+import { Fault } from '../../core/fault.ts'
+import type { Instance } from '../../core/model.ts'
+import type { Acceptance, Alias } from '../../core/ports.ts'
+import type { FreshInstances } from './fresh-instances.ts'
+import type { Action } from './group-commit.ts'
+import {
+  type AliasRow,
+  COLUMNS,
+  decodeInstance,
+  encodeAlias,
+  encodeInstance,
+  type InstanceRow,
+  throughAlias,
+} from './rows.ts'
+
+const CREATED: Acceptance = { kind: 'created' }
+
+export function prepareAcceptance(db: Database, fresh: FreshInstances) {
+  const byId = db.prepare<[string], InstanceRow>('SELECT * FROM instances WHERE id = ?')
+  const byRequest = db.prepare<[string, string, string], InstanceRow>(
+    'SELECT * FROM instances WHERE tenant = ? AND owner = ? AND request_id = ?',
+  )
+  const byKey = db.prepare<[string, string, string, string], InstanceRow>(
+    'SELECT * FROM instances WHERE tenant = ? AND owner = ? AND operation = ? AND idempotency_key = ?',
+  )
+  const aliasByRequest = db.prepare<[string, string, string], AliasRow>(
+    'SELECT * FROM aliases WHERE tenant = ? AND owner = ? AND request_id = ?',
+  )
+  const insert = db.prepare(
+    `INSERT INTO instances (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')}) ON CONFLICT DO NOTHING`,
+  )
+  const insertAlias = db.prepare('INSERT INTO aliases VALUES (?, ?, ?, ?, ?, ?)')
+
+  const get = (id: string): Instance | undefined => {
+    const row = byId.get(id)
+    return row && decodeInstance(row)
+  }
+
+  /** Whoever has the request id, expired or not. */
+  function holder(tenant: string, owner: string, requestId: string): Instance | undefined {
+    const row = byRequest.get(tenant, owner, requestId)
+    if (row) return decodeInstance(row)
+    const alias = aliasByRequest.get(tenant, owner, requestId)
+    const instance = alias && get(alias.instance_id)
+    return instance && throughAlias(instance, alias)
+  }
+
+  function conflict({ id, tenant, owner, requestId, operation, idempotencyKey }: Instance): Acceptance {
+    const sameRequest = holder(tenant, owner, requestId)
+    if (sameRequest) return { kind: 'request-id-taken', instance: sameRequest }
+    const sameKey = idempotencyKey !== undefined && byKey.get(tenant, owner, operation, idempotencyKey)
+    if (sameKey) return { kind: 'key-taken', instance: decodeInstance(sameKey) }
+    throw new Fault('internal', `The instance id ${id} is in use. Ids must be unique; see how newId makes them.`)
+  }
+
+  return {
+    get,
+
+    find(tenant: string, owner: string, requestId: string, now: number): Instance | undefined {
+      const instance = holder(tenant, owner, requestId)
+      return instance && instance.expiresAt > now ? instance : undefined
+    },
+
+    accept(instance: Instance): Action<Acceptance> {
+      const values = encodeInstance(instance)
+      const { tenant, owner, requestId } = instance
+      const textLength = values.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0)
+      return (changed) => {
+        if (aliasByRequest.get(tenant, owner, requestId) || insert.run(values).changes === 0) return conflict(instance)
+        fresh.add(instance, textLength)
+        changed.push(instance)
+        return CREATED
+      }
+    },
+
+    alias(alias: Alias): Action<Acceptance> {
+      const values = encodeAlias(alias)
+      return () => {
+        const taken = holder(alias.tenant, alias.owner, alias.requestId)
+        if (taken) return { kind: 'request-id-taken', instance: taken }
+        if (!byId.get(alias.instanceId)) {
+          throw new Fault('unavailable', 'The call that this one repeats is no longer kept. Send it again.')
+        }
+        insertAlias.run(values)
+        return CREATED
+      }
+    },
+  }
+}

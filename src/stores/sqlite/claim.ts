@@ -1,0 +1,59 @@
+/** Handing out due instances to workers. */
+import type { Database } from 'better-sqlite3'
+import type { Instance } from '../../core/model.ts'
+import type { Claim, Claimed } from '../../core/ports.ts'
+import type { FreshInstances } from './fresh-instances.ts'
+import type { Action } from './group-commit.ts'
+import { decodeInstance, type InstanceRow } from './rows.ts'
+
+/** Streaming instances hold leases too, but are never handed out again. */
+const DUE = "due_at IS NOT NULL AND state IN ('accepted', 'pending')"
+
+/**
+ * Which operations a node has is asked of a set in memory: a node may have 10,000, too many for a list in SQL, and a
+ * table of them would have to follow every rollback.
+ */
+export function prepareClaim(db: Database, fresh: FreshInstances, now: () => number) {
+  const sets = new WeakMap<readonly string[], ReadonlySet<string>>()
+  let current: ReadonlySet<string> = new Set()
+  db.function('claimable', (operation: string) => (current.has(operation) ? 1 : 0))
+  const due = db.prepare<[number, number], InstanceRow>(
+    `SELECT * FROM instances WHERE due_at <= ? AND ${DUE} AND claimable(operation) ORDER BY due_at LIMIT ?`,
+  )
+  const next = db
+    .prepare<[], number>(`SELECT due_at FROM instances WHERE ${DUE} AND claimable(operation) ORDER BY due_at LIMIT 1`)
+    .pluck()
+  const take = db.prepare<[number, string]>(
+    "UPDATE instances SET state = 'pending', revision = revision + 1, attempt = attempt + 1, due_at = ? WHERE id = ?",
+  )
+
+  function claimableOf(operations: readonly string[]): ReadonlySet<string> {
+    const known = sets.get(operations) ?? new Set(operations)
+    sets.set(operations, known)
+    return known
+  }
+
+  return {
+    claim({ operations, limit, leaseMs }: Claim): Action<Claimed> {
+      return (changed) => {
+        current = claimableOf(operations)
+        const at = now()
+        const dueAt = at + leaseMs
+        const instances = due.all(at, limit).map((row): Instance => {
+          take.run(dueAt, row.id)
+          fresh.drop(row.id)
+          return {
+            ...decodeInstance(row),
+            state: 'pending',
+            revision: row.revision + 1,
+            attempt: row.attempt + 1,
+            dueAt,
+          }
+        })
+        changed.push(...instances)
+        const nextDueAt = next.get()
+        return { instances, ...(nextDueAt !== undefined && { nextDueAt }) }
+      }
+    },
+  }
+}

@@ -1,0 +1,94 @@
+/**
+ * Lets writes that are asked for in the same turn share one transaction and one sync of the disk. A write's promise
+ * settles after the commit that holds it.
+ */
+import type { Database } from 'better-sqlite3'
+import { Fault } from '../../core/fault.ts'
+import type { Instance } from '../../core/model.ts'
+import { writeFault } from './storage-faults.ts'
+
+/** May run again after a rollback, so it changes nothing but the database; it adds what it changed to `changed`. */
+export type Action<T> = (changed: Instance[]) => T
+
+export interface GroupCommit {
+  write<T>(action: Action<T>): Promise<T>
+  /** Takes no more writes, and settles when those under way have. */
+  end(): Promise<void>
+}
+
+interface Write {
+  action: Action<unknown>
+  resolve(value: unknown): void
+  reject(fault: Fault): void
+}
+
+/** Bounds how long one transaction keeps the event loop: about 10 µs a write. */
+const MAX_WRITES = 500
+
+export function createGroupCommit(db: Database, committed: (changed: readonly Instance[]) => void): GroupCommit {
+  const begin = db.prepare('BEGIN IMMEDIATE')
+  const commit = db.prepare('COMMIT')
+  const rollback = db.prepare('ROLLBACK')
+  let waiting: Write[] = []
+  let ending = false
+  const drained = Promise.withResolvers<void>()
+
+  function flush(): void {
+    const writes = waiting.length > MAX_WRITES ? waiting.splice(0, MAX_WRITES) : waiting
+    if (writes === waiting) waiting = []
+    else setImmediate(flush)
+    commitWrites(writes)
+    if (ending && waiting.length === 0) drained.resolve()
+  }
+
+  /**
+   * A batch that cannot be committed is tried again in halves, so that a record that cannot be stored, or one too large
+   * for the room that is left, fails alone. Savepoints would not do: SQLite undoes all when it finds no room.
+   */
+  function commitWrites(writes: readonly Write[]): void {
+    const changed: Instance[] = []
+    let values: unknown[]
+    try {
+      values = transaction(writes, changed)
+    } catch (thrown) {
+      const fault = writeFault(thrown)
+      if (writes.length === 1 || fault.code === 'STORAGE_FAILED') {
+        for (const { reject } of writes) reject(fault)
+        return
+      }
+      const half = Math.ceil(writes.length / 2)
+      commitWrites(writes.slice(0, half))
+      commitWrites(writes.slice(half))
+      return
+    }
+    for (const [i, { resolve }] of writes.entries()) resolve(values[i])
+    committed(changed)
+  }
+
+  function transaction(writes: readonly Write[], changed: Instance[]): unknown[] {
+    begin.run()
+    try {
+      const values = writes.map(({ action }) => action(changed))
+      commit.run()
+      return values
+    } finally {
+      // Still open after a failure, unless SQLite has undone it already.
+      if (db.inTransaction) rollback.run()
+    }
+  }
+
+  return {
+    write<T>(action: Action<T>): Promise<T> {
+      if (ending)
+        return Promise.reject(new Fault('unavailable', 'The store is closed. Send this again to a running server.'))
+      return new Promise<T>((resolve, reject) => {
+        if (waiting.push({ action, resolve: resolve as Write['resolve'], reject }) === 1) setImmediate(flush)
+      })
+    },
+    end() {
+      ending = true
+      if (waiting.length === 0) drained.resolve()
+      return drained.promise
+    },
+  }
+}

@@ -1,0 +1,56 @@
+/** What a worker says of an attempt while it runs, and what it is told in return. */
+import type { Database } from 'better-sqlite3'
+import type { Progress } from '../../core/model.ts'
+import type { Lease, Renewal } from '../../core/ports.ts'
+import type { FreshInstances } from './fresh-instances.ts'
+import type { Action } from './group-commit.ts'
+import { decodeInstance, type InstanceRow } from './rows.ts'
+
+export function prepareLeases(db: Database, fresh: FreshInstances, now: () => number) {
+  const renew = db
+    .prepare<[number, string, number], number>(
+      `UPDATE instances SET due_at = ? WHERE id = ? AND attempt = ? AND due_at IS NOT NULL AND ended = 0
+       RETURNING stop_requested`,
+    )
+    .pluck()
+  const stopOf = db.prepare<[string], number>('SELECT stop_requested FROM instances WHERE id = ?').pluck()
+  const stop = db.prepare<[string], InstanceRow>(
+    `UPDATE instances SET stop_requested = 1, revision = revision + 1 WHERE id = ? AND stop_requested = 0 AND ended = 0
+     RETURNING *`,
+  )
+  const report = db.prepare<[string, string, number], InstanceRow>(
+    `UPDATE instances SET progress = ?, revision = revision + 1 WHERE id = ? AND attempt = ? AND ended = 0 RETURNING *`,
+  )
+
+  return {
+    /** Leaves the revision alone: a caller sees nothing of a lease. */
+    extend(leases: readonly Lease[], leaseMs: number): Action<readonly Renewal[]> {
+      return () => {
+        const dueAt = now() + leaseMs
+        return leases.map(({ id, attempt }) => {
+          fresh.drop(id)
+          const renewed = renew.get(dueAt, id, attempt)
+          const stopRequested = (renewed ?? stopOf.get(id)) === 1
+          return { id, attempt, held: renewed !== undefined, stopRequested }
+        })
+      }
+    },
+
+    progress({ id, attempt }: Lease, progress: Progress): Action<void> {
+      const text = JSON.stringify(progress)
+      return (changed) => {
+        fresh.drop(id)
+        const row = report.get(text, id, attempt)
+        if (row) changed.push(decodeInstance(row))
+      }
+    },
+
+    requestStop(id: string): Action<void> {
+      return (changed) => {
+        fresh.drop(id)
+        const row = stop.get(id)
+        if (row) changed.push(decodeInstance(row))
+      }
+    },
+  }
+}

@@ -1,0 +1,91 @@
+/** Opens the database file for this process alone. Until it is known to be ours and whole, nothing is written to it. */
+import { existsSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import Database from 'better-sqlite3'
+import { checkHeader, migrate, readHeader, readMigrations } from './migrate.ts'
+import { damaged, openFault, unreachable } from './storage-faults.ts'
+
+export interface OpenOptions {
+  /** Its folder must exist. */
+  file: string
+  /** The database refuses to grow past this; unlimited unless given. */
+  maxBytes?: number
+  /** How long to wait for another process to let go of the file. */
+  lockWaitMs?: number
+}
+
+/** Up to this size a start reads the whole file and finds damage at once; it took 40 ms. Above, reads find it. */
+const CHECKED_BYTES = 64 * 1024 * 1024
+
+/** Two processes that start at once can be in each other's way; then both let go and try again at another moment. */
+export function openDatabase({ file, maxBytes, lockWaitMs = 1_000 }: OpenOptions): Database.Database {
+  const path = resolve(file)
+  const giveUpAt = performance.now() + lockWaitMs
+  for (;;) {
+    try {
+      if (!existsSync(dirname(path))) throw unreachable(path)
+      return openOnce(path, maxBytes)
+    } catch (thrown) {
+      const fault = openFault(thrown, path)
+      if (fault.code !== 'STORAGE_LOCKED' || performance.now() >= giveUpAt) throw fault
+      pause(5 + 20 * Math.random())
+    }
+  }
+}
+
+/**
+ * The header is read by SQLite only. Reading the file beside it would drop the locks of a store that this process
+ * may already have on it: POSIX locks go with the first descriptor that is closed.
+ */
+function openOnce(path: string, maxBytes: number | undefined): Database.Database {
+  const migrations = readMigrations()
+  // SQLite's own waiting would keep half of the lock meanwhile, and two that wait so never get any further.
+  const db = new Database(path, { timeout: 0 })
+  try {
+    takeLock(db)
+    const header = readHeader(db)
+    checkHeader(header, migrations, path)
+    if (!header.empty) checkPages(db, path)
+    configure(db, maxBytes)
+    migrate(db, migrations, header.version)
+    return db
+  } catch (thrown) {
+    db.close()
+    throw thrown
+  }
+}
+
+/** Nothing else is to be done before the store is open. */
+function pause(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+}
+
+/**
+ * In this mode the first transaction's lock is kept until the connection or the process ends, and the log's index is
+ * in memory instead of in a shared file.
+ */
+function takeLock(db: Database.Database): void {
+  db.pragma('locking_mode = EXCLUSIVE')
+  db.exec('BEGIN EXCLUSIVE; COMMIT')
+}
+
+function checkPages(db: Database.Database, path: string): void {
+  const bytes = Number(db.pragma('page_count', { simple: true })) * pageBytes(db)
+  if (bytes > CHECKED_BYTES) return
+  const finding = db.pragma('quick_check(1)', { simple: true })
+  if (finding !== 'ok') throw damaged(path, finding)
+}
+
+function configure(db: Database.Database, maxBytes: number | undefined): void {
+  db.pragma('journal_mode = WAL')
+  db.pragma('synchronous = FULL')
+  db.pragma('temp_store = MEMORY')
+  // Four times the default: a page that many commits touch is copied back once.
+  db.pragma('wal_autocheckpoint = 4000')
+  db.pragma('journal_size_limit = 67108864')
+  if (maxBytes !== undefined) db.pragma(`max_page_count = ${Math.max(1, Math.floor(maxBytes / pageBytes(db)))}`)
+}
+
+function pageBytes(db: Database.Database): number {
+  return Number(db.pragma('page_size', { simple: true }))
+}

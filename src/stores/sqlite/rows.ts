@@ -1,0 +1,168 @@
+/** How an instance lies in its row: plain columns, and JSON text for what SQL never looks into. */
+import type { JsonValue } from '../../core/json.ts'
+import type { Caller, ExecutionModel, Instance, MediaInput, Outcome, Progress } from '../../core/model.ts'
+import type { Alias } from '../../core/ports.ts'
+import { isTerminal, type State } from '../../core/state.ts'
+
+export interface InstanceRow {
+  id: string
+  tenant: string
+  owner: string
+  caller: string
+  request_id: string
+  session_id: string | null
+  parent_id: string | null
+  operation: string
+  model: ExecutionModel
+  args: string
+  media: string
+  fingerprint: string
+  idempotency_key: string | null
+  lineage: string
+  locale: string | null
+  traceparent: string | null
+  state: State
+  ended: number
+  revision: number
+  attempt: number
+  settled: number
+  failures: number
+  rerunnable: number
+  stop_requested: number
+  progress: string | null
+  outcome: string | null
+  created_at: number
+  expires_at: number
+  keep_until: number
+  due_at: number | null
+}
+
+export interface AliasRow {
+  request_id: string
+  session_id: string | null
+  instance_id: string
+  expires_at: number
+}
+
+/** In the order of `encodeInstance`. */
+export const COLUMNS: readonly (keyof InstanceRow)[] = [
+  'id',
+  'tenant',
+  'owner',
+  'caller',
+  'request_id',
+  'session_id',
+  'parent_id',
+  'operation',
+  'model',
+  'args',
+  'media',
+  'fingerprint',
+  'idempotency_key',
+  'lineage',
+  'locale',
+  'traceparent',
+  'state',
+  'ended',
+  'revision',
+  'attempt',
+  'settled',
+  'failures',
+  'rerunnable',
+  'stop_requested',
+  'progress',
+  'outcome',
+  'created_at',
+  'expires_at',
+  'keep_until',
+  'due_at',
+]
+
+export function encodeInstance(instance: Instance): readonly (string | number | null)[] {
+  return [
+    instance.id,
+    instance.tenant,
+    instance.owner,
+    JSON.stringify(instance.caller),
+    instance.requestId,
+    instance.sessionId ?? null,
+    instance.parentId ?? null,
+    instance.operation,
+    instance.model,
+    JSON.stringify(instance.args),
+    encodeList(instance.media),
+    instance.fingerprint,
+    instance.idempotencyKey ?? null,
+    encodeList(instance.lineage),
+    instance.locale ?? null,
+    instance.traceparent ?? null,
+    instance.state,
+    isTerminal(instance.state) ? 1 : 0,
+    instance.revision,
+    instance.attempt,
+    instance.settled,
+    instance.failures,
+    instance.rerunnable ? 1 : 0,
+    instance.stopRequested ? 1 : 0,
+    instance.progress ? JSON.stringify(instance.progress) : null,
+    instance.outcome ? JSON.stringify(instance.outcome) : null,
+    instance.createdAt,
+    instance.expiresAt,
+    instance.keepUntil,
+    instance.dueAt ?? null,
+  ]
+}
+
+/** Nearly always empty. */
+function encodeList(list: readonly unknown[]): string {
+  return list.length === 0 ? '[]' : JSON.stringify(list)
+}
+
+export function decodeInstance(row: InstanceRow): Instance {
+  return {
+    id: row.id,
+    tenant: row.tenant,
+    owner: row.owner,
+    caller: JSON.parse(row.caller) as Caller,
+    requestId: row.request_id,
+    ...(row.session_id !== null && { sessionId: row.session_id }),
+    ...(row.parent_id !== null && { parentId: row.parent_id }),
+    operation: row.operation,
+    model: row.model,
+    args: JSON.parse(row.args) as JsonValue,
+    media: JSON.parse(row.media) as MediaInput[],
+    fingerprint: row.fingerprint,
+    ...(row.idempotency_key !== null && { idempotencyKey: row.idempotency_key }),
+    lineage: JSON.parse(row.lineage) as string[],
+    ...(row.locale !== null && { locale: row.locale }),
+    ...(row.traceparent !== null && { traceparent: row.traceparent }),
+    state: row.state,
+    revision: row.revision,
+    attempt: row.attempt,
+    settled: row.settled,
+    failures: row.failures,
+    rerunnable: row.rerunnable === 1,
+    stopRequested: row.stop_requested === 1,
+    ...(row.progress !== null && { progress: JSON.parse(row.progress) as Progress }),
+    ...(row.outcome !== null && { outcome: JSON.parse(row.outcome) as Outcome }),
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    keepUntil: row.keep_until,
+    ...(row.due_at !== null && { dueAt: row.due_at }),
+  }
+}
+
+/** The instance as the caller of the alias knows it. */
+export function throughAlias(instance: Instance, alias: AliasRow): Instance {
+  const { sessionId: _, ...rest } = instance
+  return {
+    ...rest,
+    requestId: alias.request_id,
+    expiresAt: alias.expires_at,
+    ...(alias.session_id !== null && { sessionId: alias.session_id }),
+  }
+}
+
+export function encodeAlias(alias: Alias): readonly (string | number | null)[] {
+  return [alias.tenant, alias.owner, alias.requestId, alias.sessionId ?? null, alias.instanceId, alias.expiresAt]
+}

@@ -1,0 +1,62 @@
+/** The store in one SQLite file, for one process: reads go straight to the database, writes share commits. */
+import type { Clock, Log, Store } from '../../core/ports.ts'
+import { prepareAcceptance } from './acceptance.ts'
+import { prepareAdvance } from './advance.ts'
+import { prepareClaim } from './claim.ts'
+import { createFreshInstances } from './fresh-instances.ts'
+import { type Action, createGroupCommit } from './group-commit.ts'
+import { prepareLeases } from './leases.ts'
+import { type OpenOptions, openDatabase } from './open.ts'
+import { readFault } from './storage-faults.ts'
+import { prepareUpkeep } from './upkeep.ts'
+import { createWatchers } from './watchers.ts'
+
+export interface SqliteStoreOptions extends OpenOptions {
+  clock: Clock
+  log?: Log
+}
+
+/** Throws a fault that names the file if it is in use, damaged, of a newer version or another program's. */
+export function createSqliteStore({ clock, log, ...open }: SqliteStoreOptions): Store {
+  const db = openDatabase(open)
+  const watchers = createWatchers(log)
+  const commits = createGroupCommit(db, watchers.tell)
+  const fresh = createFreshInstances()
+  const now = () => clock.now()
+  const acceptance = prepareAcceptance(db, fresh)
+  const { claim } = prepareClaim(db, fresh, now)
+  const { advance } = prepareAdvance(db, fresh)
+  const leases = prepareLeases(db, fresh, now)
+  const upkeep = prepareUpkeep(db)
+
+  // Both turn what is thrown on the way into a rejection.
+  const write = async <T>(prepare: () => Action<T>): Promise<T> => commits.write(prepare())
+  const read = async <T>(look: () => T): Promise<T> => {
+    try {
+      return look()
+    } catch (thrown) {
+      throw readFault(thrown)
+    }
+  }
+
+  return {
+    accept: (instance) => write(() => acceptance.accept(instance)),
+    alias: (alias) => write(() => acceptance.alias(alias)),
+    get: (id) => read(() => acceptance.get(id)),
+    find: (tenant, owner, requestId) => read(() => acceptance.find(tenant, owner, requestId, now())),
+    claim: (wanted) => write(() => claim(wanted)),
+    extend: (held, leaseMs) => write(() => leases.extend(held, leaseMs)),
+    advance: (change) => write(() => advance(change)),
+    progress: (lease, progress) => write(() => leases.progress(lease, progress)),
+    requestStop: (id) => write(() => leases.requestStop(id)),
+    watch: watchers.watch,
+    overdue: (limit) => read(() => upkeep.overdue(now(), limit)),
+    purgeable: (limit) => read(() => upkeep.purgeable(now(), limit)),
+    purge: (ids) => write(() => upkeep.purge(ids)),
+    openCounts: () => read(() => upkeep.openCounts()),
+    async close() {
+      await commits.end()
+      db.close()
+    },
+  }
+}

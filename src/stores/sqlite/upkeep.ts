@@ -1,0 +1,46 @@
+/** What the sweeper asks: what is past its expiry, what may go, how much is open. */
+import type { Database } from 'better-sqlite3'
+import type { Instance } from '../../core/model.ts'
+import type { OpenCounts } from '../../core/ports.ts'
+import type { Action } from './group-commit.ts'
+import { decodeInstance, type InstanceRow } from './rows.ts'
+
+export function prepareUpkeep(db: Database) {
+  const overdue = db.prepare<[number, number], InstanceRow>(
+    `SELECT * FROM instances WHERE ended = 0 AND expires_at <= ? ORDER BY expires_at LIMIT ?`,
+  )
+  const purgeable = db
+    .prepare<[number, number], string>(
+      `SELECT id FROM instances WHERE ended = 1 AND keep_until <= ? ORDER BY keep_until LIMIT ?`,
+    )
+    .pluck()
+  const removeAliases = db.prepare<[string]>('DELETE FROM aliases WHERE instance_id = ?')
+  const remove = db.prepare<[string]>('DELETE FROM instances WHERE id = ?')
+  const open = db.prepare<[], { owner: string; open: number; queued: number }>(
+    `SELECT owner, count(*) AS open, sum(attempt = 0) AS queued FROM instances INDEXED BY instances_open
+     WHERE ended = 0 GROUP BY owner`,
+  )
+
+  return {
+    overdue: (now: number, limit: number): readonly Instance[] => overdue.all(now, limit).map(decodeInstance),
+
+    purgeable: (now: number, limit: number): readonly string[] => purgeable.all(now, limit),
+
+    purge(ids: readonly string[]): Action<void> {
+      return () => {
+        for (const id of ids) {
+          removeAliases.run(id)
+          remove.run(id)
+        }
+      }
+    },
+
+    openCounts(): OpenCounts {
+      const rows = open.all()
+      return {
+        queued: rows.reduce((sum, row) => sum + row.queued, 0),
+        byOwner: new Map(rows.map((row) => [row.owner, row.open])),
+      }
+    },
+  }
+}

@@ -1,0 +1,27 @@
+/**
+ * An error as the log shows it, with its causes. Only fields known to be harmless are taken: libraries hang whole
+ * requests, and with them credentials, on their errors.
+ */
+import { Fault } from '../core/fault.ts'
+
+const MAX_CAUSES = 5
+
+export function errorFields(thrown: unknown): unknown {
+  return describe(thrown, MAX_CAUSES)
+}
+
+function describe(thrown: unknown, causesLeft: number): unknown {
+  if (!(thrown instanceof Error))
+    return typeof thrown === 'object' && thrown !== null ? 'an object, not an error' : thrown
+  const code = 'code' in thrown && typeof thrown.code !== 'object' ? thrown.code : undefined
+  const causes = thrown instanceof AggregateError ? thrown.errors.slice(0, MAX_CAUSES) : []
+  return {
+    type: thrown.name,
+    message: thrown.message,
+    ...(code !== undefined && { code }),
+    ...(thrown instanceof Fault && { kind: thrown.kind }),
+    stack: thrown.stack,
+    ...(thrown.cause !== undefined && causesLeft > 0 && { cause: describe(thrown.cause, causesLeft - 1) }),
+    ...(causes.length > 0 && causesLeft > 0 && { errors: causes.map((cause) => describe(cause, causesLeft - 1)) }),
+  }
+}

@@ -1,0 +1,13 @@
+/** As much of vitest, Jest or a look-alike as the shared suites use. Passed in, so that this package depends on none. */
+
+export interface TestRunner {
+  describe(name: string, body: () => void): unknown
+  test(name: string, body: () => Promise<void>): unknown
+  expect(actual: unknown): Expectation & { rejects: Pick<Expectation, 'toMatchObject'> }
+}
+
+export interface Expectation {
+  toBe(expected: unknown): unknown
+  toEqual(expected: unknown): unknown
+  toMatchObject(expected: object): unknown
+}

@@ -1,0 +1,39 @@
+/**
+ * What every store must do, as tests that any adapter can run: hand in your runner's `describe`, `test` and `expect`,
+ * and a function that opens an empty store on a clock the tests can move. Files, servers and crashes are the
+ * adapter's own to test.
+ */
+import type { Store } from '../core/ports.ts'
+import type { ManualClock } from './clock.ts'
+import type { TestRunner } from './runner.ts'
+import { describeAcceptance } from './store-acceptance.ts'
+import { describeUpkeep } from './store-upkeep.ts'
+import { describeWork } from './store-work.ts'
+
+export interface OpenedStore {
+  store: Store
+  /** The store's own clock. */
+  clock: ManualClock
+  /** Closes the store and takes away everything that was stored. */
+  cleanup(): Promise<void>
+}
+
+export type StoreStory = (title: string, body: (store: Store, clock: ManualClock) => Promise<void>) => void
+
+export function describeStore(runner: TestRunner, name: string, open: () => Promise<OpenedStore>): void {
+  const story: StoreStory = (title, body) => {
+    runner.test(title, async () => {
+      const { store, clock, cleanup } = await open()
+      try {
+        await body(store, clock)
+      } finally {
+        await cleanup()
+      }
+    })
+  }
+  runner.describe(name, () => {
+    describeAcceptance(runner, story)
+    describeWork(runner, story)
+    describeUpkeep(runner, story)
+  })
+}

@@ -1,0 +1,117 @@
+/**
+ * Who may import whom, as data, and the check of it with dependency-cruiser. Type-only imports count as well: a type
+ * of an adapter in core ties the two together just as its code would.
+ */
+import { cruise, type ICruiseResult, type IForbiddenRuleType } from 'dependency-cruiser'
+
+interface FolderRule {
+  name: string
+  /** Regular expression of the files it is about; a group in it is `$1` in `may`. */
+  files: string
+  /** Regular expressions of what of our own code they may import. */
+  may: readonly string[]
+  /** Whether they may import Node's modules and packages from npm. */
+  platform: boolean
+}
+
+const CORE = '^src/core/'
+const ADAPTERS = '^src/(?:protocols|carriers|backends|stores|objects)/'
+
+export const folderRules: readonly FolderRule[] = [
+  { name: 'core', files: CORE, may: [CORE], platform: false },
+  { name: 'protocols', files: '^src/protocols/([^/]+)/', may: [CORE, '^src/protocols/$1/'], platform: false },
+  {
+    name: 'adapters',
+    files: '^src/((?:carriers|backends|stores|objects)/[^/]+)/',
+    may: [CORE, '^src/$1/'],
+    platform: true,
+  },
+  {
+    name: 'services',
+    files: '^src/(schemas|governance|telemetry|codegen|testing)/',
+    may: [CORE, '^src/$1/'],
+    platform: true,
+  },
+  {
+    name: 'client',
+    files: '^src/client/',
+    may: ['^src/client/', '^src/core/(?:model|fault)\\.ts$', '^src/protocols/[^/]+/wire\\.ts$'],
+    platform: false,
+  },
+  { name: 'server', files: '^src/server/', may: ['^src/(?!cli/|index\\.ts$)'], platform: true },
+  // Core too: the command line is one of the three edges where whatever was thrown becomes a Fault.
+  {
+    name: 'cli',
+    files: '^src/cli/',
+    may: ['^src/(?:cli|core|server|client|codegen|testing|governance)/'],
+    platform: true,
+  },
+  { name: 'index', files: '^src/index\\.ts$', may: ['^src/(?:core|server|schemas)/'], platform: false },
+  {
+    name: 'examples',
+    files: '^examples/',
+    may: ['^examples/', '^src/index\\.ts$', '^src/testing/index\\.ts$'],
+    platform: true,
+  },
+]
+
+/** Node's modules and installed packages; what is not found is no package either and has a rule of its own. */
+const PLATFORM = ['core', 'npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-bundled'] as const
+
+const forbidden: IForbiddenRuleType[] = [
+  ...folderRules.map(
+    ({ name, files, may, platform }): IForbiddenRuleType => ({
+      name,
+      severity: 'error',
+      from: { path: files },
+      to: { pathNot: [...may], ...(platform && { dependencyTypesNot: [...PLATFORM] }) },
+    }),
+  ),
+  {
+    name: 'adapters-meet-in-compose',
+    severity: 'error',
+    from: { path: '^src/server/', pathNot: '^src/server/compose\\.ts$' },
+    to: { path: ADAPTERS, dependencyTypesNot: ['type-only'] },
+  },
+  {
+    name: 'folder-without-a-rule',
+    severity: 'error',
+    from: { path: '^src/', pathNot: folderRules.map((rule) => rule.files) },
+    to: {},
+  },
+  {
+    name: 'published-code-needs-no-dev-dependency',
+    severity: 'error',
+    from: { path: '^src/' },
+    to: { dependencyTypes: ['npm-dev'], dependencyTypesNot: ['type-only', 'npm-peer'] },
+  },
+  { name: 'not-found', severity: 'error', from: {}, to: { couldNotResolve: true } },
+  {
+    name: 'circle',
+    severity: 'error',
+    from: { path: '^src/' },
+    to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+  },
+]
+
+export interface ImportReport {
+  /** Our own files that were read. */
+  files: readonly string[]
+  violations: readonly { rule: string; from: string; to: string }[]
+}
+
+export async function checkImports(baseDir: string, folders: readonly string[]): Promise<ImportReport> {
+  const { output } = await cruise([...folders], {
+    baseDir,
+    validate: true,
+    ruleSet: { forbidden },
+    tsPreCompilationDeps: true,
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'types', 'node', 'default'] },
+  })
+  const { modules, summary } = output as ICruiseResult
+  return {
+    files: modules.map((module) => module.source).filter((source) => /^(?:src|examples)\//.test(source)),
+    violations: summary.violations.map(({ rule, from, to }) => ({ rule: rule.name, from, to })),
+  }
+}

@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest'
+import { closeHttpServer, createHttpServer, listen } from '../../src/carriers/http/index.ts'
+import { openSocket, readToClose, readUntil, route, say, startCarrier, text } from './http-fixture.ts'
+
+function heldRoute() {
+  const started = Promise.withResolvers<void>()
+  const gate = Promise.withResolvers<void>()
+  const held = route('/held', {
+    GET: async () => {
+      started.resolve()
+      await gate.promise
+      return text('finished')
+    },
+  })
+  return { held, started: started.promise, open: gate.resolve }
+}
+
+test('headers above the limit are answered with 431', async () => {
+  const { port } = await startCarrier([])
+
+  const reply = await say(port, `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`)
+
+  expect(reply).toMatch(/^HTTP\/1.1 431 [\s\S]*HEADERS_TOO_LARGE/)
+})
+
+test('what is not HTTP is answered with 400, and a head that never ends with 408', async () => {
+  const { port } = await startCarrier([], {}, { headersTimeoutMs: 50 })
+  const socket = await openSocket(port)
+  socket.write('GET / HT')
+
+  expect(await say(port, 'hello there\r\n\r\n')).toMatch(/^HTTP\/1.1 400 [\s\S]*INVALID_REQUEST/)
+  expect(await readToClose(socket)).toMatch(/^HTTP\/1.1 408 [\s\S]*REQUEST_TIMEOUT/)
+})
+
+test('closing lets an answer under way finish and drops idle connections at once', async () => {
+  const { held, started, open } = heldRoute()
+  const { server, port } = await startCarrier([held, route('/', { GET: () => text('hello') })])
+  const idle = await openSocket(port)
+  idle.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  await readUntil(idle, 'hello')
+  const busy = await openSocket(port)
+  busy.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n')
+  await started
+
+  const closed = closeHttpServer(server, 60_000)
+  await readToClose(idle)
+  open()
+
+  expect(await readToClose(busy)).toContain('finished')
+  await closed
+})
+
+test('closing cuts what has not finished when the grace is over', async () => {
+  const { held, started } = heldRoute()
+  const { server, port } = await startCarrier([held])
+  const busy = await openSocket(port)
+  busy.write('GET /held HTTP/1.1\r\nHost: a\r\n\r\n')
+  await started
+
+  await closeHttpServer(server, 20)
+
+  expect(await readToClose(busy)).toBe('')
+})
+
+test('a port that is taken is said so', async () => {
+  const { port } = await startCarrier([])
+
+  const second = listen(
+    createHttpServer(() => {}),
+    { host: '127.0.0.1', port },
+  )
+
+  await expect(second).rejects.toMatchObject({ code: 'PORT_IN_USE', message: expect.stringContaining(`${port}`) })
+})

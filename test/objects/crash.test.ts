@@ -1,0 +1,114 @@
+/** Writers that are killed or run out of room, each a process of its own, and what is then found on disk. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { expect, test } from 'vitest'
+import type { Chunk } from '../../src/core/ports.ts'
+import { createFileObjects } from '../../src/objects/files/index.ts'
+import { chainProblems, joined, readChain } from '../../src/testing/chunk-chain.ts'
+import { filesIn, openFolder } from './folder.ts'
+import { CHUNKS, PIECE_BYTES, piece } from './writer-process.ts'
+
+const PROGRAM = join(import.meta.dirname, 'writer-process.ts')
+const PIECES = 120
+/** Processes start slowly on a busy machine. */
+const MINUTE = { timeout: 60_000 }
+const AN_HOUR = 3_600_000
+const anHourFromNow = { now: () => Date.now() + AN_HOUR }
+
+test('a chunk writer killed again and again leaves whole chunks only, and the next run goes on', MINUTE, async () => {
+  await using store = await openFolder()
+  const { objects, folder } = store
+  const content = Buffer.concat(Array.from({ length: PIECES }, (_, index) => piece(index)))
+  let seen: object[] = []
+
+  for (const killAfter of [1, 2, 30, 80]) {
+    await runAndKill('chunks', folder, killAfter)
+
+    const chain = await readChain(objects, 'call/chunks')
+    expect(facts(chain).slice(0, seen.length)).toEqual(seen)
+    expect(chainProblems(chain)).toEqual([])
+    expect(joined(chain).equals(content.subarray(0, joined(chain).length))).toBe(true)
+    if (killAfter > 2) expect(chain.length).toBeGreaterThanOrEqual(killAfter - 2)
+    expect(await objects.chunks('call/chunks')).toMatchObject({ count: chain.length, finished: false })
+    seen = facts(chain)
+  }
+
+  const writer = await objects.writeChunks('call/chunks', CHUNKS)
+  for (let index = 0; index < PIECES; index++) await writer.write(piece(index))
+  expect(await writer.finish()).toMatchObject({ bytes: PIECES * PIECE_BYTES, finished: true })
+  const chain = await readChain(objects, 'call/chunks')
+  expect(facts(chain).slice(0, seen.length)).toEqual(seen)
+  expect(chainProblems(chain)).toEqual([])
+  expect(joined(chain).equals(content)).toBe(true)
+})
+
+test('an upload whose process is killed does not appear, and the sweep takes away what it left', MINUTE, async () => {
+  await using store = await openFolder()
+  const { objects, folder } = store
+
+  await runAndKill('put', folder, 50)
+
+  expect(await objects.info('call/file')).toBe(undefined)
+  expect(await filesIn(folder)).toHaveLength(1)
+  expect(await objects.sweep(AN_HOUR)).toBe(0)
+  expect(await createFileObjects({ folder, clock: anHourFromNow }).sweep(AN_HOUR / 2)).toBe(1)
+  expect(await filesIn(folder)).toEqual([])
+})
+
+test('an object whose replacement is cut off by a kill stays as it was', MINUTE, async () => {
+  await using store = await openFolder()
+  const { objects, folder } = store
+  const first = await objects.put('call/file', oneByOne(3), { mimeType: 'image/png', maxBytes: 100_000 })
+
+  await runAndKill('put', folder, 50)
+
+  expect(await objects.info('call/file')).toEqual(first)
+  expect(Buffer.concat(await Array.fromAsync(objects.read('call/file')))).toHaveLength(3 * PIECE_BYTES)
+})
+
+test.each([
+  ['an upload', 'put', 0],
+  // A chunk is 4 KiB and its seal; the limit below is smaller, as on a disk with no block left.
+  ['a chunked result', 'chunks', 1],
+] as const)('%s for which there is no room is refused as such and leaves no bytes', MINUTE, async (_, mode, files) => {
+  await using store = await openFolder()
+  const { folder } = store
+  const blocks = mode === 'put' ? 64 : 4
+
+  // `ulimit -f` counts 1,024 bytes in bash; a write across it is cut short, and the next one fails with EFBIG.
+  const limited = `ulimit -f ${blocks} && exec "$0" "$@"`
+  const child = spawn('bash', ['-c', limited, process.execPath, PROGRAM, mode, folder, String(PIECES)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const lines = await Array.fromAsync(createInterface(child.stdout))
+
+  expect(lines.at(-1)).toBe('unavailable STORAGE_FULL')
+  const left = await filesIn(folder)
+  expect(left.filter((path) => !path.endsWith('/head'))).toEqual([])
+  expect(left).toHaveLength(files)
+})
+
+/** All but the bytes, which the checksums stand for. */
+function facts(chain: readonly Chunk[]): object[] {
+  return chain.map(({ bytes, ...rest }) => rest)
+}
+
+async function runAndKill(mode: 'put' | 'chunks', folder: string, afterPieces: number): Promise<void> {
+  const child = spawn(process.execPath, [PROGRAM, mode, folder, String(PIECES)], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  })
+  const exited = once(child, 'exit')
+  let handedOver = 0
+  for await (const line of createInterface(child.stdout)) {
+    expect(line).toBe('piece')
+    handedOver += 1
+    if (handedOver === afterPieces) child.kill('SIGKILL')
+  }
+  expect(await exited).toEqual([null, 'SIGKILL'])
+}
+
+async function* oneByOne(count: number): AsyncGenerator<Uint8Array> {
+  for (let index = 0; index < count; index++) yield piece(index)
+}

@@ -1,0 +1,21 @@
+/** An object store in a folder of its own, gone when the test ends. */
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createFileObjects } from '../../src/objects/files/index.ts'
+
+export async function openFolder() {
+  const folder = await mkdtemp(join(tmpdir(), 'callplane-objects-'))
+  return {
+    folder,
+    objects: createFileObjects({ folder, clock: Date }),
+    cleanup: () => rm(folder, { recursive: true, force: true }),
+    [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+  }
+}
+
+/** Every file below, as paths relative to the folder. */
+export async function filesIn(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+}

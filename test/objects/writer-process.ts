@@ -1,0 +1,42 @@
+/**
+ * A process to be killed or starved: `writer-process.ts <put|chunks> <folder> <pieces>`. It prints a line before each
+ * piece it hands over, and at the end `done` or the code of the fault. It does not end before its standard input does.
+ */
+import { once } from 'node:events'
+import { Fault } from '../../src/core/fault.ts'
+import { createFileObjects } from '../../src/objects/files/index.ts'
+
+export const PIECE_BYTES = 5000
+export const CHUNKS = { mimeType: 'image/png', chunkBytes: 4096, text: false }
+
+/** The same at every run, and no two pieces alike. */
+export function piece(index: number): Uint8Array {
+  return Uint8Array.from({ length: PIECE_BYTES }, (_, at) => (at * 31 + index * 7 + (at >> 8)) & 0xff)
+}
+
+async function* source(count: number): AsyncGenerator<Uint8Array> {
+  for (let index = 0; index < count; index++) {
+    process.stdout.write('piece\n')
+    yield piece(index)
+  }
+  await once(process.stdin.resume(), 'end')
+}
+
+async function main(mode: string | undefined, folder: string, count: number): Promise<void> {
+  const objects = createFileObjects({ folder, clock: Date })
+  if (mode === 'put') {
+    await objects.put('call/file', source(count), { mimeType: 'image/png', maxBytes: Number.MAX_SAFE_INTEGER })
+  } else {
+    const writer = await objects.writeChunks('call/chunks', CHUNKS)
+    for await (const bytes of source(count)) await writer.write(bytes)
+    await writer.finish()
+  }
+}
+
+if (import.meta.main) {
+  const [mode, folder = '', count] = process.argv.slice(2)
+  await main(mode, folder, Number(count)).then(
+    () => process.stdout.write('done\n'),
+    (error: unknown) => process.stdout.write(`${error instanceof Fault ? `${error.kind} ${error.code}` : error}\n`),
+  )
+}

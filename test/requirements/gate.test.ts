@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import { verifies } from '../requirements.ts'
+import { notYetBuilt, requirements } from './catalogue.ts'
+import { renderConformancePage } from './conformance-page.ts'
+import { type Citation, findGateProblems } from './gate.ts'
+
+const known = ['spec:001', 'spec:002']
+const proof = (id: string, passed = true): Citation => ({ id, file: 'test/a.test.ts', passed })
+
+function problems(citations: readonly Citation[], notYetBuilt: readonly string[] = []) {
+  return findGateProblems({ known, notYetBuilt, citations }).map(({ kind, ids }) => ({ kind, ids }))
+}
+
+test('the gate is open when every requirement is proven or listed as not yet built', () => {
+  expect(problems([proof('spec:001'), proof('spec:002')])).toEqual([])
+  expect(problems([proof('spec:001')], ['spec:002'])).toEqual([])
+})
+
+test('a requirement that no test cites closes the gate', () => {
+  expect(problems([proof('spec:001')])).toEqual([{ kind: 'unproven', ids: ['spec:002'] }])
+})
+
+test('a citation by a failing test proves nothing', () => {
+  expect(problems([proof('spec:001'), proof('spec:002', false)])).toEqual([{ kind: 'unproven', ids: ['spec:002'] }])
+})
+
+test('a requirement listed as not yet built that passes closes the gate', () => {
+  expect(problems([proof('spec:001'), proof('spec:002')], ['spec:002'])).toEqual([
+    { kind: 'built-but-listed', ids: ['spec:002'] },
+  ])
+})
+
+test('an id of no specification closes the gate, cited or listed', () => {
+  const both = [proof('spec:001'), proof('spec:002')]
+  expect(problems([...both, proof('spec:404', false)])).toEqual([{ kind: 'unknown-id', ids: ['spec:404'] }])
+  expect(problems(both, ['spec:405'])).toEqual([{ kind: 'unknown-id', ids: ['spec:405'] }])
+})
+
+test('a citation is recorded on the test that makes it, once', ({ task }) => {
+  // opencall:002 needs no proof here; the meta is cleared so that this test is not counted as one.
+  verifies('opencall:002')
+  verifies('opencall:002', 'opencall:003')
+  const recorded = task.meta.requirements
+  delete task.meta.requirements
+
+  expect(recorded).toEqual(['opencall:002', 'opencall:003'])
+})
+
+test('a citation of an unknown requirement fails its test', () => {
+  expect(() => verifies('opencall:999')).toThrow(/opencall:999/)
+})
+
+test('OpenCALL has 328 requirements in unbroken order, and every one of the client waits for the client', () => {
+  const ids = [...requirements.keys()].filter((id) => id.startsWith('opencall:'))
+  expect(ids).toEqual(Array.from({ length: 328 }, (_, index) => `opencall:${String(index + 1).padStart(3, '0')}`))
+
+  const ofTheClient = [...requirements.values()].filter((requirement) => requirement.actor === 'client')
+  expect(ofTheClient.filter(({ id }) => !notYetBuilt.has(id))).toEqual([])
+})
+
+test('the conformance page names the proving files, the reason for the rest, and keeps its table whole', () => {
+  const requirement = { level: 'MUST', actor: 'server', section: 'One', source: 'L1' }
+  const page = renderConformancePage({
+    specifications: [
+      {
+        prefix: 'spec',
+        title: 'Spec',
+        version: '1',
+        requirements: [
+          { ...requirement, id: 'spec:001', text: 'A plain <form> gives `a|b`.' },
+          { ...requirement, id: 'spec:002', text: 'Later.' },
+        ],
+      },
+    ],
+    notYetBuilt: new Map([['spec:002', 'streams are not built yet']]),
+    citations: [proof('spec:001'), proof('spec:001'), proof('spec:002', false)],
+  })
+
+  expect(page).toContain('1 of 2 requirements proven')
+  expect(page).toContain(
+    '| spec:001 | MUST | server | A plain &lt;form> gives `a\\|b`. | [a.test.ts](../test/a.test.ts) |',
+  )
+  expect(page).toContain('| spec:002 | MUST | server | Later. | not yet built: streams are not built yet |')
+})

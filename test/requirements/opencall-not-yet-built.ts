@@ -1,0 +1,28 @@
+/** OpenCALL requirements that wait for work of their own, each with the reason. An id leaves this list when a test proves it. */
+
+const STREAMS = 'streams are not built yet'
+const TRANSPORTS = 'HTTP is the only transport so far'
+const AGENT_BINDING = 'the agent binding is not built yet'
+const CLIENT = 'the typed client is not built yet'
+
+const byReason: readonly [reason: string, ids: readonly (number | readonly [first: number, last: number])[]][] = [
+  [STREAMS, [54, 59, [64, 77], [99, 102], [195, 211], 215, 250, [259, 261], [269, 270], 273, 296, 300]],
+  [
+    TRANSPORTS,
+    [
+      [233, 237],
+      [302, 328],
+    ],
+  ],
+  [AGENT_BINDING, [[282, 288]]],
+  [CLIENT, [62, 85, 123, 124, 132, 149, 154, 163, 171, 223, 224, 263, 280]],
+]
+
+function idsOf(entry: number | readonly [first: number, last: number]): string[] {
+  const [first, last] = typeof entry === 'number' ? [entry, entry] : entry
+  return Array.from({ length: last - first + 1 }, (_, index) => `opencall:${String(first + index).padStart(3, '0')}`)
+}
+
+export const opencallNotYetBuilt: readonly (readonly [id: string, reason: string])[] = byReason.flatMap(
+  ([reason, entries]) => entries.flatMap(idsOf).map((id) => [id, reason] as const),
+)

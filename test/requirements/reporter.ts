@@ -1,0 +1,71 @@
+/**
+ * The vitest reporter behind the gate. After a full run it judges the citations, then compares docs/conformance.md
+ * with them, or writes it when asked to. A run of some files or some tests only is not judged.
+ */
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { relative } from 'node:path'
+import type { Reporter, TestModule, TestRunEndReason, Vitest } from 'vitest/node'
+import { notYetBuilt, requirements, specifications } from './catalogue.ts'
+import { renderConformancePage } from './conformance-page.ts'
+import { type Citation, findGateProblems } from './gate.ts'
+
+const PAGE = 'docs/conformance.md'
+const PAGE_FILE = new URL(`../../${PAGE}`, import.meta.url)
+
+export class RequirementGate implements Reporter {
+  readonly #writePage: boolean
+  #vitest: Vitest | undefined
+
+  constructor(options: { writePage: boolean }) {
+    this.#writePage = options.writePage
+  }
+
+  onInit(vitest: Vitest): void {
+    this.#vitest = vitest
+  }
+
+  async onTestRunEnd(modules: readonly TestModule[], _errors: unknown, reason: TestRunEndReason): Promise<void> {
+    const vitest = this.#vitest
+    if (!vitest || reason === 'interrupted' || !(await isFullRun(vitest, modules))) return
+
+    const citations = modules.flatMap((module) => [...citationsOf(module, vitest.config.root)])
+    const problems = findGateProblems({ known: requirements.keys(), notYetBuilt: notYetBuilt.keys(), citations })
+    for (const { advice, ids } of problems) fail(`${advice}\n    ${ids.join(' ')}`)
+
+    const page = renderConformancePage({ specifications, notYetBuilt, citations })
+    if (this.#writePage) {
+      writeFileSync(PAGE_FILE, page)
+    } else if (reason === 'passed' && problems.length === 0 && page !== readPage()) {
+      fail(`${PAGE} no longer says what the tests prove: run "npm run docs:conformance" and commit it.`)
+    }
+    if (problems.length === 0) {
+      console.log(` Requirements  ${requirements.size - notYetBuilt.size} proven, ${notYetBuilt.size} not yet built\n`)
+    }
+  }
+}
+
+/** Every test file there is took part, and none was narrowed by name, tag or shard. */
+async function isFullRun(vitest: Vitest, modules: readonly TestModule[]): Promise<boolean> {
+  const { watch, testNamePattern, tagsFilter, shard } = vitest.config
+  if (watch || testNamePattern || tagsFilter?.length || shard) return false
+  const ran = new Set(modules.map((module) => module.moduleId))
+  const all = await vitest.globTestSpecifications()
+  return all.every((specification) => ran.has(specification.moduleId))
+}
+
+function* citationsOf(module: TestModule, root: string): Generator<Citation> {
+  for (const test of module.children.allTests()) {
+    // A test that is expected to fail proves nothing, although vitest counts it as passed.
+    const passed = test.result().state === 'passed' && !test.options.fails
+    for (const id of test.meta().requirements ?? []) yield { id, file: relative(root, module.moduleId), passed }
+  }
+}
+
+function readPage(): string | undefined {
+  return existsSync(PAGE_FILE) ? readFileSync(PAGE_FILE, 'utf8') : undefined
+}
+
+function fail(message: string): void {
+  console.error(`\n Requirement gate: ${message}\n`)
+  process.exitCode = 1
+}

@@ -1,0 +1,19 @@
+import { defineConfig } from 'vitest/config'
+import { RequirementGate } from './test/requirements/reporter.ts'
+
+// Where .ci/run wants the results as JSON.
+const resultsFile = process.env.TEST_RESULTS
+
+export default defineConfig(({ mode }) => ({
+  test: {
+    include: ['test/**/*.test.ts', 'examples/**/*.test.ts'],
+    // Signals, the working directory and the exit code belong to a process: threads would share them.
+    pool: 'forks',
+    reporters: [
+      'default',
+      ...(resultsFile ? ['json'] : []),
+      new RequirementGate({ writePage: mode === 'conformance' }),
+    ],
+    ...(resultsFile && { outputFile: { json: resultsFile } }),
+  },
+}))
