@@ -5,6 +5,9 @@ import { RequirementGate } from './test/requirements/reporter.ts'
 const resultsFile = process.env.TEST_RESULTS
 
 export default defineConfig(({ mode }) => ({
+  // The package imports itself by name; here that means the sources.
+  resolve: { conditions: ['callplane-source'] },
+  ssr: { resolve: { conditions: ['callplane-source'] } },
   test: {
     include: ['test/**/*.test.ts', 'examples/**/*.test.ts'],
     // Signals, the working directory and the exit code belong to a process: threads would share them.

@@ -106,11 +106,7 @@ export class Engine {
     options: ChildOptions,
   ): Promise<unknown> {
     const { registry, env } = this.#parts
-    const lineage = [...parent.lineage, parent.operation.key]
-    if (lineage.length > MAX_DEPTH) {
-      const message = `Operations call each other more than ${MAX_DEPTH} deep: ${lineage.join(' → ')} → ${name}.`
-      throw new Fault('internal', message, { code: 'CALL_TOO_DEEP' })
-    }
+    const lineage = lineageBelow(parent, name)
     const operation = registry.resolve(name, env.clock.now())
     const call: Call = {
       ...correlation({ ...parent, ...options }),
@@ -149,6 +145,14 @@ export class Engine {
     const { store, objects } = this.#parts
     if (!(await store.get(id))) await objects.removeOwner(id)
   }
+}
+
+/** What a child call descends from, or a fault where operations call each other without end. */
+export function lineageBelow(parent: Job, name: string): readonly string[] {
+  const lineage = [...parent.lineage, parent.operation.key]
+  if (lineage.length <= MAX_DEPTH) return lineage
+  const message = `Operations call each other more than ${MAX_DEPTH} deep: ${lineage.join(' → ')} → ${name}.`
+  throw new Fault('internal', message, { code: 'CALL_TOO_DEEP' })
 }
 
 /** Whether a repeated key joins the first call: wherever a repeat could do harm or be costly. */

@@ -1,4 +1,5 @@
 /** Part of the store suite: taking calls in, finding them again, and keeping callers apart. */
+import type { JsonValue } from '../core/json.ts'
 import type { Instance } from '../core/model.ts'
 import { sampleInstance } from './instances.ts'
 import type { TestRunner } from './runner.ts'
@@ -107,6 +108,14 @@ export function describeAcceptance({ describe, expect }: TestRunner, story: Stor
       await expect(store.alias(alias)).rejects.toMatchObject({ name: 'Fault', kind: 'unavailable' })
 
       expect(await store.find('main', 'none|ada', 'r2')).toBe(undefined)
+    })
+
+    story('a call that is not JSON is refused with a fault', async (store, clock) => {
+      const instance = sampleInstance(clock.now(), { args: 1n as unknown as JsonValue })
+
+      await expect(store.accept(instance)).rejects.toMatchObject({ name: 'Fault', kind: 'internal' })
+
+      expect(await store.get(instance.id)).toBe(undefined)
     })
 
     story('a write that fails takes none of its neighbours with it', async (store, clock) => {

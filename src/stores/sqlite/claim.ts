@@ -21,7 +21,9 @@ export function prepareClaim(db: Database, fresh: FreshInstances, now: () => num
     `SELECT * FROM instances WHERE due_at <= ? AND ${DUE} AND claimable(operation) ORDER BY due_at LIMIT ?`,
   )
   const next = db
-    .prepare<[], number>(`SELECT due_at FROM instances WHERE ${DUE} AND claimable(operation) ORDER BY due_at LIMIT 1`)
+    .prepare<[number], number>(
+      `SELECT due_at FROM instances WHERE due_at >= ? AND ${DUE} AND claimable(operation) ORDER BY due_at LIMIT 1`,
+    )
     .pluck()
   const take = db.prepare<[number, string]>(
     "UPDATE instances SET state = 'pending', revision = revision + 1, attempt = attempt + 1, due_at = ? WHERE id = ?",
@@ -39,7 +41,8 @@ export function prepareClaim(db: Database, fresh: FreshInstances, now: () => num
         current = claimableOf(operations)
         const at = now()
         const dueAt = at + leaseMs
-        const instances = due.all(at, limit).map((row): Instance => {
+        const rows = due.all(at, limit)
+        const instances = rows.map((row): Instance => {
           take.run(dueAt, row.id)
           fresh.drop(row.id)
           return {
@@ -51,7 +54,8 @@ export function prepareClaim(db: Database, fresh: FreshInstances, now: () => num
           }
         })
         changed.push(...instances)
-        const nextDueAt = next.get()
+        // What comes before is taken or not for this node: it need not be looked at twice.
+        const nextDueAt = next.get(rows.length < limit ? at : (rows.at(-1)?.due_at ?? 0))
         return { instances, ...(nextDueAt !== undefined && { nextDueAt }) }
       }
     },

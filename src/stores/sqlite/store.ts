@@ -7,7 +7,7 @@ import { createFreshInstances } from './fresh-instances.ts'
 import { type Action, createGroupCommit } from './group-commit.ts'
 import { prepareLeases } from './leases.ts'
 import { type OpenOptions, openDatabase } from './open.ts'
-import { readFault } from './storage-faults.ts'
+import { readFault, writeFault } from './storage-faults.ts'
 import { prepareUpkeep } from './upkeep.ts'
 import { createWatchers } from './watchers.ts'
 
@@ -29,8 +29,14 @@ export function createSqliteStore({ clock, log, ...open }: SqliteStoreOptions): 
   const leases = prepareLeases(db, fresh, now)
   const upkeep = prepareUpkeep(db)
 
-  // Both turn what is thrown on the way into a rejection.
-  const write = async <T>(prepare: () => Action<T>): Promise<T> => commits.write(prepare())
+  // Not async: the further promises cost every write.
+  const write = <T>(prepare: () => Action<T>): Promise<T> => {
+    try {
+      return commits.write(prepare())
+    } catch (thrown) {
+      return Promise.reject(writeFault(thrown))
+    }
+  }
   const read = async <T>(look: () => T): Promise<T> => {
     try {
       return look()

@@ -1,6 +1,6 @@
 -- Instances and the further request ids that stand for them.
 
--- A rowid table on purpose: rows are several hundred bytes, and WITHOUT ROWID would also repeat the id in every index.
+-- A rowid table: WITHOUT ROWID was no faster, and repeats the id in every index.
 CREATE TABLE instances (
   id TEXT NOT NULL,
   tenant TEXT NOT NULL,
@@ -19,7 +19,7 @@ CREATE TABLE instances (
   locale TEXT,
   traceparent TEXT,
   state TEXT NOT NULL,
-  -- Says of the state what the indexes need: a list of states in their conditions cost 2 µs in every write.
+  -- Says of the state what the indexes need: a list of states in their conditions cost 2 µs more in every write.
   ended INTEGER NOT NULL,
   revision INTEGER NOT NULL,
   attempt INTEGER NOT NULL,
