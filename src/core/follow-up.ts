@@ -70,7 +70,7 @@ export class FollowUp {
       for (let revision = -1; !signal.aborted; ) {
         if (current.revision > revision) {
           revision = current.revision
-          yield replyTo({ ...current, requestId, expiresAt: first.expiresAt }, 0)
+          yield replyTo({ ...first, state: current.state, ...latestOf(current) }, 0)
           if (hasEnded(current)) return
         }
         if (!latest) await new Promise<void>((resolve) => (wake = resolve))
@@ -128,7 +128,9 @@ export class FollowUp {
     if (!chunked) throw new Fault('not-found', 'The result of this call is not chunked; it is in the reply to a poll.')
     const info = await objects.chunks(chunksId(instance.id))
     if (index > (info ? info.count - (info.finished ? 1 : 0) : 0)) {
-      throw new Fault('malformed', 'This cursor is past the last chunk. Start again without one.', { code: 'INVALID_CURSOR' })
+      throw new Fault('malformed', 'This cursor is past the last chunk. Start again without one.', {
+        code: 'INVALID_CURSOR',
+      })
     }
     const chunk = info && (await objects.chunk(chunksId(instance.id), index))
     if (!chunk && instance.outcome?.kind === 'fault') throw Fault.fromRecord(instance.outcome.fault)
@@ -161,6 +163,11 @@ export class FollowUp {
     if (instance) return instance
     throw new Fault('not-found', `There is no call "${requestId}" of yours, or it has expired.`)
   }
+}
+
+/** What changes during a call, without what an alias has of its own. */
+function latestOf({ outcome, progress }: Instance): Pick<Instance, 'outcome' | 'progress'> {
+  return { ...(outcome && { outcome }), ...(progress && { progress }) }
 }
 
 /** Attachments and leftovers of earlier attempts share the owner id; only what the outcome points at is for callers. */

@@ -103,7 +103,7 @@ export interface Claim {
 
 export interface Claimed {
   instances: readonly Instance[]
-  /** When the next one, of any operation, becomes due. */
+  /** When the next one of these operations becomes due. */
   nextDueAt?: number
 }
 

@@ -23,6 +23,7 @@ import { createAuthenticator, readCredential } from '../governance/auth.ts'
 import { createFetcher } from '../governance/outbound.ts'
 import { createRedactor } from '../governance/redaction.ts'
 import { scopesGuard } from '../governance/scopes.ts'
+import { createSigner, signRefusals, signRoutes } from '../governance/signatures.ts'
 import { createFileObjects } from '../objects/files/index.ts'
 import { createOpenCallRoutes, refusal } from '../protocols/opencall/index.ts'
 import { createSqliteStore } from '../stores/sqlite/index.ts'
@@ -61,14 +62,17 @@ const MAX_WAIT_MS = 60_000
 const TIDY_EVERY_MS = 5_000
 const LEFTOVER_MS = 3_600_000
 
+/** What can be refused is refused before the store is opened, so that a failed start leaves nothing open. */
 export async function createServer<App = unknown>(options: ServerOptions<App>): Promise<CallplaneServer> {
   const clock = options.clock ?? systemClock
   const registry = buildRegistry(options.operations, (definition) =>
     createHandlerBackend((args, context) => definition.run(args, context as typeof context & App)),
   )
   const authenticator = options.auth && createAuthenticator(options.auth, clock)
+  const signer = options.signing && createSigner(options.signing, clock)
+  const inject = createInjector(options.context)
   const redactor = createRedactor()
-  const log = chooseLog(options.log, redactor)
+  const log = chooseLog(options, redactor)
   const folder = openDataFolder(options.data ?? '.callplane')
   const env = createEnvironment(log, folder.linkKey, clock)
   const store = options.store ?? createSqliteStore({ file: folder.database, clock })
@@ -78,7 +82,6 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
   const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, clock)
   const metrics = createMetrics()
   const observer = combineObservers(metrics, createTracing({ redact: redactor.redact }))
-  const inject = createInjector(options.context)
   const drain = createDrain()
 
   const engine = new Engine({
@@ -132,8 +135,8 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
     }),
   ]
   const hosts = options.hosts ?? (authenticator || options.publicUrl ? undefined : LOOPBACK_HOSTS)
-  const bare = createRequestListener(routes, {
-    fallback: refuse,
+  const bare = createRequestListener(signer ? signRoutes(routes, signer) : routes, {
+    fallback: signer ? signRefusals(refuse, signer) : refuse,
     crossSite: 'refuse',
     log,
     ...(hosts && { hosts }),
@@ -169,8 +172,11 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
   }
 }
 
-function chooseLog(chosen: ServerOptions['log'], redactor: ReturnType<typeof createRedactor>): Log {
-  return typeof chosen === 'object' ? chosen : createLog({ level: chosen ?? 'silent', redactor })
+function chooseLog(
+  { log = 'silent', logTo }: Pick<ServerOptions, 'log' | 'logTo'>,
+  redactor: ReturnType<typeof createRedactor>,
+): Log {
+  return typeof log === 'object' ? log : createLog({ level: log, redactor, ...(logTo && { destination: logTo }) })
 }
 
 function createDrain(): { guard: Guard; start: () => void; readonly draining: boolean } {
@@ -195,13 +201,24 @@ function createDrain(): { guard: Guard; start: () => void; readonly draining: bo
 }
 
 function registerEngineReadings(metrics: ReturnType<typeof createMetrics>, limits: Limits): void {
-  metrics.register({ type: 'gauge', name: 'callplane_running_attempts', help: 'Attempts running now.', read: () => limits.running })
   metrics.register({
-    type: 'gauge', name: 'callplane_queued_calls',
+    type: 'gauge',
+    name: 'callplane_running_attempts',
+    help: 'Attempts running now.',
+    read: () => limits.running,
+  })
+  metrics.register({
+    type: 'gauge',
+    name: 'callplane_queued_calls',
     help: 'Calls accepted and not started.',
     read: () => limits.queued,
   })
-  metrics.register({ type: 'gauge', name: 'callplane_open_calls', help: 'Calls accepted and not ended.', read: () => limits.open })
+  metrics.register({
+    type: 'gauge',
+    name: 'callplane_open_calls',
+    help: 'Calls accepted and not ended.',
+    read: () => limits.open,
+  })
 }
 
 function isLoopback(host: string): boolean {

@@ -6,6 +6,7 @@ import type { Clock, Guard, Log, ObjectStore, Store } from '../core/ports.ts'
 import type { WorkerSettings } from '../core/worker.ts'
 import type { AuthConfig } from '../governance/auth.ts'
 import type { FetcherOptions } from '../governance/outbound.ts'
+import type { SigningOptions } from '../governance/signatures.ts'
 
 export type ServerOptions<App = unknown> = BaseOptions<App> & Injected<App>
 
@@ -32,10 +33,14 @@ interface BaseOptions<App> {
   sizes?: Partial<Sizes>
   work?: Partial<WorkerSettings>
   opencall?: { strict?: boolean }
+  /** Signs every answer (RFC 9421). */
+  signing?: SigningOptions
   /** Rules besides the scopes that operations name. */
   guards?: readonly Guard[]
   /** `silent` unless given; a log of one's own is used as it is. */
   log?: Log | 'debug' | 'info' | 'warn' | 'error' | 'silent'
+  /** Where the log's lines go, one JSON object each; standard output unless given. */
+  logTo?: { write(line: string): unknown }
   /** One line for each request. */
   requestLog?: boolean
   /** Instead of SQLite and files below `data`. */

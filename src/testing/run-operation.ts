@@ -1,34 +1,35 @@
 /**
  * Runs one operation in a unit test: no server, no files, nothing left behind. Arguments, attachments and the result
- * are checked and the handler's context is made by the same code as in a server; retries, records, scopes and limits
- * belong to a server and are left out.
+ * are checked and the handler's context is made by the same code as in a server. Retries, records, scopes and limits
+ * are a server's and left out.
  */
-import { hash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { Attempt, type AttemptParts, chunksId, type Job } from '../core/attempt.ts'
 import { lineageBelow } from '../core/engine.ts'
-import { Fault } from '../core/fault.ts'
+import { Fault, type FaultRecord } from '../core/fault.ts'
 import type { JsonValue } from '../core/json.ts'
 import { checkMedia } from '../core/media.ts'
 import { ANONYMOUS, type Caller, type LocationAuth, type Outcome, type Progress } from '../core/model.ts'
 import type { Operation, OperationDefinition } from '../core/operation.ts'
-import type { Clock, Environment, ObjectStore } from '../core/ports.ts'
+import type { Clock, ObjectStore } from '../core/ports.ts'
 import { completeOperation } from '../core/rules.ts'
 import { canceled } from '../core/worker.ts'
 import { prepareSchemas } from '../schemas/index.ts'
-import { readChain } from './chunk-chain.ts'
-import { createMemoryLog, type LogLine } from './memory-log.ts'
+import { joined, readChain } from './chunk-chain.ts'
+import type { LogLine } from './memory-log.ts'
 import { createMemoryObjects } from './memory-objects.ts'
-import { collect } from './object-content.ts'
+import { collect, text } from './object-content.ts'
+import { createRunEnvironment } from './run-environment.ts'
 import { type GivenMedia, noFetcher, storeMedia } from './run-media.ts'
 
 export interface RunOptions<App = unknown> {
   /** Differs from an anonymous caller with every scope where it says so. */
   caller?: Partial<Caller>
-  /** Attachments by name: text, bytes, or either with its type. */
+  /** Attachments by name. */
   media?: Readonly<Record<string, GivenMedia>>
   /** 1 unless given. */
   attempt?: number
-  /** What `ctx.call` finds: further operations, and functions that stand in for some, by name. */
+  /** What `ctx.call` finds: operations, and functions that stand in for some, by name. */
   children?: readonly OperationDefinition<App>[] | Readonly<Record<string, Child<App>>>
   /** Cancels the call when it aborts. */
   signal?: AbortSignal
@@ -43,21 +44,25 @@ export interface RunOptions<App = unknown> {
   clock?: Clock
 }
 
-/** An operation, or a function that is given the child call's arguments and returns its result. */
+/** An operation, or a function that takes a child call's arguments and returns its result. */
 export type Child<App = unknown> = OperationDefinition<App> | ((args: unknown) => unknown)
 
-/** As for `createServer`: needed where the operation expects something of the application. */
-type Injected<App> = unknown extends App ? [options?: RunOptions<App> & { context?: object }] : [options: RunOptions<App> & { context: App }]
+/** As in `createServer`: `context` may be left out only where the operation expects nothing of it. */
+export type RunArguments<App> = unknown extends App
+  ? [options?: RunOptions<App> & { context?: object }]
+  : [options: RunOptions<App> & { context: App }]
 
-/** How a run ended well: exactly one of `result`, `object`, `location` and `chunks`. */
+/** How a run ended: exactly one of `result`, `object`, `location` and `chunks`, and what was told on the way. */
 export type Ran<T> = { progress: readonly Progress[]; log: readonly LogLine[] } & (
-  | (Neither & { result: T })
-  | (Neither & { object: Content })
-  | (Neither & { location: { uri: string; auth?: LocationAuth; redirect: boolean } })
-  | (Neither & { chunks: Content })
+  | Only<'result', T>
+  | Only<'object', Content>
+  | Only<'location', { uri: string; redirect: boolean; auth?: LocationAuth }>
+  | Only<'chunks', Content>
 )
 
-type Neither = { result?: unknown; object?: Content; location?: object; chunks?: Content }
+type Only<Field extends string, Value> = { [field in Field]: Value } & {
+  [field in Exclude<'result' | 'object' | 'location' | 'chunks', Field>]?: undefined
+}
 
 /** Bytes that the handler made. */
 export interface Content {
@@ -69,26 +74,133 @@ export interface Content {
 
 /** How long a handler that was told to stop may go on. */
 const STOP_GRACE_MS = 1_000
-/** Small, so that a test with little data sees more than one chunk made. */
+/** Small, so that little data makes more than one chunk. */
 const CHUNK_BYTES = 1_024
 
-/** Resolves with what the operation gave back, or rejects with the fault its caller would see. */
+/** Resolves with what the operation gave back; rejects with the fault its caller would see, the cause included. */
 export async function runOperation<T = JsonValue, App = unknown>(
   definition: OperationDefinition<App>,
   args: unknown = {},
-  ...[options]: Injected<App>
+  ...[options = {} as RunOptions<App>]: RunArguments<App>
 ): Promise<Ran<T>> {
-  const run = new Run<App>(options ?? {})
-  const outcome = await run.run(definition, args)
-  const rest = { progress: run.progress, log: run.lines }
-  if (outcome.kind === 'result') return { ...rest, result: outcome.value as T }
-  if (outcome.kind === 'fault') throw explain(outcome.fault, run.lines)
-  const { location } = outcome
-  if (location.kind === 'external') {
-    const { uri, auth, redirect } = location
-    return { ...rest, location: { uri, redirect, ...(auth && { auth }) } }
+  const progress: Progress[] = []
+  const log: LogLine[] = []
+  const objects = createMemoryObjects()
+  const { context } = options as { context?: object }
+  const parts: AttemptParts = {
+    env: createRunEnvironment(log, options.clock),
+    objects,
+    fetcher: noFetcher,
+    callChild: (parent, _position, name, given) => callChild(parent, name, given ?? {}, options, parts),
+    ...(context && { inject: () => context }),
+    chunkBytes: CHUNK_BYTES,
+    maxObjectBytes: Number.POSITIVE_INFINITY,
+    stopGraceMs: STOP_GRACE_MS,
   }
-  if (location.kind === 'object') return { ...rest, object: await storedObject(run.objects, location.objectId) }
-  const chain = await readChain(run.objects, chunksId(run.id))
-  return { ...rest, chunks: contentOf(location.mimeType, Buffer.concat(chain.map((chunk) => chunk.bytes))) }
+  const job = await prepareJob(definition, options, objects)
+  const attempt = new Attempt(job, options.attempt ?? 1, parts)
+  attempt.onProgress = (step) => progress.push(step)
+  const outcome = await runAttempt(attempt, args, options.signal)
+  if (outcome.kind === 'fault') throw withCause(outcome.fault, log)
+  return { progress, log, ...(await contentOf(job, outcome, objects)) } as Ran<T>
+}
+
+async function prepareJob<App>(
+  definition: OperationDefinition<App>,
+  options: RunOptions<App>,
+  objects: ObjectStore,
+): Promise<Job> {
+  const { requestId = randomUUID(), sessionId, parentId, locale, traceparent, key: id = randomUUID() } = options
+  const operation = prepareOperation(definition)
+  const media = await storeMedia(operation, id, options.media ?? {}, objects)
+  return {
+    id,
+    operation,
+    caller: { ...ANONYMOUS, scopes: ['*'], ...options.caller },
+    requestId,
+    media: await checkMedia(operation, media, noFetcher, () => options.signal ?? new AbortController().signal),
+    lineage: [],
+    ...(sessionId !== undefined && { sessionId }),
+    ...(parentId !== undefined && { parentId }),
+    ...(locale !== undefined && { locale }),
+    ...(traceparent !== undefined && { traceparent }),
+  }
+}
+
+function prepareOperation<App>(definition: OperationDefinition<App>): Operation {
+  const execute: Operation['backend']['execute'] = (args, context) =>
+    definition.run(args, context as typeof context & App)
+  return completeOperation(definition as OperationDefinition, prepareSchemas(definition), { kind: 'handler', execute })
+}
+
+async function runAttempt(attempt: Attempt, args: unknown, signal?: AbortSignal): Promise<Outcome> {
+  const parsed = await attempt.job.operation.parseArgs(args)
+  const cancel = () => attempt.stop(canceled())
+  signal?.addEventListener('abort', cancel, { once: true })
+  try {
+    if (signal?.aborted) attempt.refuse(canceled())
+    else attempt.start(parsed)
+    return await attempt.done
+  } finally {
+    signal?.removeEventListener('abort', cancel)
+  }
+}
+
+/** Same caller, same session, same objects; a child's failure is the parent's to handle. */
+async function callChild<App>(
+  parent: Job,
+  name: string,
+  args: unknown,
+  { children = {}, signal }: RunOptions<App>,
+  parts: AttemptParts,
+): Promise<unknown> {
+  const lineage = lineageBelow(parent, name)
+  const given = new Map(Array.isArray(children) ? children.map((each) => [each.name, each]) : Object.entries(children))
+  const child = given.get(name)
+  if (!child) {
+    const message = `${parent.operation.name.full} calls ${name}, which this test does not have. Give it to runOperation: { children: { '${name}': … } }.`
+    throw new Fault('unknown-operation', message)
+  }
+  if (typeof child === 'function') return child(args)
+  const job: Job = {
+    ...parent,
+    id: randomUUID(),
+    requestId: randomUUID(),
+    parentId: parent.requestId,
+    operation: prepareOperation(child),
+    media: [],
+    lineage,
+  }
+  const outcome = await runAttempt(new Attempt(job, 1, parts), args, signal)
+  if (outcome.kind === 'fault') throw Fault.fromRecord(outcome.fault)
+  return outcome.kind === 'result' ? outcome.value : outcome.location
+}
+
+async function contentOf(job: Job, outcome: Exclude<Outcome, { kind: 'fault' }>, objects: ObjectStore) {
+  if (outcome.kind === 'result') return { result: outcome.value }
+  const { location } = outcome
+  switch (location.kind) {
+    case 'external': {
+      const { kind: _external, ...rest } = location
+      return { location: rest }
+    }
+    case 'object': {
+      const { objectId, mimeType } = location
+      const filename = (await objects.info(objectId))?.filename
+      const bytes = await collect(objects.read(objectId))
+      return { object: { ...content(mimeType, bytes), ...(filename !== undefined && { filename }) } }
+    }
+    case 'chunks':
+      return { chunks: content(location.mimeType, joined(await readChain(objects, chunksId(job.id)))) }
+  }
+}
+
+function content(mimeType: string, bytes: Uint8Array): Content {
+  return { mimeType, bytes: new Uint8Array(bytes), text: () => text(bytes) }
+}
+
+/** Callers never see what a handler threw; its developer, in a test, wants nothing more. */
+function withCause(fault: FaultRecord, log: readonly LogLine[]): Fault {
+  const cause = log.findLast(({ level, fields }) => level === 'error' && 'err' in fields)?.fields.err
+  return fault.kind === 'internal' ? new Fault(fault.kind, fault.message, { ...fault, cause }) : Fault.fromRecord(fault)
 }

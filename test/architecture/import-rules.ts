@@ -28,8 +28,15 @@ export const folderRules: readonly FolderRule[] = [
   },
   {
     name: 'services',
-    files: '^src/(schemas|governance|telemetry|codegen|testing)/',
+    files: '^src/(schemas|governance|telemetry|codegen)/',
     may: [CORE, '^src/$1/'],
+    platform: true,
+  },
+  // Schemas too: `runOperation` checks arguments and results as a server does, and with the same code.
+  {
+    name: 'testing',
+    files: '^src/testing/',
+    may: [CORE, '^src/testing/', '^src/schemas/index\\.ts$'],
     platform: true,
   },
   {

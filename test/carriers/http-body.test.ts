@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { expect, onTestFinished, test } from 'vitest'
 import { createRequestListener } from '../../src/carriers/http/index.ts'
+import type { Handle } from '../../src/core/exchange.ts'
 import type { Fault } from '../../src/core/fault.ts'
 import { echo, openSocket, readToClose, readUntil, refuse, route, say, startCarrier, text } from './http-fixture.ts'
 
@@ -72,6 +73,49 @@ test('a client that goes on sending a refused body hears the refusal, and is not
   await closed
 
   expect(ours.bytesRead).toBeLessThan(4 << 20)
+})
+
+const floods = {
+  announced: [head(800_000), Buffer.alloc(800_000)],
+  'sent in pieces': [
+    'POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nc3500\r\n',
+    Buffer.concat([Buffer.alloc(800_000), Buffer.from('\r\n0\r\n\r\n')]),
+  ],
+} as const
+
+test.each(Object.entries(floods))(
+  'a client that reads only after it has sent a refused body hears why (%s)',
+  async (_, [start, body]) => {
+    const { server, port } = await startCarrier(echoRoutes)
+    const [socket, [ours]] = await Promise.all([openSocket(port), once(server, 'connection')])
+    socket.pause()
+
+    socket.write(start)
+    for (let at = 0; at < body.length; at += 50_000) {
+      await new Promise<void>((sent, failed) => {
+        socket.write(body.subarray(at, at + 50_000), (error) => (error ? failed(error) : sent()))
+      })
+      await new Promise(setImmediate)
+    }
+
+    expect(await readToClose(socket)).toContain('BODY_TOO_LARGE')
+    expect(ours.bytesRead).toBe(start.length + body.length)
+  },
+)
+
+test('a body without a stated length is bounded also when it was there before anybody asked for it', async () => {
+  const late: Handle = async (exchange, params) => {
+    await new Promise(setImmediate)
+    return echo(exchange, params)
+  }
+  const { port } = await startCarrier([route('/echo', { POST: late })])
+  const start = 'POST /echo HTTP/1.1\r\nHost: a\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n'
+
+  const small = await say(port, `${start}2\r\nhi\r\n0\r\n\r\n`)
+  const large = await say(port, `${start}3e9\r\n${'x'.repeat(1_001)}\r\n0\r\n\r\n`)
+
+  expect(small).toContain('\r\n\r\nhi')
+  expect(large).toContain('BODY_TOO_LARGE')
 })
 
 test('the body is asked for with 100 Continue only when it is read, and a refused one is never asked for', async () => {

@@ -165,6 +165,17 @@ test('a part that is left half read does not hide the next', async () => {
   expect(names).toEqual(['large', 'small'])
 })
 
+test('a part that is read after the next was asked for is a bug that is named, not the bytes of another part', async () => {
+  const body = `${part('name=a', '1')}${part('name=b', '2')}--b--`
+  const chunks = [Buffer.from(body)]
+  const parts = parseMultipart('multipart/form-data; boundary=b', async () => chunks.shift(), limits)
+
+  const first = await parts.next()
+  await parts.next()
+
+  await expect(bytesOf(first.value as Part)).rejects.toMatchObject({ kind: 'internal' })
+})
+
 test('an upload goes no faster than it is read, and a consumer that gives up is answered', async () => {
   const reading = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()

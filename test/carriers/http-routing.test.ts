@@ -9,8 +9,8 @@ import { echo, refuse, route, say, startCarrier, text } from './http-fixture.ts'
 const routes = [
   route('/call', { POST: echo }),
   route('/ops/{id}', { GET: (exchange, { id }) => text(`${id}?${exchange.query}`), DELETE: () => text('', 204) }),
-  route('/ops/{id}/chunks', { GET: (_, { id }) => text(`chunks of ${id}`) }),
   route('/ops/{id}/{part}', { GET: (_, { id, part }) => text(`${part} of ${id}`) }),
+  route('/ops/{id}/chunks', { GET: (_, { id }) => text(`all chunks of ${id}`) }),
 ]
 
 test.each([
@@ -18,7 +18,7 @@ test.each([
   ['/ops/7?a=%20&b', 200, '7?a=%20&b'],
   ['/ops/a%2Fb%3f', 200, 'a/b??'],
   ['/ops/%252e', 200, '%2e?'],
-  ['/ops/7/chunks', 200, 'chunks of 7'],
+  ['/ops/7/chunks', 200, 'all chunks of 7'],
   ['/ops/7/logs', 200, 'logs of 7'],
   ['/ops/%zz', 400, 'INVALID_PATH'],
   ['/ops/%ff', 400, 'INVALID_PATH'],

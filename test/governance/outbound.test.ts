@@ -182,13 +182,15 @@ test.each([
   await expect(readAll(fetcherFor(host).open(url, 10, never))).rejects.toMatchObject({ code: 'MEDIA_TOO_LARGE' })
 })
 
-test('silence ends a fetch, before the answer and in the middle of it', async () => {
+test('silence ends a fetch, before the answer, at its start and in the middle of it', async () => {
   const { host, url } = await startServer((request, response) => {
+    if (request.url === '/start') response.writeHead(200).flushHeaders()
     if (request.url === '/middle') response.writeHead(200).write('some')
   })
   const fetcher = fetcherFor(host, { timeoutMs: 50 })
 
   await expect(fetcher.probe(`${url}/never`, never)).rejects.toMatchObject(UNREACHABLE)
+  await expect(readAll(fetcher.open(`${url}/start`, 100, never))).rejects.toMatchObject(UNREACHABLE)
   await expect(readAll(fetcher.open(`${url}/middle`, 100, never))).rejects.toMatchObject(UNREACHABLE)
 })
 

@@ -89,8 +89,11 @@ class MultipartInput {
   }
 
   /** The content of the part whose head was read last; it can be left and taken up again until the next is asked for. */
-  async *content(): AsyncGenerator<Uint8Array> {
-    const part = this.#part
+  content(): AsyncIterable<Uint8Array> {
+    return this.#contentOf(this.#part)
+  }
+
+  async *#contentOf(part: number): AsyncGenerator<Uint8Array> {
     for (;;) {
       if (part !== this.#part) {
         throw new Fault('internal', 'A part was read after the next one had been asked for; read each one first.')

@@ -1,0 +1,21 @@
+/** What every server under test offers to the process it runs in. */
+
+export interface ContenderOptions {
+  /** How arguments and results are validated: plain JSON Schema by ajv, or zod. */
+  validator?: 'ajv' | 'zod'
+  /** Where a server that stores things stores them. */
+  data?: string
+  /** How many operations are registered besides the ones that are called. */
+  operations?: number
+  /** The length of the chunked result. */
+  chunkedBytes?: number
+}
+
+export interface Serving {
+  port: number
+  /** Work that is asked for inside the process, without HTTP. */
+  work?(given: unknown): Promise<unknown>
+  close(): Promise<void>
+}
+
+export type Contender = (options: ContenderOptions) => Promise<Serving>

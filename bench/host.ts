@@ -1,0 +1,58 @@
+/** The process one server under test runs in. It answers what only the process itself knows: its CPU time and memory. */
+import { readFileSync } from 'node:fs'
+import { answerQuestions } from './ask.ts'
+import { startProfile } from './profiler.ts'
+import type { Contender, ContenderOptions, Serving } from './contenders/contender.ts'
+
+export interface HostOptions extends ContenderOptions {
+  contender: keyof typeof CONTENDERS
+}
+
+export interface HostAnswers {
+  start: { port: number; startedInMs: number }
+  memory: { rssMb: number; peakMb: number }
+}
+
+/** Loaded when asked for, so that no server carries another's modules. */
+const CONTENDERS = {
+  callplane: () => import('./contenders/callplane.ts'),
+  'node-http': () => import('./contenders/node-http.ts'),
+  fastify: () => import('./contenders/fastify.ts'),
+  hono: () => import('./contenders/hono.ts'),
+} satisfies Record<string, () => Promise<{ start: Contender }>>
+
+let serving: Serving | undefined
+let stopProfile: Awaited<ReturnType<typeof startProfile>> | undefined
+
+answerQuestions({
+  async start({ contender, ...options }: HostOptions): Promise<HostAnswers['start']> {
+    const { start } = await CONTENDERS[contender]()
+    const from = performance.now()
+    serving = await start(options)
+    return { port: serving.port, startedInMs: performance.now() - from }
+  },
+  cpuUs() {
+    const { user, system } = process.cpuUsage()
+    return user + system
+  },
+  memory(): HostAnswers['memory'] {
+    return { rssMb: process.memoryUsage.rss() / 2 ** 20, peakMb: peakBytes() / 2 ** 20 }
+  },
+  async startProfile() {
+    stopProfile = await startProfile()
+  },
+  stopProfile: () => stopProfile?.(),
+  work: (given: unknown) => serving?.work?.(given),
+  stop: () => serving?.close(),
+})
+
+/** The kernel's high-water mark where there is one. */
+function peakBytes(): number {
+  try {
+    const match = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))
+    if (match) return Number(match[1]) * 1024
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code !== 'ENOENT') throw thrown
+  }
+  return process.resourceUsage().maxRSS * 1024
+}

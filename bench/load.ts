@@ -1,0 +1,123 @@
+/**
+ * The load generator: keep-alive connections, one request at a time on each. It writes and reads raw HTTP, since a client
+ * library would cost more than the servers do and the measurement would be of the client. Every reply is checked.
+ */
+import { connect, type Socket } from 'node:net'
+import { answerQuestions } from './ask.ts'
+import { quantile } from './statistics.ts'
+import { type Exchange, TRAFFIC, type TrafficName } from './traffic.ts'
+
+export interface LoadOptions {
+  port: number
+  connections: number
+  durationMs: number
+  traffic: TrafficName
+  /** For traffic over many operations. */
+  operations?: readonly string[]
+}
+
+export interface LoadResult {
+  calls: number
+  /** Replies that were not the expected one. */
+  wrong: number
+  firstWrong?: string
+  elapsedMs: number
+  p50Ms: number
+  p99Ms: number
+}
+
+const HEAD_END = Buffer.from('\r\n\r\n')
+
+class Connection {
+  readonly #socket: Socket
+  readonly #next: () => Exchange | undefined
+  readonly #done: (sentAt: number, problem?: string) => void
+  #exchange: Exchange | undefined
+  #sentAt = 0
+  #buffered: Buffer | undefined
+
+  constructor(port: number, next: () => Exchange | undefined, done: (sentAt: number, problem?: string) => void, ended: () => void) {
+    this.#next = next
+    this.#done = done
+    this.#socket = connect({ port, host: '127.0.0.1', noDelay: true })
+    this.#socket.on('connect', () => this.#send())
+    this.#socket.on('data', (chunk) => this.#receive(chunk))
+    this.#socket.on('error', (error) => {
+      if (this.#exchange) this.#done(this.#sentAt, `connection: ${error.message}`)
+      this.#exchange = undefined
+    })
+    this.#socket.on('close', () => {
+      if (this.#exchange) this.#done(this.#sentAt, 'the server closed the connection')
+      ended()
+    })
+  }
+
+  #send(): void {
+    this.#exchange = this.#next()
+    if (!this.#exchange) {
+      this.#socket.end()
+      return
+    }
+    this.#sentAt = performance.now()
+    this.#socket.write(this.#exchange.request, 'latin1')
+  }
+
+  #receive(chunk: Buffer): void {
+    const bytes = this.#buffered ? Buffer.concat([this.#buffered, chunk]) : chunk
+    const headEnd = bytes.indexOf(HEAD_END)
+    const bodyAt = headEnd + HEAD_END.length
+    if (headEnd < 0 || bytes.length < bodyAt + contentLength(bytes.latin1Slice(0, headEnd))) {
+      this.#buffered = bytes
+      return
+    }
+    this.#buffered = undefined
+    const { status, bodyStart } = this.#exchange as Exchange
+    // "HTTP/1.1 " is nine characters long.
+    const right =
+      bytes.latin1Slice(9, 12) === status && bytes.latin1Slice(bodyAt, bodyAt + bodyStart.length) === bodyStart
+    this.#done(this.#sentAt, right ? undefined : bytes.latin1Slice(0, 600))
+    this.#exchange = undefined
+    this.#send()
+  }
+}
+
+function contentLength(head: string): number {
+  const at = head.search(/\r\ncontent-length: /i)
+  return at < 0 ? 0 : Number.parseInt(head.slice(at + 18), 10)
+}
+
+async function run({ port, connections, durationMs, traffic, operations }: LoadOptions): Promise<LoadResult> {
+  const make = TRAFFIC[traffic](operations ?? [])
+  const latencies: number[] = []
+  let wrong = 0
+  let firstWrong: string | undefined
+  const startedAt = performance.now()
+  const endsAt = startedAt + durationMs
+  let lastAt = startedAt
+  const next = () => (performance.now() < endsAt ? make() : undefined)
+  const done = (sentAt: number, problem?: string) => {
+    lastAt = performance.now()
+    if (problem === undefined) latencies.push(lastAt - sentAt)
+    else {
+      wrong++
+      firstWrong ??= problem
+    }
+  }
+  await Promise.all(
+    Array.from(
+      { length: connections },
+      () => new Promise<void>((resolve) => void new Connection(port, next, done, resolve)),
+    ),
+  )
+  latencies.sort((a, b) => a - b)
+  return {
+    calls: latencies.length,
+    wrong,
+    ...(firstWrong !== undefined && { firstWrong }),
+    elapsedMs: lastAt - startedAt,
+    p50Ms: quantile(latencies, 0.5),
+    p99Ms: quantile(latencies, 0.99),
+  }
+}
+
+answerQuestions({ run, stop: () => undefined })

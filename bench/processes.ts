@@ -1,0 +1,64 @@
+/** Starts the servers under test and the load generator, each in a process of its own, and ends them by their own id. */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { type Asker, createAsker } from './ask.ts'
+import type { LoadOptions, LoadResult } from './load.ts'
+import type { HostAnswers, HostOptions } from './host.ts'
+
+export interface Host {
+  readonly name: string
+  readonly port: number
+  readonly startedInMs: number
+  /** User and system time of the whole process so far, its helper threads included. */
+  cpuUs(): Promise<number>
+  memory(): Promise<HostAnswers['memory']>
+  ask: Asker
+  stop(): Promise<void>
+}
+
+export interface Load {
+  run(options: LoadOptions): Promise<LoadResult>
+  stop(): Promise<void>
+}
+
+export async function startHost(name: string, options: HostOptions): Promise<Host> {
+  const child = fork(fileURLToPath(new URL('./host.ts', import.meta.url)), [], {
+    execArgv: ['--conditions=callplane-source'],
+  })
+  const ask = createAsker(child, name)
+  try {
+    const { port, startedInMs } = await ask<HostAnswers['start']>('start', options)
+    return {
+      name,
+      port,
+      startedInMs,
+      ask,
+      cpuUs: () => ask<number>('cpuUs'),
+      memory: () => ask<HostAnswers['memory']>('memory'),
+      stop: () => end(child, ask),
+    }
+  } catch (thrown) {
+    child.kill('SIGKILL')
+    throw thrown
+  }
+}
+
+export function startLoad(): Load {
+  const child = fork(fileURLToPath(new URL('./load.ts', import.meta.url)))
+  const ask = createAsker(child, 'the load generator')
+  return {
+    run: (options) => ask<LoadResult>('run', options),
+    stop: () => end(child, ask),
+  }
+}
+
+async function end(child: ChildProcess, ask: Asker): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  await ask('stop')
+  child.disconnect()
+  const cut = setTimeout(() => child.kill('SIGKILL'), 10_000)
+  await exited
+  clearTimeout(cut)
+}

@@ -1,0 +1,45 @@
+/** Paired rounds: in each one every contender gets the same load for the same time, so that drift of the machine hits all. */
+import type { LoadOptions, LoadResult } from './load.ts'
+import type { Host, Load } from './processes.ts'
+
+export interface Sample {
+  cpuUs: number
+  perSecond: number
+  load: LoadResult
+}
+
+export interface RoundOptions extends Omit<LoadOptions, 'port'> {
+  rounds: number
+  warmUpMs: number
+}
+
+/** By contender, one sample per round. */
+export async function runRounds(load: Load, hosts: readonly Host[], options: RoundOptions): Promise<Sample[][]> {
+  const { rounds, warmUpMs, ...perRound } = options
+  for (const host of hosts) await measure(load, host, { ...perRound, durationMs: warmUpMs })
+  const samples: Sample[][] = hosts.map(() => [])
+  for (let round = 0; round < rounds; round++) {
+    for (let turn = 0; turn < hosts.length; turn++) {
+      // Each round starts with another contender: nobody always comes after the same neighbour.
+      const at = (round + turn) % hosts.length
+      samples[at]?.push(await measure(load, hosts[at] as Host, perRound))
+    }
+  }
+  return samples
+}
+
+export async function measure(load: Load, host: Host, options: Omit<LoadOptions, 'port'>): Promise<Sample> {
+  const before = await host.cpuUs()
+  const result = await load.run({ ...options, port: host.port })
+  const cpuUs = (await host.cpuUs()) - before
+  if (result.wrong > 0) {
+    throw new Error(`${host.name}: ${result.wrong} of ${result.calls + result.wrong} replies are wrong: ${result.firstWrong}`)
+  }
+  if (result.calls === 0) throw new Error(`${host.name}: no call was answered in ${options.durationMs} ms.`)
+  return { cpuUs: cpuUs / result.calls, perSecond: (result.calls * 1000) / result.elapsedMs, load: result }
+}
+
+/** Calls per CPU second of one against the other, round by round. */
+export function ratios(ours: readonly Sample[], theirs: readonly Sample[]): number[] {
+  return ours.map(({ cpuUs }, round) => (theirs[round] as Sample).cpuUs / cpuUs)
+}

@@ -1,0 +1,49 @@
+/** What the load generator sends and what it must get back. Every call has arguments and a request id of its own. */
+
+export interface Exchange {
+  /** The whole request, as it goes on the wire. */
+  request: string
+  status: string
+  bodyStart: string
+}
+
+/** Made once per run; each call gives the next request. */
+type Traffic = (operations: readonly string[]) => () => Exchange
+
+let run = 0
+
+export const TRAFFIC = {
+  sync: () => callTraffic(() => 'v1:Calculator.Add'),
+  async: () => callTraffic(() => 'v1:Calculator.AddLater', 'Prefer: wait=10\r\n'),
+  operations: (operations) => callTraffic((index) => operations[index % operations.length] as string),
+  registry: () => getTraffic('', '200', '{"callVersion":'),
+  registryGzip: () => getTraffic('Accept-Encoding: gzip\r\n', '200', ''),
+} satisfies Record<string, Traffic>
+
+export type TrafficName = keyof typeof TRAFFIC
+
+function callTraffic(operationAt: (index: number) => string, headers = ''): () => Exchange {
+  // Durable calls of an earlier run are still stored: an id must never come twice.
+  const prefix = `bench-${process.pid}-${run++}-`
+  let index = 0
+  return () => {
+    const a = index % 1000
+    const requestId = prefix + index
+    const { request } = callRequest(operationAt(index), { a, b: 1000 }, requestId, headers)
+    index++
+    return { request, status: '200', bodyStart: `{"requestId":"${requestId}","state":"complete","result":${a + 1000}` }
+  }
+}
+
+export function callRequest(op: string, args: unknown, requestId: string, headers = ''): { request: string; body: string } {
+  const body = JSON.stringify({ op, args, ctx: { requestId } })
+  const request =
+    `POST /call HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n${headers}` +
+    `Content-Length: ${body.length}\r\n\r\n${body}`
+  return { request, body }
+}
+
+function getTraffic(headers: string, status: string, bodyStart: string): () => Exchange {
+  const request = `GET /.well-known/ops HTTP/1.1\r\nHost: 127.0.0.1\r\n${headers}\r\n`
+  return () => ({ request, status, bodyStart })
+}

@@ -1,0 +1,113 @@
+/**
+ * Loads an application from its modules: every operation they export, by whatever name, and the two names that mean
+ * something else, `context` and `server`. Operations are known by their shape, because the application may have a copy
+ * of this package of its own.
+ */
+import { relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Fault } from '../core/fault.ts'
+import type { OperationDefinition, Tombstone } from '../core/operation.ts'
+import type { ServerOptions } from '../server/options.ts'
+
+export type ServerSettings = Partial<Omit<ServerOptions<unknown>, 'operations' | 'context'>>
+
+export interface Application {
+  operations: readonly (OperationDefinition | Tombstone)[]
+  context?: object
+  settings: ServerSettings
+}
+
+const SETTINGS = new Set([
+  'data', 'auth', 'publicUrl', 'hosts', 'cors', 'references', 'limits', 'sizes', 'work', 'opencall', 'guards', 'log',
+  'requestLog', 'store', 'objects', 'clock',
+] satisfies (keyof ServerSettings)[] as string[]) // biome-ignore format: a list of words
+
+export async function loadApplication(files: readonly string[]): Promise<Application> {
+  const operations = new Set<OperationDefinition | Tombstone>()
+  const context = new OnlyOne<object>('context')
+  const settings = new OnlyOne<ServerSettings>('server')
+  for (const file of files) {
+    for (const [name, value] of Object.entries(await load(file))) {
+      if (name === 'context' && !isDefined(value)) context.set(checkContext(value, file), file)
+      else if (name === 'server' && !isDefined(value)) settings.set(checkSettings(value, file), file)
+      else for (const found of [value].flat().filter(isDefined)) operations.add(found)
+    }
+  }
+  if (operations.size === 0) {
+    const places = files.length === 1 ? nameOf(files[0] as string) : `any of the ${files.length} modules`
+    throw refused(`No operation is exported by ${places}. Export what operation(...) gives you.`)
+  }
+  return {
+    operations: [...operations],
+    settings: settings.value ?? {},
+    ...(context.value && { context: context.value }),
+  }
+}
+
+async function load(file: string): Promise<object> {
+  try {
+    return await import(pathToFileURL(file).href)
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw refused(`${placeOf(cause, file)} cannot be loaded: ${reason}`, cause)
+  }
+}
+
+/** With the line, where the stack has one in this very file. */
+function placeOf(thrown: unknown, file: string): string {
+  const stack = thrown instanceof Error ? (thrown.stack ?? '') : ''
+  for (const form of [pathToFileURL(file).href, file]) {
+    const at = stack.indexOf(`${form}:`)
+    const line = at < 0 ? undefined : /^\d+/.exec(stack.slice(at + form.length + 1))?.[0]
+    if (line !== undefined) return `${nameOf(file)}:${line}`
+  }
+  return nameOf(file)
+}
+
+function nameOf(file: string): string {
+  const short = relative('.', file)
+  return short.startsWith('..') ? file : short
+}
+
+function isDefined(value: unknown): value is OperationDefinition | Tombstone {
+  if (typeof value !== 'object' || value === null || !('name' in value) || typeof value.name !== 'string') return false
+  if ('removed' in value) return typeof value.removed === 'object'
+  return 'run' in value && typeof value.run === 'function' && 'rules' in value
+}
+
+function checkContext(value: unknown, file: string): object {
+  if ((typeof value === 'object' && value !== null) || typeof value === 'function') return value
+  throw refused(`${nameOf(file)}: "context" must be an object, or a function that makes one for each call.`)
+}
+
+/** A misspelt setting is refused, not ignored: it may be one that was meant to keep somebody out. */
+function checkSettings(value: unknown, file: string): ServerSettings {
+  const plain = typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
+  if (!plain) throw refused(`${nameOf(file)}: "server" must be an object with options of createServer.`)
+  const unknown = Object.keys(value).find((key) => !SETTINGS.has(key))
+  if (unknown === undefined) return value
+  throw refused(`${nameOf(file)}: "server" has no option "${unknown}". There are ${[...SETTINGS].join(', ')}.`)
+}
+
+class OnlyOne<T extends object> {
+  value: T | undefined
+  readonly #name: string
+  #file = ''
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  set(value: T, file: string): void {
+    // The same object again is a re-export.
+    if (this.value && this.value !== value) {
+      throw refused(`Both ${nameOf(this.#file)} and ${nameOf(file)} export "${this.#name}". Keep one of the two.`)
+    }
+    this.value = value
+    this.#file = file
+  }
+}
+
+function refused(message: string, cause?: unknown): Fault {
+  return new Fault('malformed', message, { code: 'INVALID_APPLICATION', cause })
+}

@@ -1,0 +1,51 @@
+/** What every command is given and gives back, so that it can run in a test as well as in a process. */
+import type { Readable, Writable } from 'node:stream'
+import { Fault } from '../core/fault.ts'
+
+export interface CommandIo {
+  args: readonly string[]
+  stdin: Readable
+  stdout: Output
+  stderr: Output
+  env: Record<string, string | undefined>
+  /** Aborts when somebody asks the process to end. */
+  signal: AbortSignal
+}
+
+export type Output = Writable & { isTTY?: boolean; columns?: number }
+
+/** Exit codes, the same for every command. */
+export const EXIT = {
+  ok: 0,
+  /** What was asked for failed. */
+  failed: 1,
+  /** The command line or the request is wrong. */
+  usage: 2,
+  unreachable: 3,
+  /** 128 and SIGINT, as shells have it. */
+  interrupted: 130,
+} as const
+
+export interface Command {
+  summary: string
+  /** The whole help text, without the line that names the command. */
+  help: string
+  run(io: CommandIo): Promise<number>
+}
+
+export function usageFault(message: string): Fault {
+  return new Fault('malformed', message, { code: 'USAGE' })
+}
+
+export function unreachableFault(message: string, cause?: unknown): Fault {
+  return new Fault('unavailable', message, { code: 'UNREACHABLE', cause })
+}
+
+export function exitCodeOf(fault: Fault): number {
+  if (fault.code === 'USAGE') return EXIT.usage
+  return fault.code === 'UNREACHABLE' ? EXIT.unreachable : EXIT.failed
+}
+
+export function print(output: Output, text: string): void {
+  output.write(`${text}\n`)
+}

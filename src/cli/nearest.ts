@@ -1,0 +1,25 @@
+/** What somebody may have meant: the names that take the fewest edits to reach, if these are few. */
+export function nearest(typed: string, names: readonly string[], count: number): string[] {
+  const wanted = typed.toLowerCase()
+  const most = Math.max(2, Math.floor(wanted.length / 3))
+  return names
+    .map((name) => ({ name, edits: distance(wanted, name.toLowerCase()) }))
+    .filter(({ edits }) => edits <= most)
+    .sort((a, b) => a.edits - b.edits || a.name.localeCompare(b.name))
+    .slice(0, count)
+    .map(({ name }) => name)
+}
+
+/** Levenshtein's, one row at a time. */
+function distance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const replaced = (row[j - 1] as number) + (from[i - 1] === to[j - 1] ? 0 : 1)
+      next.push(Math.min(replaced, (row[j] as number) + 1, (next[j - 1] as number) + 1))
+    }
+    row = next
+  }
+  return row[to.length] as number
+}

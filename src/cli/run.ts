@@ -1,0 +1,89 @@
+/** Finds the command, runs it and words whatever went wrong. A command is loaded only when it is asked for. */
+import { readFileSync } from 'node:fs'
+import { Fault } from '../core/fault.ts'
+import { type Command, type CommandIo, EXIT, exitCodeOf, print, usageFault } from './command.ts'
+import { nearest } from './nearest.ts'
+
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  serve: async () => (await import('./serve.ts')).serve,
+}
+
+export async function run(io: CommandIo): Promise<number> {
+  const debug = io.args.includes('--debug') || Boolean(io.env.DEBUG)
+  const [name = '', ...args] = io.args.filter((arg) => arg !== '--debug')
+  try {
+    return await dispatch(name, { ...io, args })
+  } catch (thrown) {
+    // A command that was interrupted has nothing more to say.
+    if (io.signal.aborted && !(thrown instanceof Fault)) return EXIT.interrupted
+    return explain(thrown, name, io, debug)
+  }
+}
+
+async function dispatch(name: string, io: CommandIo): Promise<number> {
+  if (name === '--version' || name === '-v') return say(io, packageVersion())
+  if (name === '' || name === '--help' || name === '-h') return say(io, await overview())
+  if (name === 'help') return say(io, io.args[0] === undefined ? await overview() : await helpOf(io.args[0]))
+  const command = await find(name)
+  const options = io.args.slice(0, io.args.indexOf('--') < 0 ? undefined : io.args.indexOf('--'))
+  if (options.includes('--help') || options.includes('-h')) return say(io, await helpOf(name))
+  return command.run(io)
+}
+
+function say(io: CommandIo, text: string): number {
+  print(io.stdout, text)
+  return EXIT.ok
+}
+
+function find(name: string): Promise<Command> {
+  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (load) return load()
+  const [close] = nearest(name, Object.keys(COMMANDS), 1)
+  throw usageFault(`There is no command "${name}".${close ? ` Did you mean "${close}"?` : ''}`)
+}
+
+async function overview(): Promise<string> {
+  const lines = await Promise.all(
+    Object.entries(COMMANDS).map(async ([name, load]) => `  ${name.padEnd(12)} ${(await load()).summary}`),
+  )
+  return `Usage: callplane <command> [options]
+
+${lines.join('\n')}
+  help         Explains a command: callplane help serve
+
+Options of every command:
+  --help       Explains the command.
+  --debug      Shows stack traces; so does DEBUG=1.
+  --version    Prints the version of callplane.
+
+Start here:
+  callplane serve operations.ts
+  callplane ops
+  callplane call v1:Calculator.Add --args '{"a":1,"b":2}'`
+}
+
+async function helpOf(name: string): Promise<string> {
+  const { summary, help } = await find(name)
+  return `${summary}\n\n${help.trim()}`
+}
+
+function packageVersion(): string {
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}
+
+function explain(thrown: unknown, name: string, io: CommandIo, debug: boolean): number {
+  const reason = thrown instanceof Error ? thrown.message : String(thrown)
+  const fault = Fault.from(thrown, `This should not have happened: ${reason}. --debug shows where.`)
+  print(io.stderr, `callplane: ${fault.message}`)
+  if (fault.code === 'USAGE') {
+    print(io.stderr, `See: callplane help${Object.hasOwn(COMMANDS, name) ? ` ${name}` : ''}`)
+  }
+  if (debug) print(io.stderr, stackOf(thrown))
+  return exitCodeOf(fault)
+}
+
+function stackOf(thrown: unknown): string {
+  if (!(thrown instanceof Error)) return String(thrown)
+  return `${thrown.stack}${thrown.cause === undefined ? '' : `\ncaused by: ${stackOf(thrown.cause)}`}`
+}

@@ -1,0 +1,69 @@
+/** What a server started from the command line is told: flags before the environment, that before the application. */
+import { resolve } from 'node:path'
+import type { AuthConfig, StaticToken } from '../governance/auth.ts'
+import { takeEnvironmentToken } from '../governance/auth.ts'
+import type { ServerSettings } from './application.ts'
+import { parseArguments, parseWhole } from './arguments.ts'
+import { type CommandIo, usageFault } from './command.ts'
+
+const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
+
+export interface ServeSettings {
+  path: string | undefined
+  watch: boolean
+  host: string
+  port: number
+  /** Over what the application says about its server. */
+  over(own: ServerSettings): ServerSettings & { data: string }
+}
+
+export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): ServeSettings {
+  const { values, positionals } = parseArguments(
+    args,
+    {
+      port: { type: 'string', short: 'p' },
+      host: { type: 'string' },
+      data: { type: 'string' },
+      watch: { type: 'boolean', default: false },
+      'log-level': { type: 'string' },
+      'no-request-log': { type: 'boolean', default: false },
+      strict: { type: 'boolean', default: false },
+      token: { type: 'string' },
+    },
+    1,
+  )
+  const level = LEVELS.find((known) => known === values['log-level'])
+  if (values['log-level'] !== undefined && !level) throw usageFault(`--log-level is one of ${LEVELS.join(', ')}.`)
+  const port = values.port ?? (env.PORT || '4747')
+  const data = values.data ?? (env.CALLPLANE_DATA || undefined)
+  return {
+    path: positionals[0],
+    watch: values.watch,
+    host: values.host ?? '127.0.0.1',
+    port: parseWhole(port, values.port === undefined ? 'PORT' : '--port', 0, 65_535),
+    over(own) {
+      const token = takeToken(values.token, env)
+      return {
+        log: 'info',
+        requestLog: !values['no-request-log'],
+        ...own,
+        ...(level && { log: level }),
+        ...(values['no-request-log'] && { requestLog: false }),
+        data: resolve(data ?? own.data ?? '.callplane'),
+        ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
+        ...(token && { auth: withToken(own.auth, token) }),
+      }
+    },
+  }
+}
+
+function takeToken(flag: string | undefined, env: CommandIo['env']): StaticToken | undefined {
+  const grants = { kind: 'bearer', subject: 'operator', scopes: ['*'] } as const
+  // Taken out of the environment in any case, so that no handler finds it there.
+  const fromEnvironment = takeEnvironmentToken(env, 'CALLPLANE_TOKEN', grants)
+  return flag === undefined ? fromEnvironment : takeEnvironmentToken({ '--token': flag }, '--token', grants)
+}
+
+function withToken(auth: AuthConfig | undefined, token: StaticToken): AuthConfig {
+  return { ...auth, tokens: [...(auth?.tokens ?? []), token] }
+}

@@ -1,0 +1,102 @@
+/** `callplane serve`: a server made of the operations that some modules export. */
+import { Fault } from '../core/fault.ts'
+import { type CallplaneServer, createServer } from '../server/compose.ts'
+import { loadApplication } from './application.ts'
+import { type Command, type CommandIo, EXIT, print } from './command.ts'
+import { createReadableLog, wantsColours } from './log-lines.ts'
+import { findModules } from './modules.ts'
+import { parseServe, type ServeSettings } from './serve-settings.ts'
+import { startLine, startMessage } from './start-message.ts'
+
+export const serve: Command = {
+  summary: 'Serves the operations in a file or a folder.',
+  help: `
+Usage: callplane serve [file or folder] [options]
+
+Takes every operation that the file exports, or that any .ts, .js or .mjs file in the folder exports (tests,
+declarations, node_modules and dot folders left out). Without a name: ./operations, ./operations.ts or .js. TypeScript
+is taken as it is, without a build. A module can also export
+  context      what every handler finds in its ctx: an object, or a function that makes one for each call
+  server       options of createServer, such as auth, cors and limits
+
+Options:
+  -p, --port <n>         4747 unless given; 0 takes a free one. Also PORT.
+  --host <address>       127.0.0.1 unless given. Anything but loopback needs authentication.
+  --data <folder>        Where everything is kept; .callplane unless given. Also CALLPLANE_DATA.
+  --token <token>        A bearer token that may do everything. CALLPLANE_TOKEN is better: other users of the machine
+                         can read a command line. "callplane token" makes one.
+  --watch                Starts again when one of the loaded files changes.
+  --log-level <level>    debug, info, warn, error or silent; info unless given.
+  --no-request-log       No line for each request.
+  --strict               Refuses what OpenCALL asks for and lenient servers do without, such as a UUID as requestId.
+
+Where standard output is a terminal the log is made for people, else each line is a JSON object.
+Ctrl-C finishes what is running and ends; a second one ends at once.
+
+Examples:
+  callplane serve operations.ts --watch
+  PORT=8080 CALLPLANE_DATA=/var/lib/callplane callplane serve dist/operations
+  CALLPLANE_TOKEN=$(cat token) callplane serve operations.ts --host 0.0.0.0`,
+  async run(io) {
+    const settings = parseServe(io)
+    return settings.watch ? (await import('./watch.ts')).watch(settings.path, io) : serveOnce(settings, io)
+  },
+}
+
+async function serveOnce(settings: ServeSettings, io: CommandIo): Promise<number> {
+  const { stdout, env, signal } = io
+  const application = await loadApplication(findModules(settings.path))
+  const options = settings.over(application.settings)
+  const server = await createServer({
+    logTo: stdout.isTTY ? createReadableLog(stdout, { colours: wantsColours(stdout, env) }) : stdout,
+    ...options,
+    operations: application.operations,
+    ...(application.context && { context: application.context }),
+  })
+  const { url } = await listenOrClose(server, settings)
+  const started = {
+    url,
+    operations: server.registry.list(Date.now()),
+    data: options.data,
+    authenticated: options.auth !== undefined,
+  }
+  print(stdout, stdout.isTTY ? startMessage(started) : startLine(started, new Date()))
+  await abortOf(signal)
+  await closeFully(server)
+  return EXIT.ok
+}
+
+async function listenOrClose(server: CallplaneServer, { host, port }: ServeSettings) {
+  try {
+    return await server.listen({ host, port })
+  } catch (thrown) {
+    await closeFully(server)
+    if (thrown instanceof Fault && thrown.code === 'UNPROTECTED') throw unprotected(host, thrown)
+    throw thrown
+  }
+}
+
+function unprotected(host: string, cause: Fault): Fault {
+  return new Fault(
+    'malformed',
+    `Without authentication the server listens on loopback only, not on ${host}. Set CALLPLANE_TOKEN ("callplane token" makes one), or export "server" with "auth".`,
+    { code: 'UNPROTECTED', cause },
+  )
+}
+
+function abortOf(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}
+
+/** The server's own timers do not keep a process alive; while it closes, something must. */
+async function closeFully(server: CallplaneServer): Promise<void> {
+  const alive = setInterval(() => {}, 60_000)
+  try {
+    await server.close()
+  } finally {
+    clearInterval(alive)
+  }
+}

@@ -1,0 +1,95 @@
+/** What a caller does after a 202: poll until the end, and fetch chunks until the last. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { type JsonMembers, must, mustBeObject, mustBeOneOf, mustBeText, mustEqual } from './assertions.ts'
+import { parseJson, type Sent } from './envelope.ts'
+import { type Answered, expectStatus, type Subject } from './subject.ts'
+
+const PATIENCE_MS = 30_000
+/** Where the server gives no hint of its own. */
+const CADENCE_MS = 250
+
+/** Every answer on the way, the last one with the outcome. */
+export async function pollToEnd(server: Subject, where: string, sent: Sent): Promise<Answered[]> {
+  const answers: Answered[] = []
+  for (const end = Date.now() + PATIENCE_MS; Date.now() < end; ) {
+    const answer = await server.ask(where, {}, sent)
+    answers.push(answer)
+    if (answer.envelope.state === 'complete' || answer.envelope.state === 'error') return answers
+    await pause(hint(answer.envelope))
+  }
+  must(false, `The call at ${where} did not end within ${PATIENCE_MS} ms.`)
+  return answers
+}
+
+export function lastOf<T>(items: readonly T[]): T {
+  const last = items.at(-1)
+  must(last !== undefined, 'There was no answer at all.')
+  return last
+}
+
+export interface ChunkAnswer {
+  state: unknown
+  mimeType: unknown
+  cursor: unknown
+  total: unknown
+  offset: number
+  length: number
+  checksum: unknown
+  checksumPrevious: unknown
+  /** Whether the answer has the field at all: null and absent are two things. */
+  hasPrevious: boolean
+  data: string
+}
+
+/** Fetches one chunk, waiting while it is still being made. */
+export async function fetchChunk(
+  server: Subject,
+  requestId: string,
+  cursor: string | undefined,
+  sent: Sent = {},
+): Promise<ChunkAnswer> {
+  let next = cursor
+  for (const end = Date.now() + PATIENCE_MS; Date.now() < end; ) {
+    const answer = await expectStatus(200, server.send(chunkPath(requestId, next)))
+    const body = parseJson(answer)
+    mustEqual(body.requestId, requestId, `requestId of the answer to ${answer.asked}`)
+    mustEqual(body.sessionId, sent.sessionId, `sessionId of the answer to ${answer.asked}`)
+    mustBeOneOf(body.state, ['pending', 'complete'], `state of the answer to ${answer.asked}`)
+    if (body.chunk !== undefined) return readChunk(body)
+    mustEqual(body.state, 'pending', 'state of an answer without a chunk')
+    if (body.cursor !== null && body.cursor !== undefined) next = mustBeText(body.cursor, 'cursor')
+    await pause(hint(body))
+  }
+  must(false, `No chunk of ${requestId} came within ${PATIENCE_MS} ms.`)
+}
+
+/** All chunks in order, by the cursors the server gives. */
+export async function fetchChunks(server: Subject, requestId: string, sent: Sent = {}): Promise<ChunkAnswer[]> {
+  const chunks: ChunkAnswer[] = []
+  let cursor: string | undefined
+  for (;;) {
+    const chunk = await fetchChunk(server, requestId, cursor, sent)
+    chunks.push(chunk)
+    if (chunk.state === 'complete') return chunks
+    must(chunks.length < 10_000, 'There is no end to the chunks.')
+    cursor = mustBeText(chunk.cursor, `cursor of chunk ${chunks.length - 1}`)
+  }
+}
+
+export function chunkPath(requestId: string, cursor?: string): string {
+  return `/ops/${requestId}/chunks${cursor === undefined ? '' : `?cursor=${encodeURIComponent(cursor)}`}`
+}
+
+function readChunk(body: JsonMembers): ChunkAnswer {
+  const { state, mimeType, cursor, total, data } = body
+  const chunk = mustBeObject(body.chunk, 'chunk')
+  const { offset, length, checksum, checksumPrevious } = chunk
+  must(typeof offset === 'number' && typeof length === 'number', 'chunk.offset and chunk.length are not numbers.')
+  must(typeof data === 'string', 'data of a chunk is not a string.')
+  const hasPrevious = 'checksumPrevious' in chunk
+  return { state, mimeType, cursor, total, offset, length, checksum, checksumPrevious, hasPrevious, data }
+}
+
+function hint({ retryAfterMs }: JsonMembers): number {
+  return typeof retryAfterMs === 'number' ? Math.min(retryAfterMs, 5_000) : CADENCE_MS
+}

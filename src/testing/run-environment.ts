@@ -1,0 +1,27 @@
+/** Time, chance and identity for an operation that is run without a server. */
+import { hash, randomUUID } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
+import type { Clock, Environment } from '../core/ports.ts'
+import { createMemoryLog, type LogLine } from './memory-log.ts'
+
+/** Unlike a server's, these timers keep the process alive: a script that waits for its run must not end before. */
+const realTime: Clock = {
+  now: Date.now,
+  schedule(delayMs, run) {
+    const timer = setTimeout(run, delayMs)
+    return () => clearTimeout(timer)
+  },
+}
+
+export function createRunEnvironment(lines: LogLine[], clock: Clock = realTime): Environment {
+  return {
+    clock,
+    log: createMemoryLog(lines),
+    newId: randomUUID,
+    random: Math.random,
+    digest: (text) => hash('sha256', text),
+    sign: (text) => hash('sha256', text, 'base64url'),
+    base64: (bytes) => Buffer.from(bytes).toString('base64'),
+    gzip: (text) => gzipSync(text),
+  }
+}

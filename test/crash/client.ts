@@ -1,0 +1,151 @@
+/** A client that wants one thing done and does not give up: it sends, follows, and goes on after every restart. */
+import { createHash, randomUUID } from 'node:crypto'
+import type { CrashingServer } from './crashing-server.ts'
+import type { ClientCall, SeenChunk, SeenState, Sighting } from './history.ts'
+
+export interface Wish {
+  label: string
+  operation: 'Work' | 'Charge' | 'Order' | 'Export'
+  args: { ms: number; fail?: 'never' | 'once' | 'always' }
+  /** What it does when a connection dies before the answer: repeat the key, repeat the request id, or leave it. */
+  whenCutOff: 'same-key' | 'same-id' | 'leave'
+}
+
+interface Envelope {
+  state: SeenState
+  result?: unknown
+  error?: { code: string; message: string }
+  location?: { uri: string }
+}
+
+type Seen = ClientCall & { sightings: Sighting[]; readings: SeenChunk[][] }
+
+const MAY_FAIL_WITH = {
+  Work: ['AS_ASKED'],
+  Charge: ['OUTCOME_UNKNOWN'],
+  Order: ['OUTCOME_UNKNOWN'],
+  Export: [],
+} as const
+
+export class Client {
+  /** One for each request id it used. */
+  readonly calls: Seen[] = []
+  readonly #server: CrashingServer
+  readonly #wish: Wish
+  readonly #heard: () => void
+
+  /** `heard` is told of every answer. */
+  constructor(server: CrashingServer, wish: Wish, heard: () => void) {
+    this.#server = server
+    this.#wish = wish
+    this.#heard = heard
+  }
+
+  /** Until the wish has an end, or is left. */
+  async pursue(): Promise<void> {
+    for (let call = this.#newCall(); ; ) {
+      const answered = await this.#trying((url) => this.#send(url, call))
+      if (answered) return this.settle()
+      if (this.#wish.whenCutOff === 'leave') return
+      if (this.#wish.whenCutOff === 'same-key') call = this.#newCall()
+    }
+  }
+
+  /** Looks at each of its calls until there is nothing more to see: they have ended, or never were. */
+  async settle(): Promise<void> {
+    for (const call of this.calls) {
+      for (;;) {
+        const seen = await this.#trying((url) => this.#look(url, call, 'wait=5'))
+        if (seen === 'complete' || seen === 'error' || seen === 'missing') break
+      }
+    }
+  }
+
+  async lookOnceMore(): Promise<void> {
+    for (const call of this.calls) await this.#look(await this.#server.address, call)
+  }
+
+  #newCall(): Seen {
+    const { label, operation } = this.#wish
+    const call: Seen = {
+      requestId: randomUUID(),
+      label,
+      effect: operation === 'Charge' ? 'once' : 'repeatable',
+      mayFailWith: MAY_FAIL_WITH[operation],
+      sightings: [],
+      readings: [],
+    }
+    this.calls.push(call)
+    return call
+  }
+
+  /** Nothing if the server was killed meanwhile; by then the next one is up. */
+  async #trying<T>(act: (url: string) => Promise<T>): Promise<T | undefined> {
+    const url = await this.#server.address
+    try {
+      const value = await act(url)
+      this.#heard()
+      return value
+    } catch (thrown) {
+      if (!(thrown instanceof TypeError) || (await this.#server.address) === url) throw thrown
+      return undefined
+    }
+  }
+
+  async #send(url: string, call: Seen): Promise<true> {
+    const { label, operation, args, whenCutOff } = this.#wish
+    const keyed = operation === 'Charge' || whenCutOff === 'same-key'
+    const response = await fetch(`${url}/call`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({
+        op: `v1:Crash.${operation}`,
+        args: { label, ...args },
+        ctx: { requestId: call.requestId, ...(keyed && { idempotencyKey: label }) },
+      }),
+    })
+    const envelope = (await response.json()) as Envelope
+    const refused =
+      envelope.state === 'error' && !MAY_FAIL_WITH[operation].some((code) => code === envelope.error?.code)
+    if (refused) throw new Error(`${label} was refused: ${response.status} ${JSON.stringify(envelope.error)}`)
+    await this.#note(call, envelope)
+    return true
+  }
+
+  async #look(url: string, call: Seen, prefer = 'wait=0'): Promise<SeenState> {
+    const response = await fetch(`${url}/ops/${call.requestId}`, { headers: { Prefer: prefer } })
+    const envelope = (await response.json()) as Envelope
+    if (response.status === 404) call.sightings.push({ state: 'missing' })
+    else if (response.status > 202) throw new Error(`${call.label} cannot be polled: ${response.status}`)
+    else await this.#note(call, envelope, url)
+    return call.sightings.at(-1)?.state ?? 'missing'
+  }
+
+  async #note(call: Seen, { state, result, error }: Envelope, url?: string): Promise<void> {
+    const outcome =
+      state === 'error' ? error?.code : state === 'complete' ? JSON.stringify(result ?? 'chunks') : undefined
+    call.sightings.push({ state, ...(outcome !== undefined && { outcome }) })
+    if (this.#wish.operation === 'Export' && url !== undefined) await this.#readChunks(url, call)
+  }
+
+  /** From the first chunk to the last there is now; what was read before a kill counts as read. */
+  async #readChunks(url: string, call: Seen): Promise<void> {
+    const reading: SeenChunk[] = []
+    call.readings.push(reading)
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const response = await fetch(`${url}/ops/${call.requestId}/chunks${cursor && `?cursor=${cursor}`}`)
+      const {
+        chunk,
+        data,
+        cursor: next,
+      } = (await response.json()) as {
+        chunk?: Omit<SeenChunk, 'computed'>
+        data: string
+        cursor: string | null
+      }
+      if (!chunk) return
+      reading.push({ ...chunk, computed: `sha256:${createHash('sha256').update(data).digest('hex')}` })
+      cursor = next
+    }
+  }
+}

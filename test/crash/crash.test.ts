@@ -1,0 +1,99 @@
+/** A real server process is killed again and again while many clients use it; then the history is checked. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { verifies } from '../requirements.ts'
+import { Client, type Wish } from './client.ts'
+import { CrashingServer } from './crashing-server.ts'
+import { type ClientCall, type Effect, problemsIn } from './history.ts'
+
+const ROUNDS = 6
+const CLIENTS_A_ROUND = 60
+/** To see the same moments again: CRASH_SEED=… */
+const SEED = Number(process.env.CRASH_SEED ?? Date.now() % 1_000_000)
+
+test('killed at random moments, the server loses no call, doubles no effect and takes nothing back', {
+  timeout: 120_000,
+}, async () => {
+  verifies('opencall:289', 'opencall:291', 'opencall:294', 'opencall:295')
+  console.info(`crash test: CRASH_SEED=${SEED}`)
+  const random = seeded(SEED)
+  const server = new CrashingServer(await temporaryFolder())
+  onTestFinished(() => server.kill())
+  const clients: Client[] = []
+  const pursuits: Promise<void>[] = []
+
+  await server.start()
+  for (let round = 0; round < ROUNDS; round++) {
+    const moment = Promise.withResolvers<void>()
+    // Now and then at once, while the server still takes up what the last kill left.
+    let left = round % 3 === 2 ? 1 + random(5) : 1 + random(CLIENTS_A_ROUND + 40)
+    const heard = () => {
+      if (--left === 0) moment.resolve()
+    }
+    const fresh = wishes(round, random).map((wish) => new Client(server, wish, heard))
+    const open = fresh.map((client) => client.pursue())
+    clients.push(...fresh)
+    pursuits.push(...open)
+    await Promise.race([moment.promise, Promise.all(pursuits)]);console.log(round, left, performance.now())
+    await server.kill()
+    await server.start()
+  }
+  await Promise.all(pursuits)
+  await Promise.all(clients.map((client) => client.settle()))
+  await Promise.all(clients.map((client) => client.lookOnceMore()))
+
+  const calls = clients.flatMap((client) => client.calls)
+  const effects = parseEffects(await readFile(server.effectsFile, 'utf8'))
+  expect(problemsIn({ calls: [...calls, ...children(calls, effects)], effects }), `CRASH_SEED=${SEED}`).toEqual([])
+  // The kills did hit something: calls lost their connection, and attempts were cut off and made again.
+  expect(server.kills).toBe(ROUNDS)
+  expect(calls.filter((call) => call.sightings[0]?.state !== 'missing').length).toBeGreaterThanOrEqual(300)
+  expect(effects.some((effect) => effect.attempt > 1)).toBe(true)
+})
+
+function wishes(round: number, random: (below: number) => number): Wish[] {
+  return Array.from({ length: CLIENTS_A_ROUND }, (_, index): Wish => {
+    const kind = random(10)
+    return {
+      label: `${round}-${index}`,
+      operation: kind < 5 ? 'Work' : kind < 7 ? 'Charge' : kind < 8 ? 'Order' : 'Export',
+      args: { ms: random(80), fail: (['never', 'never', 'never', 'once', 'always'] as const)[random(5)] ?? 'never' },
+      whenCutOff: (['same-key', 'same-id', 'leave'] as const)[random(3)] ?? 'leave',
+    }
+  })
+}
+
+/** The charges that orders made. Nobody has their request ids; the order's own end says whether they were made. */
+function children(calls: readonly ClientCall[], effects: readonly Effect[]): ClientCall[] {
+  const charged = new Set(effects.map(({ label }) => label).filter((label) => label.endsWith('.charge')))
+  return calls
+    .filter(({ label }) => charged.has(`${label}.charge`))
+    .map((call) => ({ ...call, label: `${call.label}.charge`, effect: 'once' }))
+}
+
+function parseEffects(text: string): Effect[] {
+  const lines = text.split('\n').filter((line) => line !== '')
+  return lines.map((line) => {
+    const [label = '', key = '', attempt = ''] = line.split(' ')
+    return { label, key, attempt: Number(attempt) }
+  })
+}
+
+async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'callplane-crash-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A whole number from 0 up to the bound. mulberry32. */
+function seeded(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
+  }
+}
