@@ -15,9 +15,7 @@ interface Answer {
 
 export type Answers = Record<string, (given: never) => unknown>
 
-export interface Asker {
-  <T>(ask: string, given?: unknown): Promise<T>
-}
+export type Asker = <T>(ask: string, given?: unknown) => Promise<T>
 
 /** The asking side. A child that ends while a question is open fails that question, so that no run hangs on it. */
 export function createAsker(child: ChildProcess, name: string): Asker {

@@ -1,8 +1,8 @@
 /** The process one server under test runs in. It answers what only the process itself knows: its CPU time and memory. */
 import { readFileSync } from 'node:fs'
 import { answerQuestions } from './ask.ts'
-import { startProfile } from './profiler.ts'
 import type { Contender, ContenderOptions, Serving } from './contenders/contender.ts'
+import { startProfile } from './profiler.ts'
 
 export interface HostOptions extends ContenderOptions {
   contender: keyof typeof CONTENDERS

@@ -34,9 +34,18 @@ class Connection {
   readonly #done: (sentAt: number, problem?: string) => void
   #exchange: Exchange | undefined
   #sentAt = 0
-  #buffered: Buffer | undefined
+  /** A reply whose head and first bytes are not all there yet. */
+  #begun: Buffer | undefined
+  /** How much of the reply's body is still to come, once its start has been checked. */
+  #outstanding: number | undefined
+  #problem: string | undefined
 
-  constructor(port: number, next: () => Exchange | undefined, done: (sentAt: number, problem?: string) => void, ended: () => void) {
+  constructor(
+    port: number,
+    next: () => Exchange | undefined,
+    done: (sentAt: number, problem?: string) => void,
+    ended: () => void,
+  ) {
     this.#next = next
     this.#done = done
     this.#socket = connect({ port, host: '127.0.0.1', noDelay: true })
@@ -63,22 +72,33 @@ class Connection {
   }
 
   #receive(chunk: Buffer): void {
-    const bytes = this.#buffered ? Buffer.concat([this.#buffered, chunk]) : chunk
-    const headEnd = bytes.indexOf(HEAD_END)
-    const bodyAt = headEnd + HEAD_END.length
-    if (headEnd < 0 || bytes.length < bodyAt + contentLength(bytes.latin1Slice(0, headEnd))) {
-      this.#buffered = bytes
-      return
-    }
-    this.#buffered = undefined
-    const { status, bodyStart } = this.#exchange as Exchange
-    // "HTTP/1.1 " is nine characters long.
-    const right =
-      bytes.latin1Slice(9, 12) === status && bytes.latin1Slice(bodyAt, bodyAt + bodyStart.length) === bodyStart
-    this.#done(this.#sentAt, right ? undefined : bytes.latin1Slice(0, 600))
+    if (this.#outstanding === undefined) {
+      const bytes = this.#begun ? Buffer.concat([this.#begun, chunk]) : chunk
+      const { bodyStart } = this.#exchange as Exchange
+      const headEnd = bytes.indexOf(HEAD_END)
+      const bodyAt = headEnd + HEAD_END.length
+      if (headEnd < 0 || bytes.length < bodyAt + bodyStart.length) {
+        this.#begun = bytes
+        return
+      }
+      this.#begun = undefined
+      this.#problem = problemIn(bytes, bodyAt, this.#exchange as Exchange)
+      this.#outstanding = bodyAt + contentLength(bytes.toString('latin1', 0, headEnd)) - bytes.length
+    } else this.#outstanding -= chunk.length
+    if (this.#outstanding > 0) return
+    this.#outstanding = undefined
     this.#exchange = undefined
+    this.#done(this.#sentAt, this.#problem)
     this.#send()
   }
+}
+
+function problemIn(bytes: Buffer, bodyAt: number, { status, bodyStart }: Exchange): string | undefined {
+  // "HTTP/1.1 " is nine characters long.
+  const right =
+    bytes.toString('latin1', 9, 12) === status &&
+    bytes.toString('latin1', bodyAt, bodyAt + bodyStart.length) === bodyStart
+  return right ? undefined : bytes.toString('latin1', 0, 600)
 }
 
 function contentLength(head: string): number {

@@ -3,8 +3,8 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { type Asker, createAsker } from './ask.ts'
-import type { LoadOptions, LoadResult } from './load.ts'
 import type { HostAnswers, HostOptions } from './host.ts'
+import type { LoadOptions, LoadResult } from './load.ts'
 
 export interface Host {
   readonly name: string

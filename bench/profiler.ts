@@ -1,4 +1,5 @@
 /** A CPU profile of this process between two moments, told as self time by function. */
+import type { Profiler } from 'node:inspector'
 import { Session } from 'node:inspector/promises'
 
 export interface ProfileLine {
@@ -16,23 +17,35 @@ export async function startProfile(): Promise<() => Promise<ProfileLine[]>> {
   return async () => {
     const { profile } = await session.post('Profiler.stop')
     session.disconnect()
-    const names = new Map(profile.nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]))
+    const names = nameNodes(profile.nodes)
     const times = new Map<string, number>()
     let busy = 0
     for (const [index, id] of (profile.samples ?? []).entries()) {
       const where = names.get(id) ?? 'unknown'
       const us = profile.timeDeltas?.[index] ?? 0
-      if (where === '(idle)') continue
+      if (where === '(idle)' || where.includes('node:inspector')) continue
       busy += us
       times.set(where, (times.get(where) ?? 0) + us)
     }
-    return [...times]
-      .map(([where, us]) => ({ where, share: us / busy }))
-      .sort((a, b) => b.share - a.share)
+    return [...times].map(([where, us]) => ({ where, share: us / busy })).sort((a, b) => b.share - a.share)
   }
 }
 
-function nameOf({ functionName, url, lineNumber }: { functionName: string; url: string; lineNumber: number }): string {
+type Node = Profiler.ProfileNode
+
+/** Native functions have no file: whoever called them says which of the many `run` or `writeUtf8String` it was. */
+function nameNodes(nodes: readonly Node[]): Map<number, string> {
+  const parents = new Map(nodes.flatMap((node) => (node.children ?? []).map((id) => [id, node] as const)))
+  return new Map(
+    nodes.map((node) => {
+      const parent = parents.get(node.id)
+      const native = node.callFrame.url === '' && parent !== undefined && parent.callFrame.url !== ''
+      return [node.id, native ? `[native ${nameOf(node)}] ← ${nameOf(parent)}` : nameOf(node)]
+    }),
+  )
+}
+
+function nameOf({ callFrame: { functionName, url, lineNumber } }: Node): string {
   const name = functionName || '(anonymous)'
   const file = url.replace(/^file:\/\/.*?\/(?=src\/|bench\/|node_modules\/)/, '')
   return file === '' ? name : `${name} ${file}:${lineNumber + 1}`

@@ -32,10 +32,18 @@ export function printFindings({ rows, goals }: Findings): void {
   const widths = (table[0] as string[]).map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)))
   console.log()
   for (const row of table) {
-    console.log(row.map((cell, column) => (column < 2 || column > 5 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0))).join('  ').trimEnd())
+    console.log(
+      row
+        .map((cell, column) =>
+          column < 2 || column > 5 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+        )
+        .join('  ')
+        .trimEnd(),
+    )
   }
   console.log()
-  for (const { name, goal, measured, met } of goals) console.log(`${met ? '✓' : '✗'} ${name}: ${goal}. Measured: ${measured}`)
+  for (const { name, goal, measured, met } of goals)
+    console.log(`${met ? '✓' : '✗'} ${name}: ${goal}. Measured: ${measured}`)
 }
 
 export function writeResults(findings: Findings, suites: readonly string[], quick: boolean): void {
@@ -53,7 +61,10 @@ export function writeResults(findings: Findings, suites: readonly string[], quic
     quick,
     ...findings,
   }
-  writeFileSync(RESULTS, `${JSON.stringify(results, (_key, value) => (typeof value === 'number' ? round(value) : value), 2)}\n`)
+  writeFileSync(
+    RESULTS,
+    `${JSON.stringify(results, (_key, value) => (typeof value === 'number' ? round(value) : value), 2)}\n`,
+  )
 }
 
 function versionOf(name: string): string {

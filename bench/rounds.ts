@@ -8,24 +8,33 @@ export interface Sample {
   load: LoadResult
 }
 
-export interface RoundOptions extends Omit<LoadOptions, 'port'> {
+export interface RoundOptions extends Omit<LoadOptions, 'port' | 'operations'> {
+  /** Which operations each host is asked for, where the traffic is over several. */
+  operationsOf?: (host: Host) => readonly string[]
   rounds: number
-  warmUpMs: number
+  /** Until the compiler has seen them all often enough. */
+  warmUpCalls: number
 }
 
 /** By contender, one sample per round. */
 export async function runRounds(load: Load, hosts: readonly Host[], options: RoundOptions): Promise<Sample[][]> {
-  const { rounds, warmUpMs, ...perRound } = options
-  for (const host of hosts) await measure(load, host, { ...perRound, durationMs: warmUpMs })
+  const { rounds, warmUpCalls, operationsOf, ...common } = options
+  const loadOf = (host: Host) => (operationsOf ? { ...common, operations: operationsOf(host) } : common)
+  for (const host of hosts) await warmUp(load, host, warmUpCalls, loadOf(host))
   const samples: Sample[][] = hosts.map(() => [])
   for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < hosts.length; turn++) {
       // Each round starts with another contender: nobody always comes after the same neighbour.
       const at = (round + turn) % hosts.length
-      samples[at]?.push(await measure(load, hosts[at] as Host, perRound))
+      const host = hosts[at] as Host
+      samples[at]?.push(await measure(load, host, loadOf(host)))
     }
   }
   return samples
+}
+
+export async function warmUp(load: Load, host: Host, calls: number, options: Omit<LoadOptions, 'port'>): Promise<void> {
+  for (let made = 0; made < calls; ) made += (await measure(load, host, { ...options, durationMs: 500 })).load.calls
 }
 
 export async function measure(load: Load, host: Host, options: Omit<LoadOptions, 'port'>): Promise<Sample> {
@@ -33,7 +42,9 @@ export async function measure(load: Load, host: Host, options: Omit<LoadOptions,
   const result = await load.run({ ...options, port: host.port })
   const cpuUs = (await host.cpuUs()) - before
   if (result.wrong > 0) {
-    throw new Error(`${host.name}: ${result.wrong} of ${result.calls + result.wrong} replies are wrong: ${result.firstWrong}`)
+    throw new Error(
+      `${host.name}: ${result.wrong} of ${result.calls + result.wrong} replies are wrong: ${result.firstWrong}`,
+    )
   }
   if (result.calls === 0) throw new Error(`${host.name}: no call was answered in ${options.durationMs} ms.`)
   return { cpuUs: cpuUs / result.calls, perSecond: (result.calls * 1000) / result.elapsedMs, load: result }

@@ -4,10 +4,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { printFindings, writeResults } from './report.ts'
+import { async } from './suites/async.ts'
+import { operations } from './suites/operations.ts'
 import type { Findings, Suite } from './suites/suite.ts'
 import { sync } from './suites/sync.ts'
 
-const SUITES: Readonly<Record<string, Suite>> = { sync }
+const SUITES: Readonly<Record<string, Suite>> = { sync, async, operations }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -1,7 +1,7 @@
 /** Before anything is measured: all contenders give the same bytes for the same call, and none accepts wrong arguments. */
-import { request } from 'node:http'
-import type { Host } from './processes.ts'
 import { ADD } from './contenders/add.ts'
+import { fetchOnce } from './fetch-once.ts'
+import type { Host } from './processes.ts'
 
 export async function sameReplies(hosts: readonly Host[]): Promise<void> {
   let first: { name: string; reply: string } | undefined
@@ -17,16 +17,11 @@ export async function sameReplies(hosts: readonly Host[]): Promise<void> {
 }
 
 /** Status, headers and body as one text. The date, the order of headers and Fastify's own `charset` do not count. */
-function post(port: number, envelope: unknown): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const sent = request({ port, host: '127.0.0.1', method: 'POST', path: '/call', headers: { 'Content-Type': 'application/json', Connection: 'keep-alive' } }, async (response) => {
-      const { date: _date, ...headers } = response.headers
-      let body = ''
-      for await (const chunk of response) body += chunk
-      const lines = Object.entries(headers).map(([header, value]) => `${header}: ${value}`.replace('; charset=utf-8', ''))
-      resolve(`${response.statusCode} ${lines.sort().join('\n')}\n${body}`)
-    })
-    sent.on('error', reject)
-    sent.end(JSON.stringify(envelope))
-  })
+async function post(port: number, envelope: unknown): Promise<string> {
+  const sent = { 'Content-Type': 'application/json', Connection: 'keep-alive' }
+  const { status, headers, body } = await fetchOnce(port, '/call', sent, JSON.stringify(envelope))
+  const lines = Object.entries(headers)
+    .filter(([header]) => header !== 'date')
+    .map(([header, value]) => `${header}: ${value}`.replace('; charset=utf-8', ''))
+  return `${status} ${lines.sort().join('\n')}\n${body}`
 }

@@ -17,6 +17,7 @@ export const TRAFFIC = {
   async: () => callTraffic(() => 'v1:Calculator.AddLater', 'Prefer: wait=10\r\n'),
   operations: (operations) => callTraffic((index) => operations[index % operations.length] as string),
   registry: () => getTraffic('', '200', '{"callVersion":'),
+  registryUnchanged: () => getTraffic('If-None-Match: *\r\n', '304', ''),
   registryGzip: () => getTraffic('Accept-Encoding: gzip\r\n', '200', ''),
 } satisfies Record<string, Traffic>
 
@@ -35,7 +36,12 @@ function callTraffic(operationAt: (index: number) => string, headers = ''): () =
   }
 }
 
-export function callRequest(op: string, args: unknown, requestId: string, headers = ''): { request: string; body: string } {
+export function callRequest(
+  op: string,
+  args: unknown,
+  requestId: string,
+  headers = '',
+): { request: string; body: string } {
   const body = JSON.stringify({ op, args, ctx: { requestId } })
   const request =
     `POST /call HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n${headers}` +

@@ -1,5 +1,14 @@
 /** Callplane itself, from its sources, with its defaults: no authentication, no request log, SQLite with synchronous FULL. */
-import { createServer, jsonSchema, type OperationDefinition, operation } from 'callplane'
+import { randomUUID } from 'node:crypto'
+import {
+  type Caller,
+  type CallplaneServer,
+  createServer,
+  jsonSchema,
+  type OperationDefinition,
+  operation,
+} from 'callplane'
+import { z } from 'zod'
 import { ADD, ADD_ARGS, ADD_RESULT, ZOD_ARGS, ZOD_RESULT } from './add.ts'
 import type { Contender } from './contender.ts'
 
@@ -16,8 +25,11 @@ export const start: Contender = async ({ validator, data, operations = 0, chunke
         ? operation(ADD, { args: ZOD_ARGS, result: ZOD_RESULT, run })
         : operation(ADD, { ...PLAIN, run }),
       operation('v1:Calculator.AddLater', { ...PLAIN, model: 'async', run }),
-      operation('v1:Bytes.Make', { chunked: { mimeType: 'application/octet-stream' }, run: () => pieces(chunkedBytes) }),
-      ...many(operations),
+      operation('v1:Bytes.Make', {
+        chunked: { mimeType: 'application/octet-stream' },
+        run: () => pieces(chunkedBytes),
+      }),
+      ...many(operations, validator),
     ],
     data,
     log: 'error',
@@ -25,19 +37,60 @@ export const start: Contender = async ({ validator, data, operations = 0, chunke
   const { port } = await server.listen({ port: 0 })
   return {
     port,
-    work: () => Promise.resolve(undefined),
+    work: (given) => callInProcess(server, given as InProcess),
     close: () => server.close(1_000),
   }
+}
+
+export interface InProcess {
+  operation: string
+  calls: number
+  concurrency: number
+}
+
+const CALLER: Caller = { tenant: 'main', issuer: 'bench', subject: 'bench', scopes: ['*'] }
+
+/** Calls straight into the engine, from call to terminal reply; how many a second. */
+async function callInProcess(
+  { engine }: CallplaneServer,
+  { operation, calls, concurrency }: InProcess,
+): Promise<number> {
+  const run = randomUUID()
+  let made = 0
+  const startedAt = performance.now()
+  const callOneByOne = async () => {
+    while (made < calls) {
+      const a = made++
+      const call = { operation, args: { a, b: 1 }, media: [], requestId: `${run}-${a}` }
+      const reply = await engine.call(call, () => CALLER, { holdMs: 10_000 })
+      if (reply.state !== 'complete' || !('result' in reply) || reply.result !== a + 1) {
+        throw new Error(`A call ended as ${JSON.stringify(reply)}.`)
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: concurrency }, callOneByOne))
+  return (calls * 1000) / (performance.now() - startedAt)
 }
 
 export function manyName(index: number): string {
   return `v1:many.operation${index}`
 }
 
-function many(count: number): OperationDefinition[] {
-  return Array.from({ length: count }, (_, index) =>
-    operation(manyName(index), { description: `Adds two numbers, for the ${index}th time.`, args: jsonSchema<Pair>({ ...ADD_ARGS }), result: jsonSchema<number>({ ...ADD_RESULT }), run }),
-  )
+/** Every operation has schemas of its own, as in a real program. */
+function many(count: number, validator: 'ajv' | 'zod' = 'ajv'): OperationDefinition[] {
+  return Array.from({ length: count }, (_, index) => {
+    const description = `Adds two numbers, number ${index} of its kind.`
+    if (validator === 'zod') {
+      return operation(manyName(index), {
+        description,
+        args: z.object({ a: z.number(), b: z.number() }),
+        result: z.number(),
+        run,
+      })
+    }
+    const args = jsonSchema<Pair>({ ...ADD_ARGS, title: `Arguments ${index}` })
+    return operation(manyName(index), { description, args, result: jsonSchema<number>({ ...ADD_RESULT }), run })
+  })
 }
 
 const PIECE_BYTES = 64 * 1024

@@ -53,15 +53,18 @@ async function load(file: string): Promise<object> {
   }
 }
 
-/** With the line, where the stack has one in this very file. */
+/**
+ * With the line, where it is known. The stack of a syntax error begins with its place, which may be in a file that this
+ * one imports; of any other error the line in this file is what helps.
+ */
 function placeOf(thrown: unknown, file: string): string {
   const stack = thrown instanceof Error ? (thrown.stack ?? '') : ''
-  for (const form of [pathToFileURL(file).href, file]) {
-    const at = stack.indexOf(`${form}:`)
-    const line = at < 0 ? undefined : /^\d+/.exec(stack.slice(at + form.length + 1))?.[0]
-    if (line !== undefined) return `${nameOf(file)}:${line}`
-  }
-  return nameOf(file)
+  const head = /^(?:file:\/\/)?(\/.+):(\d+)\n/.exec(stack)
+  if (head) return `${nameOf(decodeURI(head[1] as string))}:${head[2]}`
+  const url = pathToFileURL(file).href
+  const at = stack.indexOf(`${url}:`)
+  const line = at < 0 ? undefined : /^\d+/.exec(stack.slice(at + url.length + 1))?.[0]
+  return line === undefined ? nameOf(file) : `${nameOf(file)}:${line}`
 }
 
 function nameOf(file: string): string {

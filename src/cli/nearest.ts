@@ -1,9 +1,16 @@
 /** What somebody may have meant: the names that take the fewest edits to reach, if these are few. */
-export function nearest(typed: string, names: readonly string[], count: number): string[] {
+export function nearest(
+  typed: string,
+  names: readonly string[],
+  count: number,
+  /** What people may call it for short. */
+  formsOf: (name: string) => string[] = (name) => [name],
+): string[] {
   const wanted = typed.toLowerCase()
-  const most = Math.max(2, Math.floor(wanted.length / 3))
+  const most = Math.min(wanted.length - 1, Math.max(2, Math.floor(wanted.length / 3)))
+  const editsTo = (name: string) => Math.min(...formsOf(name).map((form) => distance(wanted, form.toLowerCase())))
   return names
-    .map((name) => ({ name, edits: distance(wanted, name.toLowerCase()) }))
+    .map((name) => ({ name, edits: editsTo(name) }))
     .filter(({ edits }) => edits <= most)
     .sort((a, b) => a.edits - b.edits || a.name.localeCompare(b.name))
     .slice(0, count)

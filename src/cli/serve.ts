@@ -7,6 +7,10 @@ import { createReadableLog, wantsColours } from './log-lines.ts'
 import { findModules } from './modules.ts'
 import { parseServe, type ServeSettings } from './serve-settings.ts'
 import { startLine, startMessage } from './start-message.ts'
+import { joinWatcher } from './watched.ts'
+
+/** Somebody waits for the new version; what is running is handed back and runs there. */
+const WATCHED_GRACE_MS = 1_000
 
 export const serve: Command = {
   summary: 'Serves the operations in a file or a folder.',
@@ -44,7 +48,9 @@ Examples:
 }
 
 async function serveOnce(settings: ServeSettings, io: CommandIo): Promise<number> {
-  const { stdout, env, signal } = io
+  const { stdout, env } = io
+  const watcher = joinWatcher(env)
+  const signal = watcher ? AbortSignal.any([io.signal, watcher]) : io.signal
   const application = await loadApplication(findModules(settings.path))
   const options = settings.over(application.settings)
   const server = await createServer({
@@ -62,7 +68,8 @@ async function serveOnce(settings: ServeSettings, io: CommandIo): Promise<number
   }
   print(stdout, stdout.isTTY ? startMessage(started) : startLine(started, new Date()))
   await abortOf(signal)
-  await closeFully(server)
+  if (stdout.isTTY && !watcher) print(stdout, 'Finishing what is running; Ctrl-C again ends at once.')
+  await closeFully(server, watcher && WATCHED_GRACE_MS)
   return EXIT.ok
 }
 
@@ -92,10 +99,10 @@ function abortOf(signal: AbortSignal): Promise<void> {
 }
 
 /** The server's own timers do not keep a process alive; while it closes, something must. */
-async function closeFully(server: CallplaneServer): Promise<void> {
+async function closeFully(server: CallplaneServer, graceMs?: number): Promise<void> {
   const alive = setInterval(() => {}, 60_000)
   try {
-    await server.close()
+    await server.close(graceMs)
   } finally {
     clearInterval(alive)
   }

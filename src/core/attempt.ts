@@ -50,14 +50,12 @@ export interface AttemptParts {
 export class Attempt {
   readonly job: Job
   readonly number: number
-  /** Never rejects. */
-  readonly done: Promise<Outcome>
   readonly #parts: AttemptParts
-  #settle!: (outcome: Outcome) => void
+  #outcome: Outcome | undefined
+  #done: PromiseWithResolvers<Outcome> | undefined
   #controller: AbortController | undefined
   #stoppedBy: Fault | undefined
   #observation: AttemptObservation | undefined
-  #ended = false
   #cancelTimers: (() => void)[] = []
   onProgress: ((progress: Progress) => void) | undefined
 
@@ -65,9 +63,15 @@ export class Attempt {
     this.job = job
     this.number = number
     this.#parts = parts
-    this.done = new Promise((resolve) => {
-      this.#settle = resolve
-    })
+  }
+
+  /** Never rejects. Made for those who wait; most calls end before anybody does. */
+  get done(): Promise<Outcome> {
+    if (!this.#done) {
+      this.#done = Promise.withResolvers()
+      if (this.#outcome) this.#done.resolve(this.#outcome)
+    }
+    return this.#done.promise
   }
 
   /** The attempt's own span where there is one, so that what the handler calls hangs below it. */
@@ -87,17 +91,22 @@ export class Attempt {
     return this.#stoppedBy !== undefined
   }
 
-  /** `args` is the schema's output; what the handler returns is validated before anyone sees it. */
-  start(args: unknown): void {
+  /**
+   * `args` is the schema's output; what the handler returns is validated before anyone sees it. The outcome is returned
+   * where there is one at once: a handler that does not wait costs neither a timer nor a turn.
+   */
+  start(args: unknown): Outcome | undefined {
     const { operation } = this.job
-    if (operation.timeoutMs !== undefined) {
-      const limitMs = operation.timeoutMs
-      this.#after(limitMs, () => this.stop(timedOut(limitMs)))
-    }
     this.#observation = this.#parts.observer?.attemptStarted(operation, this)
-    const run = () => this.#run(args)
-    const running = this.#observation ? this.#observation.within(run) : run()
-    void running.then((outcome) => this.#end(outcome))
+    const ran = this.#observation ? this.#observation.within(() => this.#run(args)) : this.#run(args)
+    if (!(ran instanceof Promise)) {
+      this.#end(ran)
+      return ran
+    }
+    void ran.then((outcome) => this.#end(outcome))
+    const { timeoutMs } = operation
+    if (timeoutMs !== undefined) this.#after(timeoutMs, () => this.stop(timedOut(timeoutMs)))
+    return undefined
   }
 
   /** Ends an attempt whose handler cannot be started. */
@@ -107,7 +116,7 @@ export class Attempt {
 
   /** Tells the handler to stop. If it does not within the grace, the attempt ends without it. */
   stop(why: Fault): void {
-    if (this.#stoppedBy) return
+    if (this.#stoppedBy || this.#outcome) return
     this.#stoppedBy = why
     this.#controller?.abort(why)
     this.#after(this.#parts.stopGraceMs, () => this.#end({ kind: 'fault', fault: why.toRecord() }))
@@ -115,30 +124,49 @@ export class Attempt {
 
   /** The first end counts: a handler that comes back after it was given up is not heard. */
   #end(outcome: Outcome): void {
-    if (this.#ended) return
-    this.#ended = true
+    if (this.#outcome) return
+    this.#outcome = outcome
     for (const cancel of this.#cancelTimers) cancel()
     this.#observation?.ended(outcome)
-    this.#settle(outcome)
+    this.#done?.resolve(outcome)
   }
 
   #after(delayMs: number, run: () => void): void {
     this.#cancelTimers.push(this.#parts.env.clock.schedule(delayMs, run))
   }
 
-  async #run(args: unknown): Promise<Outcome> {
-    const { operation } = this.job
+  #run(args: unknown): Outcome | Promise<Outcome> {
     try {
       const context = new Context(this, this.#parts)
-      if (this.#parts.inject) Object.assign(context, await this.#parts.inject(this.job))
-      const returned = operation.backend.execute(args, context)
-      if (operation.chunked) return await this.#writeChunks((await returned) as ChunkSource, operation.chunked.mimeType)
-      const value = await returned
-      if (value instanceof Located) return { kind: 'location', location: value.location }
-      return { kind: 'result', value: (await operation.parseResult(value)) as JsonValue }
+      const injected = this.#parts.inject?.(this.job)
+      const outcome =
+        injected instanceof Promise
+          ? injected.then((more) => this.#execute(args, Object.assign(context, more)))
+          : this.#execute(args, injected ? Object.assign(context, injected) : context)
+      return outcome instanceof Promise ? outcome.catch((thrown) => this.#failed(thrown)) : outcome
     } catch (thrown) {
-      return { kind: 'fault', fault: this.#explain(thrown).toRecord() }
+      return this.#failed(thrown)
     }
+  }
+
+  #execute(args: unknown, context: Context): Outcome | Promise<Outcome> {
+    const { backend, chunked } = this.job.operation
+    const returned = backend.execute(args, context)
+    if (chunked) return this.#writeChunks(returned as ChunkSource | Promise<ChunkSource>, chunked.mimeType)
+    return isThenable(returned)
+      ? Promise.resolve(returned).then((value) => this.#outcomeOf(value))
+      : this.#outcomeOf(returned)
+  }
+
+  #outcomeOf(returned: unknown): Outcome | Promise<Outcome> {
+    if (returned instanceof Located) return { kind: 'location', location: returned.location }
+    const parsed = this.job.operation.parseResult(returned)
+    if (parsed instanceof Promise) return parsed.then((value) => ({ kind: 'result', value: value as JsonValue }))
+    return { kind: 'result', value: parsed as JsonValue }
+  }
+
+  #failed(thrown: unknown): Outcome {
+    return { kind: 'fault', fault: this.#explain(thrown).toRecord() }
   }
 
   /** A handler that was stopped usually throws some abort error; the reason it was stopped is the truth. */
@@ -155,16 +183,20 @@ export class Attempt {
     return fault
   }
 
-  async #writeChunks(source: ChunkSource, mimeType: string): Promise<Outcome> {
+  async #writeChunks(source: ChunkSource | Promise<ChunkSource>, mimeType: string): Promise<Outcome> {
     const { objects, chunkBytes } = this.#parts
     const writer = await objects.writeChunks(chunksId(this.job.id), { mimeType, chunkBytes, text: isTextual(mimeType) })
-    for await (const bytes of encodePieces(source)) {
+    for await (const bytes of encodePieces(await source)) {
       if (this.#stoppedBy) throw this.#stoppedBy
       await writer.write(bytes)
     }
     await writer.finish()
     return { kind: 'location', location: { kind: 'chunks', mimeType } }
   }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
 
 /** Text pieces may end in the middle of a surrogate pair: its first half waits for the second. */

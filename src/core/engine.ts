@@ -49,15 +49,24 @@ export class Engine {
 
   /** Runs or records one call. Refusals are thrown as faults; what became of the call is the reply. */
   async call(call: Call, identify: Identify, options: CallOptions = {}): Promise<Reply> {
-    const { registry, limits, env } = this.#parts
+    if (call.uploads === undefined) return this.#call(call, identify, options)
     try {
-      const operation = registry.resolve(call.operation, env.clock.now())
-      const caller = await this.#admit(operation, identify)
-      limits.countCall(ownerOf(caller))
-      return await this.#run(await this.#validate(operation, caller, call, options), options)
+      return await this.#call(call, identify, options)
     } finally {
-      if (call.uploads !== undefined) await this.#dropUnusedUploads(call.uploads)
+      await this.#dropUnusedUploads(call.uploads)
     }
+  }
+
+  // Here and below a value is awaited only where it is a promise: seven turns of the queue for nothing were a tenth of
+  // what a small call costs.
+  async #call(call: Call, identify: Identify, options: CallOptions): Promise<Reply> {
+    const { registry, limits, env } = this.#parts
+    const operation = registry.resolve(call.operation, env.clock.now())
+    const admitting = this.#admit(operation, identify)
+    const caller = admitting instanceof Promise ? await admitting : admitting
+    limits.countCall(ownerOf(caller))
+    const validating = this.#validate(operation, caller, call, options)
+    return this.#run(validating instanceof Promise ? await validating : validating, options)
   }
 
   /** Whether this caller may call this operation at all: for protocols that must know before they read on. */
@@ -67,27 +76,53 @@ export class Engine {
     return operation
   }
 
-  async #admit(operation: Operation, identify: Identify): Promise<Caller> {
-    const caller = (await identify()) ?? (operation.public ? ANONYMOUS : undefined)
-    if (!caller) throw new Fault('unauthenticated', `${operation.name.full} needs authentication. Send a credential.`)
-    for (const guard of this.#parts.guards) await guard.admit?.(caller, operation)
-    return caller
+  #admit(operation: Operation, identify: Identify): Caller | Promise<Caller> {
+    const identified = identify()
+    if (identified instanceof Promise) return identified.then((caller) => this.#admitCaller(operation, caller))
+    return this.#admitCaller(operation, identified)
   }
 
-  async #validate(operation: Operation, caller: Caller, call: Call, options: CallOptions): Promise<Admitted> {
-    const { fetcher, guards, env } = this.#parts
-    const parsed = await operation.parseArgs(call.args)
-    const { media: given } = call
-    const media =
-      given.length + operation.media.length > 0
-        ? await checkMedia(operation, given, fetcher, options.presence ?? neverLeaves)
-        : given
-    for (const guard of guards) await guard.decide?.(caller, operation, call.args)
+  #admitCaller(operation: Operation, identified: Caller | undefined): Caller | Promise<Caller> {
+    const caller = identified ?? (operation.public ? ANONYMOUS : undefined)
+    if (!caller) throw new Fault('unauthenticated', `${operation.name.full} needs authentication. Send a credential.`)
+    const objections = askAll(this.#parts.guards, (guard) => guard.admit?.(caller, operation))
+    return objections ? objections.then(() => caller) : caller
+  }
+
+  #validate(operation: Operation, caller: Caller, call: Call, options: CallOptions): Admitted | Promise<Admitted> {
+    const parsed = operation.parseArgs(call.args)
+    const needsMore = parsed instanceof Promise || call.media.length + operation.media.length > 0
+    if (needsMore) return this.#validateFurther(operation, caller, call, options, parsed)
+    return this.#decide({ call, operation, caller, parsed, media: call.media }, options)
+  }
+
+  async #validateFurther(
+    operation: Operation,
+    caller: Caller,
+    call: Call,
+    options: CallOptions,
+    parsing: unknown,
+  ): Promise<Admitted> {
+    const parsed = await parsing
+    const media = await checkMedia(operation, call.media, this.#parts.fetcher, options.presence ?? neverLeaves)
+    return this.#decide({ call, operation, caller, parsed, media }, options)
+  }
+
+  #decide(valid: Omit<Admitted, 'id' | 'owner'>, { freezes = false }: CallOptions): Admitted | Promise<Admitted> {
+    const { operation, caller, call } = valid
+    const objections = askAll(this.#parts.guards, (guard) => guard.decide?.(caller, operation, call.args))
     if (operation.idempotencyRequired && call.idempotencyKey === undefined) {
       const message = `${operation.name.full} has side effects: send an idempotency key, so that a repeat is not a second call.`
       throw new Fault('invalid-input', message, { code: 'IDEMPOTENCY_KEY_REQUIRED' })
     }
-    return { id: call.uploads ?? env.newId(), call, operation, caller, owner: ownerOf(caller), parsed, media }
+    const keyed = freezes || call.idempotencyKey === undefined || isKeyed(operation)
+    const admitted: Admitted = {
+      ...valid,
+      id: call.uploads ?? this.#parts.env.newId(),
+      owner: ownerOf(caller),
+      call: keyed ? call : withoutKey(call),
+    }
+    return objections ? objections.then(() => admitted) : admitted
   }
 
   #run(admitted: Admitted, options: CallOptions): Promise<Reply> {
@@ -155,8 +190,8 @@ export function lineageBelow(parent: Job, name: string): readonly string[] {
   throw new Fault('internal', message, { code: 'CALL_TOO_DEEP' })
 }
 
-/** Whether a repeated key joins the first call: wherever a repeat could do harm or be costly. */
-export function isKeyed(operation: Operation): boolean {
+/** Whether a repeated key joins the first call: wherever a repeat could do harm or be costly. A plain query is asked again. */
+function isKeyed(operation: Operation): boolean {
   return operation.model === 'async' || operation.sideEffecting || operation.idempotencyRequired
 }
 
@@ -164,6 +199,20 @@ function resultOf(reply: Reply): unknown {
   if (reply.state === 'error') throw reply.fault
   if ('result' in reply) return reply.result
   return 'location' in reply ? reply.location : undefined
+}
+
+function withoutKey({ idempotencyKey: _, ...call }: Call): Call {
+  return call
+}
+
+/** Asks every guard; a promise only if one of them needs time. */
+function askAll(guards: readonly Guard[], ask: (guard: Guard) => void | Promise<void>): Promise<unknown> | undefined {
+  let waiting: Promise<void>[] | undefined
+  for (const guard of guards) {
+    const answer = ask(guard)
+    if (answer instanceof Promise) waiting = [...(waiting ?? []), answer]
+  }
+  return waiting && Promise.all(waiting)
 }
 
 function neverLeaves(): AbortSignal {

@@ -1,5 +1,5 @@
 /** Runs a call on the spot: no side effects and nothing retained, so no write, unless it takes longer than anyone waits. */
-import { type Admitted, jobFor, newInstance, waitLimit } from './admitted.ts'
+import { type Admitted, fingerprintOf, jobFor, newInstance, waitLimit } from './admitted.ts'
 import { Attempt, type AttemptParts } from './attempt.ts'
 import { canonicalJson } from './json.ts'
 import type { Limits } from './limits.ts'
@@ -37,7 +37,7 @@ export class InlineRunner {
   async #runCached(admitted: Admitted, options: CallOptions, ttlSeconds: number): Promise<Reply> {
     const { operation, call, owner, caller } = admitted
     const scope = operation.public ? '' : `${caller.tenant}|${owner}`
-    const key = this.#parts.env.digest(canonicalJson([operation.key, scope, call.locale ?? '', call.args]))
+    const key = this.#parts.env.digest(canonicalJson([fingerprintOf(this.#parts.env, admitted), scope, call.locale ?? '']))
     const remembered = this.#cache.get(key)
     if (remembered) return replyWith(identityOf(admitted), remembered)
     const reply = await this.#run(admitted, options)
@@ -58,8 +58,7 @@ export class InlineRunner {
     let parsed = admitted.parsed
     for (let failures = 0; ; parsed = await operation.parseArgs(call.args)) {
       const attempt = new Attempt(job, failures + 1, this.#parts)
-      attempt.start(parsed)
-      const outcome = await this.#outcomeInTime(attempt, endsAt, options)
+      const outcome = attempt.start(parsed) ?? (await this.#outcomeInTime(attempt, endsAt, options))
       if (!outcome) return this.#recorder.recordRunning(admitted, attempt, failures)
       const retryInMs =
         outcome.kind === 'fault' ? retryDelay(operation.retry, failures + 1, outcome.fault, env.random) : undefined

@@ -67,7 +67,10 @@ function endOfString(text: string, start: number): number {
 }
 
 function countKeys(value: JsonValue): number {
-  if (typeof value !== 'object' || value === null) return 0
+  if (typeof value !== 'object' || value === null) {
+    if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) throw tooLarge()
+    return 0
+  }
   let count = 0
   if (Array.isArray(value)) {
     for (const item of value) count += countKeys(item)
@@ -82,4 +85,11 @@ function isWellFormed(value: JsonValue): boolean {
   if (typeof value !== 'object' || value === null) return true
   if (Array.isArray(value)) return value.every(isWellFormed)
   return Object.keys(value).every((key) => key.isWellFormed() && isWellFormed(value[key] as JsonValue))
+}
+
+/** JSON.parse makes 1e309 infinite, and infinity would be stored as null: another call than the one that was sent. */
+function tooLarge(): Fault {
+  return new Fault('malformed', 'A number in the body is too large to be kept as it is. Send it as a string.', {
+    code: 'NUMBER_TOO_LARGE',
+  })
 }

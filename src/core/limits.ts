@@ -162,7 +162,7 @@ class Buckets {
     const now = this.#clock.now()
     const fullAt = Math.max(now, this.#fullAt.get(key) ?? now) + this.#msPerToken
     const waitMs = fullAt - now - this.#capacity * this.#msPerToken
-    if (waitMs > 0) return waitMs
+    if (waitMs > ROUNDING_MS) return waitMs
     this.#fullAt.delete(key)
     this.#fullAt.set(key, fullAt)
     if (this.#fullAt.size > MAX_KEYS) this.#forget(now)
@@ -178,3 +178,5 @@ class Buckets {
 }
 
 const MAX_KEYS = 100_000
+/** Sums of times near 2 × 10¹² and fractions are inexact: without this, 625 calls a second refused the very first one. */
+const ROUNDING_MS = 0.5

@@ -68,6 +68,9 @@ export class Located {
 
 export type ChunkSource = AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>
 
+/** A plain schema that nobody gave a type: some object. */
+type Args<A> = unknown extends Output<A> ? JsonObject : Output<A>
+
 type Run<A, R, App> = (args: A, ctx: HandlerContext & App) => Returned<R> | Promise<Returned<R>> | ChunkSource
 
 /** One operation as its developer wrote it. `App` is what its handler expects the application to inject. */
@@ -85,7 +88,7 @@ export interface OperationOptions<A extends Schema, R extends Schema, App> exten
   args?: A
   result?: R
   jsonSchema?: { args?: PlainSchema; result?: PlainSchema }
-  run: Run<Output<A>, R extends Schema ? Output<R> : unknown, App>
+  run: Run<Args<A>, R extends Schema ? Output<R> : unknown, App>
 }
 
 export function operation<

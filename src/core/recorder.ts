@@ -17,6 +17,8 @@ export interface CallOptions {
   holdMs?: number
   /** Record even what would not need it: for carriers that acknowledge after recording. */
   durable?: boolean
+  /** A repeated key returns the first outcome of every operation, also of those without effects. */
+  freezes?: boolean
   /** A handler's call: it runs inside the room its parent has, since waiting for more could wait for ever. */
   child?: boolean
 }
@@ -168,7 +170,8 @@ export class Recorder {
         expiresAt,
         ...session,
       })
-      if (aliased.kind !== 'created') throw duplicateRequest(requestId)
+      // The same repeat, sent twice at once, finds itself: that is no other call.
+      if (aliased.kind !== 'created' && aliased.instance.id !== instance.id) throw duplicateRequest(requestId)
     }
     return { ...instance, requestId: call.requestId, expiresAt, ...session }
   }

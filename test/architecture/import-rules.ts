@@ -53,7 +53,7 @@ export const folderRules: readonly FolderRule[] = [
     may: ['^src/(?:cli|core|server|client|codegen|testing|governance)/'],
     platform: true,
   },
-  { name: 'index', files: '^src/index\\.ts$', may: ['^src/(?:core|server|schemas)/'], platform: false },
+  { name: 'index', files: '^src/index\\.ts$', may: ['^src/(?:core|server|schemas|governance)/'], platform: false },
   {
     name: 'examples',
     files: '^examples/',
@@ -114,7 +114,10 @@ export async function checkImports(baseDir: string, folders: readonly string[]):
     ruleSet: { forbidden },
     tsPreCompilationDeps: true,
     doNotFollow: { path: 'node_modules' },
-    enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'types', 'node', 'default'] },
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['callplane-source', 'import', 'types', 'node', 'default'],
+    },
   })
   const { modules, summary } = output as ICruiseResult
   return {

@@ -29,7 +29,7 @@ test('each planted violation is caught, by its own rule', async () => {
     ['adapters', 'src/carriers/a/knows-a-protocol.ts', "import '../../protocols/a/wire.ts'"],
     ['adapters', 'src/stores/b/knows-a-sibling.ts', "import '../a/store.ts'"],
     ['services', 'src/governance/knows-a-store.ts', "import '../stores/a/store.ts'"],
-    ['services', 'src/testing/knows-telemetry.ts', "import '../telemetry/log.ts'"],
+    ['testing', 'src/testing/knows-telemetry.ts', "import '../telemetry/log.ts'"],
     ['client', 'src/client/reads-files.ts', "import 'node:fs'"],
     ['client', 'src/client/knows-the-codec.ts', "import '../protocols/a/codec.ts'"],
     ['server', 'src/server/knows-the-cli.ts', "import '../cli/main.ts'"],
@@ -56,6 +56,8 @@ test('each planted violation is caught, by its own rule', async () => {
     'src/server/compose.ts':
       "import '../stores/a/store.ts'; import '../protocols/a/codec.ts'; import '../telemetry/log.ts'",
     'src/server/index.ts': "import './compose.ts'",
+    'src/schemas/index.ts': "import '../core/model.ts'",
+    'src/testing/index.ts': "import '../schemas/index.ts'",
     'src/cli/main.ts': "import 'node:process'; import '../server/index.ts'; import '../core/fault.ts'",
     'examples/b/main.ts': "import 'node:http'; import '../../src/index.ts'",
   }

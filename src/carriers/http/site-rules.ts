@@ -2,8 +2,9 @@
  * Who may talk to us from where: the Host allow-list that stops DNS rebinding, the refusal of requests other sites'
  * pages make, and CORS for the origins that are named. All of it is off unless configured by whoever composes the server.
  */
+
+import type { Exchange } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
-import type { NodeExchange } from './node-exchange.ts'
 
 export interface SiteOptions {
   /** Accepted `Host` values: `name` for any port, `name:port` for one. Absent: every host. */
@@ -26,10 +27,10 @@ export function isHostHeader(text: string): boolean {
 
 export interface SiteRules {
   /** Why this request gets no further, if so. */
-  objection(exchange: NodeExchange): Fault | undefined
+  objection(exchange: Exchange): Fault | undefined
   /** For every answer, as name, value, name, value. */
-  answerHeaders(exchange: NodeExchange): readonly string[]
-  preflightHeaders(exchange: NodeExchange, allow: readonly string[]): Record<string, string>
+  answerHeaders(exchange: Exchange): readonly string[]
+  preflightHeaders(exchange: Exchange, allow: readonly string[]): Record<string, string>
 }
 
 const NONE: readonly string[] = []
@@ -59,7 +60,7 @@ export function createSiteRules(options: SiteOptions): SiteRules | undefined {
     return origins.has(origin.toLowerCase()) || origins.has('*')
   }
 
-  function fromElsewhere(exchange: NodeExchange): boolean {
+  function fromElsewhere(exchange: Exchange): boolean {
     const origin = exchange.header('origin')
     if (origin !== undefined) {
       if (namedOrigin(origin)) return false

@@ -34,8 +34,9 @@ export interface AddressSettings {
 export function callAnswer(reply: Reply, exchange: Exchange, settings: AddressSettings): Answer {
   if (reply.state === 'error') {
     const failed = statusOf(reply.fault)
-    // Reading R01: a business failure is 200 for a sync operation, 202 for an async one that fails at once.
-    const status = failed === 200 && reply.model === 'async' ? 202 : failed
+    // Reading R01: a business failure is 200 for a sync operation, 202 for an async one that fails at once. Whatever
+    // the handler threw that is not the system's fault is one: 4xx is for calls that were refused and never ran.
+    const status = failed >= 500 ? failed : reply.model === 'async' ? 202 : 200
     return jsonAnswer(status, encodeReply(reply, neverLocated), retryHeaders(reply.fault))
   }
   return progressAnswer(reply, exchange, settings)

@@ -9,29 +9,22 @@ import type { ChunkEnvelope, Location, RegistryEntry, RequestEnvelope, ResponseE
 
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}/
 
-/** `keyed` says whether a repeated idempotency key joins the first call of this operation. */
 export function decodeCall(
   envelope: RequestEnvelope,
   requestId: string,
   media: readonly MediaInput[],
-  keyed: boolean,
   headerTrace?: string,
 ): Call {
   const { sessionId, parentId, idempotencyKey, timeoutMs, locale, traceparent = headerTrace } = envelope.ctx
-  return {
-    operation: envelope.op,
-    args: envelope.args,
-    media,
-    requestId,
-    ...(sessionId !== undefined && { sessionId }),
-    ...(parentId !== undefined && { parentId }),
-    // "idempotencyKey … optional otherwise": a query without side effects is simply asked again.
-    ...(idempotencyKey !== undefined && keyed && { idempotencyKey }),
-    ...(timeoutMs !== undefined && { waitMs: timeoutMs }),
-    ...(locale !== undefined && { locale }),
-    // A trace header that is not one is no reason to refuse a call.
-    ...(traceparent !== undefined && TRACEPARENT.test(traceparent) && { traceparent }),
-  }
+  const call: Call = { operation: envelope.op, args: envelope.args, media, requestId }
+  if (sessionId !== undefined) call.sessionId = sessionId
+  if (parentId !== undefined) call.parentId = parentId
+  if (idempotencyKey !== undefined) call.idempotencyKey = idempotencyKey
+  if (timeoutMs !== undefined) call.waitMs = timeoutMs
+  if (locale !== undefined) call.locale = locale
+  // A trace header that is not one is no reason to refuse a call.
+  if (traceparent !== undefined && TRACEPARENT.test(traceparent)) call.traceparent = traceparent
+  return call
 }
 
 /** `locate` makes the absolute address of a result or, without one, of the call itself. */

@@ -1,6 +1,6 @@
 /** Checks an unknown value and makes it a request envelope, or says which field is wrong. */
 import { Fault } from '../../core/fault.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { isJsonObject, type JsonValue } from '../../core/json.ts'
 import type { MediaEntry, RequestContext, RequestEnvelope } from './wire.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9._~:-]{1,128}$/
@@ -45,25 +45,21 @@ function parseContext(ctx: JsonValue, strict: boolean): RequestContext {
   if (timeoutMs !== undefined && (typeof timeoutMs !== 'number' || timeoutMs < 0)) {
     throw invalid('ctx.timeoutMs', '"ctx.timeoutMs" must be a number of milliseconds, 0 or more.')
   }
-  return {
-    ...(typeof requestId === 'string' && { requestId }),
-    ...(typeof timeoutMs === 'number' && { timeoutMs }),
-    ...optionalText(ctx, 'sessionId'),
-    ...optionalText(ctx, 'parentId'),
-    ...optionalText(ctx, 'idempotencyKey'),
-    ...optionalText(ctx, 'locale'),
-    ...optionalText(ctx, 'traceparent'),
+  const parsed: RequestContext = {}
+  if (requestId !== undefined) parsed.requestId = requestId as string
+  if (timeoutMs !== undefined) parsed.timeoutMs = timeoutMs
+  for (const field of TEXTS) {
+    const value = ctx[field]
+    if (value === undefined) continue
+    if (typeof value !== 'string' || value === '' || value.length > MAX_TEXT) {
+      throw invalid(`ctx.${field}`, `"ctx.${field}" must be a text of 1 to ${MAX_TEXT} characters.`)
+    }
+    parsed[field] = value
   }
+  return parsed
 }
 
-function optionalText<K extends string>(ctx: JsonObject, field: K): { [key in K]?: string } {
-  const value = ctx[field]
-  if (value === undefined) return {}
-  if (typeof value !== 'string' || value === '' || value.length > MAX_TEXT) {
-    throw invalid(`ctx.${field}`, `"ctx.${field}" must be a text of 1 to ${MAX_TEXT} characters.`)
-  }
-  return { [field]: value } as { [key in K]?: string }
-}
+const TEXTS = ['sessionId', 'parentId', 'idempotencyKey', 'locale', 'traceparent'] as const
 
 function parseMedia(media: JsonValue): MediaEntry[] {
   if (!Array.isArray(media)) throw invalid('media', '"media" must be an array.')

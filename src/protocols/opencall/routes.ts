@@ -1,6 +1,5 @@
 /** OpenCALL's HTTP binding: which path does what. */
 import type { Engine } from '../../core/engine.ts'
-import { isKeyed } from '../../core/engine.ts'
 import type { Answer, Exchange, Refusal, Route } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
 import type { FollowUp } from '../../core/follow-up.ts'
@@ -150,8 +149,7 @@ class OpenCall {
   ): Promise<Answer> {
     const { engine, env, settings } = this.#parts
     const requestId = envelope.ctx.requestId ?? env.newId()
-    const known = engine.registry.resolve(envelope.op, env.clock.now())
-    const call = decodeCall(envelope, requestId, media, isKeyed(known), exchange.header('traceparent'))
+    const call = decodeCall(envelope, requestId, media, exchange.header('traceparent'))
     if (uploads !== undefined) call.uploads = uploads
     const reply = await engine.call(call, identify, {
       presence: () => exchange.signal,
@@ -279,7 +277,7 @@ function binaryChunk(envelope: ReturnType<typeof encodeChunk>, bytes: Uint8Array
 }
 
 /** RFC 7240, section 4.3. */
-function preferredWaitMs(exchange: Exchange): number {
+export function preferredWaitMs(exchange: Pick<Exchange, 'header'>): number {
   const prefer = exchange.header('prefer')
   const match = prefer === undefined ? null : /(?:^|,)\s*wait\s*=\s*"?(\d{1,6})"?\s*(?:$|[,;])/i.exec(prefer)
   return match ? Number(match[1]) * 1000 : 0

@@ -1,4 +1,27 @@
 /** The OpenCALL 2026-02-10 suite over HTTP, in the order of the document. */
 import type { ConformanceCase } from '../case.ts'
+import { asyncCases } from './cases/async.ts'
+import { authCases } from './cases/auth.ts'
+import { chunkCases } from './cases/chunks.ts'
+import { endpointCases } from './cases/endpoint.ts'
+import { idempotencyCases } from './cases/idempotency.ts'
+import { mediaCases } from './cases/media.ts'
+import { nameCases } from './cases/names.ts'
+import { objectCases } from './cases/objects.ts'
+import { registryCases } from './cases/registry.ts'
+import { requestCases } from './cases/request.ts'
+import { responseCases } from './cases/response.ts'
 
-export const opencallCases: readonly ConformanceCase[] = []
+export const opencallCases: readonly ConformanceCase[] = [
+  ...endpointCases,
+  ...nameCases,
+  ...requestCases,
+  ...idempotencyCases,
+  ...responseCases,
+  ...asyncCases,
+  ...chunkCases,
+  ...objectCases,
+  ...mediaCases,
+  ...authCases,
+  ...registryCases,
+]

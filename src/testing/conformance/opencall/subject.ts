@@ -52,7 +52,12 @@ export class Subject {
       ...(body !== undefined && { body }),
     })
     const asked = `${method} ${where.startsWith('/') ? where : new URL(url).pathname}`
-    return { asked, status: response.status, headers: response.headers, bytes: await response.bytes() }
+    return {
+      asked,
+      status: response.status,
+      headers: response.headers,
+      bytes: new Uint8Array(await response.arrayBuffer()),
+    }
   }
 
   /** An envelope is expected back, whatever comes of it. */
@@ -104,7 +109,8 @@ export async function expectStatus<A extends HttpAnswer>(status: number, pending
   const answer = await pending
   must(
     answer.status === status,
-    () => `${answer.asked} is answered ${answer.status}, not ${status}: ${new TextDecoder().decode(answer.bytes.subarray(0, 300))}`,
+    () =>
+      `${answer.asked} is answered ${answer.status}, not ${status}: ${new TextDecoder().decode(answer.bytes.subarray(0, 300))}`,
   )
   return answer
 }

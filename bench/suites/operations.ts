@@ -1,0 +1,100 @@
+/** 10,000 operations registered: what they cost at start, per call and in discovery. */
+import { join } from 'node:path'
+import { manyName } from '../contenders/callplane.ts'
+import { fetchOnce } from '../fetch-once.ts'
+import { type Host, startHost, startLoad } from '../processes.ts'
+import { measure, ratios, runRounds, type Sample } from '../rounds.ts'
+import { summarise } from '../statistics.ts'
+import { callRequest } from '../traffic.ts'
+import type { Row, Suite } from './suite.ts'
+
+const FEW = 10
+const MANY = 10_000
+const START_GOAL_MS = 2_000
+/** "No slower", as far as paired rounds can tell. */
+const CALL_GOAL = 0.95
+
+export const operations: Suite = async ({ quick, folder, say }) => {
+  const load = startLoad()
+  const hosts: Host[] = []
+  try {
+    const starts = await measureStarts(quick ? 1 : 5, folder, 'ajv')
+    const zodStarts = await measureStarts(quick ? 1 : 5, folder, 'zod')
+    for (const count of [FEW, MANY]) {
+      const data = join(folder, `operations-${count}`)
+      hosts.push(
+        await startHost(`callplane (${count} operations)`, { contender: 'callplane', operations: count, data }),
+      )
+    }
+    const [few, many] = hosts as [Host, Host]
+    const rounds = quick ? 9 : 31
+    say(`operations: ${rounds} rounds with ${FEW} and ${MANY} operations`)
+    const common = { connections: 32, durationMs: quick ? 200 : 300, traffic: 'operations' } as const
+    // Ten operations from all over the registry: each is compiled at its first call, which is not what is measured here.
+    const names = Array.from({ length: FEW }, (_, index) => manyName((index * MANY) / FEW + 7))
+    const samples = (await runRounds(load, hosts, {
+      ...common,
+      rounds,
+      warmUpCalls: quick ? 15_000 : 50_000,
+      operationsOf: (host) => (host === many ? names : Array.from({ length: FEW }, (_, index) => manyName(index))),
+    })) as [Sample[], Sample[]]
+    const relative = summarise(ratios(samples[1], samples[0]))
+    const plain = await fetchOnce(many.port, '/.well-known/ops')
+    const zipped = await fetchOnce(many.port, '/.well-known/ops', { 'Accept-Encoding': 'gzip' })
+    const rows: Row[] = hosts.map((host, index) => ({
+      suite: 'operations',
+      contender: host.name,
+      cpuUs: summarise((samples[index] as Sample[]).map(({ cpuUs }) => cpuUs)).median,
+      perSecond: summarise((samples[index] as Sample[]).map(({ perSecond }) => perSecond)).median,
+      relative: index === 0 ? summarise([1]) : relative,
+      ...(host === many && { figures: { 'start ms': starts.median, 'start ms (zod)': zodStarts.median } }),
+    }))
+    const discovery = { connections: 8, durationMs: quick ? 1_000 : 3_000 }
+    for (const [traffic, bytes] of [
+      ['registry', plain.body.length],
+      ['registryGzip', zipped.body.length],
+      ['registryUnchanged', 0],
+    ] as const) {
+      const { cpuUs, perSecond } = await measure(load, many, { ...discovery, traffic })
+      rows.push({ suite: 'operations', contender: `callplane ${traffic}`, cpuUs, perSecond, figures: { bytes } })
+    }
+    return {
+      rows,
+      goals: [
+        {
+          name: 'start with 10,000 operations',
+          goal: `first answer below ${START_GOAL_MS} ms`,
+          measured: `${starts.median.toFixed(0)} ms from defining them to the first answer`,
+          met: starts.median < START_GOAL_MS,
+        },
+        {
+          name: 'a call among 10,000 operations',
+          goal: 'no slower than among 10',
+          measured: `${relative.median.toFixed(2)} of the calls per CPU second (middle half ${relative.low.toFixed(2)}–${relative.high.toFixed(2)})`,
+          met: relative.median >= CALL_GOAL,
+        },
+      ],
+    }
+  } finally {
+    await Promise.all([load, ...hosts].map((process) => process.stop()))
+  }
+}
+
+/** From the first `operation(...)` to the first answer, in a process whose modules are loaded. */
+async function measureStarts(times: number, folder: string, validator: 'ajv' | 'zod') {
+  const elapsed: number[] = []
+  for (let time = 0; time < times; time++) {
+    const data = join(folder, `start-${validator}-${time}`)
+    const host = await startHost('callplane', { contender: 'callplane', operations: MANY, validator, data })
+    try {
+      const { body } = callRequest(manyName(5), { a: 1, b: 2 }, 'first')
+      const from = performance.now()
+      const answer = await fetchOnce(host.port, '/call', { 'Content-Type': 'application/json' }, body)
+      elapsed.push(host.startedInMs + performance.now() - from)
+      if (!answer.body.includes('"result":3')) throw new Error(`The first answer is wrong: ${answer.body}`)
+    } finally {
+      await host.stop()
+    }
+  }
+  return summarise(elapsed)
+}

@@ -1,0 +1,11 @@
+/** `callplane check`: whether callers of the old operations can stay as they are with the new ones. */
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import type { JsonValue } from '../core/json.ts'
+import { compareRegistries, describeOperations } from '../server/compose.ts'
+import { loadApplication } from './application.ts'
+import { parseArguments } from './arguments.ts'
+import { type Command, type CommandIo, EXIT, print, usageFault } from './command.ts'
+import { findModules } from './modules.ts'
+import { REMOTE_OPTIONS, Remote } from './remote.ts'
+import { plainText } from './terminal-text.ts'

@@ -1,0 +1,33 @@
+/** Where a result's bytes go: standard output, or a file that appears only when it is whole. */
+import { createWriteStream } from 'node:fs'
+import { rename, rm } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
+import { Fault } from '../core/fault.ts'
+import type { CommandIo } from './command.ts'
+
+export async function deliver(
+  source: AsyncIterable<Uint8Array>,
+  io: Pick<CommandIo, 'stdout'>,
+  file: string | undefined,
+): Promise<void> {
+  if (file === undefined) return pipeline(source, io.stdout, { end: false })
+  const part = `${file}.part`
+  try {
+    await pipeline(source, createWriteStream(part))
+    await rename(part, file)
+  } catch (thrown) {
+    await rm(part, { force: true })
+    throw isAboutTheFile(thrown) ? cannotWrite(file, thrown) : thrown
+  }
+}
+
+function isAboutTheFile(thrown: unknown): thrown is NodeJS.ErrnoException {
+  return thrown instanceof Error && 'syscall' in thrown && 'path' in thrown
+}
+
+function cannotWrite(file: string, cause: NodeJS.ErrnoException): Fault {
+  return new Fault('malformed', `${file} cannot be written (${cause.code}). Name another file.`, {
+    code: 'CANNOT_WRITE',
+    cause,
+  })
+}

@@ -1,0 +1,32 @@
+/** A bar on one line of a terminal, drawn again and again in place, and gone when the call has ended. */
+import type { Output } from './command.ts'
+import { fitted } from './terminal-text.ts'
+
+const BAR_WIDTH = 24
+const CLEAR_LINE = '\r\u001b[2K'
+
+export interface ProgressBar {
+  show(state: string, progress?: { fraction: number; message?: string }): void
+  clear(): void
+}
+
+/** Where nobody is watching it draws nothing. */
+export function createProgressBar(output: Output): ProgressBar {
+  if (!output.isTTY) return { show() {}, clear() {} }
+  return {
+    show: (state, progress) => {
+      // The last column stays empty: some terminals begin a new line as soon as it is written.
+      output.write(CLEAR_LINE + barText(state, progress, (output.columns ?? 80) - 1))
+    },
+    clear: () => void output.write(CLEAR_LINE),
+  }
+}
+
+export function barText(state: string, progress: { fraction: number; message?: string } | undefined, width: number) {
+  if (!progress) return fitted(`${state} …`, width)
+  const fraction = Math.min(1, Math.max(0, progress.fraction))
+  const filled = Math.round(fraction * BAR_WIDTH)
+  const bar = '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled)
+  const percent = `${Math.floor(fraction * 100)}%`.padStart(4)
+  return fitted(`${bar} ${percent}  ${progress.message ?? state}`, width)
+}

@@ -1,0 +1,121 @@
+/** "Media and Large Object Handling": results at an address of their own. */
+import { Skip } from '../../case.ts'
+import { must, mustBeOneOf, mustEqual } from '../assertions.ts'
+import { defineCase } from '../define.ts'
+import { textOf } from '../envelope.ts'
+import { expectStatus, type Subject } from '../subject.ts'
+
+const CIRCLE = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40"><circle cx="20" cy="20" r="20"/></svg>'
+
+async function draw(server: Subject, headers: Record<string, string> = {}) {
+  const { op } = await server.part('draw')
+  const answer = await server.call({ op, args: { radius: 20 } }, { headers })
+  mustEqual(answer.envelope.state, 'complete', 'state')
+  must(answer.envelope.location !== undefined, 'There is no location.')
+  return { ...answer, uri: answer.envelope.location.uri, location: answer.envelope.location }
+}
+
+async function redirected(server: Subject) {
+  const answer = await draw(server, { prefer: 'redirect' })
+  if (answer.status !== 303) throw new Skip('The server does not redirect on "Prefer: redirect", which it need not.')
+  return answer
+}
+
+export const objectCases = [
+  defineCase(
+    'located-status',
+    'a result at a location is 202, or 303 where anybody may follow, never 200',
+    [105, 145, 177],
+    async (server) => {
+      const { status } = await draw(server)
+      mustBeOneOf(status, [202, 303], 'status of a result at a location')
+    },
+  ),
+
+  defineCase('redirect-header', 'a 303 has the Location header that location.uri has', [119], async (server) => {
+    const { headers, uri } = await redirected(server)
+    mustEqual(headers.get('location'), uri, 'Location')
+  }),
+
+  defineCase(
+    'redirect-is-followable',
+    'where a 303 points, a generic client gets the bytes without any credential',
+    [82, 106, 120, 176, 241, 242],
+    async (server) => {
+      const { uri, location } = await redirected(server)
+      must(/^https?:/.test(new URL(uri, server.target.url).protocol), `${uri} is not plain HTTP.`)
+      mustEqual(location.auth, undefined, 'location.auth of a redirect')
+      const { bytes } = await expectStatus(200, server.send(uri, { anonymous: true }))
+      must(bytes.length > 0, 'The redirect leads to nothing.')
+    },
+  ),
+
+  defineCase(
+    'open-location-needs-no-auth',
+    'an address that anybody may fetch comes without credentials',
+    [86],
+    async (server) => {
+      const { uri, location } = await draw(server)
+      const { status } = await server.send(uri, { anonymous: true })
+      if (status !== 200) throw new Skip('The address needs a credential.')
+      mustEqual(location.auth, undefined, 'location.auth of a public address')
+    },
+  ),
+
+  defineCase(
+    'raw-bytes',
+    'the address serves the bytes themselves, with their type and without an envelope',
+    [178, 179, 180],
+    async (server) => {
+      const { uri } = await draw(server)
+      const answer = await expectStatus(200, server.send(uri))
+      mustEqual(textOf(answer), CIRCLE, 'The bytes')
+      mustEqual(answer.headers.get('content-type')?.split(';')[0], 'image/svg+xml', 'Content-Type')
+    },
+  ),
+
+  defineCase('ranges', 'the address serves ranges as HTTP has them', [181], async (server) => {
+    const { uri } = await draw(server)
+    const size = CIRCLE.length
+    const ranges = [
+      ['bytes=0-3', 0, 4],
+      ['bytes=5-', 5, size],
+      ['bytes=-6', size - 6, size],
+      [`bytes=${size - 2}-${size + 100}`, size - 2, size],
+    ] as const
+    for (const [range, start, end] of ranges) {
+      const answer = await expectStatus(206, server.send(uri, { headers: { range } }))
+      mustEqual(textOf(answer), CIRCLE.slice(start, end), `The bytes of ${range}`)
+      mustEqual(answer.headers.get('content-range'), `bytes ${start}-${end - 1}/${size}`, `Content-Range of ${range}`)
+    }
+    const beyond = await expectStatus(416, server.send(uri, { headers: { range: `bytes=${size}-` } }))
+    mustEqual(beyond.headers.get('content-range'), `bytes */${size}`, 'Content-Range beyond the end')
+    const whole = await expectStatus(200, server.send(uri))
+    mustEqual(whole.headers.get('accept-ranges'), 'bytes', 'Accept-Ranges')
+  }),
+
+  defineCase(
+    'http-caching',
+    'the address can be cached and asked whether it has changed',
+    [145, 146],
+    async (server) => {
+      const { uri } = await draw(server)
+      const { headers } = await expectStatus(200, server.send(uri))
+      const [etag, modified] = [headers.get('etag'), headers.get('last-modified')]
+      const policy = headers.get('cache-control') ?? ''
+      must(policy !== '' && !/\bno-store\b/i.test(policy), `Cache-Control is "${policy}", so nobody can keep it.`)
+      must(etag !== null && modified !== null, 'There is no ETag or no Last-Modified.')
+
+      await expectStatus(304, server.send(uri, { headers: { 'if-none-match': etag } }))
+      await expectStatus(304, server.send(uri, { headers: { 'if-modified-since': modified } }))
+      await expectStatus(200, server.send(uri, { headers: { 'if-none-match': '"another"' } }))
+    },
+  ),
+
+  defineCase('no-such-object', 'an address that holds nothing is 404 with an envelope', [112], async (server) => {
+    const { uri } = await draw(server)
+    const other = new URL(uri, server.target.url)
+    other.pathname = `${other.pathname}-not-there`
+    await expectStatus(404, server.ask(other.href))
+  }),
+]

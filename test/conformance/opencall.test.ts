@@ -1,0 +1,69 @@
+/** The published suite against the quickstart, once open to everybody on this machine and once behind a token. */
+import { createToken } from 'callplane'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { conformanceCases, type Target } from '../../src/testing/conformance/index.ts'
+import { verifies } from '../requirements.ts'
+import { serveQuickstart } from './quickstart.ts'
+
+const cases = conformanceCases('opencall')
+/** What an open server cannot be asked. */
+const needsToken = (id: string) => /^auth-(?:missing|invalid|by-header-only|for-the-outcome)$/.test(id)
+/** What differs between an open server and one behind a token, besides. */
+const differs = (id: string) => /^(?:redirect-|async-accepted|chunk-offsets|raw-bytes|inline$)/.test(id)
+
+describe('OpenCALL conformance of an open server', () => {
+  const target = servedTarget()
+
+  for (const { id, title, requirements, run } of cases.filter((each) => !needsToken(each.id))) {
+    test(`${id}: ${title}`, async () => {
+      verifies(...requirements)
+      await run(target)
+    })
+  }
+
+  test('the cases have names of their own, and each of them says what it proves', () => {
+    expect(new Set(cases.map(({ id }) => id)).size).toBe(cases.length)
+    expect(cases.filter(({ requirements }) => requirements.length === 0)).toEqual([])
+  })
+
+  test('what needs a token is skipped with a reason', async () => {
+    for (const { run } of cases.filter((each) => needsToken(each.id))) {
+      await expect(run(target)).rejects.toMatchObject({ name: 'Skip', message: expect.stringContaining('No token') })
+    }
+  })
+
+  test('an operation the server does not have is a reason to skip, too', async () => {
+    const named = { ...target, operations: { draw: 'v1:No.SuchOperation' } }
+    const drawing = cases.find(({ id }) => id === 'raw-bytes')
+    await expect(drawing?.run(named)).rejects.toMatchObject({
+      name: 'Skip',
+      message: 'The server has no operation v1:No.SuchOperation.',
+    })
+  })
+})
+
+describe('OpenCALL conformance of a server behind a token', () => {
+  const { token, hash } = createToken()
+  const auth = { tokens: [{ hash, kind: 'bearer' as const, subject: 'conformance', scopes: ['*'] }] }
+  const target = servedTarget(auth, token)
+
+  for (const { id, title, requirements, run } of cases.filter((each) => needsToken(each.id) || differs(each.id))) {
+    test(`${id}: ${title}`, async () => {
+      verifies(...requirements)
+      await run(target)
+    })
+  }
+})
+
+/** Its address is filled in when the server is up. */
+function servedTarget(auth?: Parameters<typeof serveQuickstart>[0], token?: string): Target {
+  const target: Target = { url: '', ...(token !== undefined && { token }) }
+  let close = async () => {}
+  beforeAll(async () => {
+    const served = await serveQuickstart(auth)
+    target.url = served.url
+    close = served.close
+  })
+  afterAll(() => close())
+  return target
+}

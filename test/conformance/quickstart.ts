@@ -1,0 +1,19 @@
+/** The quickstart, served from a folder of its own on a free loopback port. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type AuthConfig, createServer } from 'callplane'
+import * as quickstart from '../../examples/quickstart/operations.ts'
+
+export async function serveQuickstart(auth?: AuthConfig): Promise<{ url: string; close: () => Promise<void> }> {
+  const data = await mkdtemp(join(tmpdir(), 'callplane-conformance-'))
+  const server = await createServer({ operations: Object.values(quickstart), data, ...(auth && { auth }) })
+  const { url } = await server.listen({ port: 0 })
+  return {
+    url,
+    async close() {
+      await server.close(1_000)
+      await rm(data, { recursive: true })
+    },
+  }
+}
