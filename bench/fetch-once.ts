@@ -1,22 +1,22 @@
 /** One request to a server under test, outside of any measured load. */
-import { request } from 'node:http'
+import { type Agent, type IncomingHttpHeaders, request } from 'node:http'
 
 export interface Fetched {
   status: number
-  headers: NodeJS.Dict<string | string[]>
+  headers: IncomingHttpHeaders
   /** As received: nothing is unzipped. */
   body: Buffer
 }
 
+/** With a body it is a POST. Without an agent the connection is not used again. */
 export function fetchOnce(
   port: number,
   path: string,
-  headers: Record<string, string> = {},
-  body?: string,
+  { agent, body, headers = {} }: { agent?: Agent; body?: string; headers?: Record<string, string> } = {},
 ): Promise<Fetched> {
   return new Promise((resolve, reject) => {
     const method = body === undefined ? 'GET' : 'POST'
-    const sent = request({ port, host: '127.0.0.1', method, path, headers, agent: false }, (response) => {
+    const sent = request({ port, host: '127.0.0.1', method, path, headers, agent: agent ?? false }, (response) => {
       const chunks: Buffer[] = []
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.on('error', reject)

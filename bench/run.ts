@@ -6,10 +6,11 @@ import { parseArgs } from 'node:util'
 import { printFindings, writeResults } from './report.ts'
 import { async } from './suites/async.ts'
 import { operations } from './suites/operations.ts'
+import { chunks } from './suites/chunks.ts'
 import type { Findings, Suite } from './suites/suite.ts'
 import { sync } from './suites/sync.ts'
 
-const SUITES: Readonly<Record<string, Suite>> = { sync, async, operations }
+const SUITES: Readonly<Record<string, Suite>> = { sync, async, operations, chunks }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

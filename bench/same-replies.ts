@@ -18,8 +18,10 @@ export async function sameReplies(hosts: readonly Host[]): Promise<void> {
 
 /** Status, headers and body as one text. The date, the order of headers and Fastify's own `charset` do not count. */
 async function post(port: number, envelope: unknown): Promise<string> {
-  const sent = { 'Content-Type': 'application/json', Connection: 'keep-alive' }
-  const { status, headers, body } = await fetchOnce(port, '/call', sent, JSON.stringify(envelope))
+  const { status, headers, body } = await fetchOnce(port, '/call', {
+    headers: { 'Content-Type': 'application/json', Connection: 'keep-alive' },
+    body: JSON.stringify(envelope),
+  })
   const lines = Object.entries(headers)
     .filter(([header]) => header !== 'date')
     .map(([header, value]) => `${header}: ${value}`.replace('; charset=utf-8', ''))

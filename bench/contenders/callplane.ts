@@ -10,7 +10,7 @@ import {
 } from 'callplane'
 import { z } from 'zod'
 import { ADD, ADD_ARGS, ADD_RESULT, ZOD_ARGS, ZOD_RESULT } from './add.ts'
-import type { Contender } from './contender.ts'
+import { type Contender, manyName } from './contender.ts'
 
 type Pair = { a: number; b: number }
 
@@ -70,10 +70,6 @@ async function callInProcess(
   }
   await Promise.all(Array.from({ length: concurrency }, callOneByOne))
   return (calls * 1000) / (performance.now() - startedAt)
-}
-
-export function manyName(index: number): string {
-  return `v1:many.operation${index}`
 }
 
 /** Every operation has schemas of its own, as in a real program. */

@@ -19,3 +19,8 @@ export interface Serving {
 }
 
 export type Contender = (options: ContenderOptions) => Promise<Serving>
+
+/** The name of one operation of those `operations` counts. */
+export function manyName(index: number): string {
+  return `v1:many.operation${index}`
+}

@@ -45,8 +45,7 @@ export async function createRequest(words: CallWords, stdin: CommandIo['stdin'])
   const form = new FormData()
   // First, so that the server knows the limits of each file before the file comes.
   form.append('envelope', new Blob([JSON.stringify({ ...envelope, media })], { type: 'application/json' }))
-  for (const { name, path, mimeType } of attached)
-    form.append(name, await openFile(path, mimeType), basename(path))
+  for (const { name, path, mimeType } of attached) form.append(name, await openFile(path, mimeType), basename(path))
   return { method: 'POST', body: form }
 }
 

@@ -13,7 +13,6 @@ import { type Answered, type Envelope, REMOTE_HELP, REMOTE_OPTIONS, Remote } fro
 import { plainText } from './terminal-text.ts'
 
 export const call: Command = {
-  summary: 'Calls an operation and prints its result.',
   help: `
 Usage: callplane call <operation> [options]
 
@@ -57,7 +56,10 @@ Examples:
     const [op] = positionals
     if (op === undefined) throw usageFault('Name the operation to call, such as v1:Calculator.Add.')
     const remote = new Remote(values, io)
-    const request = await createRequest({ op, args: values.args, files: values.file, context: contextOf(values) }, io.stdin)
+    const request = await createRequest(
+      { op, args: values.args, files: values.file, context: contextOf(values) },
+      io.stdin,
+    )
     const { follow, json, output } = values
     return new CallCommand(op, remote, io, { follow, json, ...(output !== undefined && { output }) }).run(request)
   },

@@ -47,7 +47,8 @@ function problemOf(
 ): string | undefined {
   if (chunk.offset !== offset) return `a chunk begins at byte ${chunk.offset}, and ${offset} was due`
   if (chunk.length !== bytes.length) return `the chunk at byte ${offset} has ${bytes.length} bytes, not ${chunk.length}`
-  if (chunk.checksum !== `sha256:${hash('sha256', bytes, 'hex')}`) return `the chunk at byte ${offset} has another checksum`
+  if (chunk.checksum !== `sha256:${hash('sha256', bytes, 'hex')}`)
+    return `the chunk at byte ${offset} has another checksum`
   if (chunk.checksumPrevious !== previous) return `the chunk at byte ${offset} does not follow the one before it`
   return undefined
 }

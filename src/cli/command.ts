@@ -27,14 +27,13 @@ export const EXIT = {
 } as const
 
 export interface Command {
-  summary: string
-  /** The whole help text, without the line that names the command. */
+  /** How to use it, below the line that says what it is for. */
   help: string
   run(io: CommandIo): Promise<number>
 }
 
-export function usageFault(message: string): Fault {
-  return new Fault('malformed', message, { code: 'USAGE' })
+export function usageFault(message: string, cause?: unknown): Fault {
+  return new Fault('malformed', message, { code: 'USAGE', cause })
 }
 
 export function unreachableFault(message: string, cause?: unknown): Fault {

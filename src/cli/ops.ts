@@ -6,7 +6,6 @@ import { REMOTE_HELP, REMOTE_OPTIONS, Remote } from './remote.ts'
 import { fitted } from './terminal-text.ts'
 
 export const ops: Command = {
-  summary: 'Lists the operations of a server.',
   help: `
 Usage: callplane ops [options]
 
@@ -27,7 +26,12 @@ Examples:
 
 function table(entries: readonly JsonObject[], output: Output): string {
   const rows = entries
-    .map((entry) => [String(entry.op), String(entry.executionModel ?? ''), flagsOf(entry), String(entry.description ?? '')])
+    .map((entry) => [
+      String(entry.op),
+      String(entry.executionModel ?? ''),
+      flagsOf(entry),
+      String(entry.description ?? ''),
+    ])
     .sort(([a = ''], [b = '']) => a.localeCompare(b))
   const all = [['OPERATION', 'MODEL', 'FLAGS', 'DESCRIPTION'], ...rows]
   const widths = [0, 1, 2].map((column) => Math.max(...all.map((row) => (row[column] ?? '').length)))

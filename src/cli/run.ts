@@ -4,8 +4,36 @@ import { Fault } from '../core/fault.ts'
 import { type Command, type CommandIo, EXIT, exitCodeOf, print, usageFault } from './command.ts'
 import { nearest } from './nearest.ts'
 
-const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
-  serve: async () => (await import('./serve.ts')).serve,
+interface Entry {
+  summary: string
+  load(): Promise<Command>
+}
+
+const COMMANDS: Readonly<Record<string, Entry>> = {
+  serve: {
+    summary: 'Serves the operations in a file or a folder.',
+    load: async () => (await import('./serve.ts')).serve,
+  },
+  call: {
+    summary: 'Calls an operation and prints its result.',
+    load: async () => (await import('./call.ts')).call,
+  },
+  ops: {
+    summary: 'Lists the operations of a server.',
+    load: async () => (await import('./ops.ts')).ops,
+  },
+  check: {
+    summary: 'Compares two registries and finds what breaks callers.',
+    load: async () => (await import('./check.ts')).check,
+  },
+  conformance: {
+    summary: 'Judges a server by the requirements of a protocol.',
+    load: async () => (await import('./conformance.ts')).conformance,
+  },
+  token: {
+    summary: 'Makes a new token, and the hash that goes into the configuration.',
+    load: async () => (await import('./token.ts')).token,
+  },
 }
 
 export async function run(io: CommandIo): Promise<number> {
@@ -22,12 +50,12 @@ export async function run(io: CommandIo): Promise<number> {
 
 async function dispatch(name: string, io: CommandIo): Promise<number> {
   if (name === '--version' || name === '-v') return say(io, packageVersion())
-  if (name === '' || name === '--help' || name === '-h') return say(io, await overview())
-  if (name === 'help') return say(io, io.args[0] === undefined ? await overview() : await helpOf(io.args[0]))
-  const command = await find(name)
+  if (name === '' || name === '--help' || name === '-h') return say(io, overview())
+  if (name === 'help') return say(io, io.args[0] === undefined ? overview() : await helpOf(io.args[0]))
+  const { load } = find(name)
   const options = io.args.slice(0, io.args.indexOf('--') < 0 ? undefined : io.args.indexOf('--'))
   if (options.includes('--help') || options.includes('-h')) return say(io, await helpOf(name))
-  return command.run(io)
+  return (await load()).run(io)
 }
 
 function say(io: CommandIo, text: string): number {
@@ -35,17 +63,15 @@ function say(io: CommandIo, text: string): number {
   return EXIT.ok
 }
 
-function find(name: string): Promise<Command> {
-  const load = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  if (load) return load()
+function find(name: string): Entry {
+  const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
+  if (entry) return entry
   const [close] = nearest(name, Object.keys(COMMANDS), 1)
   throw usageFault(`There is no command "${name}".${close ? ` Did you mean "${close}"?` : ''}`)
 }
 
-async function overview(): Promise<string> {
-  const lines = await Promise.all(
-    Object.entries(COMMANDS).map(async ([name, load]) => `  ${name.padEnd(12)} ${(await load()).summary}`),
-  )
+function overview(): string {
+  const lines = Object.entries(COMMANDS).map(([name, { summary }]) => `  ${name.padEnd(12)} ${summary}`)
   return `Usage: callplane <command> [options]
 
 ${lines.join('\n')}
@@ -63,7 +89,8 @@ Start here:
 }
 
 async function helpOf(name: string): Promise<string> {
-  const { summary, help } = await find(name)
+  const { summary, load } = find(name)
+  const { help } = await load()
   return `${summary}\n\n${help.trim()}`
 }
 

@@ -13,7 +13,6 @@ import { joinWatcher } from './watched.ts'
 const WATCHED_GRACE_MS = 1_000
 
 export const serve: Command = {
-  summary: 'Serves the operations in a file or a folder.',
   help: `
 Usage: callplane serve [file or folder] [options]
 

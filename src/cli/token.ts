@@ -4,7 +4,6 @@ import { parseArguments } from './arguments.ts'
 import { type Command, EXIT, print } from './command.ts'
 
 export const token: Command = {
-  summary: 'Makes a new token, and the hash that goes into the configuration.',
   help: `
 Usage: callplane token [--json]
 

@@ -25,7 +25,7 @@ import { createRedactor } from '../governance/redaction.ts'
 import { scopesGuard } from '../governance/scopes.ts'
 import { createSigner, signRefusals, signRoutes } from '../governance/signatures.ts'
 import { createFileObjects } from '../objects/files/index.ts'
-import { createOpenCallRoutes, refusal } from '../protocols/opencall/index.ts'
+import { createOpenCallRoutes, encodeRegistry, type RegistryDocument, refusal } from '../protocols/opencall/index.ts'
 import { createSqliteStore } from '../stores/sqlite/index.ts'
 import {
   combineObservers,
@@ -170,6 +170,12 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
       await store.close()
     },
   }
+}
+
+/** What a server with these operations would answer at `/.well-known/ops`; nothing is opened or started. */
+export function describeOperations(operations: ServerOptions['operations'], now: number): RegistryDocument {
+  const registry = buildRegistry(operations, (definition) => createHandlerBackend(definition.run))
+  return encodeRegistry(registry, now)
 }
 
 function chooseLog(

@@ -76,7 +76,7 @@ async function settle(exchange: NodeExchange, refuse: Refuse, pending: Promise<A
 function otherMethod(exchange: NodeExchange, entry: RouteEntry, settings: Settings): void {
   const { allow, refuse } = entry
   if (exchange.method === 'OPTIONS') {
-    const headers = { Allow: allow.join(', '), ...settings.rules?.preflightHeaders(exchange, allow) }
+    const headers = { Allow: [...allow, 'OPTIONS'].join(', '), ...settings.rules?.preflightHeaders(exchange, allow) }
     deliver(exchange, { status: 204, headers }, refuse, settings)
   } else refuseWith(exchange, refuse, { kind: 'method', allow }, settings)
 }

@@ -118,5 +118,5 @@ function entryOf(route: Route, segments: readonly Segment[]): RouteEntry {
   const handles = new Map<string, Handle>(Object.entries(route.methods))
   const get = handles.get('GET')
   if (get) handles.set('HEAD', get)
-  return { handles, allow: [...handles.keys(), 'OPTIONS'], refuse: route.refuse, segments }
+  return { handles, allow: [...handles.keys()], refuse: route.refuse, segments }
 }

@@ -5,7 +5,7 @@ import type { Reply, ResultLocation } from '../../core/model.ts'
 import type { Environment } from '../../core/ports.ts'
 import { encodeRefusal, encodeReply, epochSeconds } from './codec.ts'
 import { statusOf } from './faults.ts'
-import type { Location } from './wire.ts'
+import type { Location, ResponseEnvelope } from './wire.ts'
 
 /** Invocations and their states belong to one caller at one moment; no intermediary may keep them. */
 const JSON_HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
@@ -55,6 +55,11 @@ function progressAnswer(reply: Reply, exchange: Exchange, settings: AddressSetti
   const envelope = encodeReply(reply, () => locate(reply, exchange.origin, redirect, settings))
   if (!redirect) return jsonAnswer(202, envelope)
   return jsonAnswer(303, envelope, { Location: envelope.location?.uri ?? '' })
+}
+
+/** A reply as it stands in a poll, for those who get it another way. */
+export function replyEnvelope(reply: Reply, exchange: Exchange, settings: AddressSettings): ResponseEnvelope {
+  return encodeReply(reply, () => locate(reply, exchange.origin, false, settings))
 }
 
 /** Reading R04: a redirect only where a generic client may follow it, and only if somebody asked for one. */

@@ -1,6 +1,7 @@
 /** `/objects/{id}`: raw bytes with ranges and conditional requests (RFC 9110, sections 13 and 14). */
 import type { Answer, Exchange } from '../../core/exchange.ts'
 import type { ObjectInfo } from '../../core/ports.ts'
+import { jsonAnswer } from './answers.ts'
 
 interface Range {
   start: number
@@ -11,6 +12,7 @@ export function objectAnswer(
   exchange: Exchange,
   info: ObjectInfo,
   read: (range?: Range) => AsyncIterable<Uint8Array>,
+  newId: () => string,
 ): Answer {
   const etag = `"${info.sha256}"`
   const lastModified = new Date(Math.floor(info.createdAt / 1000) * 1000)
@@ -26,12 +28,10 @@ export function objectAnswer(
     'Content-Security-Policy': "default-src 'none'; sandbox",
     ...(info.filename !== undefined && { 'Content-Disposition': disposition(info.filename) }),
   }
-  if (failsPrecondition(exchange, etag, lastModified))
-    return { status: 412, headers: { 'Content-Type': 'application/json' }, body: '{}' }
+  if (failsPrecondition(exchange, etag, lastModified)) return preconditionFailed(newId(), etag)
   if (isUnchanged(exchange, etag, lastModified)) return { status: 304, headers }
   const range = rangeFor(exchange, etag, lastModified, info.bytes)
-  if (range === 'unsatisfiable')
-    return { status: 416, headers: { ...headers, 'Content-Range': `bytes */${info.bytes}` } }
+  if (range === 'unsatisfiable') return outOfRange(newId(), info.bytes)
   if (!range) return { status: 200, headers: { ...headers, 'Content-Length': String(info.bytes) }, body: read() }
   const { start, end } = range
   return {
@@ -43,6 +43,19 @@ export function objectAnswer(
     },
     body: read(range),
   }
+}
+
+/** OpenCALL, "HTTP Status Code Semantics": an answer without information is forbidden, so even these two say why. */
+function preconditionFailed(requestId: string, etag: string): Answer {
+  const message = 'The object is not the one the request expects. Leave the condition out to get it as it is.'
+  const error = { code: 'PRECONDITION_FAILED', message, cause: { etag } }
+  return jsonAnswer(412, { requestId, state: 'error', error })
+}
+
+function outOfRange(requestId: string, bytes: number): Answer {
+  const message = `The object has ${bytes} bytes, and the range begins beyond them. Ask for a range within.`
+  const error = { code: 'RANGE_NOT_SATISFIABLE', message, cause: { bytes } }
+  return jsonAnswer(416, { requestId, state: 'error', error }, { 'Content-Range': `bytes */${bytes}` })
 }
 
 function failsPrecondition(exchange: Exchange, etag: string, lastModified: Date): boolean {

@@ -3,7 +3,12 @@ import type { Answer, Exchange } from '../../core/exchange.ts'
 import type { Environment } from '../../core/ports.ts'
 import type { Registry } from '../../core/registry.ts'
 import { encodeOperation } from './codec.ts'
-import { CALL_VERSION } from './wire.ts'
+import { CALL_VERSION, type RegistryEntry } from './wire.ts'
+
+export interface RegistryDocument {
+  callVersion: string
+  operations: RegistryEntry[]
+}
 
 interface Built {
   plain: Answer
@@ -23,9 +28,12 @@ export function createRegistryDocument(registry: Registry, env: Environment): (e
   }
 }
 
+export function encodeRegistry(registry: Registry, now: number): RegistryDocument {
+  return { callVersion: CALL_VERSION, operations: registry.list(now).map(encodeOperation) }
+}
+
 function build(registry: Registry, env: Environment, now: number): Built {
-  const operations = registry.list(now).map(encodeOperation)
-  const text = JSON.stringify({ callVersion: CALL_VERSION, operations })
+  const text = JSON.stringify(encodeRegistry(registry, now))
   const hash = env.digest(text).slice(0, 32)
   const headers = { 'Content-Type': 'application/json', 'Cache-Control': 'public, max-age=60', Vary: 'Accept-Encoding' }
   const plainTag = `"${hash}"`

@@ -16,8 +16,9 @@ import {
   objectIdIn,
   pollAnswer,
   refusalAnswer,
+  replyEnvelope,
 } from './answers.ts'
-import { decodeCall, decodeCursor, encodeChunk, encodeChunkData, encodeReply } from './codec.ts'
+import { decodeCall, decodeCursor, encodeChunk, encodeChunkData } from './codec.ts'
 import { parseEnvelope, requestIdIn } from './envelope.ts'
 import { encodeEvents } from './events.ts'
 import { objectAnswer } from './object-answers.ts'
@@ -192,8 +193,7 @@ class OpenCall {
     return this.#forOwner(exchange, requestId, async (caller) => {
       const { followUp, env } = this.#parts
       const replies = await started(followUp.watch(caller, requestId, exchange.signal))
-      const encode = (reply: Reply) =>
-        encodeReply(reply, () => ({ uri: `${exchange.origin}/ops/${encodeURIComponent(requestId)}` }))
+      const encode = (reply: Reply) => replyEnvelope(reply, exchange, this.#addresses)
       return {
         status: 200,
         headers: { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
@@ -206,7 +206,7 @@ class OpenCall {
     const { followUp, env } = this.#parts
     const fetch = async (caller: Caller | undefined) => {
       const { info, read } = await followUp.object(caller, objectIdIn(segment))
-      return objectAnswer(exchange, info, read)
+      return objectAnswer(exchange, info, read, env.newId)
     }
     if (isSigned(exchange.path, exchange.query, env)) return this.#answering(env.newId(), () => fetch(undefined))
     return this.#forOwner(exchange, env.newId(), fetch)

@@ -1,0 +1,136 @@
+/** A real server on a free port, with what a test needs to see that a bad request did no harm. */
+import { readdirSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { createServer, operation, type ServerOptions } from 'callplane'
+import { expect, onTestFinished } from 'vitest'
+import { z } from 'zod'
+
+const add = operation('v1:Calculator.Add', {
+  args: z.object({ a: z.number(), b: z.number() }),
+  result: z.number(),
+  run: ({ a, b }) => a + b,
+})
+
+/** Takes anything and gives it back, so that a test sees what arrived. */
+const echo = operation('v1:Mirror.Echo', { run: (args) => args })
+
+const describeFile = operation('v1:Files.Describe', {
+  media: [
+    { name: 'file', required: true, acceptedTypes: ['text/plain', 'image/*'], maxBytes: 1_000_000 },
+    { name: 'note', acceptedTypes: ['text/plain'], maxBytes: 10 },
+  ],
+  result: z.object({ bytes: z.int(), mimeType: z.string() }),
+  async run(_args, { media }) {
+    const bytes = (await media.file?.bytes()) ?? new Uint8Array()
+    return { bytes: bytes.length, mimeType: media.file?.mimeType ?? '' }
+  },
+})
+
+const wait = operation('v1:Jobs.Run', {
+  args: z.object({ text: z.string().default('') }),
+  result: z.string(),
+  model: 'async',
+  run: ({ text }) => text,
+})
+
+const rows = operation('v1:Rows.Export', {
+  chunked: { mimeType: 'text/csv' },
+  run: () => ['a,b\n', '1,2\n'],
+})
+
+const charge = operation('v1:Cards.Charge', {
+  args: z.object({ amount: z.number() }),
+  result: z.number(),
+  sideEffecting: true,
+  run: ({ amount }) => amount,
+})
+
+export const operations = [add, echo, describeFile, wait, rows, charge]
+
+export interface Envelope {
+  requestId: string
+  state: string
+  sessionId?: string
+  result?: unknown
+  location?: { uri: string }
+  error?: { code: string; message: string; cause?: Record<string, unknown> }
+}
+
+export async function temporaryFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'callplane-bad-input-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+export type Running = Awaited<ReturnType<typeof startServer>>
+
+export async function startServer(options: Partial<ServerOptions> = {}) {
+  const data = options.data ?? (await temporaryFolder())
+  const server = await createServer({ operations, data, ...options })
+  const { url, port } = await server.listen({ port: 0 })
+  let closing: Promise<void> | undefined
+  const close = () => {
+    closing ??= server.close(0)
+    return closing
+  }
+  onTestFinished(close)
+
+  async function call(envelope: unknown, headers: Record<string, string> = {}): Promise<Response> {
+    return send(JSON.stringify(envelope), { 'Content-Type': 'application/json', ...headers })
+  }
+  async function send(body: string | Uint8Array | FormData, headers: Record<string, string> = {}): Promise<Response> {
+    return fetch(`${url}/call`, { method: 'POST', headers, body })
+  }
+  /** The next call is answered, and of all that was refused before nothing was kept. */
+  async function expectUnharmed(headers: Record<string, string> = {}): Promise<void> {
+    const next = await call({ op: 'v1:Calculator.Add', args: { a: 1, b: 2 } }, headers)
+    expect(await next.json()).toMatchObject({ state: 'complete', result: 3 })
+    await close()
+    expect(storedCalls(data)).toBe(0)
+    expect(storedFiles(data)).toEqual([])
+  }
+  return { url, port, data, server, call, send, close, expectUnharmed }
+}
+
+/** How many calls a closed server has on record. */
+export function storedCalls(data: string): number {
+  const db = new Database(join(data, 'callplane.db'), { readonly: true })
+  try {
+    return Number(db.prepare('SELECT count(*) FROM instances').pluck().get())
+  } finally {
+    db.close()
+  }
+}
+
+/** Every file among the objects, the unfinished ones included. */
+export function storedFiles(data: string): string[] {
+  const entries = readdirSync(join(data, 'objects'), { recursive: true, withFileTypes: true })
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+}
+
+/** A refusal in OpenCALL's own shape, with a message somebody can act on. */
+export async function expectRefusal(
+  response: Response,
+  status: number,
+  code: string,
+): Promise<Required<Envelope>['error'] & { requestId: string }> {
+  expect(response.headers.get('content-type')).toBe('application/json')
+  expect(response.headers.get('cache-control')).toBe('no-store')
+  const envelope = (await response.json()) as Envelope
+  return expectRefusalEnvelope(response.status, envelope, status, code)
+}
+
+export function expectRefusalEnvelope(got: number, envelope: Envelope, status: number, code: string) {
+  expect({ status: got, code: envelope.error?.code, message: envelope.error?.message }).toMatchObject({ status, code })
+  const { requestId, state, error, result, location } = envelope
+  expect({ state, result, location }).toEqual({ state: 'error' })
+  expect(requestId).toMatch(/./)
+  // A sentence, which says more than the code does.
+  expect(error?.message).toMatch(/\w+ \w+ .*[.-]$/)
+  return { requestId, ...(error as Required<Envelope>['error']) }
+}
+
+export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
