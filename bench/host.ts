@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { answerQuestions } from './ask.ts'
 import type { Contender, ContenderOptions, Serving } from './contenders/contender.ts'
-import { startProfile } from './profiler.ts'
+import type { ProfileLine } from './profiler.ts'
 
 export interface HostOptions extends ContenderOptions {
   contender: keyof typeof CONTENDERS
@@ -22,7 +22,7 @@ const CONTENDERS = {
 } satisfies Record<string, () => Promise<{ start: Contender }>>
 
 let serving: Serving | undefined
-let stopProfile: Awaited<ReturnType<typeof startProfile>> | undefined
+let stopProfile: (() => Promise<ProfileLine[]>) | undefined
 
 answerQuestions({
   async start({ contender, ...options }: HostOptions): Promise<HostAnswers['start']> {
@@ -39,7 +39,7 @@ answerQuestions({
     return { rssMb: process.memoryUsage.rss() / 2 ** 20, peakMb: peakBytes() / 2 ** 20 }
   },
   async startProfile() {
-    stopProfile = await startProfile()
+    stopProfile = await (await import('./profiler.ts')).startProfile()
   },
   stopProfile: () => stopProfile?.(),
   work: (given: unknown) => serving?.work?.(given),

@@ -1,17 +1,16 @@
 /** The table for people and results.json for machines. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
-import type { Findings, Goal, Row } from './suites/suite.ts'
+import { isDeepStrictEqual } from 'node:util'
+import type { Findings } from './suites/suite.ts'
 
 const RESULTS = new URL('./results.json', import.meta.url)
 const COMPARED = ['fastify', 'hono', '@hono/node-server', 'ajv', 'zod', 'better-sqlite3']
 
-interface Results {
+interface Results extends Findings {
   machine: { cpu: string; cores: number; memoryGb: number; node: string; platform: string }
   versions: Record<string, string>
   quick: boolean
-  rows: Row[]
-  goals: (Goal & { suite?: string })[]
 }
 
 export function printFindings({ rows, goals }: Findings): void {
@@ -46,25 +45,40 @@ export function printFindings({ rows, goals }: Findings): void {
     console.log(`${met ? '✓' : '✗'} ${name}: ${goal}. Measured: ${measured}`)
 }
 
+/** Suites that were not run keep what is written of them, if it was measured on this machine and in the same way. */
 export function writeResults(findings: Findings, suites: readonly string[], quick: boolean): void {
-  void suites
-  void existsSync
+  const circumstances = { machine: describeMachine(), versions: describeVersions(), quick }
+  const kept = readKept(circumstances)
+  const isKept = ({ suite }: { suite: string }) => !suites.includes(suite)
   const results: Results = {
-    machine: {
-      cpu: cpus()[0]?.model ?? 'unknown',
-      cores: cpus().length,
-      memoryGb: Math.round(totalmem() / 2 ** 30),
-      node: process.version,
-      platform: `${process.platform} ${process.arch}`,
-    },
-    versions: Object.fromEntries(COMPARED.map((name) => [name, versionOf(name)])),
-    quick,
-    ...findings,
+    ...circumstances,
+    rows: [...kept.rows.filter(isKept), ...findings.rows],
+    goals: [...kept.goals.filter(isKept), ...findings.goals],
   }
-  writeFileSync(
-    RESULTS,
-    `${JSON.stringify(results, (_key, value) => (typeof value === 'number' ? round(value) : value), 2)}\n`,
-  )
+  const rounded = (_key: string, value: unknown) => (typeof value === 'number' ? round(value) : value)
+  writeFileSync(RESULTS, `${JSON.stringify(results, rounded, 2)}\n`)
+}
+
+function readKept({ machine, versions, quick }: Omit<Results, keyof Findings>): Findings {
+  if (!existsSync(RESULTS)) return { rows: [], goals: [] }
+  const before = JSON.parse(readFileSync(RESULTS, 'utf8')) as Results
+  return isDeepStrictEqual([before.machine, before.versions, before.quick], [machine, versions, quick])
+    ? before
+    : { rows: [], goals: [] }
+}
+
+function describeMachine(): Results['machine'] {
+  return {
+    cpu: cpus()[0]?.model ?? 'unknown',
+    cores: cpus().length,
+    memoryGb: Math.round(totalmem() / 2 ** 30),
+    node: process.version,
+    platform: `${process.platform} ${process.arch}`,
+  }
+}
+
+function describeVersions(): Record<string, string> {
+  return Object.fromEntries(COMPARED.map((name) => [name, versionOf(name)]))
 }
 
 function versionOf(name: string): string {
@@ -73,5 +87,5 @@ function versionOf(name: string): string {
 }
 
 function round(value: number): number {
-  return Number(value.toPrecision(4))
+  return Number.isInteger(value) ? value : Number(value.toPrecision(4))
 }

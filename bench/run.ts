@@ -1,20 +1,22 @@
-/** `npm run bench [-- suite … --quick]`: measures, prints the table and writes results.json beside this file. */
+/** `npm run bench [-- suite … --quick --profile]`: measures, prints the table and writes results.json beside this file. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { PROFILED, printProfiles } from './profile.ts'
 import { printFindings, writeResults } from './report.ts'
 import { async } from './suites/async.ts'
-import { operations } from './suites/operations.ts'
 import { chunks } from './suites/chunks.ts'
+import { operations } from './suites/operations.ts'
+import { start } from './suites/start.ts'
 import type { Findings, Suite } from './suites/suite.ts'
 import { sync } from './suites/sync.ts'
 
-const SUITES: Readonly<Record<string, Suite>> = { sync, async, operations, chunks }
+const SUITES: Readonly<Record<string, Suite>> = { sync, async, operations, chunks, start }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean', default: false } },
+  options: { quick: { type: 'boolean', default: false }, profile: { type: 'boolean', default: false } },
 })
 const unknown = positionals.filter((name) => !Object.hasOwn(SUITES, name))
 if (unknown.length > 0) {
@@ -23,15 +25,21 @@ if (unknown.length > 0) {
 }
 const chosen = positionals.length > 0 ? positionals : Object.keys(SUITES)
 const folder = mkdtempSync(join(tmpdir(), 'callplane-bench-'))
-const findings: Findings = { rows: [], goals: [] }
 try {
+  if (values.profile) {
+    for (const name of PROFILED.filter((name) => chosen.includes(name))) await printProfiles(name, folder)
+  } else await measureSuites()
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function measureSuites(): Promise<void> {
+  const findings: Findings = { rows: [], goals: [] }
   for (const name of chosen) {
     const { rows, goals } = await (SUITES[name] as Suite)({ quick: values.quick, folder, say: console.log })
     findings.rows.push(...rows)
     findings.goals.push(...goals)
   }
-} finally {
-  rmSync(folder, { recursive: true, force: true })
+  printFindings(findings)
+  writeResults(findings, chosen, values.quick)
 }
-printFindings(findings)
-writeResults(findings, chosen, values.quick)

@@ -1,5 +1,5 @@
 /** Before anything is measured: all contenders give the same bytes for the same call, and none accepts wrong arguments. */
-import { ADD } from './contenders/add.ts'
+import { ADD } from './contenders/add-schemas.ts'
 import { fetchOnce } from './fetch-once.ts'
 import type { Host } from './processes.ts'
 

@@ -1,20 +1,6 @@
-/** `v1:Calculator.Add` once, for all contenders: the schemas, and the envelope work that a hand-written server does. */
+/** The envelope work of `v1:Calculator.Add` as a hand-written server does it. */
 import { randomUUID } from 'node:crypto'
-import { Ajv2020 } from 'ajv/dist/2020.js'
-import { z } from 'zod'
-
-export const ADD = 'v1:Calculator.Add'
-
-export const ADD_ARGS = {
-  type: 'object',
-  properties: { a: { type: 'number' }, b: { type: 'number' } },
-  required: ['a', 'b'],
-} as const
-
-export const ADD_RESULT = { type: 'number' } as const
-
-export const ZOD_ARGS = z.object({ a: z.number(), b: z.number() })
-export const ZOD_RESULT = z.number()
+import { ADD, ADD_ARGS, ADD_RESULT } from './add-schemas.ts'
 
 /** The headers every contender sends; node:http adds Date, Connection and Keep-Alive. */
 export const HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' } as const
@@ -26,20 +12,19 @@ export interface Reply {
 
 type Check = (value: unknown) => boolean
 
-function createChecks(validator: 'ajv' | 'zod'): { args: Check; result: Check } {
+async function createChecks(validator: 'ajv' | 'zod'): Promise<{ args: Check; result: Check }> {
   if (validator === 'zod') {
-    return {
-      args: (value) => ZOD_ARGS.safeParse(value).success,
-      result: (value) => ZOD_RESULT.safeParse(value).success,
-    }
+    const { args, result } = (await import('./add-zod.ts')).zodSchemas()
+    return { args: (value) => args.safeParse(value).success, result: (value) => result.safeParse(value).success }
   }
+  const { Ajv2020 } = await import('ajv/dist/2020.js')
   const ajv = new Ajv2020()
   return { args: ajv.compile(ADD_ARGS), result: ajv.compile(ADD_RESULT) }
 }
 
 /** From the request's text to the reply's: parse, check the envelope, validate, compute, validate, word the reply. */
-export function createAdd(validator: 'ajv' | 'zod' = 'ajv'): (text: string) => Reply {
-  const checks = createChecks(validator)
+export async function createAdd(validator: 'ajv' | 'zod' = 'ajv'): Promise<(text: string) => Reply> {
+  const checks = await createChecks(validator)
   return (text) => {
     let envelope: { op?: unknown; args?: unknown; ctx?: { requestId?: unknown } }
     try {

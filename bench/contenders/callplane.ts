@@ -8,28 +8,25 @@ import {
   type OperationDefinition,
   operation,
 } from 'callplane'
-import { z } from 'zod'
-import { ADD, ADD_ARGS, ADD_RESULT, ZOD_ARGS, ZOD_RESULT } from './add.ts'
+import { ADD, ADD_ARGS, ADD_RESULT } from './add-schemas.ts'
 import { type Contender, manyName } from './contender.ts'
 
 type Pair = { a: number; b: number }
 
-const PLAIN = { args: jsonSchema<Pair>(ADD_ARGS), result: jsonSchema<number>(ADD_RESULT) }
 const run = ({ a, b }: Pair) => a + b
 
 export const start: Contender = async ({ validator, data, operations = 0, chunkedBytes = 0 }) => {
   if (data === undefined) throw new Error('Give the callplane contender a data folder of its own.')
+  const add = await adder(validator)
   const server = await createServer({
     operations: [
-      validator === 'zod'
-        ? operation(ADD, { args: ZOD_ARGS, result: ZOD_RESULT, run })
-        : operation(ADD, { ...PLAIN, run }),
-      operation('v1:Calculator.AddLater', { ...PLAIN, model: 'async', run }),
+      add(ADD, 'Adds two numbers.'),
+      operation('v1:Calculator.AddLater', { ...plainSchemas(), model: 'async', run }),
       operation('v1:Bytes.Make', {
         chunked: { mimeType: 'application/octet-stream' },
         run: () => pieces(chunkedBytes),
       }),
-      ...many(operations, validator),
+      ...Array.from({ length: operations }, (_, index) => add(manyName(index), `Addition number ${index}.`)),
     ],
     data,
     log: 'error',
@@ -40,6 +37,20 @@ export const start: Contender = async ({ validator, data, operations = 0, chunke
     work: (given) => callInProcess(server, given as InProcess),
     close: () => server.close(1_000),
   }
+}
+
+/** Every operation has schemas of its own, as in a real program. */
+function plainSchemas() {
+  return { args: jsonSchema<Pair>(structuredClone(ADD_ARGS)), result: jsonSchema<number>({ ...ADD_RESULT }) }
+}
+
+/** zod is loaded only for the rows that use it. */
+async function adder(
+  validator: 'ajv' | 'zod' = 'ajv',
+): Promise<(name: string, description: string) => OperationDefinition> {
+  if (validator === 'ajv') return (name, description) => operation(name, { description, ...plainSchemas(), run })
+  const { zodSchemas } = await import('./add-zod.ts')
+  return (name, description) => operation(name, { description, ...zodSchemas(), run })
 }
 
 export interface InProcess {
@@ -70,23 +81,6 @@ async function callInProcess(
   }
   await Promise.all(Array.from({ length: concurrency }, callOneByOne))
   return (calls * 1000) / (performance.now() - startedAt)
-}
-
-/** Every operation has schemas of its own, as in a real program. */
-function many(count: number, validator: 'ajv' | 'zod' = 'ajv'): OperationDefinition[] {
-  return Array.from({ length: count }, (_, index) => {
-    const description = `Adds two numbers, number ${index} of its kind.`
-    if (validator === 'zod') {
-      return operation(manyName(index), {
-        description,
-        args: z.object({ a: z.number(), b: z.number() }),
-        result: z.number(),
-        run,
-      })
-    }
-    const args = jsonSchema<Pair>({ ...ADD_ARGS, title: `Arguments ${index}` })
-    return operation(manyName(index), { description, args, result: jsonSchema<number>({ ...ADD_RESULT }), run })
-  })
 }
 
 const PIECE_BYTES = 64 * 1024

@@ -5,7 +5,7 @@ import { createAdd } from './add.ts'
 import type { Contender } from './contender.ts'
 
 export const start: Contender = async ({ validator }) => {
-  const add = createAdd(validator)
+  const add = await createAdd(validator)
   // As node:http has it, so that the Keep-Alive header is the same.
   const app = fastify({ keepAliveTimeout: 5_000, forceCloseConnections: true })
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => done(null, text))

@@ -8,7 +8,7 @@ import { createAdd, HEADERS } from './add.ts'
 import type { Contender } from './contender.ts'
 
 export const start: Contender = async ({ validator }) => {
-  const add = createAdd(validator)
+  const add = await createAdd(validator)
   const app = new Hono()
   app.post('/call', async (context) => {
     const { status, body } = add(await context.req.text())

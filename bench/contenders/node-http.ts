@@ -7,7 +7,7 @@ import type { Contender } from './contender.ts'
 const MAX_BYTES = 1 << 20
 
 export const start: Contender = async ({ validator }) => {
-  const add = createAdd(validator)
+  const add = await createAdd(validator)
   const server = createServer((request, response) => {
     if (request.method !== 'POST' || request.url !== '/call') {
       response.writeHead(404, { 'Content-Length': 0 }).end()

@@ -38,6 +38,7 @@ export const async: Suite = async ({ quick, folder, say }) => {
       rows: [http, { suite: 'async', contender: 'callplane (in process)', perSecond: summarise(inProcess).median }],
       goals: [
         {
+          suite: 'async',
           name: 'durable async call',
           goal: `at least ${GOAL} a second from POST to terminal with ${CALLERS} callers`,
           measured: `${reached.median.toFixed(0)} a second (middle half ${reached.low.toFixed(0)}–${reached.high.toFixed(0)})`,

@@ -21,7 +21,7 @@ interface Chunk {
 }
 
 export const chunks: Suite = async ({ quick, folder, say }) => {
-  const totalBytes = quick ? 128 * 2 ** 20 : 2 ** 30
+  const totalBytes = quick ? 64 * 2 ** 20 : 2 ** 30
   const rows: Row[] = []
   for (const encoding of ['binary', 'json'] as const) {
     say(`chunks: ${totalBytes / 2 ** 20} MiB written and read back, ${encoding}`)
@@ -44,6 +44,7 @@ export const chunks: Suite = async ({ quick, folder, say }) => {
     rows,
     goals: [
       {
+        suite: 'chunks',
         name: 'memory for a chunked result',
         goal: `${totalBytes / 2 ** 20} MiB written and read back below ${GOAL_MB} MB`,
         measured: `peak ${peakMb.toFixed(0)} MB`,
@@ -63,14 +64,20 @@ async function readAll(port: number, totalBytes: number, encoding: Encoding): Pr
     let received = 0
     let previous: string | undefined
     for (let cursor: string | undefined, ended = false; !ended; ) {
-      const chunk = await fetchChunk(agent, port, `/ops/chunks-${encoding}/chunks${cursor ? `?cursor=${cursor}` : ''}`, encoding)
+      const chunk = await fetchChunk(
+        agent,
+        port,
+        `/ops/chunks-${encoding}/chunks${cursor ? `?cursor=${cursor}` : ''}`,
+        encoding,
+      )
       if (!chunk) {
         await pause(5)
         continue
       }
       const checksum = `sha256:${createHash('sha256').update(chunk.bytes).digest('hex')}`
       if (chunk.checksum !== checksum) throw new Error(`The chunk at ${received} has the wrong checksum.`)
-      if (chunk.checksumPrevious !== previous) throw new Error(`The chunk at ${received} does not follow the one before.`)
+      if (chunk.checksumPrevious !== previous)
+        throw new Error(`The chunk at ${received} does not follow the one before.`)
       received += chunk.bytes.length
       previous = checksum
       cursor = chunk.cursor

@@ -21,6 +21,7 @@ export interface Row {
 }
 
 export interface Goal {
+  suite: string
   name: string
   goal: string
   measured: string

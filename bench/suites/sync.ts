@@ -28,11 +28,11 @@ export const sync: Suite = async ({ quick, folder, say }) => {
       hosts.push(await startHost(name, { ...options, data: join(folder, `sync-${index}`) }))
     }
     await sameReplies(hosts)
-    const rounds = quick ? 9 : 41
+    const rounds = quick ? 7 : 41
     say(`sync: ${rounds} rounds of ${CONTENDERS.length} servers, ${CONNECTIONS} connections`)
     const samples = await runRounds(load, hosts, {
       rounds,
-      warmUpCalls: quick ? 15_000 : 50_000,
+      warmUpCalls: quick ? 10_000 : 50_000,
       // Short windows and many of them: what disturbs one server then disturbs its neighbour in the round as well.
       durationMs: quick ? 200 : 300,
       connections: CONNECTIONS,
@@ -52,6 +52,7 @@ export const sync: Suite = async ({ quick, folder, say }) => {
       rows,
       goals: [
         {
+          suite: 'sync',
           name: 'sync call',
           goal: `at least ${GOAL.toFixed(2)} of the calls per CPU second of bare node:http`,
           measured: `${reached.median.toFixed(2)} (middle half ${reached.low.toFixed(2)}–${reached.high.toFixed(2)}, ${rounds} paired rounds)`,

@@ -19,7 +19,7 @@ export interface Application {
 
 const SETTINGS = new Set([
   'data', 'auth', 'publicUrl', 'hosts', 'cors', 'references', 'limits', 'sizes', 'work', 'opencall', 'guards', 'log',
-  'requestLog', 'store', 'objects', 'clock',
+  'logTo', 'requestLog', 'store', 'objects', 'clock',
 ] satisfies (keyof ServerSettings)[] as string[]) // biome-ignore format: a list of words
 
 export async function loadApplication(files: readonly string[]): Promise<Application> {

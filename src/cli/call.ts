@@ -9,7 +9,7 @@ import { deliver } from './deliver.ts'
 import { follow, isOver } from './follow.ts'
 import { nearest } from './nearest.ts'
 import { createProgressBar } from './progress-bar.ts'
-import { type Answered, type Envelope, REMOTE_HELP, REMOTE_OPTIONS, Remote } from './remote.ts'
+import { type Answered, type Envelope, REMOTE_HELP, REMOTE_OPTIONS, Remote, readBody } from './remote.ts'
 import { plainText } from './terminal-text.ts'
 
 export const call: Command = {
@@ -120,7 +120,7 @@ class CallCommand {
     if (first.result !== undefined) return this.#done(first)
     if (isOver(first)) return this.#elsewhere(first)
     if (!this.#wishes.follow) return this.#say(first)
-    this.#address = first.location?.uri ?? `${this.#remote.url}/ops/${encodeURIComponent(first.requestId)}`
+    this.#address = this.#remote.resolve(first.location?.uri ?? `ops/${encodeURIComponent(first.requestId)}`)
     if (!this.#wishes.json && (await this.#isChunked())) return this.#chunks(`${this.#address}/chunks`)
     const last = await this.#follow(first, this.#address)
     this.#address = undefined
@@ -145,16 +145,20 @@ class CallCommand {
   /** The result is not in the envelope but at an address. */
   async #elsewhere(envelope: Envelope): Promise<number> {
     const { json, output } = this.#wishes
-    const uri = envelope.location?.uri
-    if (json || uri === undefined) return this.#say(envelope)
+    const { location } = envelope
+    if (json || !location) return this.#say(envelope)
+    const uri = this.#remote.resolve(location.uri)
     if (await this.#isChunked()) return this.#chunks(uri)
-    if (output === undefined) return this.#say(envelope.location)
-    const response = await this.#remote.fetch(uri, { redirect: 'follow' })
+    if (output === undefined) return this.#say(location)
+    const headers = location.auth?.credentialType === 'bearer' && {
+      Authorization: `Bearer ${location.auth.credential}`,
+    }
+    const response = await this.#remote.fetch(uri, { redirect: 'follow', ...(headers && { headers }) })
     if (response.status !== 200 || !response.body) {
       await response.body?.cancel()
       throw new Fault('upstream', `The result at ${uri} cannot be fetched: the answer was ${response.status}.`)
     }
-    await deliver(response.body, this.#io, output)
+    await deliver(readBody(response.body, this.#remote), this.#io, output)
     return EXIT.ok
   }
 
@@ -181,6 +185,7 @@ class CallCommand {
     print(stderr, plainText(`callplane: ${code}: ${message}`))
     if (cause) print(stderr, JSON.stringify(cause, null, 2))
     if (code === 'UNKNOWN_OP') await this.#suggest()
+    if (code === 'IDEMPOTENCY_KEY_REQUIRED') print(stderr, 'Give one with --idempotency-key, such as a new UUID.')
     return status >= 400 && status < 500 ? EXIT.usage : EXIT.failed
   }
 

@@ -1,6 +1,5 @@
 /** Where a result's bytes go: standard output, or a file that appears only when it is whole. */
-import { createWriteStream } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
+import { open, rename, rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { Fault } from '../core/fault.ts'
 import type { CommandIo } from './command.ts'
@@ -12,21 +11,25 @@ export async function deliver(
 ): Promise<void> {
   if (file === undefined) return pipeline(source, io.stdout, { end: false })
   const part = `${file}.part`
+  const handle = await open(part, 'w').catch((thrown: NodeJS.ErrnoException) => {
+    throw cannotWrite(file, thrown)
+  })
   try {
-    await pipeline(source, createWriteStream(part))
+    await pipeline(source, handle.createWriteStream())
     await rename(part, file)
   } catch (thrown) {
     await rm(part, { force: true })
-    throw isAboutTheFile(thrown) ? cannotWrite(file, thrown) : thrown
+    // A system call failed: the disk is full, or a folder is in the way.
+    throw isSystemError(thrown) ? cannotWrite(file, thrown) : thrown
   }
 }
 
-function isAboutTheFile(thrown: unknown): thrown is NodeJS.ErrnoException {
-  return thrown instanceof Error && 'syscall' in thrown && 'path' in thrown
+function isSystemError(thrown: unknown): thrown is NodeJS.ErrnoException {
+  return thrown instanceof Error && 'syscall' in thrown
 }
 
 function cannotWrite(file: string, cause: NodeJS.ErrnoException): Fault {
-  return new Fault('malformed', `${file} cannot be written (${cause.code}). Name another file.`, {
+  return new Fault('malformed', `${file} cannot be written (${cause.code}). Name another file, or make room.`, {
     code: 'CANNOT_WRITE',
     cause,
   })

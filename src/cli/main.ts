@@ -16,7 +16,7 @@ for (const name of ['SIGINT', 'SIGTERM'] as const) {
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     // The reader has gone, as `head` does when it has seen enough.
-    if (error.code === 'EPIPE') process.exit(0)
+    if (error.code === 'EPIPE') process.exit(128 + constants.signals.SIGPIPE)
     throw error
   })
 }

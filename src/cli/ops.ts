@@ -39,14 +39,12 @@ function table(entries: readonly JsonObject[], output: Output): string {
 }
 
 /** A terminal's line is cut at its end; a pipe gets everything. */
-function lineOf(row: readonly string[], widths: readonly number[], { isTTY, columns = 80 }: Output): string {
-  const line = row.map((cell, column) => cell.replace(/\s+/g, ' ').padEnd(widths[column] ?? 0)).join('  ')
-  return isTTY ? trimmed(line, columns) : line.trimEnd()
-}
-
-function trimmed(line: string, columns: number): string {
-  // Columns are made of spaces, so only what is too long is cut, and nothing squeezed.
-  return line.trimEnd().length <= columns ? line.trimEnd() : `${line.slice(0, columns - 1)}…`
+function lineOf(row: readonly string[], widths: readonly number[], { isTTY, columns }: Output): string {
+  const line = row
+    .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+    .join('  ')
+    .trimEnd()
+  return fitted(line, isTTY ? columns || 80 : Number.POSITIVE_INFINITY)
 }
 
 function flagsOf(entry: JsonObject): string {
@@ -58,5 +56,5 @@ function flagsOf(entry: JsonObject): string {
     media && 'media',
     entry.chunked === true && 'chunked',
   ]
-  return fitted(flags.filter((flag) => flag !== false).join(', '), 60)
+  return flags.filter((flag) => flag !== false).join(', ')
 }

@@ -15,8 +15,8 @@ export function createProgressBar(output: Output): ProgressBar {
   if (!output.isTTY) return { show() {}, clear() {} }
   return {
     show: (state, progress) => {
-      // The last column stays empty: some terminals begin a new line as soon as it is written.
-      output.write(CLEAR_LINE + barText(state, progress, (output.columns ?? 80) - 1))
+      // Some terminals claim to have no columns; some begin a new line as soon as the last one is written.
+      output.write(CLEAR_LINE + barText(state, progress, (output.columns || 80) - 1))
     },
     clear: () => void output.write(CLEAR_LINE),
   }

@@ -15,7 +15,7 @@ export interface Envelope {
   state: string
   result?: JsonValue
   error?: { code: string; message: string; cause?: JsonObject }
-  location?: { uri: string }
+  location?: { uri: string; auth?: { credentialType: string; credential: string } }
   retryAfterMs?: number
   progress?: { fraction: number; message?: string }
 }
@@ -39,11 +39,17 @@ export class Remote {
     this.#signal = signal
   }
 
+  /** An address from an answer, which may be relative. */
+  resolve(uri: string): string {
+    return new URL(uri, `${this.url}/`).href
+  }
+
   /** A path is looked for below the server's address. The credential goes to the server's own origin only. */
   async fetch(place: string, init: RequestInit = {}): Promise<Response> {
     const address = place.startsWith('/') ? this.url + place : place
     const headers = new Headers(init.headers)
-    if (this.#token !== undefined && new URL(address).origin === new URL(this.url).origin)
+    const isOurs = new URL(address).origin === new URL(this.url).origin
+    if (this.#token !== undefined && isOurs && !headers.has('Authorization'))
       headers.set('Authorization', `Bearer ${this.#token}`)
     try {
       return await fetch(address, { redirect: 'manual', ...init, headers, signal: this.#signal })
@@ -77,9 +83,22 @@ export class Remote {
   }
 }
 
+/** A body piece by piece; one that breaks off is a server that is gone. */
+export async function* readBody(body: ReadableStream<Uint8Array>, remote: Remote): AsyncIterable<Uint8Array> {
+  try {
+    yield* body
+  } catch (thrown) {
+    throw remote.interrupted ? thrown : brokenOff(thrown)
+  }
+}
+
+function brokenOff(cause: unknown): Fault {
+  return unreachableFault('The connection broke in the middle of an answer. Try again.', cause)
+}
+
 async function readJson(response: Response): Promise<JsonValue> {
   const text = await response.text().catch((thrown: unknown) => {
-    throw unreachableFault('The connection broke in the middle of an answer. Try again.', thrown)
+    throw brokenOff(thrown)
   })
   try {
     return JSON.parse(text) as JsonValue

@@ -4,9 +4,8 @@ export function plainText(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '?')
 }
 
-/** Cut to what fits, with an ellipsis where something is missing. */
+/** One line, cut to what fits, with an ellipsis where something is missing. */
 export function fitted(text: string, width: number): string {
-  const line = plainText(text).replace(/\s+/g, ' ')
-  if (line.length <= width) return line
-  return width < 1 ? '' : `${line.slice(0, width - 1)}…`
+  const line = plainText(text).replace(/[\t\n]/g, ' ')
+  return line.length <= width ? line : `${line.slice(0, Math.max(0, width - 1))}…`
 }

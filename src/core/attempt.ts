@@ -87,8 +87,9 @@ export class Attempt {
     return this.#controller.signal
   }
 
-  get stopped(): boolean {
-    return this.#stoppedBy !== undefined
+  /** Why it was told to stop, if it was. */
+  get stoppedBy(): Fault | undefined {
+    return this.#stoppedBy
   }
 
   /**

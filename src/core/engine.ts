@@ -36,6 +36,7 @@ export class Engine {
   readonly #parts: EngineParts
   readonly #recorder: Recorder
   readonly #inline: InlineRunner
+  #draining = false
 
   constructor(parts: EngineParts) {
     const { env, registry, store, limits } = parts
@@ -45,6 +46,15 @@ export class Engine {
     this.#parts = parts
     this.#recorder = new Recorder(env, store, limits, this.worker)
     this.#inline = new InlineRunner(attempts, limits, this.#recorder, parts.cache)
+  }
+
+  /** From now on no call is taken; what runs goes on, with the calls its handlers make. */
+  drain(): void {
+    this.#draining = true
+  }
+
+  get draining(): boolean {
+    return this.#draining
   }
 
   /** Runs or records one call. Refusals are thrown as faults; what became of the call is the reply. */
@@ -64,6 +74,7 @@ export class Engine {
     const operation = registry.resolve(call.operation, env.clock.now())
     const admitting = this.#admit(operation, identify)
     const caller = admitting instanceof Promise ? await admitting : admitting
+    if (this.#draining) throw shuttingDown()
     limits.countCall(ownerOf(caller))
     const validating = this.#validate(operation, caller, call, options)
     return this.#run(validating instanceof Promise ? await validating : validating, options)
@@ -73,6 +84,7 @@ export class Engine {
   async admit(name: string, identify: Identify): Promise<Operation> {
     const operation = this.registry.resolve(name, this.#parts.env.clock.now())
     await this.#admit(operation, identify)
+    if (this.#draining) throw shuttingDown()
     return operation
   }
 
@@ -110,11 +122,11 @@ export class Engine {
 
   #decide(valid: Omit<Admitted, 'id' | 'owner'>, { freezes = false }: CallOptions): Admitted | Promise<Admitted> {
     const { operation, caller, call } = valid
-    const objections = askAll(this.#parts.guards, (guard) => guard.decide?.(caller, operation, call.args))
     if (operation.idempotencyRequired && call.idempotencyKey === undefined) {
       const message = `${operation.name.full} has side effects: send an idempotency key, so that a repeat is not a second call.`
       throw new Fault('invalid-input', message, { code: 'IDEMPOTENCY_KEY_REQUIRED' })
     }
+    const objections = askAll(this.#parts.guards, (guard) => guard.decide?.(caller, operation, call.args))
     const keyed = freezes || call.idempotencyKey === undefined || isKeyed(operation)
     const admitted: Admitted = {
       ...valid,
@@ -190,6 +202,13 @@ export function lineageBelow(parent: Job, name: string): readonly string[] {
   throw new Fault('internal', message, { code: 'CALL_TOO_DEEP' })
 }
 
+function shuttingDown(): Fault {
+  return new Fault('unavailable', 'The server is shutting down. Try again in a moment.', {
+    code: 'SHUTTING_DOWN',
+    retryAfterMs: 1_000,
+  })
+}
+
 /** Whether a repeated key joins the first call: wherever a repeat could do harm or be costly. A plain query is asked again. */
 function isKeyed(operation: Operation): boolean {
   return operation.model === 'async' || operation.sideEffecting || operation.idempotencyRequired
@@ -205,14 +224,17 @@ function withoutKey({ idempotencyKey: _, ...call }: Call): Call {
   return call
 }
 
-/** Asks every guard; a promise only if one of them needs time. */
-function askAll(guards: readonly Guard[], ask: (guard: Guard) => void | Promise<void>): Promise<unknown> | undefined {
-  let waiting: Promise<void>[] | undefined
-  for (const guard of guards) {
-    const answer = ask(guard)
-    if (answer instanceof Promise) waiting = [...(waiting ?? []), answer]
+/** Asks one guard after the other, as they are listed; a promise only if one of them needs time. */
+function askAll(
+  guards: readonly Guard[],
+  ask: (guard: Guard) => void | Promise<void>,
+  from = 0,
+): Promise<void> | undefined {
+  for (let at = from; at < guards.length; at++) {
+    const answer = ask(guards[at] as Guard)
+    if (answer instanceof Promise) return answer.then(() => askAll(guards, ask, at + 1))
   }
-  return waiting && Promise.all(waiting)
+  return undefined
 }
 
 function neverLeaves(): AbortSignal {

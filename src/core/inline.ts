@@ -37,7 +37,9 @@ export class InlineRunner {
   async #runCached(admitted: Admitted, options: CallOptions, ttlSeconds: number): Promise<Reply> {
     const { operation, call, owner, caller } = admitted
     const scope = operation.public ? '' : `${caller.tenant}|${owner}`
-    const key = this.#parts.env.digest(canonicalJson([fingerprintOf(this.#parts.env, admitted), scope, call.locale ?? '']))
+    const key = this.#parts.env.digest(
+      canonicalJson([fingerprintOf(this.#parts.env, admitted), scope, call.locale ?? '']),
+    )
     const remembered = this.#cache.get(key)
     if (remembered) return replyWith(identityOf(admitted), remembered)
     const reply = await this.#run(admitted, options)
@@ -62,7 +64,7 @@ export class InlineRunner {
       if (!outcome) return this.#recorder.recordRunning(admitted, attempt, failures)
       const retryInMs =
         outcome.kind === 'fault' ? retryDelay(operation.retry, failures + 1, outcome.fault, env.random) : undefined
-      if (retryInMs === undefined || attempt.stopped) {
+      if (retryInMs === undefined || attempt.stoppedBy) {
         this.#limits.ended(operation)
         return this.#conclude(admitted, outcome, startedAt)
       }

@@ -38,6 +38,8 @@ export class Limits {
   readonly #runningOf = new Map<string, number>()
   #running = 0
   #queued = 0
+  /** Called when a slot is given back where there was none: somebody may be waiting for it. */
+  onFreed: (() => void) | undefined
 
   constructor(rules: LimitRules, clock: Clock) {
     this.rules = rules
@@ -70,13 +72,13 @@ export class Limits {
     if (waitMs > 0) throw slowDown('This call is polled too often', waitMs)
   }
 
-  /** Room for one more accepted call of this owner, or a fault. */
-  requireRoom(owner: string): void {
+  /** Room for one more accepted call of this owner, in the queue if it has to wait, or a fault. */
+  requireRoom(owner: string, mustWait: boolean): void {
     const { openCallsPerCaller, queuedCalls } = this.rules
     if ((this.#open.get(owner) ?? 0) >= openCallsPerCaller) {
       throw full(`You have ${openCallsPerCaller} calls open. Wait until some of them end.`, 'TOO_MANY_OPEN_CALLS')
     }
-    if (this.#queued >= queuedCalls) throw full('The queue is full. Come back in a moment.', 'QUEUE_FULL')
+    if (mustWait && this.#queued >= queuedCalls) throw full('The queue is full. Come back in a moment.', 'QUEUE_FULL')
   }
 
   opened(owner: string): void {
@@ -109,6 +111,13 @@ export class Limits {
     return operation.concurrency === undefined || (this.#runningOf.get(operation.key) ?? 0) < operation.concurrency
   }
 
+  /** How many more of an operation could start now, for those that have a bound of their own. */
+  slotsOf(bounded: readonly Operation[]): ReadonlyMap<string, number> {
+    return new Map(
+      bounded.map(({ key, concurrency = 0 }) => [key, Math.max(0, concurrency - (this.#runningOf.get(key) ?? 0))]),
+    )
+  }
+
   /** Operations that could start now; the given array itself where all of them could. */
   withSlots(keys: readonly string[], operationOf: (key: string) => Operation | undefined): readonly string[] {
     const saturated = new Set<string>()
@@ -126,11 +135,14 @@ export class Limits {
   }
 
   ended(operation: Operation): void {
+    const full = !this.hasSlot(operation)
     this.#running--
-    if (operation.concurrency === undefined) return
-    const left = (this.#runningOf.get(operation.key) ?? 1) - 1
-    if (left > 0) this.#runningOf.set(operation.key, left)
-    else this.#runningOf.delete(operation.key)
+    if (operation.concurrency !== undefined) {
+      const left = (this.#runningOf.get(operation.key) ?? 1) - 1
+      if (left > 0) this.#runningOf.set(operation.key, left)
+      else this.#runningOf.delete(operation.key)
+    }
+    if (full) this.onFreed?.()
   }
 }
 

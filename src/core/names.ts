@@ -51,3 +51,28 @@ export function compareVersions(a: string, b: string): number {
   const [left, right] = [parseVersion(a), parseVersion(b)]
   return left[0] - right[0] || left[1] - right[1] || left[2] - right[2]
 }
+
+const MAX_TOOL_NAME = 64
+
+/** `orders.getItem`, as OXP and OTC know it: one namespace, in which further dots and dashes become `_`. */
+export function toolIdOf(name: OperationName, toolkit: string): string {
+  return `${word(name.namespace ?? toolkit)}.${word(name.base)}`
+}
+
+/** `orders_getItem`, as protocols know it whose tool names have no dot. */
+export function toolNameOf(name: OperationName, toolkit: string): string {
+  const tool = `${word(name.namespace ?? toolkit)}_${word(name.base)}`
+  // Room for the `_v` and a major of up to three digits that pin one version.
+  if (tool.length <= MAX_TOOL_NAME - 5) return tool
+  throw new Fault(
+    'malformed',
+    `${name.full} is too long for a tool name: "${tool}" has ${tool.length} characters, ${MAX_TOOL_NAME - 5} are allowed.`,
+    {
+      code: 'INVALID_NAME',
+    },
+  )
+}
+
+function word(text: string): string {
+  return text.replaceAll(/[.-]/g, '_')
+}

@@ -98,6 +98,8 @@ export interface Claim {
   /** Registry keys this node has; the array is reused while it does not change. */
   operations: readonly string[]
   limit: number
+  /** Of these operations no more than so many. */
+  slots?: ReadonlyMap<string, number>
   leaseMs: number
 }
 

@@ -43,19 +43,15 @@ export class Recorder {
 
   async record(admitted: Admitted, options: CallOptions): Promise<Reply> {
     const { operation, owner, parsed } = admitted
-    const startNow = this.#takeSlot(operation, owner, options)
+    const startNow = this.#takeRoom(operation, owner, options)
     const instance = newInstance(this.#env, admitted, startNow ? this.#leased(1) : { dueAt: this.#env.clock.now() })
-    const acceptance = await this.#accept(instance, () => startNow && this.#limits.ended(operation))
+    const acceptance = await this.#accept(instance, () => this.#giveRoomBack(operation, owner, startNow))
     if (acceptance.kind !== 'created') return this.#repeat(admitted, acceptance, options)
-    this.#limits.opened(owner)
     const waitMs = waitFor(admitted, options)
     const watching = waitMs > 0 ? watchFor(this.#store, instance.id, hasEnded) : undefined
     if (operation.model === 'sync' && watching) this.#worker.expectDirectly(instance.id)
     if (startNow) this.#worker.start(instance, operation, { parsed })
-    else {
-      this.#limits.enqueued()
-      this.#worker.wake()
-    }
+    else this.#worker.wake()
     // OpenCALL, "Asynchronous": the first answer says accepted, and at this moment the handler has not begun.
     if (!watching) return replyTo(operation.model === 'async' ? { ...instance, state: 'accepted' } : instance, 0)
     return this.#replyWhenEnded(instance, watching, waitMs)
@@ -97,23 +93,31 @@ export class Recorder {
     if (!hasEnded(instance)) this.#limits.opened(instance.owner)
   }
 
-  /** Taken before the write, or every call of one tick would see the same free slot. */
-  #takeSlot(operation: Operation, owner: string, options: CallOptions): boolean {
+  /** Taken before the write, or every call of one tick would see the same free place. Whether it may start at once. */
+  #takeRoom(operation: Operation, owner: string, options: CallOptions): boolean {
     const sync = operation.model === 'sync'
-    if (!options.child) this.#limits.requireRoom(owner)
     const free = options.child === true || (sync ? this.#limits.hasSlot(operation) : this.#worker.canStart(operation))
     if (sync && !free) throw busy(operation)
+    if (!options.child) this.#limits.requireRoom(owner, !free)
+    this.#limits.opened(owner)
     if (free) this.#limits.started(operation)
+    else this.#limits.enqueued()
     return free
   }
 
-  async #accept(instance: Instance, giveSlotBack: () => void): Promise<Acceptance> {
+  #giveRoomBack(operation: Operation, owner: string, started: boolean): void {
+    this.#limits.closed(owner)
+    if (started) this.#limits.ended(operation)
+    else this.#limits.dequeued()
+  }
+
+  async #accept(instance: Instance, giveRoomBack: () => void): Promise<Acceptance> {
     try {
       const acceptance = await this.#store.accept(instance)
-      if (acceptance.kind !== 'created') giveSlotBack()
+      if (acceptance.kind !== 'created') giveRoomBack()
       return acceptance
     } catch (thrown) {
-      giveSlotBack()
+      giveRoomBack()
       throw thrown
     }
   }

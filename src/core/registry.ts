@@ -5,8 +5,10 @@ import type { Operation, Tombstone } from './operation.ts'
 import { sunsetOf } from './rules.ts'
 
 export interface Registry {
-  /** By the name a caller uses; throws `unknown-operation` or `removed`. */
+  /** By the name a caller uses, or by registry key; throws `unknown-operation` or `removed`. */
   resolve(name: string, now: number): Operation
+  /** Whether it is not past its sunset. */
+  isServed(operation: Operation, now: number): boolean
   /** By registry key, for instances accepted earlier: it is found even past its sunset. */
   byKey(key: string): Operation | undefined
   /** What callers may see now: the highest version under each name, those past their sunset left out. */
@@ -43,8 +45,9 @@ export function createRegistry(operations: readonly Operation[], tombstones: rea
   return {
     keys: [...byKey.keys()],
     byKey: (key) => byKey.get(key),
+    isServed: (operation, now) => now < goneAt(operation),
     resolve(name, now) {
-      const entry = byName.get(name)
+      const entry = byName.get(name) ?? entryOf(byKey.get(name))
       if (entry && now < entry.goneAt) return entry.operation
       if (entry) throw removedFault(name, entry.operation.deprecated?.sunset, entry.operation.deprecated?.replacement)
       const tombstone = gone.get(name)
@@ -57,6 +60,10 @@ export function createRegistry(operations: readonly Operation[], tombstones: rea
       return Number.isFinite(next) ? next : undefined
     },
   }
+}
+
+function entryOf(operation: Operation | undefined): Entry | undefined {
+  return operation && { operation, goneAt: goneAt(operation) }
 }
 
 function goneAt(operation: Operation): number {

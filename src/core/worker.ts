@@ -34,11 +34,14 @@ export class Worker {
   readonly #running = new Map<string, Running>()
   readonly #awaited = new Set<string>()
   readonly #registry: Registry
+  readonly #bounded: readonly Operation[]
   readonly #store: Store
   readonly #limits: Limits
   readonly #parts: AttemptParts
   readonly #settings: WorkerSettings
+  readonly #shutdown = shuttingDown()
   #claiming = false
+  #claimUnderWay: Promise<void> | undefined
   #claimAgain = false
   #stopping = false
   #cancelClaimTimer: (() => void) | undefined
@@ -47,10 +50,12 @@ export class Worker {
 
   constructor(registry: Registry, store: Store, limits: Limits, parts: AttemptParts, settings: WorkerSettings) {
     this.#registry = registry
+    this.#bounded = registry.keys.flatMap((key) => registry.byKey(key) ?? []).filter(isBounded)
     this.#store = store
     this.#limits = limits
     this.#parts = parts
     this.#settings = settings
+    limits.onFreed = () => this.wake()
   }
 
   get leaseMs(): number {
@@ -97,20 +102,21 @@ export class Worker {
   wake(): void {
     if (this.#stopping) return
     if (this.#claiming) this.#claimAgain = true
-    else void this.#claim()
+    else this.#claimUnderWay = this.#claim()
   }
 
   /** Takes no new work, lets what runs end, then tells the rest to stop and hands it back. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true
     this.#cancelClaimTimer?.()
+    await this.#claimUnderWay
     if (this.#running.size > 0) {
       const idle = new Promise<void>((resolve) => {
         this.#whenIdle = resolve
       })
       const cancel = this.#parts.env.clock.schedule(graceMs, () => {
         for (const { attempt, instance } of this.#running.values()) {
-          attempt.stop(instance.rerunnable ? shuttingDown() : outcomeUnknown())
+          attempt.stop(instance.rerunnable ? this.#shutdown : outcomeUnknown())
         }
       })
       await idle
@@ -128,8 +134,17 @@ export class Worker {
       const free = this.#limits.rules.runningCalls - this.#limits.running
       if (free > 0) {
         const operations = this.#limits.withSlots(this.#registry.keys, (key) => this.#registry.byKey(key))
-        const claimed = await this.#store.claim({ operations, limit: free, leaseMs: this.#settings.leaseMs })
-        for (const instance of claimed.instances) this.#begin(instance)
+        const slots = this.#bounded.length > 0 && { slots: this.#limits.slotsOf(this.#bounded) }
+        const claimed = await this.#store.claim({
+          operations,
+          limit: free,
+          leaseMs: this.#settings.leaseMs,
+          ...slots,
+        })
+        for (const instance of claimed.instances) {
+          if (this.#stopping) await this.#giveBack(instance)
+          else this.#begin(instance)
+        }
         if (claimed.instances.length === free) this.#claimAgain = true
         if (claimed.nextDueAt !== undefined) nextInMs = Math.min(nextInMs, Math.max(1, claimed.nextDueAt - clock.now()))
       }
@@ -183,12 +198,12 @@ export class Worker {
     running.concluding = true
     this.#limits.ended(operation)
     try {
-      if (this.#stopping && attempt.stopped && instance.rerunnable) await this.#giveBack(instance)
+      const cutOff = attempt.stoppedBy === this.#shutdown && outcome.kind === 'fault'
+      if (cutOff && instance.rerunnable) await this.#giveBack(instance)
       else await this.#conclude(instance, operation, outcome)
     } finally {
       if (this.#running.get(instance.id) === running) this.#running.delete(instance.id)
       if (this.#running.size === 0) this.#whenIdle?.()
-      if (this.#limits.queued > 0 || this.#claimAgain) this.wake()
     }
   }
 
@@ -305,6 +320,10 @@ export function jobOf(instance: Instance, operation: Operation): Job {
     ...(locale !== undefined && { locale }),
     ...(traceparent !== undefined && { traceparent }),
   }
+}
+
+function isBounded({ concurrency }: Operation): boolean {
+  return concurrency !== undefined
 }
 
 export function outcomeName(outcome: Outcome): string {

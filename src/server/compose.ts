@@ -17,7 +17,7 @@ import { FollowUp } from '../core/follow-up.ts'
 import { DEFAULT_LIMITS, Limits } from '../core/limits.ts'
 import { Maintenance } from '../core/maintenance.ts'
 import { ANONYMOUS, type Caller } from '../core/model.ts'
-import type { Guard, Identify, Log } from '../core/ports.ts'
+import type { Identify, Log } from '../core/ports.ts'
 import type { Registry } from '../core/registry.ts'
 import { createAuthenticator, readCredential } from '../governance/auth.ts'
 import { createFetcher } from '../governance/outbound.ts'
@@ -82,7 +82,6 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
   const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, clock)
   const metrics = createMetrics()
   const observer = combineObservers(metrics, createTracing({ redact: redactor.redact }))
-  const drain = createDrain()
 
   const engine = new Engine({
     env,
@@ -91,7 +90,7 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
     objects,
     limits,
     fetcher: createFetcher(options.references ?? {}),
-    guards: [drain.guard, scopesGuard, ...(options.guards ?? [])],
+    guards: [scopesGuard, ...(options.guards ?? [])],
     cache: createResultCache(clock),
     work: { ...DEFAULT_WORK, ...options.work },
     chunkBytes: sizes.chunkBytes,
@@ -127,7 +126,7 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
       },
     }),
     ...createSystemRoutes({
-      ready: () => !drain.draining,
+      ready: () => !engine.draining,
       renderMetrics: () => metrics.render(),
       metricsType: METRICS_CONTENT_TYPE,
       identify,
@@ -162,8 +161,10 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
       return listen(server, { host, port })
     },
     async close(graceMs = 10_000) {
-      drain.start()
+      engine.drain()
       await Promise.all([worker.stop(graceMs), ...[...servers].map((server) => closeHttpServer(server, graceMs))])
+      // A call that was being written down when the first word came has begun since.
+      await worker.stop(0)
       await maintenance.stop()
       await sweeping
       processReadings[Symbol.dispose]()
@@ -183,27 +184,6 @@ function chooseLog(
   redactor: ReturnType<typeof createRedactor>,
 ): Log {
   return typeof log === 'object' ? log : createLog({ level: log, redactor, ...(logTo && { destination: logTo }) })
-}
-
-function createDrain(): { guard: Guard; start: () => void; readonly draining: boolean } {
-  let draining = false
-  return {
-    start: () => {
-      draining = true
-    },
-    get draining() {
-      return draining
-    },
-    guard: {
-      admit() {
-        if (draining)
-          throw new Fault('unavailable', 'The server is shutting down. Try again in a moment.', {
-            code: 'SHUTTING_DOWN',
-            retryAfterMs: 1_000,
-          })
-      },
-    },
-  }
 }
 
 function registerEngineReadings(metrics: ReturnType<typeof createMetrics>, limits: Limits): void {

@@ -9,19 +9,23 @@ const OWN = [
 
 export function createInjector(source: unknown): ((job: Job) => object | Promise<object>) | undefined {
   if (source === undefined) return undefined
-  if (typeof source === 'function')
-    return async (job) => checked(await source({ caller: job.caller, requestId: job.requestId }))
-  const context = checked(source)
-  return () => context
+  if (typeof source !== 'function') {
+    const problem = problemIn(source)
+    if (problem !== undefined) throw new Fault('malformed', problem)
+    return () => source as object
+  }
+  return async (job) => {
+    const context: unknown = await source({ caller: job.caller, requestId: job.requestId })
+    const problem = problemIn(context)
+    // By now it is a failure of the server, so for its log; whoever calls can do nothing about it.
+    if (problem !== undefined) throw new Error(problem)
+    return context as object
+  }
 }
 
-function checked(context: unknown): object {
-  if (typeof context !== 'object' || context === null)
-    throw new Fault('malformed', 'The injected "context" must be an object.')
+function problemIn(context: unknown): string | undefined {
+  if (typeof context !== 'object' || context === null) return 'The injected "context" must be an object.'
   const taken = Object.keys(context).find((key) => OWN.includes(key))
-  if (taken === undefined) return context
-  throw new Fault(
-    'malformed',
-    `The injected "context" cannot have "${taken}": every handler's context has its own. Rename it.`,
-  )
+  if (taken === undefined) return undefined
+  return `The injected "context" cannot have "${taken}": every handler's context has its own. Rename it.`
 }

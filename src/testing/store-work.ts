@@ -55,6 +55,29 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       expect(await store.claim({ ...CLAIM, operations: [] })).toEqual({ instances: [] })
     })
 
+    story(
+      'a claim takes no more of an operation than it has slots for, and of others what it can',
+      async (store, clock) => {
+        const due = (operation: string, ago: number) =>
+          sampleInstance(clock.now(), { operation, dueAt: clock.now() - ago })
+        const all = [due('v1:one@1.0.0', 9), due('v1:one@1.0.0', 8), due('v1:any@1.0.0', 7), due('v1:none@1.0.0', 6)]
+        for (const instance of all) await store.accept(instance)
+        const operations = ['v1:one@1.0.0', 'v1:any@1.0.0', 'v1:none@1.0.0']
+        const slots = new Map([
+          ['v1:one@1.0.0', 1],
+          ['v1:none@1.0.0', 0],
+        ])
+        const claim = () => store.claim({ operations, limit: 2, slots, leaseMs: LEASE_MS })
+
+        const first = await claim()
+        const second = await claim()
+
+        expect(first.instances.map(({ id }) => id)).toEqual([all[0]?.id, all[2]?.id])
+        expect(second.instances.map(({ id }) => id)).toEqual([all[1]?.id])
+        expect(await store.get(all[3]?.id as string)).toEqual(all[3])
+      },
+    )
+
     story('what is held, ended or streaming is not handed out', async (store, clock) => {
       const dueAt = clock.now() - 1
       await store.accept(sampleInstance(clock.now()))

@@ -4,51 +4,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { createServer, operation, type ServerOptions } from 'callplane'
+import { createServer, type ServerOptions } from 'callplane'
 import { expect, onTestFinished } from 'vitest'
-import { z } from 'zod'
-
-const add = operation('v1:Calculator.Add', {
-  args: z.object({ a: z.number(), b: z.number() }),
-  result: z.number(),
-  run: ({ a, b }) => a + b,
-})
-
-/** Takes anything and gives it back, so that a test sees what arrived. */
-const echo = operation('v1:Mirror.Echo', { run: (args) => args })
-
-const describeFile = operation('v1:Files.Describe', {
-  media: [
-    { name: 'file', required: true, acceptedTypes: ['text/plain', 'image/*'], maxBytes: 1_000_000 },
-    { name: 'note', acceptedTypes: ['text/plain'], maxBytes: 10 },
-  ],
-  result: z.object({ bytes: z.int(), mimeType: z.string() }),
-  async run(_args, { media }) {
-    const bytes = (await media.file?.bytes()) ?? new Uint8Array()
-    return { bytes: bytes.length, mimeType: media.file?.mimeType ?? '' }
-  },
-})
-
-const wait = operation('v1:Jobs.Run', {
-  args: z.object({ text: z.string().default('') }),
-  result: z.string(),
-  model: 'async',
-  run: ({ text }) => text,
-})
-
-const rows = operation('v1:Rows.Export', {
-  chunked: { mimeType: 'text/csv' },
-  run: () => ['a,b\n', '1,2\n'],
-})
-
-const charge = operation('v1:Cards.Charge', {
-  args: z.object({ amount: z.number() }),
-  result: z.number(),
-  sideEffecting: true,
-  run: ({ amount }) => amount,
-})
-
-export const operations = [add, echo, describeFile, wait, rows, charge]
+import * as operations from './operations.ts'
 
 export interface Envelope {
   requestId: string
@@ -69,7 +27,7 @@ export type Running = Awaited<ReturnType<typeof startServer>>
 
 export async function startServer(options: Partial<ServerOptions> = {}) {
   const data = options.data ?? (await temporaryFolder())
-  const server = await createServer({ operations, data, ...options })
+  const server = await createServer({ operations: Object.values(operations), data, ...options })
   const { url, port } = await server.listen({ port: 0 })
   let closing: Promise<void> | undefined
   const close = () => {

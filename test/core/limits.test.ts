@@ -82,20 +82,24 @@ test('a caller with too many open calls is refused, another is not, and room com
   limits.opened('none|ada')
   limits.opened('none|ada')
 
-  expect(refusalOf(() => limits.requireRoom('none|ada'))).toMatchObject({
+  expect(refusalOf(() => limits.requireRoom('none|ada', false))).toMatchObject({
     kind: 'overloaded',
     code: 'TOO_MANY_OPEN_CALLS',
   })
-  expect(refusalOf(() => limits.requireRoom('none|bob'))).toBe(undefined)
+  expect(refusalOf(() => limits.requireRoom('none|bob', true))).toBe(undefined)
   limits.closed('none|ada')
-  expect(refusalOf(() => limits.requireRoom('none|ada'))).toBe(undefined)
+  expect(refusalOf(() => limits.requireRoom('none|ada', false))).toBe(undefined)
 })
 
-test('a full queue refuses everybody', () => {
+test('a full queue refuses whoever has to wait', () => {
   const { limits } = createLimits({ queuedCalls: 1 })
   limits.enqueued()
 
-  expect(refusalOf(() => limits.requireRoom('none|bob'))).toMatchObject({ code: 'QUEUE_FULL', retryAfterMs: 1_000 })
+  expect(refusalOf(() => limits.requireRoom('none|bob', true))).toMatchObject({
+    code: 'QUEUE_FULL',
+    retryAfterMs: 1_000,
+  })
+  expect(refusalOf(() => limits.requireRoom('none|bob', false))).toBe(undefined)
 })
 
 test('over any stretch of time a caller gets the burst and the rate, no more and no less', () => {

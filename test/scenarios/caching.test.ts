@@ -86,7 +86,11 @@ test('the registry says what is remembered; side effects never are, and asking f
     cache: { policy: 'location' },
     run: (_args, ctx) => ctx.location(`https://cdn.example/${++pictures}.png`),
   })
-  const pay = createCounter('v1:till.pay', { cache: { policy: 'none' }, sideEffecting: true, idempotencyRequired: false })
+  const pay = createCounter('v1:till.pay', {
+    cache: { policy: 'none' },
+    sideEffecting: true,
+    idempotencyRequired: false,
+  })
   const site = await startSite({ operations: [createCounter('v1:news.read'), draw, pay] })
 
   const document = (await (await site.request('/.well-known/ops')).json()) as { operations: RegistryEntry[] }
@@ -100,7 +104,10 @@ test('the registry says what is remembered; side effects never are, and asking f
     'v1:till.pay': 'none',
   })
   expect(paid.map(({ body }) => body.result)).toEqual([1, 2])
-  expect(drawn.map(({ body }) => body.location?.uri)).toEqual(['https://cdn.example/1.png', 'https://cdn.example/2.png'])
+  expect(drawn.map(({ body }) => body.location?.uri)).toEqual([
+    'https://cdn.example/1.png',
+    'https://cdn.example/2.png',
+  ])
   const wrong = createCounter('v1:till.pay', { sideEffecting: true })
   await expect(startSite({ operations: [wrong] })).rejects.toThrow(/v1:till.pay.*without side effects can be cached/)
 })

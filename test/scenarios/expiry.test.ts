@@ -16,7 +16,15 @@ function filesBelow(folder: string): string[] {
 }
 
 test('a call is found through the last moment of its ttl and is 404 from then on', async () => {
-  verifies('opencall:089', 'opencall:090', 'opencall:091', 'opencall:112', 'opencall:131', 'opencall:271', 'opencall:272')
+  verifies(
+    'opencall:089',
+    'opencall:090',
+    'opencall:091',
+    'opencall:112',
+    'opencall:131',
+    'opencall:271',
+    'opencall:272',
+  )
   const clock = createStepClock()
   const gate = createGate<number>()
   const count = operation('v1:rows.count', { model: 'async', ttlSeconds: 60, run: () => gate.pass() })
@@ -42,7 +50,11 @@ test('a call is found through the last moment of its ttl and is 404 from then on
 test('the chunks of a result go with it', async () => {
   verifies('opencall:092', 'opencall:112', 'opencall:131', 'opencall:174')
   const clock = createStepClock()
-  const list = operation('v1:rows.list', { chunked: { mimeType: 'text/csv' }, ttlSeconds: 60, run: () => ['a,b\n1,2\n'] })
+  const list = operation('v1:rows.list', {
+    chunked: { mimeType: 'text/csv' },
+    ttlSeconds: 60,
+    run: () => ['a,b\n1,2\n'],
+  })
   const site = await startSite({ operations: [list], clock })
   await site.call('v1:rows.list', {}, { requestId: 'list-1' })
   await site.ended('list-1')

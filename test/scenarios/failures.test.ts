@@ -1,5 +1,5 @@
 /** What a caller hears when a call does not go well, and what they do not hear. */
-import { Fault, operation } from 'callplane'
+import { Fault, type HandlerContext, operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
 import { verifies } from '../requirements.ts'
@@ -7,7 +7,7 @@ import { createStepClock, startSite } from './server.ts'
 
 describe('business failures', () => {
   const rules = {
-    run: (_args: unknown, ctx: { fail: (code: string, message: string, more?: object) => never }) =>
+    run: (_args: unknown, ctx: HandlerContext) =>
       ctx.fail('OUT_OF_STOCK', 'There are none left.', { details: { sku: 'A7' } }),
   }
 

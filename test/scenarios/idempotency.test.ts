@@ -39,8 +39,16 @@ describe('idempotency keys', () => {
     const { pay, taken } = createTill()
     const site = await startSite({ operations: [pay] })
 
-    const first = await site.call('v1:till.pay', { amount: 5 }, { requestId: 'a', sessionId: 's1', idempotencyKey: 'k' })
-    const again = await site.call('v1:till.pay', { amount: 5 }, { requestId: 'b', sessionId: 's2', idempotencyKey: 'k' })
+    const first = await site.call(
+      'v1:till.pay',
+      { amount: 5 },
+      { requestId: 'a', sessionId: 's1', idempotencyKey: 'k' },
+    )
+    const again = await site.call(
+      'v1:till.pay',
+      { amount: 5 },
+      { requestId: 'b', sessionId: 's2', idempotencyKey: 'k' },
+    )
     const bare = await site.call('v1:till.pay', { amount: 5 }, { requestId: 'c', idempotencyKey: 'k' })
 
     expect(first).toMatchObject({ status: 200, body: { requestId: 'a', sessionId: 's1', result: { payments: 1 } } })

@@ -21,7 +21,15 @@ async function readRegistry(site: Site, headers: Record<string, string> = {}) {
 }
 
 test('a deprecated operation is served beside its successor until its day is over, then it is 410', async () => {
-  verifies('opencall:015', 'opencall:016', 'opencall:114', 'opencall:134', 'opencall:135', 'opencall:213', 'opencall:230')
+  verifies(
+    'opencall:015',
+    'opencall:016',
+    'opencall:114',
+    'opencall:134',
+    'opencall:135',
+    'opencall:213',
+    'opencall:230',
+  )
   verifies('opencall:265', 'opencall:266')
   const clock = createStepClock(LAST_SECOND)
   const site = await startSite({ operations: [old, current], clock })
@@ -103,8 +111,14 @@ test('a tombstone answers for an operation whose code is gone, and is not listed
   const moved = await site.call('v1:users.find', { any: 'args' })
   const ended = await site.call('v1:users.purge')
 
-  expect(moved).toMatchObject({ status: 410, body: { error: { code: 'OP_REMOVED', cause: { replacement: 'v2:users.find' } } } })
-  expect(ended).toMatchObject({ status: 410, body: { error: { code: 'OP_REMOVED', cause: { removedOp: 'v1:users.purge' } } } })
+  expect(moved).toMatchObject({
+    status: 410,
+    body: { error: { code: 'OP_REMOVED', cause: { replacement: 'v2:users.find' } } },
+  })
+  expect(ended).toMatchObject({
+    status: 410,
+    body: { error: { code: 'OP_REMOVED', cause: { removedOp: 'v1:users.purge' } } },
+  })
   expect((await readRegistry(site)).entries.map(({ op }) => op)).toEqual(['v2:users.find'])
 })
 

@@ -14,8 +14,8 @@ export function jsonAnswer(status: number, value: unknown, extra?: Record<string
   return { status, headers: extra ? { ...JSON_HEADERS, ...extra } : JSON_HEADERS, body: JSON.stringify(value) }
 }
 
-export function refusalAnswer(fault: Fault, requestId: string): Answer {
-  const envelope = encodeRefusal(fault, requestId)
+export function refusalAnswer(fault: Fault, requestId: string, sessionId?: string): Answer {
+  const envelope = encodeRefusal(fault, requestId, sessionId)
   return jsonAnswer(statusOf(fault), envelope, retryHeaders(fault))
 }
 

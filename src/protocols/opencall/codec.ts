@@ -47,9 +47,10 @@ export function encodeReply(reply: Reply, locate: (reply: Reply) => Location): R
   return envelope
 }
 
-export function encodeRefusal(fault: Fault, requestId: string): ResponseEnvelope {
+export function encodeRefusal(fault: Fault, requestId: string, sessionId?: string): ResponseEnvelope {
   return {
     requestId,
+    ...(sessionId !== undefined && { sessionId }),
     state: 'error',
     error: encodeFault(fault),
     ...(fault.retryAfterMs !== undefined && { retryAfterMs: fault.retryAfterMs }),

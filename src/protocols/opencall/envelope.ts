@@ -1,6 +1,6 @@
 /** Checks an unknown value and makes it a request envelope, or says which field is wrong. */
 import { Fault } from '../../core/fault.ts'
-import { isJsonObject, type JsonValue } from '../../core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { MediaEntry, RequestContext, RequestEnvelope } from './wire.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9._~:-]{1,128}$/
@@ -24,9 +24,22 @@ export function parseEnvelope(value: JsonValue, strict: boolean): RequestEnvelop
 
 /** The request id of an envelope that may be wrong everywhere else, so that even a refusal can be told apart. */
 export function requestIdIn(value: JsonValue): string | undefined {
-  const ctx = isJsonObject(value) ? value.ctx : undefined
-  const requestId = isJsonObject(ctx) ? ctx.requestId : undefined
+  const requestId = contextIn(value)?.requestId
   return typeof requestId === 'string' && REQUEST_ID.test(requestId) ? requestId : undefined
+}
+
+export function sessionIdIn(value: JsonValue): string | undefined {
+  const sessionId = contextIn(value)?.sessionId
+  return isText(sessionId) ? sessionId : undefined
+}
+
+function contextIn(value: JsonValue): JsonObject | undefined {
+  const ctx = isJsonObject(value) ? value.ctx : undefined
+  return isJsonObject(ctx) ? ctx : undefined
+}
+
+function isText(value: JsonValue | undefined): value is string {
+  return typeof value === 'string' && value !== '' && value.length <= MAX_TEXT
 }
 
 function parseContext(ctx: JsonValue, strict: boolean): RequestContext {
@@ -51,7 +64,7 @@ function parseContext(ctx: JsonValue, strict: boolean): RequestContext {
   for (const field of TEXTS) {
     const value = ctx[field]
     if (value === undefined) continue
-    if (typeof value !== 'string' || value === '' || value.length > MAX_TEXT) {
+    if (!isText(value)) {
       throw invalid(`ctx.${field}`, `"ctx.${field}" must be a text of 1 to ${MAX_TEXT} characters.`)
     }
     parsed[field] = value

@@ -19,7 +19,7 @@ import {
   replyEnvelope,
 } from './answers.ts'
 import { decodeCall, decodeCursor, encodeChunk, encodeChunkData } from './codec.ts'
-import { parseEnvelope, requestIdIn } from './envelope.ts'
+import { parseEnvelope, requestIdIn, sessionIdIn } from './envelope.ts'
 import { encodeEvents } from './events.ts'
 import { objectAnswer } from './object-answers.ts'
 import { createRegistryDocument } from './registry-document.ts'
@@ -107,9 +107,9 @@ class OpenCall {
   }
 
   async call(exchange: Exchange): Promise<Answer> {
-    let requestId: string | undefined
+    let sent: JsonValue = null
     const parse = (value: JsonValue) => {
-      requestId = requestIdIn(value)
+      sent = value
       return parseEnvelope(value, this.#parts.settings.strict)
     }
     try {
@@ -120,7 +120,7 @@ class OpenCall {
       const envelope = parse(parseJsonText(await exchange.text(this.#parts.settings.maxEnvelopeBytes)))
       return await this.#invoke(exchange, envelope, referencedMedia(envelope.media), identify)
     } catch (thrown) {
-      return refusalAnswer(this.#explain(thrown), requestId ?? this.#parts.env.newId())
+      return refusalAnswer(this.#explain(thrown), requestIdIn(sent) ?? this.#parts.env.newId(), sessionIdIn(sent))
     }
   }
 

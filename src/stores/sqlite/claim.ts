@@ -9,6 +9,22 @@ import { decodeInstance, type InstanceRow } from './rows.ts'
 /** Streaming instances hold leases too, but are never handed out again. */
 const DUE = "due_at IS NOT NULL AND state IN ('accepted', 'pending')"
 
+const NO_LIMIT = -1
+
+/** The first rows that have room, each taken off the slots of its operation. */
+function pick(rows: Iterable<InstanceRow>, limit: number, slots: ReadonlyMap<string, number>): InstanceRow[] {
+  const left = new Map(slots)
+  const picked: InstanceRow[] = []
+  for (const row of rows) {
+    const room = left.get(row.operation)
+    if (room === 0) continue
+    if (room !== undefined) left.set(row.operation, room - 1)
+    picked.push(row)
+    if (picked.length === limit) break
+  }
+  return picked
+}
+
 /**
  * Which operations a node has is asked of a set in memory: a node may have 10,000, too many for a list in SQL, and a
  * table of them would have to follow every rollback.
@@ -36,12 +52,12 @@ export function prepareClaim(db: Database, fresh: FreshInstances, now: () => num
   }
 
   return {
-    claim({ operations, limit, leaseMs }: Claim): Action<Claimed> {
+    claim({ operations, limit, slots, leaseMs }: Claim): Action<Claimed> {
       return (changed) => {
         current = claimableOf(operations)
         const at = now()
         const dueAt = at + leaseMs
-        const rows = due.all(at, limit)
+        const rows = slots ? pick(due.iterate(at, NO_LIMIT), limit, slots) : due.all(at, limit)
         const instances = rows.map((row): Instance => {
           take.run(dueAt, row.id)
           fresh.drop(row.id)

@@ -66,13 +66,16 @@ export async function fetchChunk(
 /** All chunks in order, by the cursors the server gives. */
 export async function fetchChunks(server: Subject, requestId: string, sent: Sent = {}): Promise<ChunkAnswer[]> {
   const chunks: ChunkAnswer[] = []
+  const used = new Set<string>()
   let cursor: string | undefined
   for (;;) {
     const chunk = await fetchChunk(server, requestId, cursor, sent)
     chunks.push(chunk)
     if (chunk.state === 'complete') return chunks
-    must(chunks.length < 10_000, 'There is no end to the chunks.')
     cursor = mustBeText(chunk.cursor, `cursor of chunk ${chunks.length - 1}`)
+    // Or a server that never gets on would be asked for ever.
+    must(!used.has(cursor), `The cursor ${cursor} leads back to itself.`)
+    used.add(cursor)
   }
 }
 

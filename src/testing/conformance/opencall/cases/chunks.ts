@@ -1,14 +1,14 @@
 /** "Chunked Result Retrieval" and the integrity of what is retrieved. */
 import { createHash, randomUUID } from 'node:crypto'
 import { Skip } from '../../case.ts'
-import { must, mustBeText, mustEqual } from '../assertions.ts'
+import { must, mustBeOneOf, mustBeText, mustEqual } from '../assertions.ts'
 import { defineCase } from '../define.ts'
 import { textOf } from '../envelope.ts'
 import { type ChunkAnswer, chunkPath, fetchChunk, fetchChunks, lastOf, pollToEnd } from '../following.ts'
 import { expectStatus, type Subject } from '../subject.ts'
 
-/** About 1.1 MB: several chunks of any size that makes sense. */
-const MANY_ROWS = 60_000
+/** About 850 KB: several chunks of any size that makes sense. */
+const MANY_ROWS = 45_000
 
 async function startExport(server: Subject, rows: number) {
   const { op } = await server.part('chunked')
@@ -20,7 +20,8 @@ async function startExport(server: Subject, rows: number) {
 async function several(server: Subject): Promise<ChunkAnswer[]> {
   const sent = await startExport(server, MANY_ROWS)
   const chunks = await fetchChunks(server, sent.requestId, sent)
-  if (chunks.length < 3) throw new Skip(`The server makes ${chunks.length} chunks of 1 MB; there is no chain to judge.`)
+  must(chunks.map(({ data }) => data).join('') === csv(MANY_ROWS), 'The chunks do not add up to the content.')
+  if (chunks.length < 3) throw new Skip(`All of 850 KB came in ${chunks.length} chunks; there is no chain to judge.`)
   return chunks
 }
 
@@ -43,7 +44,6 @@ export const chunkCases = [
       mustEqual(lastOf(states), 'complete', 'state of the last chunk')
       mustEqual(lastOf(chunks).cursor ?? null, null, 'cursor of the last chunk')
       for (const { mimeType } of chunks) mustEqual(mimeType, 'text/csv', 'mimeType')
-      must(chunks.map(({ data }) => data).join('') === csv(MANY_ROWS), 'The chunks do not add up to the content.')
     },
   ),
 
@@ -91,7 +91,7 @@ export const chunkCases = [
         first?.checksum,
         'The first chunk again',
       )
-      if (!second) throw new Skip('The server makes one chunk of 1 MB; there is no cursor to use again.')
+      if (!second) throw new Skip('All of 850 KB came in one chunk; there is no cursor to use again.')
       const cursor = mustBeText(first?.cursor, 'cursor')
       mustEqual((await fetchChunk(server, requestId, cursor, sent)).checksum, second.checksum, 'The second chunk again')
     },
@@ -134,12 +134,13 @@ export const chunkCases = [
   defineCase(
     'foreign-cursor',
     'a cursor the server never gave out is refused, not guessed at',
-    [107],
+    [159],
     async (server) => {
       const { requestId, ...sent } = await startExport(server, 3)
       await fetchChunks(server, requestId, sent)
-      for (const cursor of ['', 'not a cursor', '-1', '../../etc/passwd']) {
-        await expectStatus(400, server.ask(chunkPath(requestId, cursor)))
+      for (const cursor of ['not a cursor', '-1', '../../etc/passwd']) {
+        const { status } = await server.ask(chunkPath(requestId, cursor))
+        mustBeOneOf(status, [400, 404], `status for the cursor "${cursor}"`)
       }
     },
   ),

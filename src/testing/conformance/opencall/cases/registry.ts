@@ -37,14 +37,14 @@ export const registryCases = [
     },
   ),
 
-  defineCase('entry-argsSchema', 'argsSchema is a JSON Schema of the arguments', [247, 277], async (server) => {
+  defineCase('entry-argsSchema', 'argsSchema is a JSON Schema of the arguments', [247], async (server) => {
     for (const { op, argsSchema } of await server.operations()) mustBeObject(argsSchema, `argsSchema of ${String(op)}`)
     const { properties, required } = await schemaOf(server, 'add', 'argsSchema')
     mustEqual(Object.keys(mustBeObject(properties, 'properties')).sort(), ['a', 'b'], 'The arguments of add')
     mustEqual([...(required as string[])].sort(), ['a', 'b'], 'The required arguments of add')
   }),
 
-  defineCase('entry-resultSchema', 'resultSchema is a JSON Schema of the result', [248, 277], async (server) => {
+  defineCase('entry-resultSchema', 'resultSchema is a JSON Schema of the result', [248], async (server) => {
     for (const { op, resultSchema } of await server.operations()) {
       mustBeObject(resultSchema, `resultSchema of ${String(op)}`)
     }
@@ -76,6 +76,24 @@ export const registryCases = [
       mustEqual(flags(await server.part('note')), [true, true, 'none'], 'What is declared of a note')
       const [effects, key] = flags(await server.part('add'))
       mustEqual([effects, key], [false, false], 'What is declared of add')
+    },
+  ),
+
+  defineCase(
+    'registry-contents',
+    'the registry holds schemas, execution characteristics, deprecation data and limits',
+    [277],
+    async (server) => {
+      const wanted = {
+        report: ['argsSchema', 'resultSchema', 'executionModel', 'maxSyncMs', 'ttlSeconds', 'sideEffecting'],
+        deprecated: ['deprecated', 'sunset', 'replacement'],
+        describe: ['mediaSchema'],
+      } as const
+      for (const part of ['report', 'deprecated', 'describe'] as const) {
+        const entry = await server.part(part)
+        const missing = wanted[part].filter((field) => entry[field] === undefined)
+        mustEqual(missing, [], `What is missing in the entry of ${entry.op}`)
+      }
     },
   ),
 

@@ -1,0 +1,176 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import manifest from '../../package.json' with { type: 'json' }
+import { formatLine } from '../../src/cli/log-lines.ts'
+import { sampleCall } from '../../src/cli/sample-call.ts'
+import { parseServe } from '../../src/cli/serve-settings.ts'
+import type { Operation } from '../../src/core/operation.ts'
+import { hashToken } from '../../src/governance/auth.ts'
+import { runProcess } from './processes.ts'
+import { runCommand } from './streams.ts'
+
+const COMMANDS = ['serve', 'call', 'ops', 'check', 'conformance', 'token']
+
+test('help names every command, and every command explains itself with an example', async () => {
+  const overview = await runCommand(['--help'])
+
+  for (const name of COMMANDS) {
+    const [asked, flagged] = [await runCommand(['help', name]), await runCommand([name, '--help'])]
+
+    expect(overview.stdout).toContain(`\n  ${name} `)
+    expect(asked.stdout).toMatch(new RegExp(`Usage: callplane ${name}[^]*Examples:\n {2}`))
+    expect(flagged).toEqual(asked)
+    expect(asked.code).toBe(0)
+  }
+})
+
+test('the version is that of the package', async () => {
+  expect(await runProcess(['--version'])).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: '' })
+})
+
+test('a command or a flag that does not exist is exit 2 with what may have been meant', async () => {
+  const command = await runCommand(['srve'])
+  const inherited = await runCommand(['constructor'])
+  const flag = await runCommand(['ops', '--jsn'])
+
+  expect(command.stderr).toBe('callplane: There is no command "srve". Did you mean "serve"?\nSee: callplane help\n')
+  expect(inherited.stderr).toBe('callplane: There is no command "constructor".\nSee: callplane help\n')
+  expect(flag.stderr).toBe("callplane: Unknown option '--jsn'.\nSee: callplane help ops\n")
+  expect([command.code, inherited.code, flag.code]).toEqual([2, 2, 2])
+})
+
+test('a new token comes with the hash a server knows it by', async () => {
+  const { token, hash } = JSON.parse((await runCommand(['token', '--json'])).stdout) as Record<string, string>
+
+  expect(token).toMatch(/^cp_[\w-]{43}$/)
+  expect(hash).toBe(hashToken(token ?? ''))
+})
+
+test('ops lists each operation with what a caller has to know', async () => {
+  const url = await answering({
+    callVersion: '2026-02-10',
+    operations: [
+      {
+        op: 'v1:Zoo.Feed',
+        executionModel: 'async',
+        sideEffecting: true,
+        idempotencyRequired: true,
+        description: 'Feeds\nall.',
+      },
+      {
+        op: 'v1:Art.Draw',
+        executionModel: 'sync',
+        deprecated: true,
+        sunset: '2099-01-01',
+        mediaSchema: [{}],
+        chunked: true,
+      },
+    ],
+  })
+
+  const { code, stdout } = await runCommand(['ops', '--url', url])
+
+  expect(stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+    ['OPERATION', 'MODEL', 'FLAGS', 'DESCRIPTION'],
+    ['v1:Art.Draw', 'sync', 'deprecated until 2099-01-01, media, chunked'],
+    ['v1:Zoo.Feed', 'async', 'effects, key', 'Feeds all.'],
+    [''],
+  ])
+  expect(code).toBe(0)
+})
+
+test('conformance tells what a server does not do, with the requirements, and exits 1', async () => {
+  const url = await answering({ callVersion: '2026-02-10', operations: [] })
+
+  const { code, stdout } = await runCommand(['conformance', url])
+  const nobody = await runCommand(['conformance', 'http://127.0.0.1:1'])
+
+  expect(stdout).toMatch(/^✗ .+\n {4}.+\n {4}opencall:\d{3}/m)
+  expect(stdout).toMatch(/^– .+\n {4}.+/m)
+  expect(stdout).toMatch(/\n\d+ met, [1-9]\d* unmet, [1-9]\d* skipped\n$/)
+  expect(code).toBe(1)
+  expect(nobody.code).toBe(3)
+})
+
+test("flags go before the environment, that before the application's own settings", () => {
+  const env = { PORT: '5001', CALLPLANE_DATA: '/env' }
+  const own = { data: '/own', log: 'error', requestLog: false, opencall: { strict: false } } as const
+
+  const plain = parseServe({ args: [], env: {} })
+  const fromEnv = parseServe({ args: [], env })
+  const flags = parseServe({ args: ['-p', '0', '--data', '/flag', '--log-level', 'warn', '--strict'], env })
+
+  expect([plain.port, fromEnv.port, flags.port]).toEqual([4747, 5001, 0])
+  expect(plain.over(own)).toMatchObject(own)
+  expect(plain.over({})).toMatchObject({ log: 'info', requestLog: true })
+  expect(fromEnv.over(own).data).toBe('/env')
+  expect(flags.over(own)).toMatchObject({ data: '/flag', log: 'warn', requestLog: false, opencall: { strict: true } })
+})
+
+test('a token from outside is added to those of the application and taken out of the environment', () => {
+  const env: Record<string, string> = { CALLPLANE_TOKEN: 'x'.repeat(40) }
+  const known = { hash: hashToken('other'), kind: 'bearer', subject: 'ada', scopes: [] } as const
+
+  const { auth } = parseServe({ args: [], env }).over({ auth: { tokens: [known], tenant: 't' } })
+
+  expect(auth).toEqual({
+    tenant: 't',
+    tokens: [known, { hash: hashToken('x'.repeat(40)), kind: 'bearer', subject: 'operator', scopes: ['*'] }],
+  })
+  expect(env).toEqual({})
+  expect(() => parseServe({ args: ['--token', 'short'], env: {} }).over({})).toThrow('--token is too short')
+})
+
+test('a person reads short lines, with the stack of an error below', () => {
+  const time = '2026-01-01T10:20:30.000Z'
+  const request = { level: 'info', time, method: 'POST', path: '/call', status: 200, durationMs: 1.5, msg: 'request' }
+  const error = {
+    level: 'error',
+    time,
+    op: 'v1:X',
+    err: { message: 'no', stack: 'Error: no\n    at x.ts:1' },
+    msg: 'failed',
+  }
+
+  const plain = [request, error].map((line) => formatLine(JSON.stringify(line), { colours: false }))
+  const coloured = formatLine(JSON.stringify(error), { colours: true })
+
+  expect(plain[0]).toMatch(/^\d\d:20:30 info {2}POST \/call 200 1\.5 ms$/)
+  expect(plain[1]).toMatch(/^\d\d:20:30 error failed op=v1:X\n {9}Error: no\n {13}at x\.ts:1$/)
+  expect(coloured).toContain('\u001b[31merror\u001b[39m')
+})
+
+test('the call that is offered to paste has arguments its schema takes', () => {
+  const properties = {
+    id: { type: 'string' },
+    kind: { enum: ['big', 'small'] },
+    x: { type: 'number' },
+    y: { type: 'integer', minimum: 10 },
+    skip: { type: 'string' },
+  }
+  const args = { type: 'object', properties, required: ['id', 'kind', 'x', 'y'] }
+  const operation = (full: string, rules: object) =>
+    ({ name: { full }, model: 'sync', media: [], schemas: { args, result: {} }, ...rules }) as unknown as Operation
+
+  const sample = sampleCall([
+    operation('v1:Slow', { model: 'async' }),
+    operation('v1:Risky', { sideEffecting: true }),
+    operation('v1:Old', { deprecated: {} }),
+    operation('v1:Fine', {}),
+  ])
+
+  expect(sample).toEqual({ op: 'v1:Fine', args: { id: 'text', kind: 'big', x: 1, y: 10 } })
+})
+
+async function answering(body: unknown): Promise<string> {
+  const server = createServer((_request, response) => {
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
+  })
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}

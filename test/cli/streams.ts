@@ -1,0 +1,35 @@
+/** Runs a command inside the test, with streams that can be read afterwards. */
+import { PassThrough, Readable } from 'node:stream'
+import type { Output } from '../../src/cli/command.ts'
+import { run } from '../../src/cli/run.ts'
+
+interface RunOptions {
+  stdin?: string
+  env?: Record<string, string>
+  signal?: AbortSignal
+  /** Standard error is a terminal. */
+  terminal?: boolean
+}
+
+export async function runCommand(args: readonly string[], options: RunOptions = {}) {
+  const { stdin = '', env = {}, signal = new AbortController().signal, terminal = false } = options
+  const [stdout, stderr] = [new Captured(), new Captured(terminal)]
+  const code = await run({ args, stdin: Readable.from([stdin]), stdout, stderr, env, signal })
+  return { code, stdout: stdout.text, stderr: stderr.text }
+}
+
+class Captured extends PassThrough implements Output {
+  readonly isTTY: boolean
+  readonly columns = 100
+  readonly #pieces: Buffer[] = []
+
+  constructor(isTTY = false) {
+    super()
+    this.isTTY = isTTY
+    this.on('data', (piece: Buffer) => this.#pieces.push(piece))
+  }
+
+  get text(): string {
+    return Buffer.concat(this.#pieces).toString('utf8')
+  }
+}

@@ -1,0 +1,112 @@
+/** Breaches of the registry and of authentication. */
+import { type Breach, onAnswer, onEntry, onRegistry, onRequest } from './breach.ts'
+
+const EVERY_ENTRY_HAS = [
+  'argsSchema',
+  'resultSchema',
+  'sideEffecting',
+  'idempotencyRequired',
+  'executionModel',
+  'maxSyncMs',
+  'ttlSeconds',
+  'authScopes',
+  'cachingPolicy',
+]
+
+export const registryBreaches: readonly Breach[] = [
+  ...EVERY_ENTRY_HAS.map((field) =>
+    onEntry(`${field} is missing in one entry`, [`entry-${field}`], (entry) => {
+      if (entry.op === 'v1:Calculator.Sum') delete entry[field]
+    }),
+  ),
+  onEntry('schemas say nothing', ['entry-argsSchema', 'entry-resultSchema'], (entry) => {
+    Object.assign(entry, { argsSchema: {}, resultSchema: {} })
+  }),
+  onEntry('scopes are one text', ['entry-authScopes'], (entry) => {
+    entry.authScopes = 'orders:read'
+  }),
+  onEntry('a name has no version', ['names-have-versions'], (entry) => {
+    if (entry.op === 'v1:Doorbell.Ring') entry.op = 'Doorbell.Ring'
+  }),
+  onEntry('no sunset is given', ['deprecated-is-served', 'registry-contents'], (entry) => {
+    delete entry.sunset
+  }),
+  onEntry('a sunset is a moment', ['deprecated-is-served'], (entry) => {
+    if (entry.sunset) entry.sunset += 'T00:00:00Z'
+  }),
+  onEntry('no replacement is given', ['deprecated-is-served', 'registry-contents'], (entry) => {
+    delete entry.replacement
+  }),
+  onEntry('every entry has a sunset', ['deprecation-fields-only-when-deprecated'], (entry) => {
+    entry.sunset ??= '2099-12-31'
+  }),
+  onEntry('an async operation is declared sync', ['models-as-declared'], (entry) => {
+    entry.executionModel = 'sync'
+  }),
+  onEntry('no operation is declared to have effects', ['effects-declared', 'commands-and-queries'], (entry) => {
+    entry.sideEffecting = false
+  }),
+  onEntry('everything is declared cacheable', ['effects-declared', 'effects-are-not-cached'], (entry) => {
+    entry.cachingPolicy = 'server'
+  }),
+  onEntry('chunked results are not declared', ['chunked-declared'], (entry) => {
+    delete entry.chunked
+  }),
+  onEntry('attachments are not declared', ['media-declared', 'registry-contents'], (entry) => {
+    delete entry.mediaSchema
+  }),
+  onEntry('the size of attachments is not declared', ['media-declared', 'media-size'], (entry) => {
+    for (const slot of entry.mediaSchema ?? []) delete slot.maxBytes
+  }),
+  onRegistry('the removed is listed', ['removed-is-not-listed'], ({ operations }) => {
+    operations.push({ ...operations[0], op: 'v1:Greeter.Hello' })
+  }),
+  onRegistry('callVersion is a number', ['registry-document'], (document) => {
+    document.callVersion = 1
+  }),
+  onRegistry('operations are an object', ['registry-document'], (document) => {
+    document.operations = Object.fromEntries(document.operations.map((entry: { op: string }) => [entry.op, entry]))
+  }),
+  onRegistry('an operation is listed twice', ['registry-document'], ({ operations }) => {
+    operations.push(operations[0])
+  }),
+  onRegistry('the registry has a hash of itself', ['registry-without-hashes'], (document) => {
+    document.schemaHash = 'abc'
+  }),
+  onAnswer('the registry has no ETag', ['registry-caching'], (served) => {
+    delete served.headers.etag
+  }),
+  onAnswer('the registry has no Cache-Control', ['registry-caching'], (served, { path }) => {
+    if (path === '/.well-known/ops') delete served.headers['cache-control']
+  }),
+]
+
+/** These need a server that asks for a token. */
+export function tokenBreaches(token: string): readonly Breach[] {
+  const authorization = `Bearer ${token}`
+  const breaches = [
+    onRequest(
+      'nobody is asked who they are',
+      ['auth-missing', 'auth-by-header-only', 'auth-for-the-outcome'],
+      (asked) => {
+        asked.headers.authorization ??= authorization
+      },
+    ),
+    onRequest('any credential will do', ['auth-invalid'], (asked) => {
+      if (asked.headers.authorization) asked.headers.authorization = authorization
+    }),
+    onAnswer('who is not known is 403', ['auth-missing', 'auth-invalid'], (served) => {
+      if (served.status === 401) served.status = 403
+    }),
+    onRequest("the envelope's credential counts", ['auth-by-header-only'], (asked) => {
+      if (asked.body.includes(token)) asked.headers.authorization = authorization
+    }),
+    onRequest('a redirect leads to where a token is needed', ['redirect-is-followable'], (asked) => {
+      asked.path = asked.path.replace(/\?expires=.*/, '')
+    }),
+    onAnswer('what needs a token is redirected to', ['located-status'], (served, asked) => {
+      if (asked.method === 'POST' && served.status === 202) served.status = 303
+    }),
+  ]
+  return breaches.map((each) => ({ ...each, behindToken: true }))
+}

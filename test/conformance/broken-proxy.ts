@@ -1,0 +1,95 @@
+/** A proxy that breaks one rule of the protocol at a time, in front of a server that keeps them all. */
+import { createServer, type IncomingMessage, request as send } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+
+/** A request on its way to the server; what a breach changes in it, the server gets. */
+export interface Asked {
+  method: string
+  /** With its query. */
+  path: string
+  headers: Record<string, string>
+  body: Buffer
+}
+
+/** An answer on its way back. */
+export interface Served {
+  status: number
+  headers: Record<string, string>
+  body: Buffer
+}
+
+export interface Hooks {
+  request?(asked: Asked): void
+  answer?(served: Served, asked: Asked): void
+}
+
+export interface BrokenProxy {
+  url: string
+  /** From now on, this is broken. */
+  break(hooks: Hooks): void
+  close(): Promise<void>
+}
+
+export async function startBrokenProxy(upstream: string): Promise<BrokenProxy> {
+  let hooks: Hooks = {}
+  const server = createServer((request, response) => {
+    const { request: before, answer: after } = hooks
+    relay(request)
+      .then((served) => {
+        response.writeHead(served.status, { ...served.headers, 'content-length': served.body.length }).end(served.body)
+      })
+      .catch((error: Error) => response.destroy(error))
+
+    async function relay(incoming: IncomingMessage): Promise<Served> {
+      const asked: Asked = {
+        method: incoming.method ?? '',
+        path: incoming.url ?? '',
+        headers: plainHeaders(incoming),
+        body: await buffer(incoming),
+      }
+      // A breach reads and rewrites bodies, so they come as they are.
+      delete asked.headers['accept-encoding']
+      before?.(asked)
+      const served = await forward(upstream, asked)
+      after?.(served, asked)
+      return served
+    }
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    break: (next) => {
+      hooks = next
+    },
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+function forward(upstream: string, { method, path, headers, body }: Asked): Promise<Served> {
+  return new Promise((resolve, reject) => {
+    const { 'transfer-encoding': _, ...rest } = headers
+    const framed = body.length > 0 ? { ...rest, 'content-length': String(body.length) } : rest
+    const outgoing = send(upstream + path, { method, headers: framed }, (response) => {
+      buffer(response)
+        .then((bytes) => resolve({ status: response.statusCode ?? 0, headers: ownHeaders(response), body: bytes }))
+        .catch(reject)
+    })
+    outgoing.on('error', reject).end(body)
+  })
+}
+
+/** Without those that are about one connection, which is not the other. */
+function ownHeaders(message: IncomingMessage): Record<string, string> {
+  const headers = plainHeaders(message)
+  for (const name of ['connection', 'keep-alive', 'transfer-encoding', 'content-length']) delete headers[name]
+  return headers
+}
+
+function plainHeaders(message: IncomingMessage): Record<string, string> {
+  return Object.fromEntries(Object.entries(message.headers).map(([name, value]) => [name, String(value)]))
+}

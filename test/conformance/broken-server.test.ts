@@ -1,0 +1,72 @@
+/** The suite can fail: for every rule that is broken here on purpose, the cases about it go red. */
+import { createToken } from 'callplane'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { conformanceCases, type Target } from '../../src/testing/conformance/index.ts'
+import { contentBreaches } from './breaches/content.ts'
+import { envelopeBreaches } from './breaches/envelopes.ts'
+import { outcomeBreaches } from './breaches/outcomes.ts'
+import { registryBreaches, tokenBreaches } from './breaches/registry.ts'
+import { type BrokenProxy, startBrokenProxy } from './broken-proxy.ts'
+import { serveQuickstart } from './quickstart.ts'
+
+const cases = conformanceCases('opencall')
+const { token, hash } = createToken()
+const open = brokenServer()
+const closed = brokenServer({ tokens: [{ hash, kind: 'bearer', subject: 'conformance', scopes: ['*'] }] }, token)
+
+const groups = {
+  envelopes: envelopeBreaches,
+  outcomes: outcomeBreaches,
+  content: contentBreaches,
+  registry: registryBreaches,
+  authentication: tokenBreaches(token),
+}
+const breaches = Object.values(groups).flat()
+
+test('through a proxy that breaks nothing, every case that is named below is met', { timeout: 60_000 }, async () => {
+  for (const { proxy } of [open, closed]) proxy().break({})
+  // Notes are counted, so the cases that write some cannot run side by side.
+  const counting = (id: string) => /^(?:key-|effects-|sync-retained)/.test(id)
+  const named = cases.filter(({ id }) => breaches.some((breach) => breach.cases.includes(id)))
+  const target = (id: string) => (id.startsWith('auth-') ? closed.target : open.target)
+
+  await Promise.all(named.filter(({ id }) => !counting(id)).map(({ id, run }) => run(target(id))))
+  for (const { id, run } of named.filter((each) => counting(each.id))) await run(target(id))
+})
+
+test('every case of the suite is shown to fail', () => {
+  const shown = new Set(breaches.flatMap((breach) => breach.cases))
+  expect(cases.map(({ id }) => id).filter((id) => !shown.has(id))).toEqual([])
+  expect([...shown].filter((id) => !cases.some((each) => each.id === id))).toEqual([])
+})
+
+describe.each(Object.entries(groups))('broken %s', (_name, group) => {
+  test.each(group.map((breach) => [breach.title, breach.cases.join(', '), breach] as const))(
+    '%s: red is %s',
+    async (_title, _ids, { cases: ids, start, behindToken }) => {
+      const { proxy, target } = behindToken ? closed : open
+      for (const id of ids) {
+        const broken = cases.find((each) => each.id === id)
+        proxy().break(start())
+
+        await expect(broken?.run(target), id).rejects.toMatchObject({ name: 'Unmet' })
+      }
+    },
+  )
+})
+
+function brokenServer(auth?: Parameters<typeof serveQuickstart>[0], withToken?: string) {
+  const target: Target = { url: '', ...(withToken !== undefined && { token: withToken }) }
+  let served: Awaited<ReturnType<typeof serveQuickstart>>
+  let proxy: BrokenProxy
+  beforeAll(async () => {
+    served = await serveQuickstart(auth)
+    proxy = await startBrokenProxy(served.url)
+    target.url = proxy.url
+  })
+  afterAll(async () => {
+    await proxy.close()
+    await served.close()
+  })
+  return { target, proxy: () => proxy }
+}

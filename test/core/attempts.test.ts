@@ -1,0 +1,248 @@
+/** One call, several attempts: retries, time limits, waits that run out, and what is told on the way. */
+import { expect, test } from 'vitest'
+import { operation } from '../../src/core/operation.ts'
+import { ADA, Gate, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
+
+test('a recorded call is tried again after each back-off, under one key, until it succeeds', async () => {
+  const cluster = openCluster()
+  const seen: { key: string; attempt: number; at: number }[] = []
+  const work = operation('v1:work', {
+    model: 'async',
+    retry: { attempts: 3, backoffMs: 100 },
+    run(_args, ctx) {
+      seen.push({ key: ctx.key, attempt: ctx.attempt, at: cluster.clock.now() })
+      if (ctx.attempt < 3) ctx.fail('LATER', 'Later.', { retryable: true })
+      return 'done'
+    },
+  })
+  const node = new Node(cluster, { operations: [work] })
+  const startedAt = cluster.clock.now()
+  await node.call('v1:work')
+  const { id } = await cluster.find('r1')
+
+  await cluster.until(id, ({ failures }) => failures === 1)
+  await settled()
+  cluster.clock.advance(99)
+  await settled()
+  expect(seen).toHaveLength(1)
+  cluster.clock.advance(1)
+  await cluster.until(id, ({ failures }) => failures === 2)
+  await settled()
+  cluster.clock.advance(200)
+
+  expect(await cluster.ended(id)).toMatchObject({ state: 'complete', attempt: 3, failures: 2 })
+  expect(seen.map(({ key, attempt, at }) => [key, attempt, at - startedAt])).toEqual([
+    [id, 1, 0],
+    [id, 2, 100],
+    [id, 3, 300],
+  ])
+})
+
+test('the last attempt ends the call with its own failure, and a failure that is final ends it at once', async () => {
+  const cluster = openCluster()
+  let runs = 0
+  const work = operation('v1:work', {
+    model: 'async',
+    retry: { attempts: 2, backoffMs: 10 },
+    run({ retryable }, ctx) {
+      ctx.fail(`FAILED_${++runs}`, 'No.', { retryable: retryable === true })
+    },
+  })
+  const node = new Node(cluster, { operations: [work] })
+
+  await node.call('v1:work', { retryable: true })
+  const { id } = await cluster.find('r1')
+  await cluster.until(id, ({ failures }) => failures === 1)
+  await settled()
+  cluster.clock.advance(10)
+  const tried = await cluster.ended(id)
+  await node.call('v1:work', { retryable: false })
+  const final = await cluster.ended((await cluster.find('r2')).id)
+
+  expect(tried).toMatchObject({ attempt: 2, outcome: { fault: { code: 'FAILED_2' } } })
+  expect(final).toMatchObject({ attempt: 1, outcome: { fault: { code: 'FAILED_3' } } })
+})
+
+test('a sync call without effects is tried again while its caller waits, and nothing is written', async () => {
+  const cluster = openCluster()
+  const work = operation('v1:work', {
+    retry: { attempts: 3, backoffMs: 100 },
+    run: (_args, ctx) => (ctx.attempt < 3 ? ctx.fail('LATER', 'Later.', { retryable: true }) : ctx.attempt),
+  })
+  const node = new Node(cluster, { operations: [work] })
+
+  const reply = node.call('v1:work')
+  for (const backoff of [100, 200]) {
+    await settled()
+    cluster.clock.advance(backoff)
+  }
+
+  expect(await reply).toMatchObject({ state: 'complete', result: 3 })
+  expect(await cluster.store.find(ADA.tenant, 'test|ada', 'r1')).toBe(undefined)
+  expect(node.limits.running).toBe(0)
+})
+
+test('a sync call whose next attempt lies beyond the wait goes on as a recorded one', async () => {
+  const cluster = openCluster()
+  const work = operation('v1:work', {
+    maxSyncMs: 50,
+    retry: { attempts: 2, backoffMs: 100 },
+    run: (_args, ctx) => (ctx.attempt < 2 ? ctx.fail('LATER', 'Later.', { retryable: true }) : ctx.attempt),
+  })
+  const node = new Node(cluster, { operations: [work] })
+
+  const reply = await node.call('v1:work')
+  const { id } = await cluster.find('r1')
+  await settled()
+  cluster.clock.advance(100)
+
+  expect(reply).toMatchObject({ state: 'pending' })
+  expect(await cluster.ended(id)).toMatchObject({ attempt: 2, failures: 1, outcome: { value: 2 } })
+  await settled()
+  expect([node.limits.running, node.limits.queued, node.limits.open]).toEqual([0, 0, 0])
+})
+
+test('a sync call that outlasts its wait goes on in the background, run once', async () => {
+  const cluster = openCluster()
+  const slow = new Gate<string>()
+  const work = operation('v1:work', { maxSyncMs: 1_000, run: () => slow.pass() })
+  const node = new Node(cluster, { operations: [work] })
+
+  const replying = node.call('v1:work', {}, { waitMs: 200 })
+  await slow.reached
+  for (const step of [25, 175]) {
+    cluster.clock.advance(step)
+    await settled()
+  }
+  const reply = await replying
+  const { id } = await cluster.find('r1')
+  slow.open('late')
+
+  expect(reply).toMatchObject({ state: 'pending', expiresAt: cluster.clock.now() + 600_000 })
+  expect(await cluster.ended(id)).toMatchObject({ attempt: 1, outcome: { value: 'late' } })
+  expect(await node.followUp.poll(ADA, 'r1')).toMatchObject({ state: 'complete', result: 'late' })
+  expect(slow.runs).toBe(1)
+})
+
+test('a client that leaves stops an unrecorded call', async () => {
+  const cluster = openCluster()
+  const leaving = new AbortController()
+  const started = new Gate()
+  const work = operation('v1:work', {
+    run: (_args, { signal }) =>
+      new Promise<never>((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(new Error('aborted')))
+        void started.pass()
+      }),
+  })
+  const node = new Node(cluster, { operations: [work] })
+
+  const reply = node.call('v1:work', {}, {}, { presence: () => leaving.signal })
+  await started.reached
+  cluster.clock.advance(25)
+  await settled()
+  leaving.abort()
+
+  expect(await reply).toMatchObject({ state: 'error', fault: { kind: 'canceled' } })
+  expect(node.limits.running).toBe(0)
+})
+
+test('a handler that ignores its time limit is given up after the grace, and its late result is not heard', async () => {
+  const cluster = openCluster()
+  const deaf = new Gate<string>()
+  let signal: AbortSignal | undefined
+  const work = operation('v1:work', {
+    model: 'async',
+    timeoutMs: 100,
+    run: (_args, ctx) => {
+      signal = ctx.signal
+      return deaf.pass()
+    },
+  })
+  const node = new Node(cluster, { operations: [work] })
+  await node.call('v1:work')
+  const { id } = await cluster.find('r1')
+  await deaf.reached
+
+  cluster.clock.advance(99)
+  expect(signal?.aborted).toBe(false)
+  cluster.clock.advance(1)
+  expect(signal?.aborted).toBe(true)
+  cluster.clock.advance(STOP_GRACE_MS - 1)
+  await settled()
+  expect((await cluster.find('r1')).state).toBe('pending')
+  cluster.clock.advance(1)
+  const ended = await cluster.ended(id)
+  deaf.open('too late')
+  await settled()
+
+  expect(ended).toMatchObject({ state: 'error', outcome: { fault: { kind: 'timeout' } } })
+  expect(await cluster.store.get(id)).toEqual(ended)
+  expect(node.limits.running).toBe(0)
+})
+
+test('a cancel is bounded even for a handler that ignores it, and the answer is the truth', async () => {
+  const cluster = openCluster()
+  const deaf = new Gate()
+  const work = operation('v1:work', { model: 'async', run: () => deaf.pass() })
+  const node = new Node(cluster, { operations: [work] })
+  await node.call('v1:work')
+  await deaf.reached
+
+  const canceling = node.followUp.cancel(ADA, 'r1')
+  await settled()
+  cluster.clock.advance(STOP_GRACE_MS)
+
+  expect(await canceling).toMatchObject({ state: 'error', fault: { kind: 'canceled' } })
+})
+
+test('a call canceled before it started never starts, and its key can be used again', async () => {
+  const cluster = openCluster()
+  const held = new Gate()
+  const work = operation('v1:work', { model: 'async', run: () => held.pass() })
+  const node = new Node(cluster, { operations: [work], limits: { runningCalls: 1 } })
+  await node.call('v1:work', {}, { requestId: 'running' })
+  await node.call('v1:work', {}, { requestId: 'queued', idempotencyKey: 'k1' })
+
+  const canceled = await node.followUp.cancel(ADA, 'queued')
+  const again = await node.call('v1:work', {}, { requestId: 'again', idempotencyKey: 'k1' })
+  held.open('done')
+  await cluster.ended((await cluster.find('again')).id)
+
+  expect(canceled).toMatchObject({ state: 'error', fault: { kind: 'canceled' } })
+  expect(again).toMatchObject({ state: 'accepted' })
+  expect(held.runs).toBe(2)
+})
+
+test('progress is stored at once, then at most once in an interval, and always the latest', async () => {
+  const cluster = openCluster()
+  const held = new Gate()
+  let tell: (fraction: number) => void = () => {}
+  const work = operation('v1:work', {
+    model: 'async',
+    run: (_args, ctx) => {
+      tell = (fraction) => ctx.progress(fraction)
+      return held.pass()
+    },
+  })
+  const node = new Node(cluster, { operations: [work] })
+  await node.call('v1:work')
+  const { id } = await cluster.find('r1')
+  await held.reached
+  const stored: (number | undefined)[] = []
+  cluster.store.watch(id, ({ progress }) => stored.push(progress?.fraction))
+
+  for (let percent = 1; percent <= 50; percent++) tell(percent / 100)
+  await settled()
+  expect(stored).toEqual([0.01])
+  cluster.clock.advance(100)
+  await settled()
+  expect(stored).toEqual([0.01, 0.5])
+  cluster.clock.advance(1_000)
+  await settled()
+  tell(0.9)
+  await settled()
+
+  expect(stored).toEqual([0.01, 0.5, 0.9])
+  held.open(null)
+})

@@ -1,0 +1,247 @@
+/** Nodes that hang, die and shut down: their calls go on elsewhere, once, and late news from them changes nothing. */
+import { expect, test } from 'vitest'
+import { operation } from '../../src/core/operation.ts'
+import { verifies } from '../requirements.ts'
+import { ADA, Gate, LEASE_MS, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
+
+test('a call whose worker died is run by another, and the dead one is not heard any more', async () => {
+  verifies('opencall:291')
+  const cluster = openCluster()
+  const slow = new Gate<string>()
+  const work = (run: () => unknown) => operation('v1:work', { model: 'async', run })
+  const first = new Node(cluster, { operations: [work(() => slow.pass())] })
+  const second = new Node(cluster, { operations: [work(() => 'second')] })
+  await first.call('v1:work')
+  const { id } = await cluster.find('r1')
+  await slow.reached
+
+  first.kill()
+  cluster.clock.advance(LEASE_MS)
+  second.engine.worker.wake()
+  const ended = await cluster.ended(id)
+  slow.open('first')
+  await settled()
+
+  expect(ended).toMatchObject({ state: 'complete', attempt: 2, outcome: { kind: 'result', value: 'second' } })
+  expect(await cluster.store.get(id)).toEqual(ended)
+  expect(first.log).toMatchObject([{ level: 'warn', message: expect.stringContaining('lease was lost') }])
+})
+
+test('a worker that lives keeps its lease, however long the handler takes', async () => {
+  const cluster = openCluster()
+  const slow = new Gate<string>()
+  let others = 0
+  const work = (run: () => unknown) => operation('v1:work', { model: 'async', run })
+  const first = new Node(cluster, { operations: [work(() => slow.pass())] })
+  const second = new Node(cluster, { operations: [work(() => others++)] })
+  await first.call('v1:work')
+  const { id } = await cluster.find('r1')
+  await slow.reached
+
+  for (let third = 0; third < 12; third++) {
+    cluster.clock.advance(LEASE_MS / 3)
+    await settled()
+    second.engine.worker.wake()
+    await settled()
+  }
+  slow.open('first')
+
+  expect(await cluster.ended(id)).toMatchObject({ attempt: 1, outcome: { value: 'first' } })
+  expect(others).toBe(0)
+})
+
+test('a worker that hung for longer than its lease tells its handler to stop when it finds out', async () => {
+  const cluster = openCluster()
+  const held = new Gate<string>()
+  let signal: AbortSignal | undefined
+  const first = new Node(cluster, {
+    operations: [
+      operation('v1:work', {
+        model: 'async',
+        run: (_args, ctx) => {
+          signal = ctx.signal
+          return held.pass()
+        },
+      }),
+    ],
+  })
+  const second = new Node(cluster, { operations: [operation('v1:work', { model: 'async', run: () => 'second' })] })
+  await first.call('v1:work')
+  await held.reached
+
+  first.freeze()
+  cluster.clock.advance(LEASE_MS)
+  second.engine.worker.wake()
+  await cluster.ended((await cluster.find('r1')).id)
+  expect(signal?.aborted).toBe(false)
+  first.thaw()
+  await settled()
+
+  expect(signal?.reason).toMatchObject({ code: 'LEASE_LOST' })
+  held.open('first')
+})
+
+test('an accepted call survives a restart: it is run again with the same key and the next attempt number', async () => {
+  verifies('opencall:294')
+  const cluster = openCluster()
+  const seen: [string, number][] = []
+  const stuck = new Gate()
+  const work = (run: () => unknown) =>
+    operation('v1:work', {
+      model: 'async',
+      run: (_args, { key, attempt }) => {
+        seen.push([key, attempt])
+        return run()
+      },
+    })
+  const before = new Node(cluster, { operations: [work(() => stuck.pass())], limits: { runningCalls: 1 } })
+  await before.call('v1:work', {}, { requestId: 'running' })
+  await before.call('v1:work', {}, { requestId: 'queued' })
+  await stuck.reached
+  const [running, queued] = [await cluster.find('running'), await cluster.find('queued')]
+  expect([running.state, queued.state]).toEqual(['pending', 'accepted'])
+
+  before.kill()
+  await cluster.restart()
+  expect([await cluster.find('running'), await cluster.find('queued')]).toEqual([running, queued])
+  cluster.clock.advance(LEASE_MS)
+  const after = new Node(cluster, { operations: [work(() => 'done')] })
+  after.engine.worker.wake()
+
+  expect(await cluster.ended(running.id)).toMatchObject({ state: 'complete', attempt: 2 })
+  expect(await cluster.ended(queued.id)).toMatchObject({ state: 'complete', attempt: 1 })
+  expect(seen).toEqual([
+    [running.id, 1],
+    [queued.id, 1],
+    [running.id, 2],
+  ])
+})
+
+test('a sync call with effects that a crash cut off ends as unknown, stays so, and is not run again', async () => {
+  const cluster = openCluster()
+  const stuck = new Gate()
+  let again = 0
+  const charge = (run: () => unknown) => operation('v1:charge', { sideEffecting: true, run })
+  const before = new Node(cluster, { operations: [charge(() => stuck.pass())] })
+  void before.call('v1:charge', {}, { idempotencyKey: 'k1' })
+  await stuck.reached
+  const { id } = await cluster.find('r1')
+
+  before.kill()
+  await cluster.restart()
+  cluster.clock.advance(LEASE_MS)
+  const after = new Node(cluster, { operations: [charge(() => again++)] })
+  after.engine.worker.wake()
+  const ended = await cluster.ended(id)
+  const repeated = await after.call('v1:charge', {}, { requestId: 'again', idempotencyKey: 'k1' })
+
+  expect(ended).toMatchObject({ state: 'error', outcome: { fault: { kind: 'outcome-unknown', retryable: false } } })
+  expect(repeated).toMatchObject({ state: 'error', requestId: 'again', fault: { code: 'OUTCOME_UNKNOWN' } })
+  expect(again).toBe(0)
+})
+
+test('a call that is cut off again and again is given up: it may be what kills the process', async () => {
+  const cluster = openCluster()
+  let runs = 0
+  const deadly = operation('v1:deadly', {
+    model: 'async',
+    run: () => {
+      runs++
+      return new Promise<never>(() => {})
+    },
+  })
+  const options = { operations: [deadly], work: { maxCutOffs: 2 } }
+  let node = new Node(cluster, options)
+  await node.call('v1:deadly')
+  const { id } = await cluster.find('r1')
+
+  for (let life = 1; life <= 3; life++) {
+    await cluster.until(id, ({ attempt }) => attempt === life)
+    await settled()
+    node.kill()
+    cluster.clock.advance(LEASE_MS)
+    node = new Node(cluster, options)
+    node.engine.worker.wake()
+  }
+
+  expect(await cluster.ended(id)).toMatchObject({ state: 'error', outcome: { fault: { code: 'CUT_OFF' } } })
+  expect(runs).toBe(3)
+})
+
+test('a shutdown lets what runs end within the grace, and starts nothing new', async () => {
+  const cluster = openCluster()
+  const slow = new Gate<string>()
+  const work = operation('v1:work', { model: 'async', run: () => slow.pass() })
+  const node = new Node(cluster, { operations: [work], limits: { runningCalls: 1 } })
+  await node.call('v1:work', {}, { requestId: 'running' })
+  await node.call('v1:work', {}, { requestId: 'queued' })
+  await slow.reached
+
+  const stopping = node.engine.worker.stop(10_000)
+  cluster.clock.advance(9_999)
+  slow.open('done')
+  await stopping
+
+  expect(await cluster.find('running')).toMatchObject({ state: 'complete', outcome: { value: 'done' } })
+  expect(await cluster.find('queued')).toMatchObject({ state: 'accepted', attempt: 0 })
+  expect(slow.runs).toBe(1)
+})
+
+test('what does not end within the grace is handed back at once, and costs it no attempt of its retries', async () => {
+  const cluster = openCluster()
+  const stuck = new Gate()
+  const work = (run: () => unknown) => operation('v1:work', { model: 'async', run })
+  const first = new Node(cluster, { operations: [work(() => stuck.pass())] })
+  await first.call('v1:work')
+  await stuck.reached
+
+  const stopping = first.engine.worker.stop(1_000)
+  cluster.clock.advance(1_000 + STOP_GRACE_MS)
+  await stopping
+  const handedBack = await cluster.find('r1')
+  const second = new Node(cluster, { operations: [work(() => 'done')] })
+  second.engine.worker.wake()
+
+  expect(handedBack).toMatchObject({ state: 'pending', settled: 1, failures: 0, dueAt: cluster.clock.now() })
+  expect(await cluster.ended(handedBack.id)).toMatchObject({ state: 'complete', outcome: { value: 'done' } })
+})
+
+test('a sync call with effects that does not end within the grace ends as unknown', async () => {
+  const cluster = openCluster()
+  const stuck = new Gate()
+  const charge = operation('v1:charge', { sideEffecting: true, maxSyncMs: 60_000, run: () => stuck.pass() })
+  const node = new Node(cluster, { operations: [charge] })
+  const reply = node.call('v1:charge', {}, { idempotencyKey: 'k1' })
+  await stuck.reached
+
+  const stopping = node.engine.worker.stop(1_000)
+  cluster.clock.advance(1_000 + STOP_GRACE_MS)
+  await stopping
+
+  expect(await reply).toMatchObject({ state: 'error', fault: { kind: 'outcome-unknown' } })
+})
+
+test('a stop asked of another node reaches the handler with the next renewal of its lease', async () => {
+  const cluster = openCluster()
+  const held = new Gate()
+  const work = operation('v1:work', {
+    model: 'async',
+    run: (_args, { signal }) =>
+      new Promise<never>((_resolve, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason))
+        void held.pass()
+      }),
+  })
+  const first = new Node(cluster, { operations: [work] })
+  const second = new Node(cluster, { operations: [work] })
+  await first.call('v1:work')
+  await held.reached
+
+  const canceled = second.followUp.cancel(ADA, 'r1')
+  await settled()
+  cluster.clock.advance(LEASE_MS / 3)
+  await cluster.ended((await cluster.find('r1')).id)
+
+  expect(await cluster.find('r1')).toMatchObject({ state: 'error', outcome: { fault: { kind: 'canceled' } } })
+  await canceled
+})
