@@ -1,7 +1,11 @@
 #!/usr/bin/env node
 /** The process around the commands: its streams, its signals, its exit code. */
+import { enableCompileCache } from 'node:module'
 import { constants } from 'node:os'
 import { run } from './run.ts'
+
+// Before any command is loaded: a second start of `serve` takes 350 ms of CPU time instead of 570.
+enableCompileCache()
 
 const ending = new AbortController()
 

@@ -4,6 +4,7 @@ import { canonicalJson } from './json.ts'
 import type { Call, Caller, Instance, MediaInput } from './model.ts'
 import type { Operation } from './operation.ts'
 import type { Environment } from './ports.ts'
+import type { Given } from './requirements.ts'
 
 export interface Admitted {
   id: string
@@ -14,6 +15,8 @@ export interface Admitted {
   /** The schema's output of `call.args`. */
   parsed: unknown
   media: readonly MediaInput[]
+  /** Handed over for this call only. */
+  given?: Given
 }
 
 /** How long a call that outlasted its direct answer is retained at the least. */
@@ -71,9 +74,9 @@ export function fingerprintOf(env: Environment, { operation, call, media }: Admi
   return env.digest(canonicalJson([operation.key, call.args, attachments]))
 }
 
-export function jobFor({ id, operation, caller, call, media }: Admitted): Job {
+export function jobFor({ id, operation, caller, call, media, given }: Admitted): Job {
   const { requestId, lineage = [] } = call
-  return { id, operation, caller, requestId, media, lineage, ...correlation(call) }
+  return { id, operation, caller, requestId, media, lineage, ...correlation(call), ...(given && { given }) }
 }
 
 /** The optional fields that tie a call to others. */

@@ -8,7 +8,8 @@ import type { JsonValue } from './json.ts'
 import { isTextual, openMedia } from './media.ts'
 import type { Caller, LocationAuth, MediaInput, Outcome, Progress } from './model.ts'
 import { type ChunkSource, Located, type Operation, type OperationDefinition } from './operation.ts'
-import type { AttemptObservation, Environment, Fetcher, Log, ObjectStore, Observer } from './ports.ts'
+import type { AttemptObservation, Authorizations, Environment, Fetcher, Log, ObjectStore, Observer } from './ports.ts'
+import { type Given, NOTHING_GIVEN } from './requirements.ts'
 
 /** The call an attempt belongs to, as far as the attempt needs to know it. */
 export interface Job {
@@ -23,6 +24,8 @@ export interface Job {
   traceparent?: string
   media: readonly MediaInput[]
   lineage: readonly string[]
+  /** Handed over for this run; a run after a restart does without. */
+  given?: Given
 }
 
 /** What attempts share on one node. */
@@ -33,6 +36,8 @@ export interface AttemptParts {
   observer?: Observer
   /** What the application injects into every context. */
   inject?: (job: Job) => object | Promise<object>
+  /** Absent where no provider is configured. */
+  authorizations?: Authorizations
   /** Runs a child operation for a handler. */
   callChild: (
     parent: Job,
@@ -56,6 +61,8 @@ export class Attempt {
   #controller: AbortController | undefined
   #stoppedBy: Fault | undefined
   #observation: AttemptObservation | undefined
+  /** Secrets this run has seen, to be forgotten when it has ended. */
+  #release: (() => void)[] = []
   #cancelTimers: (() => void)[] = []
   onProgress: ((progress: Progress) => void) | undefined
 
@@ -102,7 +109,7 @@ export class Attempt {
     const ran = this.#observation ? this.#observation.within(() => this.#run(args)) : this.#run(args)
     if (!(ran instanceof Promise)) {
       this.#end(ran)
-      return ran
+      return this.#outcome
     }
     void ran.then((outcome) => this.#end(outcome))
     const { timeoutMs } = operation
@@ -124,12 +131,21 @@ export class Attempt {
   }
 
   /** The first end counts: a handler that comes back after it was given up is not heard. */
-  #end(outcome: Outcome): void {
+  #end(ended: Outcome): void {
     if (this.#outcome) return
+    const outcome =
+      this.#release.length > 0 ? (this.#parts.env.redact(ended as unknown as JsonValue) as unknown as Outcome) : ended
     this.#outcome = outcome
+    for (const release of this.#release) release()
     for (const cancel of this.#cancelTimers) cancel()
     this.#observation?.ended(outcome)
     this.#done?.resolve(outcome)
+  }
+
+  /** A secret value the handler is about to see: from here on it is in no log, no record and no reply. */
+  conceal(value: string): string {
+    this.#release.push(this.#parts.env.conceal(value))
+    return value
   }
 
   #after(delayMs: number, run: () => void): void {
@@ -276,6 +292,31 @@ class Context implements HandlerContext {
     return this.#media
   }
 
+  get userId(): string | undefined {
+    return this.#attempt.job.given?.userId
+  }
+
+  async authorization(id: string): Promise<string> {
+    const { operation, caller, given = NOTHING_GIVEN } = this.#attempt.job
+    const need = operation.requires?.authorization?.find((candidate) => candidate.id === id)
+    if (!need) throw undeclared(operation, `authorization "${id}"`)
+    const token = given.tokens.get(id) ?? (await this.#parts.authorizations?.token(caller, id, need.scopes ?? []))
+    if (token !== undefined) return this.#attempt.conceal(token)
+    throw new Fault('requirements-missing', `The authorization at ${id} is no longer there. Authorize again.`, {
+      details: { authorization: [id], secrets: [], userId: false },
+    })
+  }
+
+  secret(id: string): string {
+    const { operation, given = NOTHING_GIVEN } = this.#attempt.job
+    if (!operation.requires?.secrets?.includes(id)) throw undeclared(operation, `secret "${id}"`)
+    const value = given.secrets.get(id)
+    if (value !== undefined) return this.#attempt.conceal(value)
+    throw new Fault('requirements-missing', `The secret "${id}" came with the call and is gone since. Call again.`, {
+      details: { authorization: [], secrets: [id], userId: false },
+    })
+  }
+
   progress(fraction: number, message?: string): void {
     const bounded = Math.min(1, Math.max(0, Number(fraction) || 0))
     this.#attempt.onProgress?.({ fraction: bounded, ...(message !== undefined && { message }) })
@@ -307,6 +348,12 @@ class Context implements HandlerContext {
   location(uri: string, { auth, redirect = false }: { auth?: LocationAuth; redirect?: boolean } = {}): Located {
     return new Located({ kind: 'external', uri, redirect: redirect && auth === undefined, ...(auth && { auth }) })
   }
+}
+
+function undeclared(operation: Operation, what: string): Fault {
+  return new Fault('internal', `${operation.name.full} asks for the ${what} without naming it in "requires".`, {
+    code: 'NOT_REQUIRED',
+  })
 }
 
 async function* asStream(source: AsyncIterable<Uint8Array> | Uint8Array | string): AsyncIterable<Uint8Array> {

@@ -23,6 +23,12 @@ export interface HandlerContext {
   readonly media: Readonly<Record<string, MediaFile>>
   /** Tells watchers how far this is; `fraction` from 0 to 1. */
   progress(fraction: Progress['fraction'], message?: string): void
+  /** The token the person has let us have at this provider; the operation must name it in `requires`. */
+  authorization(id: string): Promise<string>
+  /** A secret the call brought; the operation must name it in `requires`. */
+  secret(id: string): string
+  /** For whom the call says it acts. */
+  readonly userId: string | undefined
   /** Ends the call as a business failure the caller can act on. */
   fail(code: string, message: string, options?: FailOptions): never
   /** Runs another operation on behalf of the same caller and waits for its result. */

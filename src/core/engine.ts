@@ -16,6 +16,7 @@ import type { Guard, Identify, ResultCache, Store } from './ports.ts'
 import { type CallOptions, Recorder } from './recorder.ts'
 import type { Registry } from './registry.ts'
 import { replyTo } from './replies.ts'
+import { checkRequirements, NOTHING_GIVEN } from './requirements.ts'
 import { hasEnded, watchFor } from './waiting.ts'
 import { Worker, type WorkerSettings } from './worker.ts'
 
@@ -120,7 +121,10 @@ export class Engine {
     return this.#decide({ call, operation, caller, parsed, media }, options)
   }
 
-  #decide(valid: Omit<Admitted, 'id' | 'owner'>, { freezes = false }: CallOptions): Admitted | Promise<Admitted> {
+  #decide(
+    valid: Omit<Admitted, 'id' | 'owner'>,
+    { freezes = false, given }: CallOptions,
+  ): Admitted | Promise<Admitted> {
     const { operation, caller, call } = valid
     if (operation.idempotencyRequired && call.idempotencyKey === undefined) {
       const message = `${operation.name.full} has side effects: send an idempotency key, so that a repeat is not a second call.`
@@ -133,8 +137,17 @@ export class Engine {
       id: call.uploads ?? this.#parts.env.newId(),
       owner: ownerOf(caller),
       call: keyed ? call : withoutKey(call),
+      ...(given && { given }),
     }
-    return objections ? objections.then(() => admitted) : admitted
+    if (!operation.requires) return objections ? objections.then(() => admitted) : admitted
+    return this.#withRequirements(admitted, objections)
+  }
+
+  async #withRequirements(admitted: Admitted, objections: Promise<void> | undefined): Promise<Admitted> {
+    await objections
+    const { operation, caller, given = NOTHING_GIVEN } = admitted
+    await checkRequirements(operation, caller, given, this.#parts.authorizations)
+    return admitted
   }
 
   #run(admitted: Admitted, options: CallOptions): Promise<Reply> {

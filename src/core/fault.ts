@@ -11,6 +11,7 @@ export type FaultKind =
   | 'removed' // the operation existed and is past its sunset
   | 'unauthenticated'
   | 'forbidden'
+  | 'requirements-missing' // the person it acts for has not authorized it, or the call lacks what it must bring
   | 'invalid-input' // arguments or media break the operation's schema
   | 'conflict' // a request id or an idempotency key used before for something else
   | 'not-found' // no such call, chunk or object, or not this caller's
@@ -57,6 +58,7 @@ const DEFAULTS: Record<FaultKind, { code: string; retryable: boolean }> = {
   removed: { code: 'OPERATION_REMOVED', retryable: false },
   unauthenticated: { code: 'AUTH_REQUIRED', retryable: false },
   forbidden: { code: 'INSUFFICIENT_SCOPE', retryable: false },
+  'requirements-missing': { code: 'REQUIREMENTS_MISSING', retryable: false },
   'invalid-input': { code: 'VALIDATION_ERROR', retryable: false },
   conflict: { code: 'CONFLICT', retryable: false },
   'not-found': { code: 'NOT_FOUND', retryable: false },

@@ -9,6 +9,7 @@ import type { JsonObject, JsonValue } from './json.ts'
 import type { ExecutionModel, ResultLocation } from './model.ts'
 import { type OperationName, parseName } from './names.ts'
 import type { Backend } from './ports.ts'
+import type { Requirements } from './requirements.ts'
 import type { Output, PlainSchema, Schema } from './standard-schema.ts'
 
 export interface MediaSlot {
@@ -53,6 +54,8 @@ export interface OperationRules {
   /** How many may run at a time on one node. */
   concurrency?: number
   deprecated?: { sunset?: string; replacement?: string }
+  /** What it needs of the person it acts for. */
+  requires?: Requirements
 }
 
 /** What `run` may give back: the value, or a place where the bytes are. */
@@ -71,7 +74,7 @@ export type ChunkSource = AsyncIterable<string | Uint8Array> | Iterable<string |
 /** A plain schema that nobody gave a type: some object. */
 type Args<A> = unknown extends Output<A> ? JsonObject : Output<A>
 
-type Run<A, R, App> = (args: A, ctx: HandlerContext & App) => Returned<R> | Promise<Returned<R>> | ChunkSource
+type Run<A, R, App> = (args: A, ctx: HandlerContext & App) => R | Promise<R>
 
 /** One operation as its developer wrote it. `App` is what its handler expects the application to inject. */
 export interface OperationDefinition<App = unknown> {
@@ -84,12 +87,15 @@ export interface OperationDefinition<App = unknown> {
   run(args: unknown, ctx: HandlerContext & App): unknown
 }
 
-export interface OperationOptions<A extends Schema, R extends Schema, App> extends OperationRules {
+export type OperationOptions<A extends Schema, R extends Schema, App> = Omit<OperationRules, 'chunked'> & {
   args?: A
   result?: R
   jsonSchema?: { args?: PlainSchema; result?: PlainSchema }
-  run: Run<Args<A>, R extends Schema ? Output<R> : unknown, App>
-}
+} & (
+    | { chunked?: never; run: Run<Args<A>, Returned<Output<R>>, App> }
+    // Apart from the other, or every text would do as a result: it is a list of characters.
+    | { chunked: { mimeType: string }; run: Run<Args<A>, ChunkSource, App> }
+  )
 
 export function operation<
   A extends Schema = PlainSchema<JsonObject>,
@@ -135,7 +141,9 @@ export type Parse = (value: unknown) => unknown | Promise<unknown>
 
 /** An operation ready to run: defaults filled in, schemas as functions and as JSON Schema. */
 export interface Operation
-  extends Required<Omit<OperationRules, 'deprecated' | 'chunked' | 'timeoutMs' | 'concurrency' | 'title'>> {
+  extends Required<
+    Omit<OperationRules, 'deprecated' | 'requires' | 'chunked' | 'timeoutMs' | 'concurrency' | 'title'>
+  > {
   /** Registry key: `v1:orders.getItem@1.0.0`. */
   readonly key: string
   readonly name: OperationName
@@ -144,6 +152,7 @@ export interface Operation
   readonly concurrency?: number
   readonly chunked?: { mimeType: string }
   readonly deprecated?: { sunset?: string; replacement?: string }
+  readonly requires?: Requirements
   readonly parseArgs: Parse
   readonly parseResult: Parse
   /** Published schemas: the input side of the arguments, the output side of the result. */

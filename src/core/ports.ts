@@ -21,6 +21,10 @@ export interface Environment {
   sign(text: string): string
   base64(bytes: Uint8Array): string
   gzip(text: string): Uint8Array
+  /** From now on this value is removed from whatever is written; the returned function says that it is out of use. */
+  conceal(value: string): () => void
+  /** Without the values that are concealed. */
+  redact(value: JsonValue): JsonValue
   readonly log: Log
 }
 
@@ -233,6 +237,12 @@ export interface Guard {
 
 /** Who is calling: the caller, nothing if no credential was given, or a fault if it is not a good one. */
 export type Identify = () => Caller | undefined | Promise<Caller | undefined>
+
+/** Tokens that people have let us have at other services. */
+export interface Authorizations {
+  /** Fresh enough to be used now; nothing if the person has not authorized these scopes. */
+  token(caller: Caller, id: string, scopes: readonly string[]): Promise<string | undefined>
+}
 
 /** Fetches attachments that are named by URI, under rules about where it may go. */
 export interface Fetcher {

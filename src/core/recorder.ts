@@ -7,6 +7,7 @@ import type { Instance, Reply } from './model.ts'
 import type { Operation } from './operation.ts'
 import type { Acceptance, Environment, Store } from './ports.ts'
 import { replyTo } from './replies.ts'
+import type { Given } from './requirements.ts'
 import { hasEnded, watchFor, within } from './waiting.ts'
 import { canceled, type Worker } from './worker.ts'
 
@@ -19,6 +20,8 @@ export interface CallOptions {
   durable?: boolean
   /** A repeated key returns the first outcome of every operation, also of those without effects. */
   freezes?: boolean
+  /** Tokens and secrets the caller handed over; they are never written down. */
+  given?: Given
   /** A handler's call: it runs inside the room its parent has, since waiting for more could wait for ever. */
   child?: boolean
 }
@@ -42,7 +45,7 @@ export class Recorder {
   }
 
   async record(admitted: Admitted, options: CallOptions): Promise<Reply> {
-    const { operation, owner, parsed } = admitted
+    const { operation, owner, parsed, given } = admitted
     const startNow = this.#takeRoom(operation, owner, options)
     const instance = newInstance(this.#env, admitted, startNow ? this.#leased(1) : { dueAt: this.#env.clock.now() })
     const acceptance = await this.#accept(instance, () => this.#giveRoomBack(operation, owner, startNow))
@@ -50,7 +53,7 @@ export class Recorder {
     const waitMs = waitFor(admitted, options)
     const watching = waitMs > 0 ? watchFor(this.#store, instance.id, hasEnded) : undefined
     if (operation.model === 'sync' && watching) this.#worker.expectDirectly(instance.id)
-    if (startNow) this.#worker.start(instance, operation, { parsed })
+    if (startNow) this.#worker.start(instance, operation, { parsed, ...(given && { given }) })
     else this.#worker.wake()
     // OpenCALL, "Asynchronous": the first answer says accepted, and at this moment the handler has not begun.
     if (!watching) return replyTo(operation.model === 'async' ? { ...instance, state: 'accepted' } : instance, 0)

@@ -44,13 +44,14 @@ export function completeOperation(
 }
 
 function optional(rules: OperationRules): Partial<Operation> {
-  const { title, timeoutMs, concurrency, chunked, deprecated } = rules
+  const { title, timeoutMs, concurrency, chunked, deprecated, requires } = rules
   return {
     ...(title !== undefined && { title }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(concurrency !== undefined && { concurrency }),
     ...(chunked && { chunked }),
     ...(deprecated && { deprecated }),
+    ...(requires && { requires }),
   }
 }
 

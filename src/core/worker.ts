@@ -9,6 +9,7 @@ import { type Instance, type Outcome, ownerOf, type Progress } from './model.ts'
 import type { Operation } from './operation.ts'
 import type { Change, Store } from './ports.ts'
 import type { Registry } from './registry.ts'
+import type { Given } from './requirements.ts'
 import { retryDelay } from './retry.ts'
 import { statesBefore } from './state.ts'
 
@@ -68,8 +69,9 @@ export class Worker {
   }
 
   /** Runs an instance this node holds the lease and has taken a slot for. `args` saves parsing again where they were parsed just now. */
-  start(instance: Instance, operation: Operation, args?: { parsed: unknown }): void {
-    const attempt = new Attempt(jobOf(instance, operation), instance.attempt, this.#parts)
+  start(instance: Instance, operation: Operation, args?: { parsed: unknown; given?: Given }): void {
+    const job = jobOf(instance, operation)
+    const attempt = new Attempt(args?.given ? { ...job, given: args.given } : job, instance.attempt, this.#parts)
     this.#watch(attempt, instance, operation)
     if (args) attempt.start(args.parsed)
     else void this.#parseAndStart(attempt, instance, operation)
@@ -109,19 +111,18 @@ export class Worker {
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true
     this.#cancelClaimTimer?.()
+    const cancel = this.#parts.env.clock.schedule(graceMs, () => {
+      for (const { attempt, instance } of this.#running.values()) {
+        attempt.stop(instance.rerunnable ? this.#shutdown : outcomeUnknown())
+      }
+    })
     await this.#claimUnderWay
     if (this.#running.size > 0) {
-      const idle = new Promise<void>((resolve) => {
+      await new Promise<void>((resolve) => {
         this.#whenIdle = resolve
       })
-      const cancel = this.#parts.env.clock.schedule(graceMs, () => {
-        for (const { attempt, instance } of this.#running.values()) {
-          attempt.stop(instance.rerunnable ? this.#shutdown : outcomeUnknown())
-        }
-      })
-      await idle
-      cancel()
     }
+    cancel()
     this.#cancelLeaseTimer?.()
   }
 

@@ -2,6 +2,7 @@
 import { createHmac, hash, randomFillSync } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import type { Clock, Environment, Log } from '../core/ports.ts'
+import type { Redactor } from '../governance/redaction.ts'
 
 /** The longest delay a Node timer takes; what lies beyond is looked at again then. */
 const MAX_DELAY_MS = 2 ** 31 - 1
@@ -15,7 +16,7 @@ export const systemClock: Clock = {
   },
 }
 
-export function createEnvironment(log: Log, linkKey: Uint8Array, clock: Clock = systemClock): Environment {
+export function createEnvironment(log: Log, linkKey: Uint8Array, clock: Clock, redactor: Redactor): Environment {
   return {
     clock,
     log,
@@ -25,6 +26,8 @@ export function createEnvironment(log: Log, linkKey: Uint8Array, clock: Clock = 
     sign: (text) => createHmac('sha256', linkKey).update(text).digest('base64url'),
     base64: (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64'),
     gzip: (text) => gzipSync(text),
+    conceal: redactor.add,
+    redact: redactor.redactJson,
   }
 }
 

@@ -126,6 +126,7 @@ const IS_ERROR: Record<FaultKind, boolean> = {
   removed: false,
   unauthenticated: false,
   forbidden: false,
+  'requirements-missing': false,
   'invalid-input': false,
   conflict: false,
   'not-found': false,

@@ -1,5 +1,14 @@
 /** `callplane/testing`: to test operations without a server, and adapters with the suites that ours pass. */
 export { createManualClock, type ManualClock } from './clock.ts'
+export {
+  type ConformanceCase,
+  type ConformanceProtocol,
+  conformanceCases,
+  type Fixtures,
+  Skip,
+  type Target,
+  Unmet,
+} from './conformance/index.ts'
 export { createMemoryLog, type LogLine } from './memory-log.ts'
 export { createMemoryObjects } from './memory-objects.ts'
 export { describeObjectStore, type OpenedObjects } from './objects.ts'

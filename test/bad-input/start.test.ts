@@ -2,11 +2,12 @@
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
+import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import Database from 'better-sqlite3'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { startServer, temporaryFolder } from './server.ts'
 
 const CLI = join(import.meta.dirname, '../../src/cli/main.ts')
@@ -14,9 +15,18 @@ const OPERATIONS = join(import.meta.dirname, 'operations.ts')
 /** Processes start slowly on a busy machine. */
 const PATIENT = { timeout: 30_000 }
 
-async function serve(data: string): Promise<{ code: unknown; said: string; printed: string }> {
+/** Root may write everywhere, so where the tests run as root the server does not. */
+const UNPRIVILEGED = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
+
+function startProcess(data: string, user: { uid?: number; gid?: number } = {}) {
   const args = ['--conditions=callplane-source', CLI, 'serve', OPERATIONS, '--port', '0', '--data', data]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, args, { ...user, stdio: ['ignore', 'pipe', 'pipe'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return child
+}
+
+async function serve(data: string, user = {}): Promise<{ code: unknown; said: string; printed: string }> {
+  const child = startProcess(data, user)
   const [printed, said, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit')])
   return { code, said, printed }
 }
@@ -83,15 +93,17 @@ test.each(damages)(
 )
 
 test('a database that another server has open stops the start, and that server goes on', PATIENT, async () => {
-  const server = await startServer()
-  await server.call({ op: 'v1:Jobs.Run', args: { text: 'x' }, ctx: { requestId: 'job' } }, { Prefer: 'wait=5' })
-  const before = contents(server.data)
+  const data = await temporaryFolder()
+  // A process of its own: reading its files from this one would drop the lock if it were held here.
+  const [line] = await once(createInterface(startProcess(data).stdout), 'line')
+  const { url } = JSON.parse(line)
+  const before = contents(data)
 
-  const refused = await serve(server.data)
+  const refused = await serve(data)
 
   expectRefusedStart(refused, /in use by another process. Stop that one first/)
-  expect(contents(server.data)).toEqual(before)
-  expect(await (await fetch(`${server.url}/ops/job`)).json()).toMatchObject({ state: 'complete', result: 'x' })
+  expect(contents(data)).toEqual(before)
+  expect((await fetch(`${url}/ready`)).status).toBe(200)
 })
 
 test('a data folder below a file, or one that is a file, is named in the refusal', PATIENT, async () => {
@@ -105,17 +117,16 @@ test('a data folder below a file, or one that is a file, is named in the refusal
   expect(contents(folder)).toEqual({ file: createHash('sha256').update('mine').digest('hex') })
 })
 
-test.skipIf(process.getuid?.() === 0)(
-  'a data folder that may not be written is named in the refusal (root may write everywhere)',
-  PATIENT,
-  async () => {
-    const data = await temporaryFolder()
-    chmodSync(data, 0o500)
+test('a data folder that may not be written is named in the refusal', PATIENT, async () => {
+  const folder = await temporaryFolder()
+  const data = join(folder, 'data')
+  mkdirSync(data)
+  chmodSync(folder, 0o755)
+  chmodSync(data, 0o555)
 
-    expectRefusedStart(await serve(data), /data folder .* cannot be used.*--data/)
-    expect(readdirSync(data)).toEqual([])
-  },
-)
+  expectRefusedStart(await serve(data, UNPRIVILEGED), /data folder .* cannot be used.*--data/)
+  expect(readdirSync(data)).toEqual([])
+})
 
 test('objects that cannot be written stop the start, too', PATIENT, async () => {
   const data = await temporaryFolder()

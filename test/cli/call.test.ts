@@ -1,10 +1,13 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test, vi } from 'vitest'
 import { createServer, operation } from '../../src/index.ts'
 import { QUICKSTART, runProcess, temporaryFolder } from './processes.ts'
 import { runCommand } from './streams.ts'
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 30_000 })
 
 let url: string
 

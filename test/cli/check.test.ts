@@ -1,9 +1,12 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { runProcess, SOURCE, temporaryFolder } from './processes.ts'
 import { runCommand } from './streams.ts'
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 30_000 })
 
 const entry = (op: string, required: string[]) => ({
   op,

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import manifest from '../../package.json' with { type: 'json' }
 import { formatLine } from '../../src/cli/log-lines.ts'
 import { sampleCall } from '../../src/cli/sample-call.ts'
@@ -9,6 +9,9 @@ import type { Operation } from '../../src/core/operation.ts'
 import { hashToken } from '../../src/governance/auth.ts'
 import { runProcess } from './processes.ts'
 import { runCommand } from './streams.ts'
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 30_000 })
 
 const COMMANDS = ['serve', 'call', 'ops', 'check', 'conformance', 'token']
 

@@ -35,6 +35,7 @@ export interface Finished {
 
 export async function runProcess(args: readonly string[], options: ProcessOptions = {}): Promise<Finished> {
   const child = start(args, options)
+  onTestFinished(() => void child.kill('SIGKILL'))
   child.stdin?.end()
   const [[code], stdout, stderr] = await Promise.all([
     once(child, 'exit') as Promise<[number | null]>,

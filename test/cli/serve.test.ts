@@ -1,8 +1,11 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { callOver, QUICKSTART, runProcess, SOURCE, serveProcess, temporaryFolder } from './processes.ts'
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 30_000 })
 
 test('the quickstart is served at the address that is announced, and SIGTERM ends it with 0', async () => {
   const folder = await temporaryFolder()
@@ -169,7 +172,7 @@ test("each mistake in somebody's modules is one sentence that names the file, wi
   }
   const debugged = await runProcess(['serve', join(folder, 'throws.ts'), '--debug'])
   expect(debugged.stderr).toMatch(/DB_URL is not set\n\s+at .*throws\.ts:2/)
-}, 30_000)
+})
 
 /** Until an event of a call holds this text. */
 async function eventOf(url: string, part: string): Promise<void> {

@@ -1,7 +1,10 @@
 import { rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { callOver, SOURCE, serveProcess, temporaryFolder } from './processes.ts'
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 30_000 })
 
 const answers = (expression: string) => `export const answer: number = ${expression}`
 
@@ -33,4 +36,4 @@ test('a changed file starts the server again, a mistake is survived, and a new f
 
   server.kill('SIGTERM')
   expect(await server.ended).toBe(0)
-}, 30_000)
+})

@@ -40,7 +40,7 @@ test('every case of the suite is shown to fail', () => {
   expect([...shown].filter((id) => !cases.some((each) => each.id === id))).toEqual([])
 })
 
-describe.each(Object.entries(groups))('broken %s', (_name, group) => {
+describe.each(Object.entries(groups))('broken %s', { timeout: 30_000 }, (_name, group) => {
   test.each(group.map((breach) => [breach.title, breach.cases.join(', '), breach] as const))(
     '%s: red is %s',
     async (_title, _ids, { cases: ids, start, behindToken }) => {

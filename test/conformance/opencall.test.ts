@@ -9,9 +9,9 @@ const cases = conformanceCases('opencall')
 /** What an open server cannot be asked. */
 const needsToken = (id: string) => /^auth-(?:missing|invalid|by-header-only|for-the-outcome)$/.test(id)
 /** What differs between an open server and one behind a token, besides. */
-const differs = (id: string) => /^(?:redirect-|async-accepted|chunk-offsets|raw-bytes|inline$)/.test(id)
+const differs = (id: string) => /^(?:redirect-|async-accepted|chunk-offsets|raw-bytes|located-status|inline$)/.test(id)
 
-describe('OpenCALL conformance of an open server', () => {
+describe('OpenCALL conformance of an open server', { timeout: 30_000 }, () => {
   const target = servedTarget()
 
   for (const { id, title, requirements, run } of cases.filter((each) => !needsToken(each.id))) {
@@ -42,7 +42,7 @@ describe('OpenCALL conformance of an open server', () => {
   })
 })
 
-describe('OpenCALL conformance of a server behind a token', () => {
+describe('OpenCALL conformance of a server behind a token', { timeout: 30_000 }, () => {
   const { token, hash } = createToken()
   const auth = { tokens: [{ hash, kind: 'bearer' as const, subject: 'conformance', scopes: ['*'] }] }
   const target = servedTarget(auth, token)

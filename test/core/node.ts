@@ -13,6 +13,7 @@ import type { Clock, Fetcher, ObjectStore, Store } from '../../src/core/ports.ts
 import type { CallOptions } from '../../src/core/recorder.ts'
 import { isTerminal } from '../../src/core/state.ts'
 import type { WorkerSettings } from '../../src/core/worker.ts'
+import { createRedactor } from '../../src/governance/redaction.ts'
 import { createEnvironment } from '../../src/server/environment.ts'
 import { buildRegistry } from '../../src/server/operations.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
@@ -97,7 +98,7 @@ export class Node {
   constructor(cluster: Cluster, { operations, limits: rules, work }: NodeOptions) {
     const { store, objects } = cluster
     const clock = this.#mortal(cluster.clock)
-    const env = createEnvironment(createMemoryLog(this.log), new Uint8Array(32), clock)
+    const env = createEnvironment(createMemoryLog(this.log), new Uint8Array(32), clock, createRedactor())
     const registry = buildRegistry(operations, ({ run }) => ({ kind: 'handler', execute: run }))
     const limits = new Limits({ ...DEFAULT_LIMITS, ...rules }, clock)
     const shared = { env, registry, store, objects, limits }

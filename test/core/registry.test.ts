@@ -74,5 +74,5 @@ test.each([
   ['a sync operation with chunks', { model: 'sync', chunked: { mimeType: 'text/csv' } }, /needs model "async"/],
   ['a version that is none', { version: '1.0' }, /not a full version/],
 ] as const)('%s is refused at start', (_what, rules, message) => {
-  expect(() => registryOf(operation('v1:odd', { ...rules, run: () => null }))).toThrow(message)
+  expect(() => registryOf(operation('v1:odd', { ...rules, run: () => [] }))).toThrow(message)
 })

@@ -132,7 +132,7 @@ test('a result that comes after the word to stop still counts', async () => {
   const save = operation('v1:jobs.save', {
     model: 'async',
     run: (_args, ctx) =>
-      new Promise((resolve) => {
+      new Promise<string>((resolve) => {
         runs++
         ctx.signal.addEventListener('abort', () => resolve('saved what there was'))
         began.resolve()

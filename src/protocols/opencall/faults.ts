@@ -17,6 +17,7 @@ const WORDING: Record<FaultKind, Wording> = {
   removed: { status: 410, code: () => 'OP_REMOVED' },
   unauthenticated: { status: 401, code: own },
   forbidden: { status: 403, code: own },
+  'requirements-missing': { status: 403, code: own },
   'invalid-input': { status: 400, code: own },
   conflict: { status: 400, code: own },
   'not-found': { status: 404, code: own },

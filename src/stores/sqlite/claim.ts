@@ -10,6 +10,8 @@ import { decodeInstance, type InstanceRow } from './rows.ts'
 const DUE = "due_at IS NOT NULL AND state IN ('accepted', 'pending')"
 
 const NO_LIMIT = -1
+/** Clocks are corrected by so little all the time; nobody minds waiting it out. */
+const CORRECTION_MS = 1_000
 
 /** The first rows that have room, each taken off the slots of its operation. */
 function pick(rows: Iterable<InstanceRow>, limit: number, slots: ReadonlyMap<string, number>): InstanceRow[] {
@@ -45,6 +47,20 @@ export function prepareClaim(db: Database, fresh: FreshInstances, now: () => num
     "UPDATE instances SET state = 'pending', revision = revision + 1, attempt = attempt + 1, due_at = ? WHERE id = ?",
   )
 
+  // A lease needs no help: its holder renews it by the new time. What nobody runs has no holder.
+  const bringForward = db.prepare<[number, number]>(
+    'UPDATE instances SET due_at = due_at - ? WHERE due_at > ? AND attempt = settled',
+  )
+  let lastClaimAt = 0
+
+  /** How far the clock was set back since the last claim: what waits would otherwise wait that much longer. */
+  function setBackMs(): number {
+    const at = now()
+    const backMs = lastClaimAt - at
+    lastClaimAt = at
+    return backMs > CORRECTION_MS ? backMs : 0
+  }
+
   function claimableOf(operations: readonly string[]): ReadonlySet<string> {
     const known = sets.get(operations) ?? new Set(operations)
     sets.set(operations, known)
@@ -53,9 +69,11 @@ export function prepareClaim(db: Database, fresh: FreshInstances, now: () => num
 
   return {
     claim({ operations, limit, slots, leaseMs }: Claim): Action<Claimed> {
+      const backMs = setBackMs()
       return (changed) => {
         current = claimableOf(operations)
         const at = now()
+        if (backMs > 0) bringForward.run(backMs, at)
         const dueAt = at + leaseMs
         const rows = slots ? pick(due.iterate(at, NO_LIMIT), limit, slots) : due.all(at, limit)
         const instances = rows.map((row): Instance => {

@@ -16,6 +16,9 @@ const QUICKSTART: Fixtures = {
   ring: 'v1:Doorbell.Ring',
 }
 
+/** A server that does not answer at all must not keep the suite for ever. */
+const PATIENCE_MS = 30_000
+
 export interface RequestInfo {
   method?: string
   headers?: Record<string, string>
@@ -49,6 +52,7 @@ export class Subject {
       method,
       headers: { ...credential, ...headers },
       redirect: 'manual',
+      signal: AbortSignal.timeout(PATIENCE_MS),
       ...(body !== undefined && { body }),
     })
     const asked = `${method} ${where.startsWith('/') ? where : new URL(url).pathname}`

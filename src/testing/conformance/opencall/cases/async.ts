@@ -80,7 +80,7 @@ export const asyncCases = [
       const { ttlSeconds } = await server.part('report')
       must(typeof ttlSeconds === 'number', 'ttlSeconds of an async operation is not a number.')
       const startedAt = Date.now() / 1000
-      const { envelope, sent, uri } = await startReport(server, 2)
+      const { envelope, sent, uri } = await startReport(server, 5)
       for (const answer of [envelope, ...(await pollToEnd(server, uri, sent)).map((polled) => polled.envelope)]) {
         const lasts = mustBeEpochSeconds(answer.expiresAt, `expiresAt with ${answer.state}`) - startedAt
         must(Math.abs(lasts - ttlSeconds) < 60, `expiresAt with ${answer.state} is ${lasts} s away, not ${ttlSeconds}.`)
