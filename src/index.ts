@@ -24,6 +24,7 @@ export {
   type Schema,
   type StandardSchema,
 } from './core/standard-schema.ts'
-export { type AuthConfig, createToken, hashToken, type JwtRules, type StaticToken } from './governance/auth.ts'
+export type { AuthConfig, JwtRules } from './governance/auth.ts'
+export { createToken, hashToken, type StaticToken } from './governance/auth-tokens.ts'
 export { type CallplaneServer, createServer } from './server/compose.ts'
 export type { ContextSource, ServerOptions } from './server/options.ts'

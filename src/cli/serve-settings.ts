@@ -1,7 +1,7 @@
 /** What a server started from the command line is told: flags before the environment, that before the application. */
 import { resolve } from 'node:path'
-import type { AuthConfig, StaticToken } from '../governance/auth.ts'
-import { takeEnvironmentToken } from '../governance/auth.ts'
+import type { AuthConfig } from '../governance/auth.ts'
+import { type StaticToken, takeEnvironmentToken } from '../governance/auth-tokens.ts'
 import type { ServerSettings } from './application.ts'
 import { parseArguments, parseWhole } from './arguments.ts'
 import { type CommandIo, usageFault } from './command.ts'

@@ -1,5 +1,5 @@
 /** `callplane token`: a new token and the hash of it. */
-import { createToken } from '../governance/auth.ts'
+import { createToken } from '../governance/auth-tokens.ts'
 import { parseArguments } from './arguments.ts'
 import { type Command, EXIT, print } from './command.ts'
 

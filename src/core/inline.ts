@@ -101,8 +101,9 @@ export class InlineRunner {
       return replyWith(identityOf(admitted), outcome)
     // Bytes that can be fetched belong to an instance, which says who may fetch them and until when.
     const instance = newInstance(env, admitted, { state: 'complete', attempt: 1, settled: 1, outcome })
-    await this.#recorder.insert(instance)
-    return replyTo(instance, now)
+    const standing = await this.#recorder.insert(instance)
+    if (standing !== instance) await this.#parts.objects.removeOwner(instance.id)
+    return replyTo(standing, now)
   }
 }
 

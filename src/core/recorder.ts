@@ -64,15 +64,17 @@ export class Recorder {
   async recordRunning(admitted: Admitted, attempt: Attempt, failures: number): Promise<Reply> {
     const { operation } = admitted
     const instance = newInstance(this.#env, admitted, { ...this.#leased(failures + 1), settled: failures, failures })
+    let standing: Instance | undefined
     try {
-      await this.insert(instance)
-    } catch (thrown) {
-      attempt.stop(canceled())
-      void attempt.done.then(() => this.#limits.ended(operation))
-      throw thrown
+      standing = await this.insert(instance)
+    } finally {
+      if (standing !== instance) {
+        attempt.stop(canceled())
+        void attempt.done.then(() => this.#limits.ended(operation))
+      }
     }
-    this.#worker.adopt(attempt, instance, operation)
-    return replyTo(instance, 0)
+    if (standing === instance) this.#worker.adopt(attempt, instance, operation)
+    return replyTo(standing, 0)
   }
 
   /** An inline call that failed and whose next attempt lies beyond the wait. */
@@ -85,15 +87,20 @@ export class Recorder {
       failures,
       dueAt,
     })
-    await this.insert(instance)
+    const standing = await this.insert(instance)
     this.#worker.wake()
-    return replyTo(instance, 0)
+    return replyTo(standing, 0)
   }
 
-  async insert(instance: Instance): Promise<void> {
+  /** Writes down what ran unrecorded so far. Where the same request was written down before, that one stands. */
+  async insert(instance: Instance): Promise<Instance> {
     const acceptance = await this.#store.accept(instance)
-    if (acceptance.kind !== 'created') throw duplicateRequest(instance.requestId)
-    if (!hasEnded(instance)) this.#limits.opened(instance.owner)
+    if (acceptance.kind === 'created') {
+      if (!hasEnded(instance)) this.#limits.opened(instance.owner)
+      return instance
+    }
+    if (acceptance.instance.fingerprint !== instance.fingerprint) throw duplicateRequest(instance.requestId)
+    return acceptance.instance
   }
 
   /** Taken before the write, or every call of one tick would see the same free place. Whether it may start at once. */

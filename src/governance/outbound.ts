@@ -4,8 +4,7 @@
  * credentials. It is built on node:http because the global `fetch` cannot be held to a checked address.
  */
 import { lookup } from 'node:dns/promises'
-import { type IncomingMessage, request as requestHttp } from 'node:http'
-import { request as requestHttps } from 'node:https'
+import type { IncomingMessage } from 'node:http'
 import { Fault } from '../core/fault.ts'
 import type { Fetcher } from '../core/ports.ts'
 import { createTargetRules, type OutboundRules, refused, type TargetRules } from './outbound-rules.ts'
@@ -110,7 +109,8 @@ class Fetch {
     this.#response?.destroy()
     this.#signal.throwIfAborted()
     this.waiting(true)
-    const request = this.#url.protocol === 'https:' ? requestHttps : requestHttp
+    // Asked for when needed, and not imported by name: see carriers/http/server.ts.
+    const { request } = process.getBuiltinModule(this.#url.protocol === 'https:' ? 'node:https' : 'node:http')
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       request(this.#url, {
         method,

@@ -24,7 +24,7 @@ test('a call that outlives its retention ends as timed out, its handler is told,
     },
   })
   const node = new Node(cluster, { operations: [work] })
-  await node.call('v1:work')
+  await node.call('v1:work', {}, { idempotencyKey: 'k1' })
   const { id } = await cluster.find('r1')
   await deaf.reached
 
@@ -36,7 +36,8 @@ test('a call that outlives its retention ends as timed out, its handler is told,
   await settled()
 
   expect(signal?.reason).toMatchObject({ code: 'EXPIRED' })
-  expect(ended ?? { state: 'error' }).toMatchObject({ state: 'error' })
+  expect(ended).toMatchObject({ state: 'error', outcome: { fault: { kind: 'timeout', code: 'EXPIRED' } } })
+  expect(await cluster.store.get(id)).toEqual(ended)
   expect(await cluster.store.find('main', OWNER, 'r1')).toBe(undefined)
   expect([node.limits.running, node.limits.open]).toEqual([0, 0])
 })

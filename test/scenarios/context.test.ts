@@ -52,7 +52,7 @@ describe('correlation', () => {
   })
 
   test('a handler’s log lines say which call they belong to', async () => {
-    verifies('opencall:005')
+    verifies('opencall:057')
     const lines: LogLine[] = []
     const talk = operation('v1:calls.talk', { run: (_args, ctx) => ctx.log.info({ cups: 2 }, 'tea is ready') })
     const site = await startSite({ operations: [talk], log: createMemoryLog(lines) })
@@ -79,7 +79,6 @@ describe('what the application injects', () => {
   })
 
   test('is an object for all calls, or made for each', async () => {
-    verifies('opencall:094')
     const fixed = await startSite<App>({ operations: [find], context: { db: { find: (id) => `row ${id}` } } })
     const made = await startSite<App>({
       operations: [find],
@@ -199,7 +198,6 @@ describe('an operation that calls another', () => {
   })
 
   test('does not wait for the room it takes itself', async () => {
-    verifies('opencall:094')
     const inner = operation('v1:rooms.inner', { sideEffecting: true, concurrency: 1, run: () => 'in' })
     const outer = operation('v1:rooms.outer', { model: 'async', run: (_args, ctx) => ctx.call('v1:rooms.inner', {}) })
     const site = await startSite({ operations: [inner, outer], limits: { runningCalls: 1, openCallsPerCaller: 1 } })

@@ -116,7 +116,7 @@ test('a call that has not ended by its expiry ends as a time-out, and its handle
 })
 
 test('what has expired is removed: its row, its result and its attachments', async () => {
-  verifies('opencall:091')
+  verifies('opencall:112')
   const clock = createStepClock()
   const data = temporaryFolder()
   const purged = Promise.withResolvers<readonly string[]>()

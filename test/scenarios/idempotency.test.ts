@@ -166,21 +166,28 @@ describe('idempotency keys', () => {
     for (const reply of await repeats) expect(reply).toMatchObject({ requestId: 'b', result: 1 })
   })
 
-  test('keys are kept over a restart, for a day at the least', async () => {
+  test('keys are kept over a restart, for a day and no longer', async () => {
     verifies('opencall:037')
     const clock = createStepClock()
     const data = temporaryFolder()
     const { pay, taken } = createTill()
-    const before = await startSite({ operations: [pay], data, clock })
+    // So that the only timer of five seconds is the housekeeping's, which removes what is past keeping.
+    const options = { operations: [pay], data, clock, work: { claimEveryMs: 4_000 } }
+    const before = await startSite(options)
     await before.call('v1:till.pay', { amount: 5 }, { idempotencyKey: 'k' })
     await before.close()
 
-    const after = await startSite({ operations: [pay], data, clock })
-    clock.advance(86_400_000 - 10_000)
+    const after = await startSite(options)
+    clock.advance(86_400_000 - 1)
+    await clock.timer(5_000)
     const again = await after.call('v1:till.pay', { amount: 5 }, { requestId: 'b', idempotencyKey: 'k' })
+    clock.advance(5_000)
+    await clock.timer(5_000)
+    const anew = await after.call('v1:till.pay', { amount: 5 }, { requestId: 'c', idempotencyKey: 'k' })
 
     expect(again).toMatchObject({ status: 200, body: { requestId: 'b', result: { payments: 1 } } })
-    expect(taken).toEqual([5])
+    expect(anew).toMatchObject({ status: 200, body: { requestId: 'c', result: { payments: 2 } } })
+    expect(taken).toEqual([5, 5])
   })
 
   test('a business failure is an outcome like any other, and is kept', async () => {
@@ -289,5 +296,37 @@ describe('request ids', () => {
       body: { requestId: 'note-1', state: 'error', error: { code: 'DUPLICATE_REQUEST_ID' } },
     })
     expect(runs).toBe(1)
+  })
+
+  test('of a sync call are recognised once there is something to come back for', async () => {
+    verifies('opencall:032', 'opencall:129')
+    const gate = createGate<string>()
+    const stopped = Promise.withResolvers<void>()
+    let runs = 0
+    const render = operation('v1:maps.render', {
+      run: (_args, ctx) => {
+        if (++runs === 1) return gate.pass()
+        ctx.signal.addEventListener('abort', () => stopped.resolve())
+        return stopped.promise
+      },
+    })
+    const draw = operation('v1:maps.draw', { run: (_args, ctx) => ctx.object('map', { mimeType: 'text/plain' }) })
+    const site = await startSite({ operations: [render, draw] })
+    const ctx = { requestId: 'map-1', timeoutMs: 0 }
+
+    const first = await site.call('v1:maps.render', {}, ctx)
+    const again = await site.call('v1:maps.render', {}, ctx)
+    const other = await site.call('v1:maps.render', { zoom: 2 }, ctx)
+    await stopped.promise
+    gate.open('a map')
+    const drawn = [1, 2].map(() => site.call('v1:maps.draw', {}, { requestId: 'map-2' }))
+    const [one, two] = await Promise.all(drawn)
+
+    expect(again).toMatchObject({ status: 202, body: first.body })
+    expect(other).toMatchObject({ status: 400, body: { error: { code: 'DUPLICATE_REQUEST_ID' } } })
+    expect((await site.ended('map-1')).body.result).toBe('a map')
+    expect(one?.status).toBe(202)
+    expect(two?.body).toEqual(one?.body)
+    expect(await (await fetch(two?.body.location?.uri ?? '')).text()).toBe('map')
   })
 })

@@ -133,7 +133,6 @@ describe('for operators', () => {
   })
 
   test('each request is a log line without its query, its credential or its body', async () => {
-    verifies('opencall:046')
     const lines: LogLine[] = []
     const gone = Promise.withResolvers<void>()
     const memory = createMemoryLog(lines)
@@ -168,7 +167,6 @@ describe('for operators', () => {
   })
 
   test('without authentication nothing but loopback is listened on or answered', async () => {
-    verifies('opencall:110')
     const site = await startSite({ operations: [build] })
     await expect(site.server.listen({ host: '0.0.0.0', port: 0 })).rejects.toThrow(/loopback only/)
 

@@ -108,7 +108,6 @@ describe('a client that goes away', () => {
   }
 
   test('cancels a call that nobody could come back for', async () => {
-    verifies('opencall:095')
     const began = Promise.withResolvers<void>()
     const stopped = Promise.withResolvers<unknown>()
     const ask = operation('v1:oracle.ask', {

@@ -8,7 +8,7 @@ import { statusOf } from './faults.ts'
 import type { Location, ResponseEnvelope } from './wire.ts'
 
 /** Invocations and their states belong to one caller at one moment; no intermediary may keep them. */
-const JSON_HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
+export const JSON_HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 
 export function jsonAnswer(status: number, value: unknown, extra?: Record<string, string>): Answer {
   return { status, headers: extra ? { ...JSON_HEADERS, ...extra } : JSON_HEADERS, body: JSON.stringify(value) }

@@ -1,7 +1,6 @@
 /** Between OpenCALL's envelopes and the engine's calls and replies. */
 import { Fault } from '../../core/fault.ts'
 import type { ChunkReply } from '../../core/follow-up.ts'
-import { isTextual } from '../../core/media.ts'
 import type { Call, MediaInput, Reply } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
 import { encodeFault } from './faults.ts'
@@ -84,17 +83,6 @@ export function encodeChunk(reply: ChunkReply, index: number): ChunkEnvelope {
     ...(totalBytes !== undefined && { total: totalBytes }),
     ...(!chunk && { retryAfterMs: CHUNK_RETRY_MS }),
   }
-}
-
-/** Reading R17: text as it is, all else in base64. */
-export function encodeChunkData(
-  mimeType: string,
-  bytes: Uint8Array,
-  base64: (bytes: Uint8Array) => string,
-): Pick<ChunkEnvelope, 'encoding' | 'data'> {
-  return isTextual(mimeType)
-    ? { encoding: 'utf8', data: new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) }
-    : { encoding: 'base64', data: base64(bytes) }
 }
 
 export function encodeCursor(index: number): string {

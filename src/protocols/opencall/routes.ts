@@ -18,7 +18,8 @@ import {
   refusalAnswer,
   replyEnvelope,
 } from './answers.ts'
-import { decodeCall, decodeCursor, encodeChunk, encodeChunkData } from './codec.ts'
+import { binaryChunk, jsonChunk } from './chunk-answers.ts'
+import { decodeCall, decodeCursor, encodeChunk } from './codec.ts'
 import { parseEnvelope, requestIdIn, sessionIdIn } from './envelope.ts'
 import { encodeEvents } from './events.ts'
 import { objectAnswer } from './object-answers.ts'
@@ -182,10 +183,7 @@ class OpenCall {
       if (!reply.chunk) return jsonAnswer(200, envelope)
       if (bareType(exchange.header('accept') ?? '') === 'application/octet-stream')
         return binaryChunk(envelope, reply.chunk.bytes)
-      return jsonAnswer(200, {
-        ...envelope,
-        ...encodeChunkData(reply.mimeType, reply.chunk.bytes, this.#parts.env.base64),
-      })
+      return jsonChunk(envelope, reply.chunk.bytes, this.#parts.env.base64)
     })
   }
 
@@ -251,29 +249,6 @@ async function started<T>(source: AsyncIterable<T>): Promise<AsyncIterable<T>> {
       await iterator.return?.()
     }
   })()
-}
-
-/** OpenCALL, "Chunk Data Encoding": the metadata in headers, the body raw bytes, the meaning the same. */
-function binaryChunk(envelope: ReturnType<typeof encodeChunk>, bytes: Uint8Array): Answer {
-  const { requestId, sessionId, state, mimeType, cursor, chunk, total } = envelope
-  return {
-    status: 200,
-    headers: {
-      'Content-Type': 'application/octet-stream',
-      'Cache-Control': 'no-store',
-      'Call-Request-Id': requestId,
-      ...(sessionId !== undefined && { 'Call-Session-Id': encodeURIComponent(sessionId) }),
-      'Call-State': state,
-      'Call-Mime-Type': mimeType,
-      ...(cursor !== null && { 'Call-Cursor': cursor }),
-      'Call-Chunk-Offset': String(chunk?.offset),
-      'Call-Chunk-Length': String(chunk?.length),
-      'Call-Chunk-Checksum': chunk?.checksum ?? '',
-      ...(chunk?.checksumPrevious && { 'Call-Chunk-Checksum-Previous': chunk.checksumPrevious }),
-      ...(total !== undefined && { 'Call-Total': String(total) }),
-    },
-    body: bytes,
-  }
 }
 
 /** RFC 7240, section 4.3. */
