@@ -33,6 +33,8 @@ interface BaseOptions<App> {
   sizes?: Partial<Sizes>
   work?: Partial<WorkerSettings>
   opencall?: { strict?: boolean }
+  /** Stands in for the namespace an operation does not have, where a protocol needs one; `callplane` unless given. */
+  toolkit?: string
   /** Signs every answer (RFC 9421). */
   signing?: SigningOptions
   /** Rules besides the scopes that operations name. */

@@ -105,7 +105,14 @@ test('a sync call whose next attempt lies beyond the wait goes on as a recorded 
 test('a sync call that outlasts its wait goes on in the background, run once', async () => {
   const cluster = openCluster()
   const slow = new Gate<string>()
-  const work = operation('v1:work', { maxSyncMs: 1_000, run: () => slow.pass() })
+  let signal: AbortSignal | undefined
+  const work = operation('v1:work', {
+    maxSyncMs: 1_000,
+    run: (_args, ctx) => {
+      signal = ctx.signal
+      return slow.pass()
+    },
+  })
   const node = new Node(cluster, { operations: [work] })
 
   const replying = node.call('v1:work', {}, { waitMs: 200 })
@@ -116,6 +123,7 @@ test('a sync call that outlasts its wait goes on in the background, run once', a
   }
   const reply = await replying
   const { id } = await cluster.find('r1')
+  expect(signal?.aborted).toBe(false)
   slow.open('late')
 
   expect(reply).toMatchObject({ state: 'pending', expiresAt: cluster.clock.now() + 600_000 })

@@ -27,6 +27,28 @@ test('a call whose worker died is run by another, and the dead one is not heard 
   expect(first.log).toMatchObject([{ level: 'warn', message: expect.stringContaining('lease was lost') }])
 })
 
+test('a result that comes after the call was taken over does not end it while the other still works', async () => {
+  const cluster = openCluster()
+  const [slow, working] = [new Gate<string>(), new Gate<string>()]
+  const work = (gate: Gate<string>) => operation('v1:work', { model: 'async', run: () => gate.pass() })
+  const first = new Node(cluster, { operations: [work(slow)] })
+  const second = new Node(cluster, { operations: [work(working)] })
+  await first.call('v1:work')
+  await slow.reached
+  first.kill()
+  cluster.clock.advance(LEASE_MS)
+  second.engine.worker.wake()
+  await working.reached
+
+  slow.open('first')
+  await settled()
+  const meanwhile = await cluster.find('r1')
+  working.open('second')
+
+  expect(meanwhile).toMatchObject({ state: 'pending', attempt: 2 })
+  expect(await cluster.ended(meanwhile.id)).toMatchObject({ outcome: { value: 'second' } })
+})
+
 test('a worker that lives keeps its lease, however long the handler takes', async () => {
   const cluster = openCluster()
   const slow = new Gate<string>()

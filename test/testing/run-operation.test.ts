@@ -194,6 +194,25 @@ test('the time limit holds even for a handler that ignores its signal', async ()
   await expect(running).rejects.toMatchObject({ kind: 'timeout', details: { timeoutMs: 50 } })
 })
 
+test('no timer is left behind', async () => {
+  const manual = createManualClock()
+  const open = new Set<object>()
+  const schedule: typeof manual.schedule = (delayMs, run) => {
+    const timer = { cancel: manual.schedule(delayMs, run) }
+    open.add(timer)
+    return () => {
+      open.delete(timer)
+      timer.cancel()
+    }
+  }
+  let timers = 0
+  const timed = operation('v1:timed', { timeoutMs: 60_000, run: () => (timers = open.size) })
+
+  await runOperation(timed, {}, { clock: { ...manual, schedule } })
+
+  expect([timers, open.size]).toEqual([1, 0])
+})
+
 test('the test can cancel, before the start or while the handler works', async () => {
   const canceling = new AbortController()
   let runs = 0
