@@ -73,7 +73,11 @@ const DEFAULTS: Record<FaultKind, { code: string; retryable: boolean }> = {
   internal: { code: 'INTERNAL', retryable: false },
 }
 
+/** Known by a mark, not by its class: an application may have a copy of this package besides the one that serves it. */
+const MARK = Symbol.for('callplane.fault')
+
 export class Fault extends Error {
+  readonly [MARK] = true
   override readonly name = 'Fault'
   readonly kind: FaultKind
   readonly code: string
@@ -103,6 +107,10 @@ export class Fault extends Error {
     message = 'The operation failed for a reason it did not state; the server log has it.',
   ): Fault {
     return thrown instanceof Fault ? thrown : new Fault('internal', message, { cause: thrown })
+  }
+
+  static override [Symbol.hasInstance](value: unknown): value is Fault {
+    return typeof value === 'object' && value !== null && MARK in value
   }
 
   static fromRecord(record: FaultRecord): Fault {

@@ -120,12 +120,13 @@ export class FollowUp {
     await store.requestStop(instance.id)
   }
 
-  /** The chunk at `index`, or nothing yet while the call is still making it. */
-  async chunk(caller: Caller, requestId: string, index: number): Promise<ChunkReply> {
+  /** The chunk at a position, or nothing yet while the call is still making it. The position is asked for last: a call that is not there is not there, whatever the cursor. */
+  async chunk(caller: Caller, requestId: string, position: () => number): Promise<ChunkReply> {
     const { objects, registry } = this.#parts
     const instance = await this.#find(caller, requestId)
     const chunked = registry.byKey(instance.operation)?.chunked
     if (!chunked) throw new Fault('not-found', 'The result of this call is not chunked; it is in the reply to a poll.')
+    const index = position()
     const info = await objects.chunks(chunksId(instance.id))
     if (index > (info ? info.count - (info.finished ? 1 : 0) : 0)) {
       throw new Fault('malformed', 'This cursor is past the last chunk. Start again without one.', {

@@ -61,11 +61,19 @@ export interface OperationRules {
 /** What `run` may give back: the value, or a place where the bytes are. */
 export type Returned<T> = T | Located
 
+/** Known by a mark for the same reason as `Fault`. */
+const LOCATED = Symbol.for('callplane.located')
+
 /** Made by `ctx.object(...)` and `ctx.location(...)`. */
 export class Located {
+  readonly [LOCATED] = true
   readonly location: ResultLocation
   constructor(location: ResultLocation) {
     this.location = location
+  }
+
+  static [Symbol.hasInstance](value: unknown): value is Located {
+    return typeof value === 'object' && value !== null && LOCATED in value
   }
 }
 
@@ -97,11 +105,28 @@ export type OperationOptions<A extends Schema, R extends Schema, App> = Omit<Ope
     | { chunked: { mimeType: string }; run: Run<Args<A>, ChunkSource, App> }
   )
 
-export function operation<
-  A extends Schema = PlainSchema<JsonObject>,
-  R extends Schema = PlainSchema<unknown>,
-  App = unknown,
->(name: string, options: OperationOptions<A, R, App>): OperationDefinition<App> {
+export function operation<A extends Schema = PlainSchema<JsonObject>, R extends Schema = PlainSchema<unknown>>(
+  name: string,
+  options: OperationOptions<A, R, unknown>,
+): OperationDefinition {
+  return define(name, options)
+}
+
+/**
+ * `operation` for handlers that use what the application injects: `const operation = operationsWith<{ db: Db }>()`.
+ * A function of its own, because what is injected cannot be told from how a handler happens to annotate its context.
+ */
+export function operationsWith<App>() {
+  return <A extends Schema = PlainSchema<JsonObject>, R extends Schema = PlainSchema<unknown>>(
+    name: string,
+    options: OperationOptions<A, R, App>,
+  ): OperationDefinition<App> => define(name, options)
+}
+
+function define<A extends Schema, R extends Schema, App>(
+  name: string,
+  options: OperationOptions<A, R, App>,
+): OperationDefinition<App> {
   const { args, result, jsonSchema, run, ...rules } = options
   parseName(name)
   return {
@@ -112,14 +137,6 @@ export function operation<
     ...(jsonSchema && { jsonSchema }),
     run: run as OperationDefinition<App>['run'],
   }
-}
-
-/** `operation` for handlers that use what the application injects: `const operation = operationsWith<{ db: Db }>()`. */
-export function operationsWith<App>() {
-  return <A extends Schema = PlainSchema<JsonObject>, R extends Schema = PlainSchema<unknown>>(
-    name: string,
-    options: OperationOptions<A, R, App>,
-  ): OperationDefinition<App> => operation<A, R, App>(name, options)
 }
 
 /** Remembers an operation that is gone, so that its callers hear where to go. */

@@ -164,6 +164,12 @@ export class Worker {
 
   /** A claimed instance is run, unless running it again would be wrong. */
   #begin(instance: Instance): void {
+    const running = this.#running.get(instance.id)
+    if (running && !running.concluding && !running.attempt.stoppedBy) {
+      // Our own, whose lease ran out while the whole process stood still: its handler goes on, under the new lease.
+      running.instance = instance
+      return
+    }
     const operation = this.#registry.byKey(instance.operation) as Operation
     if (instance.attempt === 1) this.#limits.dequeued()
     const cutOffs = instance.attempt - 1 - instance.settled
@@ -180,7 +186,9 @@ export class Worker {
   /** Arguments are stored as received and parsed again at each attempt, so that defaults and transforms are the schema's of today. */
   async #parseAndStart(attempt: Attempt, instance: Instance, operation: Operation): Promise<void> {
     try {
-      attempt.start(await operation.parseArgs(instance.args))
+      const args = await operation.parseArgs(instance.args)
+      if (attempt.stoppedBy) attempt.refuse(attempt.stoppedBy)
+      else attempt.start(args)
     } catch (thrown) {
       attempt.refuse(Fault.from(thrown))
     }
@@ -276,7 +284,9 @@ export class Worker {
     if (this.#running.size === 0) return
     const leases = [...this.#running.values()].map(({ instance: { id, attempt } }) => ({ id, attempt }))
     try {
-      for (const { id, held, stopRequested } of await this.#store.extend(leases, this.#settings.leaseMs)) {
+      for (const { id, attempt, held, stopRequested } of await this.#store.extend(leases, this.#settings.leaseMs)) {
+        // Ended or claimed anew by ourselves meanwhile: then the answer is about a lease that counts no more.
+        if (this.#running.get(id)?.instance.attempt !== attempt) continue
         if (!held) this.stopAttempt(id, leaseLost())
         else if (stopRequested) this.stopAttempt(id, canceled())
       }

@@ -19,7 +19,7 @@ function createTill() {
   return { taken, pay }
 }
 
-test('an operation with side effects wants one', async () => {
+test('an operation with side effects wants an idempotency key', async () => {
   verifies('opencall:035')
   const { pay, taken } = createTill()
   const site = await startSite({ operations: [pay] })

@@ -206,7 +206,13 @@ test('no timer is left behind', async () => {
     }
   }
   let timers = 0
-  const timed = operation('v1:timed', { timeoutMs: 60_000, run: () => (timers = open.size) })
+  const timed = operation('v1:timed', {
+    timeoutMs: 60_000,
+    async run() {
+      await Promise.resolve()
+      timers = open.size
+    },
+  })
 
   await runOperation(timed, {}, { clock: { ...manual, schedule } })
 

@@ -177,9 +177,9 @@ class OpenCall {
 
   chunk(exchange: Exchange, requestId: string): Promise<Answer> {
     return this.#forOwner(exchange, requestId, async (caller) => {
-      const index = decodeCursor(new URLSearchParams(exchange.query).get('cursor') ?? undefined)
-      const reply = await this.#parts.followUp.chunk(caller, requestId, index)
-      const envelope = encodeChunk(reply, index)
+      const cursor = new URLSearchParams(exchange.query).get('cursor') ?? undefined
+      const reply = await this.#parts.followUp.chunk(caller, requestId, () => decodeCursor(cursor))
+      const envelope = encodeChunk(reply, decodeCursor(cursor))
       if (!reply.chunk) return jsonAnswer(200, envelope)
       if (bareType(exchange.header('accept') ?? '') === 'application/octet-stream')
         return binaryChunk(envelope, reply.chunk.bytes)
