@@ -5,7 +5,7 @@
  */
 import type { HandlerContext } from './context.ts'
 import { Fault } from './fault.ts'
-import type { JsonObject, JsonValue } from './json.ts'
+import type { JsonObject } from './json.ts'
 import type { ExecutionModel, ResultLocation } from './model.ts'
 import { type OperationName, parseName } from './names.ts'
 import type { Backend } from './ports.ts'
@@ -183,5 +183,3 @@ export interface PreparedSchemas {
   parseResult: Parse
   schemas: { readonly args: JsonObject; readonly result: JsonObject }
 }
-
-export type Returnable = JsonValue | Located | ChunkSource

@@ -143,7 +143,7 @@ export class Worker {
           ...slots,
         })
         for (const instance of claimed.instances) {
-          if (this.#stopping) await this.#giveBack(instance)
+          if (this.#stopping) await this.#giveBackUnbegun(instance)
           else this.#begin(instance)
         }
         if (claimed.instances.length === free) this.#claimAgain = true
@@ -176,7 +176,7 @@ export class Worker {
     if (instance.stopRequested) void this.#end(instance, operation, faultOutcome(canceled()))
     else if (cutOffs > 0 && !instance.rerunnable) void this.#end(instance, operation, faultOutcome(outcomeUnknown()))
     else if (cutOffs > this.#settings.maxCutOffs) void this.#end(instance, operation, faultOutcome(givenUp(cutOffs)))
-    else if (!this.#limits.hasSlot(operation)) void this.#giveBack(instance)
+    else if (!this.#limits.hasSlot(operation)) void this.#giveBackUnbegun(instance)
     else {
       this.#limits.started(operation)
       this.start(instance, operation)
@@ -255,8 +255,13 @@ export class Worker {
     await this.#reschedule(instance, { dueAt: this.#parts.env.clock.now() })
   }
 
+  /** Accounts for this attempt only: if an earlier one was cut off, whoever comes next must still see that. */
+  async #giveBackUnbegun(instance: Instance): Promise<void> {
+    await this.#reschedule(instance, { dueAt: this.#parts.env.clock.now(), settled: instance.settled + 1 })
+  }
+
   /** Ends an attempt without ending the call. */
-  async #reschedule(instance: Instance, rest: { dueAt: number; failures?: number }): Promise<void> {
+  async #reschedule(instance: Instance, rest: { dueAt: number; failures?: number; settled?: number }): Promise<void> {
     const { id, attempt } = instance
     await this.#write(instance, { id, from: ['pending'], to: 'pending', attempt, settled: attempt, ...rest })
   }

@@ -10,7 +10,7 @@ import { type Credential, MAX_TOKEN_LENGTH } from './auth-credential.ts'
 import { badCredential, createJwtVerifier, type JwtRules, type VerifiedJwt, type VerifyJwt } from './auth-jwt.ts'
 import { createTokenFinder, expiredCredential, hashToken, type StaticToken } from './auth-tokens.ts'
 
-export type { Credential, CredentialScheme } from './auth-credential.ts'
+export type { Credential } from './auth-credential.ts'
 export { readCredential } from './auth-credential.ts'
 export type { JwtRules } from './auth-jwt.ts'
 export type { JwtKey } from './auth-jwt-keys.ts'

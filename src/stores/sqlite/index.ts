@@ -1,2 +1,2 @@
 /** The embedded store. */
-export { createSqliteStore, type SqliteStoreOptions } from './store.ts'
+export { createSqliteStore } from './store.ts'
