@@ -9,7 +9,7 @@ import { isTextual, openMedia } from './media.ts'
 import type { Caller, LocationAuth, MediaInput, Outcome, Progress } from './model.ts'
 import { type ChunkSource, Located, type Operation, type OperationDefinition } from './operation.ts'
 import type { AttemptObservation, Authorizations, Environment, Fetcher, Log, ObjectStore, Observer } from './ports.ts'
-import { type Given, NOTHING_GIVEN } from './requirements.ts'
+import { type Given, NOTHING_GIVEN, personOf } from './requirements.ts'
 
 /** The call an attempt belongs to, as far as the attempt needs to know it. */
 export interface Job {
@@ -297,14 +297,19 @@ class Context implements HandlerContext {
   }
 
   async authorization(id: string): Promise<string> {
-    const { operation, caller, given = NOTHING_GIVEN } = this.#attempt.job
+    const { operation, given = NOTHING_GIVEN } = this.#attempt.job
     const need = operation.requires?.authorization?.find((candidate) => candidate.id === id)
     if (!need) throw undeclared(operation, `authorization "${id}"`)
-    const token = given.tokens.get(id) ?? (await this.#parts.authorizations?.token(caller, id, need.scopes ?? []))
+    const token = given.tokens.get(id) ?? (await this.#stored(id, need.scopes))
     if (token !== undefined) return this.#attempt.conceal(token)
     throw new Fault('requirements-missing', `The authorization at ${id} is no longer there. Authorize again.`, {
       details: { authorization: [id], secrets: [], userId: false },
     })
+  }
+
+  async #stored(id: string, scopes: readonly string[] = []): Promise<string | undefined> {
+    const { caller, given = NOTHING_GIVEN } = this.#attempt.job
+    return this.#parts.authorizations?.token(personOf(caller, given), id, scopes)
   }
 
   secret(id: string): string {

@@ -48,6 +48,7 @@ export class Maintenance {
     const { store, limits } = this.#parts
     await this.#endOverdue()
     await this.#purge()
+    await this.#purgeRecords()
     if (++this.#rounds % COUNT_EVERY === 0) limits.adjust(await store.openCounts())
   }
 
@@ -98,5 +99,9 @@ export class Maintenance {
       await store.purge(ids)
       if (ids.length < BATCH || this.#stopped) return
     }
+  }
+
+  async #purgeRecords(): Promise<void> {
+    while ((await this.#parts.store.records.purge(BATCH)) === BATCH && !this.#stopped);
   }
 }

@@ -6,6 +6,7 @@ import type { HandlerContext } from './context.ts'
 import type { JsonValue } from './json.ts'
 import type { Caller, Instance, Outcome, Progress } from './model.ts'
 import type { Operation } from './operation.ts'
+import type { AuthorizationNeed, Person } from './requirements.ts'
 import type { State } from './state.ts'
 
 /** Time, chance and identity come from outside, so that a test can hold them still. */
@@ -78,8 +79,22 @@ export interface Store {
   purge(ids: readonly string[]): Promise<void>
   /** Unended instances by owner, and how many of all have never been started. */
   openCounts(): Promise<OpenCounts>
+  /** Small values that are neither calls nor bytes. */
+  readonly records: Records
   /** Waits for writes under way, then closes. */
   close(): Promise<void>
+}
+
+/** Durable values by key. One that is past its expiry is not there, also before it is removed. */
+export interface Records {
+  /** Replaces what is there, its expiry included; without one it stays until it is removed. */
+  put(key: string, value: string, expiresAt?: number): Promise<void>
+  get(key: string): Promise<string | undefined>
+  /** Reads and removes at once: of two who take the same record, one gets it. */
+  take(key: string): Promise<string | undefined>
+  remove(key: string): Promise<void>
+  /** Removes up to `limit` that are past their expiry, and says how many there were. */
+  purge(limit: number): Promise<number>
 }
 
 export type Acceptance =
@@ -241,7 +256,24 @@ export type Identify = () => Caller | undefined | Promise<Caller | undefined>
 /** Tokens that people have let us have at other services. */
 export interface Authorizations {
   /** Fresh enough to be used now; nothing if the person has not authorized these scopes. */
-  token(caller: Caller, id: string, scopes: readonly string[]): Promise<string | undefined>
+  token(person: Person, id: string, scopes: readonly string[]): Promise<string | undefined>
+  /**
+   * What the person has to open to authorize these, and where to ask whether it was done. `origin` is how the caller
+   * reaches us. Ids this server has no provider for are left out: there is nothing to open for them.
+   */
+  challenge(
+    person: Person,
+    needs: readonly AuthorizationNeed[],
+    origin: string,
+  ): Promise<readonly AuthorizationChallenge[]>
+}
+
+export interface AuthorizationChallenge {
+  id: string
+  /** For the person, in a browser. */
+  url: string
+  /** Answers `{"status": "pending" | "completed" | "failed"}`. */
+  checkUrl: string
 }
 
 /** Fetches attachments that are named by URI, under rules about where it may go. */

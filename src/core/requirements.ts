@@ -25,6 +25,16 @@ export interface Given {
   userId?: string
 }
 
+/** For whom a call acts: its caller, or the one of the caller's users that it names. */
+export interface Person {
+  caller: Caller
+  userId?: string
+}
+
+export function personOf(caller: Caller, { userId }: Given): Person {
+  return userId === undefined ? { caller } : { caller, userId }
+}
+
 export const NOTHING_GIVEN: Given = { tokens: new Map(), secrets: new Map() }
 
 export async function checkRequirements(
@@ -34,9 +44,10 @@ export async function checkRequirements(
   authorizations: Authorizations | undefined,
 ): Promise<void> {
   const { authorization: needed = [], secrets = [], userId = false } = operation.requires ?? {}
+  const person = personOf(caller, given)
   const authorization: string[] = []
   for (const { id, scopes = [] } of needed) {
-    if (!given.tokens.has(id) && (await authorizations?.token(caller, id, scopes)) === undefined) authorization.push(id)
+    if (!given.tokens.has(id) && (await authorizations?.token(person, id, scopes)) === undefined) authorization.push(id)
   }
   const missingSecrets = secrets.filter((id) => !given.secrets.has(id))
   const missingUser = userId && given.userId === undefined
@@ -48,6 +59,13 @@ export async function checkRequirements(
       details: { authorization, secrets: missingSecrets, userId: missingUser },
     },
   )
+}
+
+/** What the person has yet to authorize, as a `requirements-missing` fault of this operation has it. */
+export function missingAuthorization(operation: Operation, { details }: Fault): readonly AuthorizationNeed[] {
+  const missing = details?.authorization
+  if (!Array.isArray(missing)) return []
+  return operation.requires?.authorization?.filter(({ id }) => missing.includes(id)) ?? []
 }
 
 function advice(authorization: readonly string[], secrets: readonly string[], user: boolean): string {

@@ -30,6 +30,20 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant({ do: 'restart' as const }) },
 )
 
+/** Found by this test: leases of 30 s that run out in the middle of something else. */
+const LAPSED_WHILE_RUNNING: Step[] = [
+  { do: 'charge' },
+  { do: 'advance', ms: 30_000 },
+  { do: 'repeat', which: 0 },
+  { do: 'finish', which: 0 },
+]
+const LAPSED_WHILE_CLOSING: Step[] = [
+  { do: 'charge' },
+  { do: 'advance', ms: 29_999 },
+  { do: 'restart' },
+  { do: 'poll', which: 0 },
+]
+
 test('whatever is done in whatever order, nothing is lost, doubled or taken back', { timeout: 60_000 }, async () => {
   verifies('opencall:291', 'opencall:294')
   await fc.assert(
@@ -40,7 +54,7 @@ test('whatever is done in whatever order, nothing is lost, doubled or taken back
 
       expect(problemsIn(world)).toEqual([])
     }),
-    { numRuns: 25 },
+    { numRuns: 25, examples: [[LAPSED_WHILE_RUNNING], [LAPSED_WHILE_CLOSING]] },
   )
 })
 

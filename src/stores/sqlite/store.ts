@@ -7,6 +7,7 @@ import { createFreshInstances } from './fresh-instances.ts'
 import { type Action, createGroupCommit } from './group-commit.ts'
 import { prepareLeases } from './leases.ts'
 import { type OpenOptions, openDatabase } from './open.ts'
+import { prepareRecords } from './records.ts'
 import { readFault, writeFault } from './storage-faults.ts'
 import { prepareUpkeep } from './upkeep.ts'
 import { createWatchers } from './watchers.ts'
@@ -28,6 +29,7 @@ export function createSqliteStore({ clock, log, ...open }: SqliteStoreOptions): 
   const { advance } = prepareAdvance(db, fresh)
   const leases = prepareLeases(db, fresh, now)
   const upkeep = prepareUpkeep(db)
+  const records = prepareRecords(db, now)
 
   // Not async: the further promises cost every write.
   const write = <T>(prepare: () => Action<T>): Promise<T> => {
@@ -60,6 +62,13 @@ export function createSqliteStore({ clock, log, ...open }: SqliteStoreOptions): 
     purgeable: (limit) => read(() => upkeep.purgeable(now(), limit)),
     purge: (ids) => write(() => upkeep.purge(ids)),
     openCounts: () => read(() => upkeep.openCounts()),
+    records: {
+      put: (key, value, expiresAt) => write(() => records.put(key, value, expiresAt)),
+      get: (key) => read(() => records.get(key)),
+      take: (key) => write(() => records.take(key)),
+      remove: (key) => write(() => records.remove(key)),
+      purge: (limit) => write(() => records.purge(limit)),
+    },
     async close() {
       await commits.end()
       db.close()
