@@ -26,5 +26,6 @@ export {
 } from './core/standard-schema.ts'
 export type { AuthConfig, JwtRules } from './governance/auth.ts'
 export { createToken, hashToken, type StaticToken } from './governance/auth-tokens.ts'
+export type { AuthorizationConfig, OAuthProvider } from './governance/oauth-provider.ts'
 export { type CallplaneServer, createServer } from './server/compose.ts'
-export type { ContextSource, ServerOptions } from './server/options.ts'
+export type { ContextSource, ServerOptions, VaultOptions } from './server/options.ts'

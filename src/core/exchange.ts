@@ -14,6 +14,8 @@ export interface Exchange {
   readonly origin: string
   /** Lower-case name. */
   header(name: string): string | undefined
+  /** All of them, for whoever hands the request on. */
+  headers(): Iterable<readonly [name: string, value: string]>
   /** Aborts when the client goes away before it was answered. Made on first use. */
   readonly signal: AbortSignal
   /** The whole body as text, or a fault: `malformed` past the limit or if it breaks off. Not UTF-8 is a fault, too. */

@@ -13,7 +13,7 @@ export interface Registry {
   byKey(key: string): Operation | undefined
   /** What callers may see now: the highest version under each name, those past their sunset left out. */
   list(now: number): readonly Operation[]
-  /** When `list` will change by itself, if ever. */
+  /** When some version of an operation will be gone by itself, if ever. */
   nextChangeAt(now: number): number | undefined
   /** Registry keys of all operations that can be run; the same array every time. */
   readonly keys: readonly string[]
@@ -56,7 +56,11 @@ export function createRegistry(operations: readonly Operation[], tombstones: rea
     },
     list: (now) => entries.filter((entry) => now < entry.goneAt).map((entry) => entry.operation),
     nextChangeAt(now) {
-      const next = Math.min(...entries.map((entry) => entry.goneAt).filter((at) => at > now))
+      let next = Number.POSITIVE_INFINITY
+      for (const operation of byKey.values()) {
+        const at = goneAt(operation)
+        if (at > now && at < next) next = at
+      }
       return Number.isFinite(next) ? next : undefined
     },
   }

@@ -36,6 +36,7 @@ import {
   METRICS_CONTENT_TYPE,
   registerProcessReadings,
 } from '../telemetry/index.ts'
+import { createAuthorizationRoutes } from './authorization-routes.ts'
 import { createInjector } from './context-source.ts'
 import { openDataFolder } from './data-folder.ts'
 import { createEnvironment, systemClock } from './environment.ts'
@@ -70,6 +71,7 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
     createHandlerBackend((args, context) => definition.run(args, context as typeof context & App)),
   )
   const authenticator = options.auth && (await loadAuthenticator(options.auth, clock))
+  const authorization = await loadAuthorizations(options, clock)
   const signer = options.signing && createSigner(options.signing, clock)
   const inject = createInjector(options.context)
   const redactor = createRedactor()
@@ -77,6 +79,7 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
   const folder = openDataFolder(options.data ?? '.callplane')
   const env = createEnvironment(log, folder.linkKey, clock, redactor)
   const store = options.store ?? createSqliteStore({ file: folder.database, clock })
+  const authorizations = authorization?.open({ env, store, folder, anonymous: authenticator === undefined })
   const files = options.objects ? undefined : createFileObjects({ folder: folder.objects, clock })
   const objects = options.objects ?? (files as NonNullable<typeof files>)
   const sizes = { ...DEFAULT_SIZES, ...options.sizes }
@@ -97,6 +100,7 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
     chunkBytes: sizes.chunkBytes,
     maxObjectBytes: sizes.objectBytes,
     stopGraceMs: STOP_GRACE_MS,
+    ...(authorizations && { authorizations }),
     ...(observer && { observer }),
     ...(inject && { inject }),
   })
@@ -133,6 +137,7 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
       identify,
       refuse,
     }),
+    ...(authorizations ? createAuthorizationRoutes(authorizations, refuse) : []),
   ]
   const hosts = options.hosts ?? (authenticator || options.publicUrl ? undefined : LOOPBACK_HOSTS)
   const bare = createRequestListener(signer ? signRoutes(routes, signer) : routes, {
@@ -184,6 +189,16 @@ export function describeOperations(operations: ServerOptions['operations'], now:
 async function loadAuthenticator(auth: AuthConfig, clock: Clock): Promise<Authenticator> {
   const { createAuthenticator } = await import('../governance/auth.ts')
   return createAuthenticator(auth, clock)
+}
+
+/** Loaded when it is used: most servers have no providers. */
+async function loadAuthorizations(
+  { authorization: config, vault = {} }: Pick<ServerOptions, 'authorization' | 'vault'>,
+  clock: Clock,
+) {
+  if (!config) return undefined
+  const { prepareAuthorizations } = await import('./authorizations.ts')
+  return prepareAuthorizations({ config, vault, clock })
 }
 
 function chooseLog(

@@ -5,6 +5,7 @@ import type { OperationDefinition, Tombstone } from '../core/operation.ts'
 import type { Clock, Guard, Log, ObjectStore, Store } from '../core/ports.ts'
 import type { WorkerSettings } from '../core/worker.ts'
 import type { AuthConfig } from '../governance/auth.ts'
+import type { AuthorizationConfig } from '../governance/oauth-provider.ts'
 import type { FetcherOptions } from '../governance/outbound.ts'
 import type { SigningOptions } from '../governance/signatures.ts'
 
@@ -21,6 +22,10 @@ interface BaseOptions<App> {
   data?: string
   /** Who may call. Without it, everybody who reaches the loopback interface. */
   auth?: AuthConfig
+  /** Services at which people authorize operations to act for them. */
+  authorization?: AuthorizationConfig
+  /** What seals their tokens: `CALLPLANE_VAULT_KEY`, or `vault.key` below `data`, unless given. */
+  vault?: VaultOptions
   /** How callers reach us, path included, where it is not what they put into `Host`. */
   publicUrl?: string
   /** `Host` values that are answered; loopback names only, unless given, while there is no authentication. */
@@ -49,6 +54,13 @@ interface BaseOptions<App> {
   store?: Store
   objects?: ObjectStore
   clock?: Clock
+}
+
+export interface VaultOptions {
+  /** 32 bytes, as they are or in hex or base64. */
+  key?: string | Uint8Array
+  /** Earlier keys: they open what was sealed before the change, and seal nothing. */
+  oldKeys?: readonly (string | Uint8Array)[]
 }
 
 export interface Sizes {

@@ -7,6 +7,7 @@ import type { Store } from '../core/ports.ts'
 import type { ManualClock } from './clock.ts'
 import type { TestRunner } from './runner.ts'
 import { describeAcceptance } from './store-acceptance.ts'
+import { describeRecords } from './store-records.ts'
 import { describeUpkeep } from './store-upkeep.ts'
 import { describeWork } from './store-work.ts'
 
@@ -35,5 +36,6 @@ export function describeStore(runner: TestRunner, name: string, open: () => Prom
     describeAcceptance(runner, story)
     describeWork(runner, story)
     describeUpkeep(runner, story)
+    describeRecords(runner, story)
   })
 }

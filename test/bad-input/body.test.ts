@@ -156,6 +156,7 @@ test.each([
   ['one enormous header', `X-Bomb: ${'x'.repeat(100_000)}\r\n`],
   ['thousands of headers', Array.from({ length: 5_000 }, (_, i) => `X-Bomb-${i}: x\r\n`).join('')],
 ])('%s is answered with 431 and the connection closed', async (_, headers) => {
+  verifies('opencall:140')
   const server = await startServer()
 
   const answer = await say(server.port, `POST /call HTTP/1.1\r\nHost: localhost\r\n${type}${headers}\r\n`)

@@ -3,8 +3,9 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
 
-const PROGRAM = join(import.meta.dirname, 'crash-server.ts')
+const PROGRAM = fileURLToPath(new URL('./crash-server.ts', import.meta.url))
 
 export class CrashingServer {
   readonly #folder: string

@@ -4,7 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Fault } from '../../core/fault.ts'
+import { bodyAlreadyRead, bodyBrokeOff, bodyNotUtf8, bodyTooLarge, bodyTooSlow } from '../../core/http/body-faults.ts'
 
 /** Set on requests whose client waits for `100 Continue` and has not been told yet. */
 export const AWAITS_CONTINUE = Symbol('awaits 100 Continue')
@@ -22,7 +22,7 @@ export interface BodyHolder {
 export async function readText(holder: BodyHolder, maxBytes: number, timeoutMs: number): Promise<string> {
   const { request } = holder
   const announced = Number(request.headers['content-length'])
-  if (announced > maxBytes) throw tooLarge(maxBytes)
+  if (announced > maxBytes) throw bodyTooLarge(maxBytes)
   openBody(holder)
   // A body that came in one packet with its head is handed over right after the request event, so one microtask later
   // it is all there. Waiting for the stream's events instead cost 5 µs more, and seeing it to its `end` 1 µs.
@@ -31,7 +31,7 @@ export async function readText(holder: BodyHolder, maxBytes: number, timeoutMs: 
   holder.bodyTaken = true
   const bytes = request.read() as Buffer | null
   if (bytes === null) return ''
-  if (bytes.length > maxBytes) throw tooLarge(maxBytes)
+  if (bytes.length > maxBytes) throw bodyTooLarge(maxBytes)
   return decodeText(request, bytes)
 }
 
@@ -45,7 +45,7 @@ async function collectText(request: Incoming, maxBytes: number, timeoutMs: numbe
       const chunk = await reader.next(deadline - performance.now())
       if (chunk === undefined) break
       total += chunk.length
-      if (total > maxBytes) throw tooLarge(maxBytes)
+      if (total > maxBytes) throw bodyTooLarge(maxBytes)
       chunks.push(chunk)
     }
   } finally {
@@ -56,38 +56,12 @@ async function collectText(request: Incoming, maxBytes: number, timeoutMs: numbe
 
 function decodeText(request: IncomingMessage, bytes: Buffer): string {
   if (isUtf8(bytes)) return bytes.toString('utf8')
-  const encoding = request.headers['content-encoding']
-  throw new Fault(
-    'malformed',
-    encoding === undefined
-      ? 'The body is not UTF-8; encode it as UTF-8 and send it again.'
-      : `The body is encoded as "${encoding}"; send it without a Content-Encoding.`,
-    { code: 'INVALID_UTF8' },
-  )
-}
-
-function tooLarge(maxBytes: number): Fault {
-  return new Fault('malformed', `The body is larger than the ${maxBytes} bytes allowed here; send less.`, {
-    code: 'BODY_TOO_LARGE',
-  })
-}
-
-function brokeOff(): Fault {
-  return new Fault('malformed', 'The body broke off before its end; send the request again.', {
-    code: 'BODY_INCOMPLETE',
-    retryable: true,
-  })
+  throw bodyNotUtf8(request.headers['content-encoding'])
 }
 
 /** Called once before the first byte is read. */
 export function openBody({ request, response }: BodyHolder): void {
-  if (request.readableDidRead) {
-    throw new Fault(
-      'internal',
-      'The body was read before it got here; mount this listener before any body parser, and read a body only once.',
-      { code: 'BODY_ALREADY_READ' },
-    )
-  }
+  if (request.readableDidRead) throw bodyAlreadyRead()
   if (request[AWAITS_CONTINUE]) {
     request[AWAITS_CONTINUE] = false
     response.writeContinue()
@@ -123,8 +97,8 @@ export class BodyReader {
         if (chunk !== null) return chunk
         // `complete` alone is not the end: what has been parsed may still be on its way through the stream.
         if (request.complete && request.readableLength === 0) return undefined
-        if (request.destroyed) throw brokeOff()
-        if (timedOut) throw tooSlow()
+        if (request.destroyed) throw bodyBrokeOff()
+        if (timedOut) throw bodyTooSlow()
         await new Promise<void>((resolve) => {
           this.#waiting = resolve
         })
@@ -139,11 +113,4 @@ export class BodyReader {
   release(): void {
     this.#request.off('readable', this.#wake).off('end', this.#wake).off('close', this.#wake)
   }
-}
-
-function tooSlow(): Fault {
-  return new Fault('malformed', 'The body did not arrive in time; send it again over a faster connection.', {
-    code: 'BODY_TIMEOUT',
-    retryable: true,
-  })
 }

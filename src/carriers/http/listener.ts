@@ -5,11 +5,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Answer, Refusal, Refuse, Route } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
+import { createRouteTable, type RouteEntry, readParams } from '../../core/http/route-table.ts'
+import { createSiteRules, type SiteOptions, type SiteRules } from '../../core/http/site-rules.ts'
 import type { Log } from '../../core/ports.ts'
 import { type ExchangeSettings, NodeExchange } from './node-exchange.ts'
-import { createRouteTable, type RouteEntry, readParams } from './route-table.ts'
 import { bodyOutstanding, type SendSettings, send } from './send.ts'
-import { createSiteRules, type SiteOptions, type SiteRules } from './site-rules.ts'
 
 export interface ListenerOptions extends SiteOptions {
   /** How to word a failure on a path that no route has. */

@@ -2,10 +2,10 @@
 import type { ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, Part, PartLimits } from '../../core/exchange.ts'
-import { Fault } from '../../core/fault.ts'
+import { clientGone } from '../../core/http/body-faults.ts'
+import { isHostHeader } from '../../core/http/site-rules.ts'
 import { type BodyHolder, type Incoming, readText } from './body.ts'
 import { readParts } from './parts.ts'
-import { isHostHeader } from './site-rules.ts'
 
 export interface ExchangeSettings {
   readonly publicUrl: string | undefined
@@ -36,6 +36,11 @@ export class NodeExchange implements Exchange, BodyHolder {
 
   header(name: string): string | undefined {
     return this.request.headers[name] as string | undefined
+  }
+
+  *headers(): Iterable<readonly [string, string]> {
+    const { rawHeaders } = this.request
+    for (let at = 0; at + 1 < rawHeaders.length; at += 2) yield [rawHeaders[at] as string, rawHeaders[at + 1] as string]
   }
 
   get origin(): string {
@@ -76,9 +81,7 @@ function originForm(target: string): string {
 function disconnectSignal(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
   const check = () => {
-    if (!response.writableFinished) {
-      controller.abort(new Fault('canceled', 'The client went away before it was answered; nobody waits for this.'))
-    }
+    if (!response.writableFinished) controller.abort(clientGone())
   }
   if (response.closed) check()
   else response.once('close', check)

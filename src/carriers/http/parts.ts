@@ -1,7 +1,7 @@
 /** The parts of a multipart request body, straight from the socket. */
 import type { Part, PartLimits } from '../../core/exchange.ts'
+import { parseMultipart } from '../../core/http/multipart.ts'
 import { type BodyHolder, BodyReader, openBody } from './body.ts'
-import { parseMultipart } from './multipart.ts'
 
 export async function* readParts(holder: BodyHolder, limits: PartLimits, idleTimeoutMs: number): AsyncGenerator<Part> {
   openBody(holder)

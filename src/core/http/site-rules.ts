@@ -3,8 +3,8 @@
  * pages make, and CORS for the origins that are named. All of it is off unless configured by whoever composes the server.
  */
 
-import type { Exchange } from '../../core/exchange.ts'
-import { Fault } from '../../core/fault.ts'
+import type { Exchange } from '../exchange.ts'
+import { Fault } from '../fault.ts'
 
 export interface SiteOptions {
   /** Accepted `Host` values: `name` for any port, `name:port` for one. Absent: every host. */

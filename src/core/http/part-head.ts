@@ -1,7 +1,6 @@
 /** The header lines of multipart/form-data: the boundary in the request's, the name and type in each part's. */
-import { isUtf8 } from 'node:buffer'
-import type { Part } from '../../core/exchange.ts'
-import { Fault } from '../../core/fault.ts'
+import type { Part } from '../exchange.ts'
+import { Fault } from '../fault.ts'
 
 export function invalidMultipart(message: string): Fault {
   return new Fault('malformed', message, { code: 'INVALID_MULTIPART' })
@@ -20,10 +19,9 @@ export function parseBoundary(contentType: string): string {
   return boundary
 }
 
-export function parsePartHead(bytes: Buffer): Omit<Part, 'bytes'> {
-  if (!isUtf8(bytes)) throw invalidMultipart('The headers of a part are not UTF-8; encode names in UTF-8.')
+export function parsePartHead(bytes: Uint8Array): Omit<Part, 'bytes'> {
   const headers = new Map<string, string>()
-  for (const line of bytes.toString('utf8').split('\r\n')) {
+  for (const line of decodeHead(bytes).split('\r\n')) {
     const match = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/s.exec(line)
     if (!match?.[1] || match[2] === undefined) {
       throw invalidMultipart('A part starts with a line that is no header; give it a Content-Disposition header.')
@@ -45,6 +43,17 @@ export function parsePartHead(bytes: Buffer): Omit<Part, 'bytes'> {
     // RFC 7578, 4.4
     mimeType: parseHeaderValue(headers.get('content-type') ?? '').value || 'text/plain',
     ...(filename !== undefined && { filename: baseName(filename) }),
+  }
+}
+
+function decodeHead(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)
+  } catch (cause) {
+    throw new Fault('malformed', 'The headers of a part are not UTF-8; encode names in UTF-8.', {
+      code: 'INVALID_MULTIPART',
+      cause,
+    })
   }
 }
 

@@ -2,8 +2,8 @@
  * Finds the route of a path. Paths are compared as they were sent: nothing is normalised, so `/call/`, `//call` and
  * `/%63all` are not `/call`.
  */
-import type { Handle, Refuse, Route } from '../../core/exchange.ts'
-import { Fault } from '../../core/fault.ts'
+import type { Handle, Refuse, Route } from '../exchange.ts'
+import { Fault } from '../fault.ts'
 
 export interface RouteEntry {
   readonly handles: ReadonlyMap<string, Handle>

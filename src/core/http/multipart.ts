@@ -3,14 +3,16 @@
  * parts are read. Written here because the libraries for it decode a part without a file name as text and hold it in
  * memory, and a part is bytes to us whatever it is called.
  */
-import type { Part, PartLimits } from '../../core/exchange.ts'
-import { Fault } from '../../core/fault.ts'
+import type { Part, PartLimits } from '../exchange.ts'
+import { Fault } from '../fault.ts'
 import { invalidMultipart, parseBoundary, parsePartHead } from './part-head.ts'
 
 /** The next bytes, or nothing at the end. */
 export type PullBytes = () => Promise<Uint8Array | undefined>
 
-const EMPTY = Buffer.alloc(0)
+const CR = 0x0d
+const LF = 0x0a
+const EMPTY = new Uint8Array(0)
 
 export async function* parseMultipart(contentType: string, pull: PullBytes, limits: PartLimits): AsyncGenerator<Part> {
   const input = new MultipartInput(parseBoundary(contentType), pull)
@@ -29,15 +31,16 @@ export async function* parseMultipart(contentType: string, pull: PullBytes, limi
 class MultipartInput {
   readonly #pull: PullBytes
   /** With the line break that belongs to it: what a part's content ends with. */
-  readonly #delimiter: Buffer
+  readonly #delimiter: Needle
+  readonly #headEnd = new Needle(Uint8Array.of(CR, LF, CR, LF))
   /** A line break is put before the first byte, because the first delimiter may be the first thing in the body. */
-  #held: Buffer = Buffer.from('\r\n')
+  #held: Uint8Array = Uint8Array.of(CR, LF)
   #atDelimiter = false
   #part = 0
 
   constructor(boundary: string, pull: PullBytes) {
     this.#pull = pull
-    this.#delimiter = Buffer.from(`\r\n--${boundary}`)
+    this.#delimiter = new Needle(new TextEncoder().encode(`\r\n--${boundary}`))
   }
 
   /** Up to and with the next delimiter. */
@@ -64,18 +67,18 @@ class MultipartInput {
         continue
       }
       this.#held = this.#held.subarray(2)
-      if (first === 0x0d && second === 0x0a) return true
+      if (first === CR && second === LF) return true
       if (first === 0x2d && second === 0x2d) return false
       throw invalidMultipart('A boundary in the body is followed by something that is neither a line break nor "--".')
     }
   }
 
   /** The header lines of a part, without the empty line that ends them. */
-  async readHead(maxBytes: number): Promise<Buffer> {
+  async readHead(maxBytes: number): Promise<Uint8Array> {
     // A part without headers starts with the empty line itself; it has no name then, and the head's parser says so.
     for (;;) {
-      if (this.#held.length >= 2 && this.#held[0] === 0x0d && this.#held[1] === 0x0a) return EMPTY
-      const end = this.#held.indexOf('\r\n\r\n')
+      if (this.#held.length >= 2 && this.#held[0] === CR && this.#held[1] === LF) return EMPTY
+      const end = this.#headEnd.indexIn(this.#held)
       if (end > maxBytes || (end < 0 && this.#held.length > maxBytes + 4)) {
         throw invalidMultipart(`The headers of a part are larger than the ${maxBytes} bytes allowed here.`)
       }
@@ -105,9 +108,9 @@ class MultipartInput {
   }
 
   async #nextContent(): Promise<Uint8Array | undefined> {
-    const delimiter = this.#delimiter
+    const delimiter = this.#delimiter.bytes
     while (!this.#atDelimiter) {
-      const at = this.#held.indexOf(delimiter)
+      const at = this.#delimiter.indexIn(this.#held)
       // Without a delimiter all is content but the tail, which may be the beginning of one.
       const sure = at >= 0 ? at : this.#held.length - delimiter.length + 1
       const bytes = this.#held.subarray(0, Math.max(0, sure))
@@ -130,9 +133,37 @@ class MultipartInput {
   async #more(): Promise<void> {
     const bytes = await this.#pull()
     if (bytes === undefined) throw invalidMultipart('The body ends before its last boundary; send the whole of it.')
-    this.#held =
-      this.#held.length === 0
-        ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
-        : Buffer.concat([this.#held, bytes])
+    this.#held = this.#held.length === 0 ? bytes : concat(this.#held, bytes)
+  }
+}
+
+function concat(first: Uint8Array, second: Uint8Array): Uint8Array {
+  const both = new Uint8Array(first.length + second.length)
+  both.set(first)
+  both.set(second, first.length)
+  return both
+}
+
+/** Horspool's search: it looks at one byte in as many as the needle has. Boundaries are long, so that is 1 GB/s and more. */
+class Needle {
+  readonly bytes: Uint8Array
+  /** By the byte under the needle's end: how far the needle can move on at the least. */
+  readonly #steps = new Int32Array(256)
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes
+    this.#steps.fill(bytes.length)
+    for (let at = 0; at < bytes.length - 1; at += 1) this.#steps[bytes[at] as number] = bytes.length - 1 - at
+  }
+
+  indexIn(held: Uint8Array): number {
+    const { bytes } = this
+    const end = bytes.length - 1
+    for (let at = end; at < held.length; at += this.#steps[held[at] as number] as number) {
+      let back = 0
+      while (back <= end && held[at - back] === bytes[end - back]) back += 1
+      if (back > end) return at - end
+    }
+    return -1
   }
 }

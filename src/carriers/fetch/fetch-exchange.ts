@@ -1,0 +1,88 @@
+/** A Fetch request as the neutral exchange that protocols see. */
+import type { Exchange, Part, PartLimits } from '../../core/exchange.ts'
+import { clientGone } from '../../core/http/body-faults.ts'
+import { parseMultipart } from '../../core/http/multipart.ts'
+import { BodyPuller, readText } from './body.ts'
+
+export interface ExchangeSettings {
+  readonly publicUrl: string | undefined
+  readonly bodyTimeoutMs: number
+  readonly idleTimeoutMs: number
+}
+
+export class FetchExchange implements Exchange {
+  readonly request: Request
+  readonly method: string
+  /** Empty where the request is not below the prefix. */
+  readonly path: string
+  readonly query: string
+  readonly #prefix: string
+  readonly #site: string
+  readonly #settings: ExchangeSettings
+  #controller: AbortController | undefined
+
+  constructor(request: Request, prefix: string, settings: ExchangeSettings) {
+    this.request = request
+    this.method = request.method
+    this.#prefix = prefix.replace(/\/+$/, '')
+    this.#settings = settings
+    // The URL of a request is absolute and has been parsed by the host; doing it again costs more than looking at it.
+    const [, site = '', path = '', query = ''] =
+      /^([a-z][\w+.-]*:\/\/[^/?#]*)([^?#]*)\??([^#]*)/i.exec(request.url) ?? []
+    this.#site = site
+    this.query = query
+    this.path = below(this.#prefix, path)
+  }
+
+  /** Not every host passes `Host` on; the URL names the same. */
+  header(name: string): string | undefined {
+    const value = this.request.headers.get(name)
+    if (value !== null) return value
+    return name === 'host' ? this.#site.slice(this.#site.indexOf('://') + 3) : undefined
+  }
+
+  headers(): Iterable<readonly [string, string]> {
+    return this.request.headers
+  }
+
+  get origin(): string {
+    return this.#settings.publicUrl ?? this.#site + this.#prefix
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController()
+      const { signal } = this.request
+      if (signal.aborted) this.leave()
+      else signal.addEventListener('abort', () => this.leave(), { once: true })
+    }
+    return this.#controller.signal
+  }
+
+  /** The client does not want the rest of the answer. */
+  leave(): void {
+    this.#controller?.abort(clientGone())
+  }
+
+  text(maxBytes: number): Promise<string> {
+    return readText(this.request, maxBytes, this.#settings.bodyTimeoutMs)
+  }
+
+  async *parts(limits: PartLimits): AsyncIterable<Part> {
+    const puller = new BodyPuller(this.request)
+    try {
+      const { idleTimeoutMs } = this.#settings
+      yield* parseMultipart(this.header('content-type') ?? '', () => puller.next(idleTimeoutMs), limits)
+    } finally {
+      puller.release()
+    }
+  }
+}
+
+function below(prefix: string, path: string): string {
+  if (prefix === '') return path
+  if (!path.startsWith(prefix)) return ''
+  const rest = path.slice(prefix.length)
+  // The mount point itself is the root; `/apis` is not below `/api`.
+  return rest === '' || rest.startsWith('/') ? rest || '/' : ''
+}

@@ -1,0 +1,122 @@
+/** Between OXP's shapes and the engine's calls, replies and operations. */
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { Call, Reply } from '../../core/model.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Tool } from '../../core/tools.ts'
+import { encodeToolError } from './faults.ts'
+import { inlineSchema } from './inline-schema.ts'
+import {
+  type CallToolRequest,
+  type CallToolResponse,
+  type Dialect,
+  type LocatedValue,
+  MARKERS,
+  type ToolDefinition,
+  type ToolError,
+  type ToolRequirements,
+} from './wire.ts'
+
+const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}/
+
+/**
+ * `callId` is the client's or one of ours. It is the request id as well, so that no other call of this caller can have
+ * it, whatever the tool.
+ */
+export function decodeCall(
+  { input, traceId, callId: sent }: CallToolRequest,
+  callId: string,
+  operation: Operation,
+  headerTrace: string | undefined,
+): Call {
+  const call: Call = { operation: operation.key, args: input, media: [], requestId: callId }
+  if (sent !== undefined || operation.idempotencyRequired) call.idempotencyKey = callId
+  if (traceId !== undefined && TRACEPARENT.test(traceId)) call.traceparent = traceId
+  else if (headerTrace !== undefined && TRACEPARENT.test(headerTrace)) call.traceparent = headerTrace
+  return call
+}
+
+/** What a call's reply says of where its result is; made by whoever serves those addresses. */
+export type Locate = (reply: Reply, origin: string) => LocatedValue
+
+export interface Surroundings {
+  /** Whether the same request, sent again, does no harm. */
+  repeatable: boolean
+  locate: () => LocatedValue
+}
+
+export function encodeReply(
+  reply: Reply,
+  callId: string,
+  duration: number,
+  { repeatable, locate }: Surroundings,
+): CallToolResponse {
+  const head = { call_id: callId, duration }
+  if (reply.state === 'error') return { ...head, success: false, error: encodeToolError(reply.fault) }
+  if (reply.state === 'complete') {
+    return { ...head, success: true, value: 'result' in reply ? (reply.result ?? null) : locate() }
+  }
+  return { ...head, success: false, error: stillRunning(callId, reply.retryAfterMs, repeatable) }
+}
+
+function stillRunning(callId: string, retryAfterMs: number, repeatable: boolean): ToolError {
+  return {
+    message: 'The tool is still working on this call. Ask for its result in a moment.',
+    developer_message: `Send the same call again with "call_id": "${callId}": it joins this one and runs nothing twice.`,
+    can_retry: repeatable,
+    retry_after_ms: Math.ceil(retryAfterMs),
+  }
+}
+
+/** Answers of the wrapped dialects carry their version beside what they say. */
+export function marked<T extends object>(dialect: Dialect, body: T): T | ({ $schema: string } & T) {
+  return dialect === 'flat' ? body : { $schema: MARKERS[dialect], ...body }
+}
+
+export function encodeTool({ id, name, operation }: Tool, dialect: Dialect): ToolDefinition {
+  const { version, description, requires, title } = operation
+  const schema = inlineSchema(operation.schemas.args)
+  return {
+    id: `${id}@${version}`,
+    name,
+    description: description || title || name,
+    version,
+    input_schema: dialect === 'otc' ? { parameters: described(schema) } : schema,
+    output_schema: encodeOutput(operation),
+    ...(requires && { requirements: encodeRequirements(requires) }),
+  }
+}
+
+const LOCATED: JsonObject = {
+  type: 'object',
+  required: ['uri'],
+  properties: { uri: { type: 'string', format: 'uri' }, mimeType: { type: 'string' } },
+}
+
+function encodeOutput({ schemas, chunked }: Operation): JsonObject | null {
+  if (chunked) return LOCATED
+  return schemas.result.type === 'null' ? null : inlineSchema(schemas.result)
+}
+
+/** OTC asks for a description of every parameter: one that has none is described by its name. */
+function described(schema: JsonObject): JsonObject {
+  if (!isJsonObject(schema.properties)) return schema
+  const properties = Object.entries(schema.properties).map(([name, property]): [string, JsonValue] => {
+    if (!isJsonObject(property))
+      return [name, property === false ? { not: {}, description: name } : { description: name }]
+    return [name, typeof property.description === 'string' ? property : { ...property, description: name }]
+  })
+  return { ...schema, properties: Object.fromEntries(properties) }
+}
+
+function encodeRequirements({ authorization, secrets, userId }: NonNullable<Operation['requires']>): ToolRequirements {
+  return {
+    ...(authorization && {
+      authorization: authorization.map(({ id, scopes }) => ({
+        id,
+        ...(scopes && { oauth2: { scopes: [...scopes] } }),
+      })),
+    }),
+    ...(secrets && { secrets: secrets.map((id) => ({ id })) }),
+    ...(userId && { user_id: true }),
+  }
+}

@@ -1,0 +1,44 @@
+/** How OXP words each kind of failure: refused before the tool was called, or met while it ran. "Error Behavior". */
+import type { Fault, FaultKind } from '../../core/fault.ts'
+import type { ServerErrorResponse, ToolError } from './wire.ts'
+
+/** The status of a refusal. Whatever ends a call that was started is 200 with `success: false`. */
+const STATUS: Record<FaultKind, 400 | 422> = {
+  malformed: 400,
+  'unknown-operation': 400,
+  removed: 400,
+  unauthenticated: 400,
+  forbidden: 400,
+  'requirements-missing': 400,
+  'invalid-input': 422,
+  conflict: 400,
+  'not-found': 400,
+  'rate-limited': 400,
+  overloaded: 400,
+  unavailable: 400,
+  domain: 400,
+  canceled: 400,
+  timeout: 400,
+  upstream: 400,
+  'outcome-unknown': 400,
+  internal: 400,
+}
+
+export function statusOf(fault: Fault): 400 | 422 {
+  return STATUS[fault.kind]
+}
+
+export function encodeRefusal({ message, developerMessage }: Fault): ServerErrorResponse {
+  return { message, ...(developerMessage !== undefined && { developer_message: developerMessage }) }
+}
+
+export function encodeToolError(fault: Fault): ToolError {
+  const { message, developerMessage, retryable, promptContent, retryAfterMs } = fault
+  return {
+    message,
+    ...(developerMessage !== undefined && { developer_message: developerMessage }),
+    can_retry: retryable,
+    ...(promptContent !== undefined && { additional_prompt_content: promptContent }),
+    ...(retryAfterMs !== undefined && { retry_after_ms: Math.ceil(retryAfterMs) }),
+  }
+}

@@ -1,0 +1,25 @@
+/** `GET /tools`: every version of every tool, built once and again only when one of them passes its sunset. */
+import type { Answer } from '../../core/exchange.ts'
+import type { Registry } from '../../core/registry.ts'
+import type { Tools } from '../../core/tools.ts'
+import { encodeTool, marked } from './codec.ts'
+import type { Dialect } from './wire.ts'
+
+export interface ToolList {
+  answer(dialect: 'flat' | 'otc', now: number): Answer
+}
+
+export function createToolList(tools: Tools, registry: Registry, headers: Record<string, string>): ToolList {
+  const built = new Map<Dialect, { answer: Answer; validUntil: number }>()
+  return {
+    answer(dialect, now) {
+      const kept = built.get(dialect)
+      if (kept && now < kept.validUntil) return kept.answer
+      const definitions = tools.versions(now).map((tool) => encodeTool(tool, dialect))
+      const document = dialect === 'otc' ? marked('otc', { tools: definitions }) : { items: definitions }
+      const answer: Answer = { status: 200, headers, body: new TextEncoder().encode(JSON.stringify(document)) }
+      built.set(dialect, { answer, validUntil: registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY })
+      return answer
+    },
+  }
+}
