@@ -3,6 +3,8 @@
  * something else, `context` and `server`. Operations are known by their shape, because the application may have a copy
  * of this package of its own.
  */
+import { readFileSync } from 'node:fs'
+import { findPackageJSON } from 'node:module'
 import { relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Fault } from '../core/fault.ts'
@@ -17,10 +19,31 @@ export interface Application {
   settings: ServerSettings
 }
 
-const SETTINGS = new Set([
-  'data', 'auth', 'publicUrl', 'hosts', 'cors', 'references', 'limits', 'sizes', 'work', 'opencall', 'guards', 'log',
-  'logTo', 'requestLog', 'store', 'objects', 'clock',
-] satisfies (keyof ServerSettings)[] as string[]) // biome-ignore format: a list of words
+/** As a record, so that an option added to the server does not compile until it can be exported. */
+const SETTINGS: Record<keyof ServerSettings, true> = {
+  data: true,
+  auth: true,
+  publicUrl: true,
+  hosts: true,
+  cors: true,
+  references: true,
+  limits: true,
+  sizes: true,
+  work: true,
+  opencall: true,
+  oxp: true,
+  toolkit: true,
+  authorization: true,
+  vault: true,
+  signing: true,
+  guards: true,
+  log: true,
+  logTo: true,
+  requestLog: true,
+  store: true,
+  objects: true,
+  clock: true,
+}
 
 export async function loadApplication(files: readonly string[]): Promise<Application> {
   const operations = new Set<OperationDefinition | Tombstone>()
@@ -49,8 +72,16 @@ async function load(file: string): Promise<object> {
     return await import(pathToFileURL(file).href)
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    throw refused(`${placeOf(cause, file)} cannot be loaded: ${reason}`, cause)
+    throw refused(`${placeOf(cause, file)} cannot be loaded: ${reason}${adviceOn(cause, file)}`, cause)
   }
+}
+
+/** What `npm init` writes makes a file that imports something a syntax error, and Node's message does not say why. */
+function adviceOn(thrown: unknown, file: string): string {
+  const manifest =
+    thrown instanceof SyntaxError && /\.[jt]s$/.test(file) ? findPackageJSON(pathToFileURL(file)) : undefined
+  if (manifest === undefined || JSON.parse(readFileSync(manifest, 'utf8')).type === 'module') return ''
+  return `. If it uses import and export, set "type": "module" in ${nameOf(manifest)}, or call it ${nameOf(file).replace(/\.([jt]s)$/, '.m$1')}`
 }
 
 /**
@@ -87,9 +118,9 @@ function checkContext(value: unknown, file: string): object {
 function checkSettings(value: unknown, file: string): ServerSettings {
   const plain = typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
   if (!plain) throw refused(`${nameOf(file)}: "server" must be an object with options of createServer.`)
-  const unknown = Object.keys(value).find((key) => !SETTINGS.has(key))
+  const unknown = Object.keys(value).find((key) => !Object.hasOwn(SETTINGS, key))
   if (unknown === undefined) return value
-  throw refused(`${nameOf(file)}: "server" has no option "${unknown}". There are ${[...SETTINGS].join(', ')}.`)
+  throw refused(`${nameOf(file)}: "server" has no option "${unknown}". There are ${Object.keys(SETTINGS).join(', ')}.`)
 }
 
 class OnlyOne<T extends object> {

@@ -28,6 +28,9 @@ export interface Tool {
 
 /** `toolkit` stands in for the namespace an operation does not have. `lists` says which operations a protocol can express. */
 export function createTools(registry: Registry, toolkit: string, lists: (operation: Operation) => boolean): Tools {
+  if (!/^\w[\w.-]*$/.test(toolkit)) {
+    throw new Fault('malformed', `"${toolkit}" cannot be a toolkit: use letters, digits and "_".`)
+  }
   const tools = registry.keys
     .map((key) => registry.byKey(key) as Operation)
     .filter(lists)
@@ -43,6 +46,10 @@ export function createTools(registry: Registry, toolkit: string, lists: (operati
   const byName = Map.groupBy(tools, (tool) => tool.name)
   const pinned = Map.groupBy(tools, (tool) => pinnedName(tool))
   refuseCollisions(byId, (tool) => tool.operation.name.full.replace(/^v\d+:/, ''))
+  refuseCollisions(
+    Map.groupBy(tools, ({ id, operation }) => `${id}@${operation.version}`),
+    ({ operation }) => operation.key,
+  )
   refuseCollisions(
     new Map([...byName].map(([name, own]) => [name, [...own, ...(pinned.get(name) ?? [])]])),
     (tool) => tool.id,

@@ -11,6 +11,8 @@ export interface Credential {
 /** Header fields are bounded by the carrier; this bounds what is hashed and parsed where a credential comes otherwise. */
 export const MAX_TOKEN_LENGTH = 16_384
 
+/** OXP and OTC have API keys in headers of their own. */
+const KEY_HEADERS = ['x-api-key', 'oxp-api-key', 'otc-api-key']
 const SUPPORTED = 'Send "Authorization: Bearer <token>" or "X-API-Key: <key>".'
 // RFC 6750, "Authorization Request Header Field": one space or more, then b64token. The scheme is case-insensitive.
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
@@ -19,16 +21,24 @@ const API_KEY = /^[\x21-\x7e]+$/
 /** Nothing if the request shows no credential. `header` takes lower-case names. */
 export function readCredential(header: (name: string) => string | undefined): Credential | undefined {
   const authorization = header('authorization')
-  const apiKey = header('x-api-key')
-  if (authorization === undefined && apiKey === undefined) return undefined
-  if (authorization !== undefined && apiKey !== undefined) {
-    throw new Fault('unauthenticated', `Two credentials were sent, and it is not clear which one counts. ${SUPPORTED}`)
+  let apiKey: string | undefined
+  for (const name of KEY_HEADERS) {
+    const value = header(name)
+    if (value === undefined) continue
+    if (apiKey !== undefined) throw ambiguous()
+    apiKey = value
   }
+  if (authorization === undefined && apiKey === undefined) return undefined
+  if (authorization !== undefined && apiKey !== undefined) throw ambiguous()
   const credential = authorization === undefined ? readApiKey(apiKey ?? '') : readBearer(authorization)
   if (!credential || credential.token.length > MAX_TOKEN_LENGTH) {
     throw new Fault('unauthenticated', `The credential was sent in a form that is not supported. ${SUPPORTED}`)
   }
   return credential
+}
+
+function ambiguous(): Fault {
+  return new Fault('unauthenticated', `Two credentials were sent, and it is not clear which one counts. ${SUPPORTED}`)
 }
 
 function readBearer(value: string): Credential | undefined {

@@ -24,7 +24,13 @@ import {
 } from 'oauth4webapi'
 import { Fault } from '../core/fault.ts'
 import { createProviderFetch, type ProviderFetch, unreachable } from './oauth-fetch.ts'
-import { type AuthorizationConfig, checkAddress, checkProvider, clientSecretOf, type OAuthProvider } from './oauth-provider.ts'
+import {
+  type AuthorizationConfig,
+  checkAddress,
+  checkProvider,
+  clientSecretOf,
+  type OAuthProvider,
+} from './oauth-provider.ts'
 
 export interface OAuthClient {
   /** Asked for besides what operations need. */

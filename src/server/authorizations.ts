@@ -10,26 +10,33 @@ import type { VaultOptions } from './options.ts'
 export interface AuthorizationSettings {
   config: AuthorizationConfig
   vault: VaultOptions
+  folder: DataFolder
   clock: Clock
 }
 
 interface OpenParts {
   env: Environment
   store: Store
-  folder: DataFolder
   anonymous: boolean
 }
 
-/** In two steps, so that a wrong configuration is refused before anything is opened. */
-export function prepareAuthorizations({ config, vault, clock }: AuthorizationSettings) {
+/** In two steps, so that a wrong configuration is refused before the store is opened. */
+export function prepareAuthorizations({ config, vault, folder, clock }: AuthorizationSettings) {
   const clients = createOAuthClients(config, () => clock.now())
-  const given = vault.key ?? process.env.CALLPLANE_VAULT_KEY
-  const key = given === undefined ? undefined : parseVaultKey(given, 'The vault key')
-  const old = (vault.oldKeys ?? []).map((each, at) => parseVaultKey(each, `vault.oldKeys[${at}]`))
+  const keys = { current: currentKey(vault, folder), old: oldKeys(vault) }
   return {
-    open({ env, store, folder, anonymous }: OpenParts): AuthorizationService {
-      const current = key ?? parseVaultKey(folder.vaultKey(), 'The file vault.key in the data folder')
-      return createAuthorizations(clients, { env, anonymous, vault: createVault(store.records, { current, old }) })
-    },
+    open: ({ env, store, anonymous }: OpenParts): AuthorizationService =>
+      createAuthorizations(clients, { env, anonymous, vault: createVault(store.records, keys) }),
   }
+}
+
+function currentKey({ key }: VaultOptions, folder: DataFolder): Uint8Array {
+  if (key !== undefined) return parseVaultKey(key, 'vault.key')
+  const { CALLPLANE_VAULT_KEY: fromEnvironment } = process.env
+  if (fromEnvironment !== undefined) return parseVaultKey(fromEnvironment, 'CALLPLANE_VAULT_KEY')
+  return parseVaultKey(folder.vaultKey(), 'The file vault.key in the data folder')
+}
+
+function oldKeys({ oldKeys: keys = [] }: VaultOptions): Uint8Array[] {
+  return keys.map((key, at) => parseVaultKey(key, `vault.oldKeys[${at}]`))
 }

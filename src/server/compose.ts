@@ -17,8 +17,10 @@ import { FollowUp } from '../core/follow-up.ts'
 import { DEFAULT_LIMITS, Limits } from '../core/limits.ts'
 import { Maintenance } from '../core/maintenance.ts'
 import { ANONYMOUS, type Caller } from '../core/model.ts'
+import type { Operation } from '../core/operation.ts'
 import type { Clock, Identify, Log } from '../core/ports.ts'
 import type { Registry } from '../core/registry.ts'
+import { createTools } from '../core/tools.ts'
 import type { AuthConfig, Authenticator } from '../governance/auth.ts'
 import { readCredential } from '../governance/auth-credential.ts'
 import { createFetcher } from '../governance/outbound.ts'
@@ -26,7 +28,14 @@ import { createRedactor } from '../governance/redaction.ts'
 import { scopesGuard } from '../governance/scopes.ts'
 import { createSigner, signRefusals, signRoutes } from '../governance/signatures.ts'
 import { createFileObjects } from '../objects/files/index.ts'
-import { createOpenCallRoutes, encodeRegistry, type RegistryDocument, refusal } from '../protocols/opencall/index.ts'
+import {
+  createOpenCallRoutes,
+  encodeRegistry,
+  locateResult,
+  type RegistryDocument,
+  refusal,
+} from '../protocols/opencall/index.ts'
+import { createOxpRoutes } from '../protocols/oxp/index.ts'
 import { createSqliteStore } from '../stores/sqlite/index.ts'
 import {
   combineObservers,
@@ -38,10 +47,10 @@ import {
 } from '../telemetry/index.ts'
 import { createAuthorizationRoutes } from './authorization-routes.ts'
 import { createInjector } from './context-source.ts'
-import { openDataFolder } from './data-folder.ts'
+import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { createEnvironment, systemClock } from './environment.ts'
 import { buildRegistry } from './operations.ts'
-import { DEFAULT_SIZES, DEFAULT_WORK, type ServerOptions } from './options.ts'
+import { DEFAULT_SIZES, DEFAULT_TOOLKIT, DEFAULT_WORK, type ServerOptions } from './options.ts'
 import { logRequests } from './request-log.ts'
 import { createResultCache } from './result-cache.ts'
 import { createSystemRoutes } from './system-routes.ts'
@@ -61,6 +70,8 @@ export interface CallplaneServer {
 const LOCAL: Caller = { ...ANONYMOUS, scopes: ['*'] }
 const STOP_GRACE_MS = 5_000
 const MAX_WAIT_MS = 60_000
+/** How long a protocol without polling waits for a call to end. */
+const HOLD_MS = 30_000
 const TIDY_EVERY_MS = 5_000
 const LEFTOVER_MS = 3_600_000
 
@@ -70,16 +81,17 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
   const registry = buildRegistry(options.operations, (definition) =>
     createHandlerBackend((args, context) => definition.run(args, context as typeof context & App)),
   )
+  const tools = createTools(registry, options.toolkit ?? DEFAULT_TOOLKIT, needsNoAttachment)
   const authenticator = options.auth && (await loadAuthenticator(options.auth, clock))
-  const authorization = await loadAuthorizations(options, clock)
   const signer = options.signing && createSigner(options.signing, clock)
   const inject = createInjector(options.context)
   const redactor = createRedactor()
   const log = chooseLog(options, redactor)
   const folder = openDataFolder(options.data ?? '.callplane')
+  const authorization = await loadAuthorizations(options, folder, clock)
   const env = createEnvironment(log, folder.linkKey, clock, redactor)
   const store = options.store ?? createSqliteStore({ file: folder.database, clock })
-  const authorizations = authorization?.open({ env, store, folder, anonymous: authenticator === undefined })
+  const authorizations = authorization?.open({ env, store, anonymous: authenticator === undefined })
   const files = options.objects ? undefined : createFileObjects({ folder: folder.objects, clock })
   const objects = options.objects ?? (files as NonNullable<typeof files>)
   const sizes = { ...DEFAULT_SIZES, ...options.sizes }
@@ -122,12 +134,27 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
       objects,
       env,
       identify,
+      ...(authorizations && { authorizations }),
       settings: {
         strict: options.opencall?.strict ?? false,
         maxEnvelopeBytes: sizes.envelopeBytes,
         maxUploadBytes: sizes.uploadBytes,
         maxWaitMs: MAX_WAIT_MS,
         signLinks: authenticator !== undefined,
+      },
+    }),
+    ...createOxpRoutes({
+      engine,
+      followUp,
+      tools,
+      env,
+      identify,
+      locate: locateResult,
+      ...(authorizations && { authorizations }),
+      settings: {
+        maxBodyBytes: sizes.envelopeBytes,
+        holdMs: HOLD_MS,
+        unauthorizedStatus: options.oxp?.unauthorizedStatus ?? 400,
       },
     }),
     ...createSystemRoutes({
@@ -194,11 +221,12 @@ async function loadAuthenticator(auth: AuthConfig, clock: Clock): Promise<Authen
 /** Loaded when it is used: most servers have no providers. */
 async function loadAuthorizations(
   { authorization: config, vault = {} }: Pick<ServerOptions, 'authorization' | 'vault'>,
+  folder: DataFolder,
   clock: Clock,
 ) {
   if (!config) return undefined
   const { prepareAuthorizations } = await import('./authorizations.ts')
-  return prepareAuthorizations({ config, vault, clock })
+  return prepareAuthorizations({ config, vault, folder, clock })
 }
 
 function chooseLog(
@@ -227,6 +255,11 @@ function registerEngineReadings(metrics: ReturnType<typeof createMetrics>, limit
     help: 'Calls accepted and not ended.',
     read: () => limits.open,
   })
+}
+
+/** Tools take and give JSON: what cannot run without an attachment is none. */
+function needsNoAttachment({ media }: Operation): boolean {
+  return !media.some((slot) => slot.required)
 }
 
 function isLoopback(host: string): boolean {

@@ -38,6 +38,8 @@ interface BaseOptions<App> {
   sizes?: Partial<Sizes>
   work?: Partial<WorkerSettings>
   opencall?: { strict?: boolean }
+  /** What `POST /tools/call` answers to a missing or bad credential; 400 unless given, as the call page has it. */
+  oxp?: { unauthorizedStatus?: 400 | 401 }
   /** Stands in for the namespace an operation does not have, where a protocol needs one; `callplane` unless given. */
   toolkit?: string
   /** Signs every answer (RFC 9421). */
@@ -78,6 +80,8 @@ export const DEFAULT_SIZES: Sizes = {
   chunkBytes: 256 * 1024,
   objectBytes: 10 * 1024 * 1024 * 1024,
 }
+
+export const DEFAULT_TOOLKIT = 'callplane'
 
 export const DEFAULT_WORK: WorkerSettings = {
   leaseMs: 30_000,

@@ -1,4 +1,4 @@
-/** What operators ask: is it alive, does it take calls, how is it doing. */
+/** What operators ask besides `/health`, which OXP has: does it take calls, how is it doing. */
 import type { Answer, Exchange, Refuse, Route } from '../core/exchange.ts'
 import { Fault } from '../core/fault.ts'
 import type { Identify } from '../core/ports.ts'
@@ -18,7 +18,6 @@ const METRICS_SCOPES = ['callplane:metrics', 'callplane:admin', '*']
 
 export function createSystemRoutes({ ready, renderMetrics, metricsType, identify, refuse }: SystemParts): Route[] {
   return [
-    { path: '/health', refuse, methods: { GET: () => OK } },
     { path: '/ready', refuse, methods: { GET: () => (ready() ? OK : DRAINING) } },
     {
       path: '/metrics',

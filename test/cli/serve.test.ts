@@ -174,6 +174,18 @@ test("each mistake in somebody's modules is one sentence that names the file, wi
   expect(debugged.stderr).toMatch(/DB_URL is not set\n\s+at .*throws\.ts:2/)
 })
 
+test('a module in a package that npm init has made CommonJS is told how to become one', async () => {
+  const folder = await temporaryFolder({
+    'package.json': '{ "type": "commonjs" }',
+    'ops.ts': `import { operation } from '${SOURCE}'\nexport const x = operation('v1:X', { run: () => 1 })`,
+  })
+
+  const { code, stderr } = await runProcess(['serve', join(folder, 'ops.ts'), '--data', join(folder, '.data')])
+
+  expect(stderr).toMatch(/set "type": "module" in .*package\.json, or call it .*ops\.mts/)
+  expect(code).toBe(1)
+})
+
 /** Until an event of a call holds this text. */
 async function eventOf(url: string, part: string): Promise<void> {
   const { body } = await fetch(url)

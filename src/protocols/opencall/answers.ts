@@ -52,14 +52,14 @@ function progressAnswer(reply: Reply, exchange: Exchange, settings: AddressSetti
   if (reply.state === 'complete' && 'result' in reply) return jsonAnswer(200, encodeReply(reply, neverLocated))
   const redirect =
     reply.state === 'complete' && 'location' in reply && followable(reply.location, prefersRedirect(exchange))
-  const envelope = encodeReply(reply, () => locate(reply, exchange.origin, redirect, settings))
+  const envelope = encodeReply(reply, () => locate(reply, exchange.origin, redirect ? settings : undefined))
   if (!redirect) return jsonAnswer(202, envelope)
   return jsonAnswer(303, envelope, { Location: envelope.location?.uri ?? '' })
 }
 
 /** A reply as it stands in a poll, for those who get it another way. */
-export function replyEnvelope(reply: Reply, exchange: Exchange, settings: AddressSettings): ResponseEnvelope {
-  return encodeReply(reply, () => locate(reply, exchange.origin, false, settings))
+export function replyEnvelope(reply: Reply, exchange: Exchange): ResponseEnvelope {
+  return encodeReply(reply, () => locate(reply, exchange.origin))
 }
 
 /** Reading R04: a redirect only where a generic client may follow it, and only if somebody asked for one. */
@@ -73,7 +73,17 @@ function prefersRedirect(exchange: Exchange): boolean {
   return /(?:^|,)\s*redirect\s*(?:$|[,;])/i.test(exchange.header('prefer') ?? '')
 }
 
-function locate(reply: Reply, origin: string, redirect: boolean, settings: AddressSettings): Location {
+/** Where a result is that a reply only points at, for protocols that have no addresses of their own. */
+export function locateResult(
+  reply: Extract<Reply, { location: ResultLocation }>,
+  origin: string,
+): Location & { mimeType?: string } {
+  const { location } = reply
+  return { ...locate(reply, origin), ...('mimeType' in location && { mimeType: location.mimeType }) }
+}
+
+/** `redirect` is given where a generic client will follow the address, so without a credential. */
+function locate(reply: Reply, origin: string, redirect?: AddressSettings): Location {
   if (!('location' in reply)) return { uri: callAddress(origin, reply.requestId) }
   const { location } = reply
   switch (location.kind) {
@@ -82,7 +92,7 @@ function locate(reply: Reply, origin: string, redirect: boolean, settings: Addre
     case 'object': {
       const path = objectPath(location.objectId)
       return {
-        uri: origin + (redirect && settings.signLinks ? signedPath(path, reply.expiresAt ?? 0, settings.env) : path),
+        uri: origin + (redirect?.signLinks ? signedPath(path, reply.expiresAt ?? 0, redirect.env) : path),
       }
     }
     case 'external': {

@@ -1,3 +1,4 @@
 /** OpenCALL: the protocol's public face. */
+export { locateResult } from './answers.ts'
 export { encodeRegistry, type RegistryDocument } from './registry-document.ts'
 export { createOpenCallRoutes, refusal } from './routes.ts'

@@ -7,7 +7,7 @@ import type { JsonValue } from '../../core/json.ts'
 import { parseJsonText } from '../../core/json-text.ts'
 import { bareType } from '../../core/media.ts'
 import { ANONYMOUS, type Caller, type MediaInput, type Reply } from '../../core/model.ts'
-import type { Environment, Identify, ObjectStore } from '../../core/ports.ts'
+import type { Authorizations, Environment, Identify, ObjectStore } from '../../core/ports.ts'
 import {
   type AddressSettings,
   callAnswer,
@@ -18,6 +18,7 @@ import {
   refusalAnswer,
   replyEnvelope,
 } from './answers.ts'
+import { withChallenges } from './challenges.ts'
 import { binaryChunk, jsonChunk } from './chunk-answers.ts'
 import { decodeCall, decodeCursor, encodeChunk } from './codec.ts'
 import { parseEnvelope, requestIdIn, sessionIdIn } from './envelope.ts'
@@ -44,6 +45,8 @@ export interface OpenCallParts {
   env: Environment
   /** Who sent this request. */
   identify: (exchange: Exchange) => Identify
+  /** Where people can give the authorizations a call lacks; absent where no provider is configured. */
+  authorizations?: Authorizations
   settings: OpenCallSettings
 }
 
@@ -121,7 +124,20 @@ class OpenCall {
       const envelope = parse(parseJsonText(await exchange.text(this.#parts.settings.maxEnvelopeBytes)))
       return await this.#invoke(exchange, envelope, referencedMedia(envelope.media), identify)
     } catch (thrown) {
-      return refusalAnswer(this.#explain(thrown), requestIdIn(sent) ?? this.#parts.env.newId(), sessionIdIn(sent))
+      const fault = await this.#advise(this.#explain(thrown), sent, exchange)
+      return refusalAnswer(fault, requestIdIn(sent) ?? this.#parts.env.newId(), sessionIdIn(sent))
+    }
+  }
+
+  async #advise(fault: Fault, sent: JsonValue, exchange: Exchange): Promise<Fault> {
+    if (fault.kind !== 'requirements-missing') return fault
+    const { engine, env, authorizations, identify, settings } = this.#parts
+    try {
+      const operation = engine.registry.resolve(parseEnvelope(sent, settings.strict).op, env.clock.now())
+      const caller = (await identify(exchange)()) ?? ANONYMOUS
+      return await withChallenges(fault, operation, { caller }, exchange.origin, authorizations)
+    } catch (thrown) {
+      return this.#explain(thrown)
     }
   }
 
@@ -191,7 +207,7 @@ class OpenCall {
     return this.#forOwner(exchange, requestId, async (caller) => {
       const { followUp, env } = this.#parts
       const replies = await started(followUp.watch(caller, requestId, exchange.signal))
-      const encode = (reply: Reply) => replyEnvelope(reply, exchange, this.#addresses)
+      const encode = (reply: Reply) => replyEnvelope(reply, exchange)
       return {
         status: 200,
         headers: { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },

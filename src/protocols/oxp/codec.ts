@@ -1,6 +1,6 @@
 /** Between OXP's shapes and the engine's calls, replies and operations. */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import type { Call, Reply } from '../../core/model.ts'
+import type { Call, Reply, ResultLocation } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Tool } from '../../core/tools.ts'
 import { encodeToolError } from './faults.ts'
@@ -36,12 +36,14 @@ export function decodeCall(
 }
 
 /** What a call's reply says of where its result is; made by whoever serves those addresses. */
-export type Locate = (reply: Reply, origin: string) => LocatedValue
+export type Locate = (reply: LocatedReply, origin: string) => LocatedValue
+
+type LocatedReply = Extract<Reply, { location: ResultLocation }>
 
 export interface Surroundings {
   /** Whether the same request, sent again, does no harm. */
   repeatable: boolean
-  locate: () => LocatedValue
+  locate: (reply: LocatedReply) => LocatedValue
 }
 
 export function encodeReply(
@@ -53,7 +55,7 @@ export function encodeReply(
   const head = { call_id: callId, duration }
   if (reply.state === 'error') return { ...head, success: false, error: encodeToolError(reply.fault) }
   if (reply.state === 'complete') {
-    return { ...head, success: true, value: 'result' in reply ? (reply.result ?? null) : locate() }
+    return { ...head, success: true, value: 'result' in reply ? (reply.result ?? null) : locate(reply) }
   }
   return { ...head, success: false, error: stillRunning(callId, reply.retryAfterMs, repeatable) }
 }

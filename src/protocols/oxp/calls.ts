@@ -1,0 +1,163 @@
+/** `POST /tools/call`, and in which order a call is checked. */
+import type { Engine } from '../../core/engine.ts'
+import type { Answer, Exchange } from '../../core/exchange.ts'
+import { Fault } from '../../core/fault.ts'
+import type { FollowUp } from '../../core/follow-up.ts'
+import type { JsonValue } from '../../core/json.ts'
+import { parseJsonText } from '../../core/json-text.ts'
+import { bareType } from '../../core/media.ts'
+import { ANONYMOUS, type Caller, type Reply } from '../../core/model.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Authorizations, Environment, Identify } from '../../core/ports.ts'
+import type { CallOptions } from '../../core/recorder.ts'
+import type { Tools } from '../../core/tools.ts'
+import { answer, refusalAnswer } from './answers.ts'
+import { decodeCall, encodeReply, type Locate, marked } from './codec.ts'
+import { checkVersionHeader, dialectOf, parseRequest, parseToolId } from './envelope.ts'
+import { statusOf } from './faults.ts'
+import { type Asked, Refusals } from './refusals.ts'
+import type { CallToolRequest, Dialect } from './wire.ts'
+
+export interface OxpParts {
+  engine: Engine
+  followUp: FollowUp
+  tools: Tools
+  env: Environment
+  /** Who sent this request. */
+  identify: (exchange: Exchange) => Identify
+  /** Where a result is that is not in the reply. */
+  locate: Locate
+  /** Absent where no provider is configured. */
+  authorizations?: Pick<Authorizations, 'challenge'>
+  settings: OxpSettings
+}
+
+export interface OxpSettings {
+  maxBodyBytes: number
+  /** How long a call is waited for before the client is asked to come back. */
+  holdMs: number
+  /** Of `/tools/call`. The call page says 400, the authentication page 401. */
+  unauthorizedStatus: 400 | 401
+}
+
+export class Calls {
+  readonly #parts: OxpParts
+  readonly #base: 'flat' | 'otc'
+  readonly #refusals: Refusals
+  readonly #anyPublic: boolean
+
+  /** `base` is the dialect of whatever does not say which it is. */
+  constructor(parts: OxpParts, base: 'flat' | 'otc') {
+    const { engine, authorizations, settings } = parts
+    this.#parts = parts
+    this.#base = base
+    this.#refusals = new Refusals({ ...settings, ...(authorizations && { authorizations }) })
+    this.#anyPublic = engine.registry.keys.some((key) => engine.registry.byKey(key)?.public)
+  }
+
+  /** Who calls, the protocol's version, the envelope, the tool and its version, in this order; the engine does the rest. */
+  async call(exchange: Exchange): Promise<Answer> {
+    let body: JsonValue = null
+    let unreadable: unknown
+    try {
+      checkType(exchange)
+      body = parseJsonText(await exchange.text(this.#parts.settings.maxBodyBytes))
+    } catch (thrown) {
+      unreadable = thrown
+    }
+    // Read before anything is judged, because it says in which dialect to answer.
+    const asked: Asked = { dialect: dialectOf(body, this.#base), exchange }
+    try {
+      const identified = this.#parts.identify(exchange)()
+      const caller = identified instanceof Promise ? await identified : identified
+      if (!caller && !this.#anyPublic) throw needsCredential()
+      if (this.#base === 'flat') checkVersionHeader(exchange.header('oxp-version'))
+      if (unreadable !== undefined) throw unreadable
+      asked.request = parseRequest(body, asked.dialect)
+      asked.operation = this.#resolve(asked.request.toolId, caller)
+      asked.caller = caller ?? ANONYMOUS
+      return await this.#invoke(exchange, asked.dialect, asked.request, asked.operation, asked.caller)
+    } catch (thrown) {
+      return this.#refuse(thrown, asked)
+    }
+  }
+
+  /** Whoever shows no credential learns of public tools only: any other is as hidden as one that is not there. */
+  #resolve(toolId: string, caller: Caller | undefined): Operation {
+    const { tools, env } = this.#parts
+    const { id, version } = parseToolId(toolId)
+    const operation = tools.byId(id, version, env.clock.now())
+    if (!caller && !operation?.public) throw needsCredential()
+    if (operation) return operation
+    throw new Fault('unknown-operation', `Tool '${id.replace('.', '_')}' was not found`, {
+      developerMessage: version === undefined ? `${id} is not available` : `${id} version ${version} is not available`,
+    })
+  }
+
+  async #invoke(
+    exchange: Exchange,
+    dialect: Dialect,
+    request: CallToolRequest,
+    operation: Operation,
+    caller: Caller,
+  ): Promise<Answer> {
+    const { engine, env, settings, locate } = this.#parts
+    const callId = request.callId ?? env.newId()
+    const call = decodeCall(request, callId, operation, exchange.header('traceparent'))
+    const options: CallOptions = { presence: () => exchange.signal, holdMs: settings.holdMs }
+    if (request.callId !== undefined) options.freezes = true
+    if (request.context) options.given = request.context
+    const startedAt = env.clock.now()
+    const first = await engine.call(call, () => caller, options)
+    const reply = hasEnded(first) ? first : await this.#wait(caller, first, startedAt + settings.holdMs)
+    const response = encodeReply(reply, callId, env.clock.now() - startedAt, {
+      // Sent again without the id of this call, a tool with effects would run a second time.
+      repeatable: request.callId !== undefined || !operation.sideEffecting,
+      locate: (located) => locate(located, exchange.origin),
+    })
+    return answer(200, dialect === 'flat' ? response : marked(dialect, { result: response }))
+  }
+
+  /** An operation may give up waiting sooner than we do, and OXP has no other way to ask for a result. */
+  async #wait(caller: Caller, first: Reply, endsAt: number): Promise<Reply> {
+    const { followUp, env } = this.#parts
+    let reply = first
+    for (let left = endsAt - env.clock.now(); left > 0 && !hasEnded(reply); left = endsAt - env.clock.now()) {
+      reply = await followUp.poll(caller, first.requestId, left)
+    }
+    return reply
+  }
+
+  async #refuse(thrown: unknown, asked: Asked): Promise<Answer> {
+    try {
+      return await this.#refusals.word(this.#explain(thrown), asked)
+    } catch (another) {
+      // A provider that cannot be reached, for one.
+      const fault = this.#explain(another)
+      return refusalAnswer(fault, statusOf(fault), asked.dialect)
+    }
+  }
+
+  #explain(thrown: unknown): Fault {
+    const fault = Fault.from(thrown)
+    if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a request failed')
+    return fault
+  }
+}
+
+function hasEnded(reply: Reply): boolean {
+  return reply.state === 'complete' || reply.state === 'error'
+}
+
+function checkType(exchange: Exchange): void {
+  if (bareType(exchange.header('content-type') ?? '') === 'application/json') return
+  throw new Fault('malformed', 'The request must be application/json. Set its Content-Type.', {
+    code: 'UNSUPPORTED_CONTENT_TYPE',
+  })
+}
+
+export function needsCredential(): Fault {
+  return new Fault('unauthenticated', 'This server needs authentication. Send a credential.', {
+    developerMessage: 'Send "Authorization: Bearer <token>", or a key in OXP-API-Key or OTC-API-Key.',
+  })
+}

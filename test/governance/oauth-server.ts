@@ -1,0 +1,123 @@
+/** A real OAuth server on loopback, and a person with a browser who logs in, consents or declines there. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import Provider from 'oidc-provider'
+import { onTestFinished } from 'vitest'
+
+export const CLIENT = { id: 'callplane', secret: 'a secret: with % and +' }
+
+export interface OAuthServer {
+  readonly issuer: string
+  /** The client may come back to these addresses; until this is called nothing is answered. */
+  register(...redirectUris: string[]): void
+  /** Every token it gave out, so that one can look where they went. */
+  readonly issued: string[]
+  /** What came to the token endpoint. */
+  readonly tokenRequests: string[]
+  /** The person withdraws everything they granted. */
+  revokeAll(): Promise<void>
+  /** Whose token it is; nothing if it is not good. */
+  whose(accessToken: string): Promise<string | undefined>
+  /** From now on every request is cut off, or not any more. */
+  down: boolean
+}
+
+export async function startOAuthServer({ accessTokenSeconds = 3600 } = {}): Promise<OAuthServer> {
+  let handle: ReturnType<Provider['callback']> | undefined
+  let provider: Provider
+  const issued: string[] = []
+  const tokenRequests: string[] = []
+  const grants = new Set<string>()
+  const http = createServer((request, response) => {
+    if (oauth.down) return void request.socket.destroy()
+    if (request.url === '/token') request.on('data', (bytes) => tokenRequests.push(String(bytes)))
+    if (handle) void handle(request, response)
+    else response.writeHead(503).end()
+  })
+  await once(http.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void http.close().closeAllConnections())
+  const issuer = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+
+  const oauth: OAuthServer = {
+    issuer,
+    issued,
+    tokenRequests,
+    down: false,
+    register(...redirectUris) {
+      provider = new Provider(issuer, {
+        clients: [
+          {
+            client_id: CLIENT.id,
+            client_secret: CLIENT.secret,
+            redirect_uris: redirectUris,
+            grant_types: ['authorization_code', 'refresh_token'],
+          },
+        ],
+        scopes: ['openid', 'calendar.read', 'calendar.write'],
+        findAccount: (_context, id) => ({ accountId: id, claims: () => ({ sub: id }) }),
+        issueRefreshToken: async () => true,
+        rotateRefreshToken: true,
+        ttl: { AccessToken: accessTokenSeconds, Interaction: 600, Session: 600, Grant: 86_400, RefreshToken: 86_400 },
+        cookies: { keys: ['for tests only'] },
+      })
+      provider.on('access_token.issued', (token) => token.grantId && grants.add(token.grantId))
+      provider.on('access_token.saved', (token) => issued.push(token.jti))
+      provider.on('refresh_token.saved', (token) => issued.push(token.jti))
+      handle = provider.callback()
+    },
+    async revokeAll() {
+      for (const grantId of grants) {
+        await provider.AccessToken.revokeByGrantId(grantId)
+        await provider.RefreshToken.revokeByGrantId(grantId)
+      }
+    },
+    async whose(accessToken) {
+      const response = await fetch(`${issuer}/me`, { headers: { Authorization: `Bearer ${accessToken}` } })
+      return response.ok ? ((await response.json()) as { sub: string }).sub : undefined
+    },
+  }
+  return oauth
+}
+
+export interface Visit {
+  url: string
+  response: Response
+  text: string
+}
+
+/** Opens the address, does what the pages ask, and says where it ended. `stopAt`: does not open addresses that start so. */
+export async function browse(
+  address: string,
+  { login = 'ada', declines = false, stopAt = '-' } = {},
+): Promise<Visit> {
+  const cookies = new Map<string, string>()
+  let url = new URL(address)
+  let form: URLSearchParams | undefined
+  for (let steps = 0; steps < 20; steps += 1) {
+    if (url.href.startsWith(stopAt)) break
+    const response = await fetch(url, {
+      redirect: 'manual',
+      method: form ? 'POST' : 'GET',
+      headers: { Cookie: [...cookies].map(([name, value]) => `${name}=${value}`).join('; ') },
+      ...(form && { body: form }),
+    })
+    for (const cookie of response.headers.getSetCookie()) {
+      const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? []
+      cookies.set(name, value)
+    }
+    const text = await response.text()
+    const location = response.headers.get('location')
+    const action = /<form[^>]* action="([^"]+)"/.exec(text)?.[1]
+    const cancel = /<a href="([^"]+\/abort)"/.exec(text)?.[1]
+    form = undefined
+    if (location !== null) url = new URL(location, url)
+    else if (declines && cancel) url = new URL(cancel, url)
+    else if (action !== undefined) {
+      url = new URL(action, url)
+      const prompt = /name="prompt" value="(\w+)"/.exec(text)?.[1] ?? ''
+      form = new URLSearchParams({ prompt, ...(prompt === 'login' && { login, password: 'any' }) })
+    } else return { url: url.href, response, text }
+  }
+  return { url: url.href, response: Response.error(), text: '' }
+}
