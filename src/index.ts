@@ -27,5 +27,19 @@ export {
 export type { AuthConfig, JwtRules } from './governance/auth.ts'
 export { createToken, hashToken, type StaticToken } from './governance/auth-tokens.ts'
 export type { AuthorizationConfig, OAuthProvider } from './governance/oauth-provider.ts'
+export type { AuthHook } from './server/auth-hook.ts'
 export { type CallplaneServer, createServer } from './server/compose.ts'
 export type { ContextSource, ServerOptions, VaultOptions } from './server/options.ts'
+export {
+  type CallToolResult,
+  type Content,
+  createToolHandler,
+  type HostTool,
+  type ToolCallHandler,
+  type ToolCallOutcome,
+  type ToolHandler,
+  type ToolHandlerConfig,
+  type ToolsProvider,
+  type ValidateResult,
+  type ValidationFailure,
+} from './server/tool-handler.ts'

@@ -125,3 +125,26 @@ export const helloTwo = operation('v2:Greeter.Hello', {
   result: z.object({ greeting: z.string() }),
   run: ({ name }, ctx) => ({ greeting: ctx.locale?.startsWith('de') ? `Hallo ${name}` : `Hello ${name}` }),
 })
+
+/** Three versions side by side: a caller that names one gets that one, and no other. */
+export const shoutFirst = operation('v1:Text.Shout', {
+  description: 'Says it louder.',
+  args: z.object({ text: z.string().describe('What to say.') }),
+  result: z.string(),
+  run: ({ text }) => text.toUpperCase(),
+})
+
+export const shoutLouder = operation('v1:Text.Shout', {
+  version: '1.2.0',
+  description: 'Says it louder, with as many exclamation marks as you like.',
+  args: z.object({ text: z.string().describe('What to say.'), marks: z.int().min(0).max(10).default(1) }),
+  result: z.string(),
+  run: ({ text, marks }) => text.toUpperCase() + '!'.repeat(marks),
+})
+
+export const shoutTwo = operation('v2:Text.Shout', {
+  description: 'Says it louder, and says how loud that was.',
+  args: z.object({ text: z.string().describe('What to say.') }),
+  result: z.object({ text: z.string(), decibels: z.int() }),
+  run: ({ text }) => ({ text: text.toUpperCase(), decibels: 60 + text.length }),
+})

@@ -32,6 +32,7 @@ const SETTINGS: Record<keyof ServerSettings, true> = {
   work: true,
   opencall: true,
   oxp: true,
+  rest: true,
   toolkit: true,
   authorization: true,
   vault: true,

@@ -2,6 +2,7 @@
 import { resolve } from 'node:path'
 import type { AuthConfig } from '../governance/auth.ts'
 import { type StaticToken, takeEnvironmentToken } from '../governance/auth-tokens.ts'
+import { isLoopback } from '../server/loopback.ts'
 import type { ServerSettings } from './application.ts'
 import { parseArguments, parseWhole } from './arguments.ts'
 import { type CommandIo, usageFault } from './command.ts'
@@ -35,11 +36,12 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
   const level = LEVELS.find((known) => known === values['log-level'])
   if (values['log-level'] !== undefined && !level) throw usageFault(`--log-level is one of ${LEVELS.join(', ')}.`)
   const port = values.port ?? (env.PORT || '4747')
+  const host = values.host ?? '127.0.0.1'
   const data = values.data ?? (env.CALLPLANE_DATA || undefined)
   return {
     path: positionals[0],
     watch: values.watch,
-    host: values.host ?? '127.0.0.1',
+    host,
     port: parseWhole(port, values.port === undefined ? 'PORT' : '--port', 0, 65_535),
     over(own) {
       const token = takeToken(values.token, env)
@@ -50,6 +52,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         ...(level && { log: level }),
         ...(values['no-request-log'] && { requestLog: false }),
         data: resolve(data ?? own.data ?? '.callplane'),
+        rest: { allowExecute: isLoopback(host) && !token && own.auth === undefined, ...own.rest },
         ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
         ...(token && { auth: withToken(own.auth, token) }),
       }

@@ -65,13 +65,14 @@ export function retentionMs(operation: Operation): number {
   return operation.model === 'sync' ? Math.max(ttlMs, OVERRUN_RETENTION_MS) : ttlMs
 }
 
-export function fingerprintOf(env: Environment, { operation, call, media }: Admitted): string {
+export function fingerprintOf(env: Environment, { operation, call, caller, media }: Admitted): string {
   const attachments = media.map(({ name, mimeType, source }) => [
     name,
     mimeType,
     source.kind === 'ref' ? source.uri : source.sha256,
   ])
-  return env.digest(canonicalJson([operation.key, call.args, attachments]))
+  const actor = caller.userId === undefined ? [] : [caller.userId]
+  return env.digest(canonicalJson([operation.key, call.args, attachments, ...actor]))
 }
 
 export function jobFor({ id, operation, caller, call, media, given }: Admitted): Job {

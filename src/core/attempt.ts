@@ -9,7 +9,7 @@ import { isTextual, openMedia } from './media.ts'
 import type { Caller, LocationAuth, MediaInput, Outcome, Progress } from './model.ts'
 import { type ChunkSource, Located, type Operation, type OperationDefinition } from './operation.ts'
 import type { AttemptObservation, Authorizations, Environment, Fetcher, Log, ObjectStore, Observer } from './ports.ts'
-import { type Given, NOTHING_GIVEN, personOf } from './requirements.ts'
+import { type Given, NOTHING_GIVEN } from './requirements.ts'
 
 /** The call an attempt belongs to, as far as the attempt needs to know it. */
 export interface Job {
@@ -51,6 +51,8 @@ export interface AttemptParts {
   /** How long a handler that was told to stop may go on before it is given up. */
   stopGraceMs: number
 }
+
+const MAX_EXCEPTION_TEXT = 2_000
 
 export class Attempt {
   readonly job: Job
@@ -197,7 +199,14 @@ export class Attempt {
         'the handler failed',
       )
     }
-    return fault
+    return thrown instanceof Fault ? fault : this.#withText(fault, thrown)
+  }
+
+  #withText({ message, cause }: Fault, thrown: unknown): Fault {
+    const said = thrown instanceof Error ? thrown.message : thrown
+    if (typeof said !== 'string' || said === '') return new Fault('internal', message, { cause })
+    const exceptionText = this.#parts.env.redact(said.slice(0, MAX_EXCEPTION_TEXT)) as string
+    return new Fault('internal', message, { cause, exceptionText })
   }
 
   async #writeChunks(source: ChunkSource | Promise<ChunkSource>, mimeType: string): Promise<Outcome> {
@@ -246,6 +255,7 @@ class Context implements HandlerContext {
   readonly #parts: AttemptParts
   #media: Readonly<Record<string, MediaFile>> | undefined
   #log: Log | undefined
+  #tokens: Map<string, string> | undefined
   #children = 0
   #objects = 0
 
@@ -293,23 +303,30 @@ class Context implements HandlerContext {
   }
 
   get userId(): string | undefined {
-    return this.#attempt.job.given?.userId
+    return this.#attempt.job.caller.userId
   }
 
   async authorization(id: string): Promise<string> {
-    const { operation, given = NOTHING_GIVEN } = this.#attempt.job
+    const { operation, caller, given = NOTHING_GIVEN } = this.#attempt.job
     const need = operation.requires?.authorization?.find((candidate) => candidate.id === id)
     if (!need) throw undeclared(operation, `authorization "${id}"`)
-    const token = given.tokens.get(id) ?? (await this.#stored(id, need.scopes))
-    if (token !== undefined) return this.#attempt.conceal(token)
-    throw new Fault('requirements-missing', `The authorization at ${id} is no longer there. Authorize again.`, {
-      details: { authorization: [id], secrets: [], userId: false },
-    })
+    const brought = given.tokens.get(id)
+    if (brought !== undefined) return this.#attempt.conceal(brought)
+    const token = await this.#parts.authorizations?.token(caller, id, need.scopes ?? [])
+    if (token === undefined) throw unauthorized(id, `The authorization at ${id} is no longer there. Authorize again.`)
+    this.#tokens ??= new Map()
+    this.#tokens.set(id, token)
+    return this.#attempt.conceal(token)
   }
 
-  async #stored(id: string, scopes: readonly string[] = []): Promise<string | undefined> {
-    const { caller, given = NOTHING_GIVEN } = this.#attempt.job
-    return this.#parts.authorizations?.token(personOf(caller, given), id, scopes)
+  async reauthorize(id: string): Promise<never> {
+    const { operation, caller, given = NOTHING_GIVEN } = this.#attempt.job
+    if (given.tokens.has(id))
+      throw unauthorized(id, `${id} has refused the token that came with the call. Send another.`)
+    const token = this.#tokens?.get(id)
+    if (token === undefined) throw undeclared(operation, `renewed authorization "${id}"`)
+    await this.#parts.authorizations?.refused(caller, id, token)
+    throw unauthorized(id, `${id} has refused the authorization it gave. Call again to renew it.`, true)
   }
 
   secret(id: string): string {
@@ -353,6 +370,13 @@ class Context implements HandlerContext {
   location(uri: string, { auth, redirect = false }: { auth?: LocationAuth; redirect?: boolean } = {}): Located {
     return new Located({ kind: 'external', uri, redirect: redirect && auth === undefined, ...(auth && { auth }) })
   }
+}
+
+function unauthorized(id: string, message: string, retryable = false): Fault {
+  return new Fault('requirements-missing', message, {
+    retryable,
+    details: { authorization: [id], secrets: [], userId: false },
+  })
 }
 
 function undeclared(operation: Operation, what: string): Fault {

@@ -25,6 +25,8 @@ export interface HandlerContext {
   progress(fraction: Progress['fraction'], message?: string): void
   /** The token the person has let us have at this provider; the operation must name it in `requires`. */
   authorization(id: string): Promise<string>
+  /** For when the provider refuses the token: it is not used again, and the call ends saying that it may be sent anew. */
+  reauthorize(id: string): Promise<never>
   /** A secret the call brought; the operation must name it in `requires`. */
   secret(id: string): string
   /** For whom the call says it acts. */

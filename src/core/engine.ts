@@ -16,7 +16,7 @@ import type { Guard, Identify, ResultCache, Store } from './ports.ts'
 import { type CallOptions, Recorder } from './recorder.ts'
 import type { Registry } from './registry.ts'
 import { replyTo } from './replies.ts'
-import { checkRequirements, NOTHING_GIVEN } from './requirements.ts'
+import { checkRequirements, NOTHING_GIVEN, personOf } from './requirements.ts'
 import { hasEnded, watchFor } from './waiting.ts'
 import { Worker, type WorkerSettings } from './worker.ts'
 
@@ -77,7 +77,8 @@ export class Engine {
     const caller = admitting instanceof Promise ? await admitting : admitting
     if (this.#draining) throw shuttingDown()
     limits.countCall(ownerOf(caller))
-    const validating = this.#validate(operation, caller, call, options)
+    const actor = options.given ? personOf(caller, options.given) : caller
+    const validating = this.#validate(operation, actor, call, options)
     return this.#run(validating instanceof Promise ? await validating : validating, options)
   }
 
@@ -180,7 +181,8 @@ export class Engine {
       ...(isKeyed(operation) && { idempotencyKey: options.idempotencyKey ?? `${parent.id}.${position}` }),
     }
     const caller = await this.#admit(operation, () => parent.caller)
-    const admitted = await this.#validate(operation, caller, call, {})
+    // What was handed over for a call is for all that it calls in turn.
+    const admitted = await this.#validate(operation, caller, call, parent.given ? { given: parent.given } : {})
     return resultOf(
       await this.#untilEnded(admitted, await this.#run(admitted, { holdMs: OVERRUN_RETENTION_MS, child: true })),
     )

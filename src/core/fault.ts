@@ -38,6 +38,8 @@ export interface FaultRecord {
   promptContent?: string
   /** For the developer of the caller; never shown to a model or an end user. */
   developerMessage?: string
+  /** What a handler's exception said, without secrets. Only for a protocol whose text has it shown. */
+  exceptionText?: string
 }
 
 export interface FaultOptions {
@@ -47,6 +49,7 @@ export interface FaultOptions {
   details?: JsonObject
   promptContent?: string
   developerMessage?: string
+  exceptionText?: string
   /** What was thrown underneath: for the log only. */
   cause?: unknown
 }
@@ -86,6 +89,7 @@ export class Fault extends Error {
   readonly details: JsonObject | undefined
   readonly promptContent: string | undefined
   readonly developerMessage: string | undefined
+  readonly exceptionText: string | undefined
 
   constructor(kind: FaultKind, message: string, options: FaultOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -96,6 +100,7 @@ export class Fault extends Error {
     this.details = options.details
     this.promptContent = options.promptContent
     this.developerMessage = options.developerMessage
+    this.exceptionText = options.exceptionText
   }
 
   /**
@@ -118,7 +123,8 @@ export class Fault extends Error {
   }
 
   toRecord(): FaultRecord {
-    const { kind, code, message, retryable, retryAfterMs, details, promptContent, developerMessage } = this
+    const { kind, code, message, retryable, retryAfterMs, details, promptContent, developerMessage, exceptionText } =
+      this
     return {
       kind,
       code,
@@ -128,6 +134,7 @@ export class Fault extends Error {
       ...(details && { details }),
       ...(promptContent !== undefined && { promptContent }),
       ...(developerMessage !== undefined && { developerMessage }),
+      ...(exceptionText !== undefined && { exceptionText }),
     }
   }
 }

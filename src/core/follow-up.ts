@@ -118,6 +118,8 @@ export class FollowUp {
       }
     }
     await store.requestStop(instance.id)
+    // This node may have taken it up meanwhile, and would hear of the request only with its next renewal.
+    worker.stopAttempt(instance.id, canceled())
   }
 
   /** The chunk at a position, or nothing yet while the call is still making it. The position is asked for last: a call that is not there is not there, whatever the cursor. */

@@ -28,8 +28,9 @@ export class InlineRunner {
   }
 
   run(admitted: Admitted, options: CallOptions): Promise<Reply> {
-    const { cache } = admitted.operation
-    return cache.policy === 'server'
+    const { cache, requires } = admitted.operation
+    // A result that was made with somebody's token is for those who bring that token.
+    return cache.policy === 'server' && !requires
       ? this.#runCached(admitted, options, cache.ttlSeconds)
       : this.#run(admitted, options)
   }

@@ -8,6 +8,8 @@ export interface Caller {
   issuer: string
   subject: string
   scopes: readonly string[]
+  /** The one of the caller's own users whom a call acts for, where it says so; the caller vouches for it. */
+  userId?: string
   /** Verified claims beyond those above, for policies. */
   claims?: JsonObject
 }

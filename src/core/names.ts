@@ -37,6 +37,11 @@ export function lineageOf(name: OperationName): string {
   return name.namespace ? `${name.namespace}.${name.base}` : name.base
 }
 
+/** The name in a registry key: `v1:orders.getItem` of `v1:orders.getItem@1.0.0`. */
+export function nameIn(key: string): string {
+  return key.slice(0, key.indexOf('@'))
+}
+
 export function parseVersion(text: string): readonly [number, number, number] {
   const match = VERSION.exec(text)
   if (!match) {

@@ -6,7 +6,7 @@ import type { HandlerContext } from './context.ts'
 import type { JsonValue } from './json.ts'
 import type { Caller, Instance, Outcome, Progress } from './model.ts'
 import type { Operation } from './operation.ts'
-import type { AuthorizationNeed, Person } from './requirements.ts'
+import type { AuthorizationNeed } from './requirements.ts'
 import type { State } from './state.ts'
 
 /** Time, chance and identity come from outside, so that a test can hold them still. */
@@ -77,7 +77,7 @@ export interface Store {
   /** Instances past `keepUntil`, oldest first: what may be removed, with the objects that go first. */
   purgeable(limit: number): Promise<readonly string[]>
   purge(ids: readonly string[]): Promise<void>
-  /** Unended instances by owner, and how many of all have never been started. */
+  /** Unended instances, and how many of them have never been started. */
   openCounts(): Promise<OpenCounts>
   /** Small values that are neither calls nor bytes. */
   readonly records: Records
@@ -101,7 +101,7 @@ export type Acceptance =
   | { kind: 'created' }
   /** The owner has used this request id. */
   | { kind: 'request-id-taken'; instance: Instance }
-  /** The owner has used this idempotency key for this operation. */
+  /** The owner has used this idempotency key for this operation, in whichever version. */
   | { kind: 'key-taken'; instance: Instance }
 
 export interface Alias {
@@ -117,8 +117,10 @@ export interface Claim {
   /** Registry keys this node has; the array is reused while it does not change. */
   operations: readonly string[]
   limit: number
-  /** Of these operations no more than so many. */
+  /** Of these operations no more than so many, child calls not counted. */
   slots?: ReadonlyMap<string, number>
+  /** Only calls that other calls wait for. */
+  onlyChildren?: boolean
   leaseMs: number
 }
 
@@ -163,6 +165,8 @@ export interface Advanced {
 export interface OpenCounts {
   queued: number
   byOwner: ReadonlyMap<string, number>
+  /** By registry key. */
+  byOperation: ReadonlyMap<string, number>
 }
 
 // ── Objects ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -253,16 +257,18 @@ export interface Guard {
 /** Who is calling: the caller, nothing if no credential was given, or a fault if it is not a good one. */
 export type Identify = () => Caller | undefined | Promise<Caller | undefined>
 
-/** Tokens that people have let us have at other services. */
+/** Tokens that people have let us have at other services: each belongs to a caller, or to one of the caller's users. */
 export interface Authorizations {
   /** Fresh enough to be used now; nothing if the person has not authorized these scopes. */
-  token(person: Person, id: string, scopes: readonly string[]): Promise<string | undefined>
+  token(caller: Caller, id: string, scopes: readonly string[]): Promise<string | undefined>
+  /** The provider has refused this token: it is renewed before the next use, or else the person is asked again. */
+  refused(caller: Caller, id: string, token: string): Promise<void>
   /**
    * What the person has to open to authorize these, and where to ask whether it was done. `origin` is how the caller
    * reaches us. Ids this server has no provider for are left out: there is nothing to open for them.
    */
   challenge(
-    person: Person,
+    caller: Caller,
     needs: readonly AuthorizationNeed[],
     origin: string,
   ): Promise<readonly AuthorizationChallenge[]>

@@ -25,14 +25,9 @@ export interface Given {
   userId?: string
 }
 
-/** For whom a call acts: its caller, or the one of the caller's users that it names. */
-export interface Person {
-  caller: Caller
-  userId?: string
-}
-
-export function personOf(caller: Caller, { userId }: Given): Person {
-  return userId === undefined ? { caller } : { caller, userId }
+/** The caller, acting for whom the call says it acts. */
+export function personOf(caller: Caller, { userId }: Given): Caller {
+  return userId === undefined ? caller : { ...caller, userId }
 }
 
 export const NOTHING_GIVEN: Given = { tokens: new Map(), secrets: new Map() }
@@ -44,13 +39,12 @@ export async function checkRequirements(
   authorizations: Authorizations | undefined,
 ): Promise<void> {
   const { authorization: needed = [], secrets = [], userId = false } = operation.requires ?? {}
-  const person = personOf(caller, given)
   const authorization: string[] = []
   for (const { id, scopes = [] } of needed) {
-    if (!given.tokens.has(id) && (await authorizations?.token(person, id, scopes)) === undefined) authorization.push(id)
+    if (!given.tokens.has(id) && (await authorizations?.token(caller, id, scopes)) === undefined) authorization.push(id)
   }
   const missingSecrets = secrets.filter((id) => !given.secrets.has(id))
-  const missingUser = userId && given.userId === undefined
+  const missingUser = userId && caller.userId === undefined
   if (authorization.length + missingSecrets.length === 0 && !missingUser) return
   throw new Fault(
     'requirements-missing',

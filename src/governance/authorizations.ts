@@ -5,9 +5,9 @@
  */
 import { randomBytes } from 'node:crypto'
 import { Fault } from '../core/fault.ts'
-import { ANONYMOUS, ownerOf } from '../core/model.ts'
+import { ANONYMOUS, type Caller, ownerOf } from '../core/model.ts'
 import type { AuthorizationChallenge, Authorizations, Environment } from '../core/ports.ts'
-import type { AuthorizationNeed, Person } from '../core/requirements.ts'
+import type { AuthorizationNeed } from '../core/requirements.ts'
 import type { AuthorizationRequest, Grant, OAuthClient, OAuthClients } from './oauth.ts'
 import type { Vault } from './vault.ts'
 
@@ -64,9 +64,9 @@ export function createAuthorizations(clients: OAuthClients, parts: Authorization
   const renewing = new Map<string, Promise<Held | undefined>>()
 
   const hash = (value: unknown) => env.digest(JSON.stringify(value))
-  const mayHold = ({ caller }: Person) => anonymous || ownerOf(caller) !== ownerOf(ANONYMOUS)
-  const holderOf = ({ caller, userId }: Person, provider: string) =>
-    `authorization/${provider}/${hash([caller.tenant, ownerOf(caller), userId ?? null])}`
+  const mayHold = (caller: Caller) => anonymous || ownerOf(caller) !== ownerOf(ANONYMOUS)
+  const holderOf = (caller: Caller, provider: string) =>
+    `authorization/${provider}/${hash([caller.tenant, ownerOf(caller), caller.userId ?? null])}`
   const read = async <T>(key: string): Promise<T | undefined> => parse<T>(await vault.get(key))
   const write = (key: string, value: unknown, expiresAt?: number) => vault.put(key, JSON.stringify(value), expiresAt)
 
@@ -111,9 +111,9 @@ export function createAuthorizations(clients: OAuthClients, parts: Authorization
     return undefined
   }
 
-  async function ask(person: Person, { id, scopes = [] }: AuthorizationNeed, origin: string): Promise<Pending> {
+  async function ask(caller: Caller, { id, scopes = [] }: AuthorizationNeed, origin: string): Promise<Pending> {
     const client = clients.get(id) as OAuthClient
-    const holder = holderOf(person, id)
+    const holder = holderOf(caller, id)
     const held = await read<Held>(holder)
     // What is held already is asked for again, or two operations with different needs would take turns for ever.
     const asked = [...new Set([...client.scopes, ...(held?.scopes ?? []), ...scopes])].sort()
@@ -159,10 +159,10 @@ export function createAuthorizations(clients: OAuthClients, parts: Authorization
   }
 
   return {
-    async token(person, id, scopes) {
+    async token(caller, id, scopes) {
       const client = clients.get(id)
-      if (!client || !mayHold(person)) return undefined
-      const holder = holderOf(person, id)
+      if (!client || !mayHold(caller)) return undefined
+      const holder = holderOf(caller, id)
       const held = await read<Held>(holder)
       if (!held || !covers(held.scopes, scopes)) return undefined
       if (held.expiresAt === undefined || now() < held.expiresAt - EARLY_MS) return held.accessToken
@@ -170,8 +170,14 @@ export function createAuthorizations(clients: OAuthClients, parts: Authorization
       return renewed && covers(renewed.scopes, scopes) ? renewed.accessToken : undefined
     },
 
-    async challenge(person, needs, origin) {
-      if (!mayHold(person)) {
+    async refused(caller, id, token) {
+      const holder = holderOf(caller, id)
+      const held = await read<Held>(holder)
+      if (held?.accessToken === token) await write(holder, { ...held, expiresAt: 0 })
+    },
+
+    async challenge(caller, needs, origin) {
+      if (!mayHold(caller)) {
         throw new Fault(
           'unauthenticated',
           'This acts on behalf of a person. Send a credential, so that it is known whose.',
@@ -180,7 +186,7 @@ export function createAuthorizations(clients: OAuthClients, parts: Authorization
       const known = merge(needs).filter(({ id }) => clients.has(id))
       return Promise.all(
         known.map(async (need): Promise<AuthorizationChallenge> => {
-          const { id, url } = await ask(person, need, origin)
+          const { id, url } = await ask(caller, need, origin)
           return { id: need.id, url, checkUrl: `${origin}/authorizations/${id}/status` }
         }),
       )

@@ -1,6 +1,7 @@
 /** Where the adapters meet: the only file that knows which store, which carrier and which protocols a server has. */
 import type { Server } from 'node:http'
 import { createHandlerBackend } from '../backends/handler/index.ts'
+import { createFetchHandler } from '../carriers/fetch/index.ts'
 import {
   closeHttpServer,
   createHttpServer,
@@ -36,6 +37,7 @@ import {
   refusal,
 } from '../protocols/opencall/index.ts'
 import { createOxpRoutes } from '../protocols/oxp/index.ts'
+import { createOperationTools, refusalAnswer as restRefusal } from '../protocols/rest/index.ts'
 import { createSqliteStore } from '../stores/sqlite/index.ts'
 import {
   combineObservers,
@@ -49,15 +51,19 @@ import { createAuthorizationRoutes } from './authorization-routes.ts'
 import { createInjector } from './context-source.ts'
 import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { createEnvironment, systemClock } from './environment.ts'
+import { isLoopback } from './loopback.ts'
 import { buildRegistry } from './operations.ts'
 import { DEFAULT_SIZES, DEFAULT_TOOLKIT, DEFAULT_WORK, type ServerOptions } from './options.ts'
 import { logRequests } from './request-log.ts'
 import { createResultCache } from './result-cache.ts'
 import { createSystemRoutes } from './system-routes.ts'
+import { createToolSurface } from './tool-handler.ts'
 
 export interface CallplaneServer {
   /** For `http.createServer`, Express and whatever else takes a Node request listener. */
   readonly listener: RequestListener
+  /** The same for Hono, Next.js, Bun, Deno and whatever else speaks Fetch. */
+  readonly fetch: (request: Request) => Promise<Response>
   readonly engine: Engine
   readonly registry: Registry
   /** A server of its own. Without authentication only on loopback. */
@@ -72,6 +78,8 @@ const STOP_GRACE_MS = 5_000
 const MAX_WAIT_MS = 60_000
 /** How long a protocol without polling waits for a call to end. */
 const HOLD_MS = 30_000
+/** Where the page of the tools is, and their API once more. */
+const EXPLORER = '/explorer'
 const TIDY_EVERY_MS = 5_000
 const LEFTOVER_MS = 3_600_000
 
@@ -126,7 +134,20 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
     if (!authenticator) return () => LOCAL
     return () => authenticator.authenticate(readCredential((name) => exchange.header(name)))
   }
-  const refuse = (_exchange: Exchange, why: Refusal) => refusal(why, env.newId())
+  const refuse = (exchange: Exchange, why: Refusal) =>
+    exchange.path.startsWith(`${EXPLORER}/`) ? restRefusal(why) : refusal(why, env.newId())
+  const operationTools = createOperationTools({
+    engine,
+    followUp,
+    tools,
+    objects,
+    env,
+    identify,
+    locate: locateResult,
+    ...(authorizations && { authorizations }),
+    holdMs: HOLD_MS,
+  })
+  const surface = createToolSurface(operationTools, options.rest ?? {}, sizes.envelopeBytes, log)
   const routes = [
     ...createOpenCallRoutes({
       engine,
@@ -157,6 +178,9 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
         unauthorizedStatus: options.oxp?.unauthorizedStatus ?? 400,
       },
     }),
+    ...surface.tools(''),
+    ...surface.tools(EXPLORER),
+    ...surface.explorer(EXPLORER),
     ...createSystemRoutes({
       ready: () => !engine.draining,
       renderMetrics: () => metrics.render(),
@@ -167,14 +191,17 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
     ...(authorizations ? createAuthorizationRoutes(authorizations, refuse) : []),
   ]
   const hosts = options.hosts ?? (authenticator || options.publicUrl ? undefined : LOOPBACK_HOSTS)
-  const bare = createRequestListener(signer ? signRoutes(routes, signer) : routes, {
+  const served = signer ? signRoutes(routes, signer) : routes
+  const carriage = {
     fallback: signer ? signRefusals(refuse, signer) : refuse,
-    crossSite: 'refuse',
+    crossSite: 'refuse' as const,
     log,
     ...(hosts && { hosts }),
     ...(options.cors && { cors: options.cors }),
     ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
-  })
+  }
+  const bare = createRequestListener(served, carriage)
+  const fetch = createFetchHandler(served, carriage)
   const listener = options.requestLog ? logRequests(bare, log) : bare
 
   await files?.sweep(LEFTOVER_MS)
@@ -185,6 +212,8 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
   const servers = new Set<Server>()
   return {
     listener,
+    // Hosts pass things of their own after the request: an environment, a server.
+    fetch: (request) => fetch(request),
     engine,
     registry,
     async listen({ host = '127.0.0.1', port = 4747 } = {}) {
@@ -260,10 +289,6 @@ function registerEngineReadings(metrics: ReturnType<typeof createMetrics>, limit
 /** Tools take and give JSON: what cannot run without an attachment is none. */
 function needsNoAttachment({ media }: Operation): boolean {
   return !media.some((slot) => slot.required)
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }
 
 function unprotected(host: string): Fault {

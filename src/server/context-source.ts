@@ -19,6 +19,7 @@ const OWN: Record<keyof HandlerContext, true> = {
   userId: true,
   progress: true,
   authorization: true,
+  reauthorize: true,
   secret: true,
   fail: true,
   call: true,

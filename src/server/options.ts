@@ -8,6 +8,7 @@ import type { AuthConfig } from '../governance/auth.ts'
 import type { AuthorizationConfig } from '../governance/oauth-provider.ts'
 import type { FetcherOptions } from '../governance/outbound.ts'
 import type { SigningOptions } from '../governance/signatures.ts'
+import type { AuthHook } from './auth-hook.ts'
 
 export type ServerOptions<App = unknown> = BaseOptions<App> & Injected<App>
 
@@ -40,6 +41,8 @@ interface BaseOptions<App> {
   opencall?: { strict?: boolean }
   /** What `POST /tools/call` answers to a missing or bad credential; 400 unless given, as the call page has it. */
   oxp?: { unauthorizedStatus?: 400 | 401 }
+  /** The Tool Execution API, at the root and below `/explorer`. */
+  rest?: RestOptions
   /** Stands in for the namespace an operation does not have, where a protocol needs one; `callplane` unless given. */
   toolkit?: string
   /** Signs every answer (RFC 9421). */
@@ -72,6 +75,19 @@ export interface Sizes {
   chunkBytes: number
   objectBytes: number
 }
+
+export interface RestOptions {
+  /** Whether tools can be run there; off unless given, except in `callplane serve` on loopback without authentication. */
+  allowExecute?: boolean
+  /** Stands around every call, besides the server's own authentication. */
+  authHook?: AuthHook
+  /** Of the page at `/explorer/`; "MCP Tool Explorer" unless given. */
+  title?: string
+  projectName?: string
+  projectUrl?: string
+}
+
+export const DEFAULT_TITLE = 'MCP Tool Explorer'
 
 export const DEFAULT_SIZES: Sizes = {
   envelopeBytes: 1024 * 1024,

@@ -38,6 +38,10 @@ export interface RunOptions<App = unknown> {
   parentId?: string
   locale?: string
   traceparent?: string
+  /** What `ctx.authorization` finds, by provider. */
+  tokens?: Readonly<Record<string, string>>
+  /** What `ctx.secret` finds, by id. */
+  secrets?: Readonly<Record<string, string>>
   /** `ctx.key`; a fresh one unless given. */
   key?: string
   /** Keeps the operation's time limit; the real time unless given. */
@@ -120,6 +124,10 @@ async function prepareJob<App>(
     requestId,
     media: await checkMedia(operation, media, noFetcher, () => options.signal ?? new AbortController().signal),
     lineage: [],
+    given: {
+      tokens: new Map(Object.entries(options.tokens ?? {})),
+      secrets: new Map(Object.entries(options.secrets ?? {})),
+    },
     ...(sessionId !== undefined && { sessionId }),
     ...(parentId !== undefined && { parentId }),
     ...(locale !== undefined && { locale }),

@@ -43,9 +43,9 @@ export function describeAcceptance({ describe, expect }: TestRunner, story: Stor
       expect(await store.get(second.id)).toBe(undefined)
     })
 
-    story('an idempotency key is taken once for each operation', async (store, clock) => {
+    story('an idempotency key is taken once for each operation, in whichever version', async (store, clock) => {
       const first = sampleInstance(clock.now(), { idempotencyKey: 'k1' })
-      const repeat = sampleInstance(clock.now(), { idempotencyKey: 'k1' })
+      const repeat = sampleInstance(clock.now(), { idempotencyKey: 'k1', operation: 'v1:reports.generate@1.2.0' })
       const elsewhere = sampleInstance(clock.now(), { idempotencyKey: 'k1', operation: 'v1:other@1.0.0' })
 
       const answers = await Promise.all([store.accept(first), store.accept(repeat), store.accept(elsewhere)])

@@ -1,5 +1,5 @@
 /** Part of the store suite: workers, their leases, and the race to end a call. */
-import type { Change, Store } from '../core/ports.ts'
+import type { Change, Claim, Store } from '../core/ports.ts'
 import { statesBefore } from '../core/state.ts'
 import type { ManualClock } from './clock.ts'
 import { sampleInstance } from './instances.ts'
@@ -8,7 +8,7 @@ import type { StoreStory } from './store.ts'
 
 const OPERATIONS = ['v1:reports.generate@1.0.0']
 const LEASE_MS = 30_000
-const CLAIM = { operations: OPERATIONS, limit: 10, leaseMs: LEASE_MS }
+const CLAIM: Claim = { operations: OPERATIONS, limit: 10, leaseMs: LEASE_MS }
 
 function completing(id: string, changes: Partial<Change> = {}): Change {
   return { id, from: statesBefore('complete'), to: 'complete', outcome: { kind: 'result', value: 1 }, ...changes }
@@ -53,6 +53,28 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       expect(claimed.instances.map(({ id }) => id)).toEqual([mine.id])
       expect(claimed.nextDueAt).toBe(clock.now() + LEASE_MS)
       expect(await store.claim({ ...CLAIM, operations: [] })).toEqual({ instances: [] })
+    })
+
+    story('calls that others wait for come although there is no slot, and alone if asked for', async (store, clock) => {
+      const child = sampleInstance(clock.now(), { dueAt: clock.now(), lineage: ['v1:parent@1.0.0'] })
+      const [plain] = (await acceptDue(store, clock, -10)) as [string]
+      await store.accept(child)
+
+      const alone = await claimedIds(store, { ...CLAIM, onlyChildren: true })
+      clock.advance(LEASE_MS)
+      const withoutSlot = await claimedIds(store, { ...CLAIM, slots: new Map([[child.operation, 0]]) })
+
+      expect(alone).toEqual([child.id])
+      expect(withoutSlot).toEqual([child.id])
+      expect(await claimedIds(store)).toEqual([plain])
+    })
+
+    story('what has expired is not handed out any more', async (store, clock) => {
+      await store.accept(sampleInstance(clock.now(), { dueAt: clock.now(), expiresAt: clock.now() + 10 }))
+
+      clock.advance(10)
+
+      expect(await store.claim(CLAIM)).toEqual({ instances: [] })
     })
 
     story(

@@ -78,7 +78,7 @@ const forbidden: IForbiddenRuleType[] = [
   {
     name: 'adapters-meet-in-compose',
     severity: 'error',
-    from: { path: '^src/server/', pathNot: '^src/server/compose\\.ts$' },
+    from: { path: '^src/server/', pathNot: '^src/server/(?:compose|tool-handler)\\.ts$' },
     to: { path: ADAPTERS, dependencyTypesNot: ['type-only'] },
   },
   {

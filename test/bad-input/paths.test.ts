@@ -89,7 +89,6 @@ const known: [path: string, allow: string[]][] = [
   ['/ops/x/events', ['GET', 'HEAD']],
   ['/objects/x', ['GET', 'HEAD']],
   ['/.well-known/ops', ['GET', 'HEAD']],
-  ['/health', ['GET', 'HEAD']],
   ['/ready', ['GET', 'HEAD']],
   ['/metrics', ['GET', 'HEAD']],
 ]

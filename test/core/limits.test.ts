@@ -66,7 +66,7 @@ test('counts of open and queued calls are never negative, and the store has the 
       for (const [what, which] of steps) {
         const owner = OWNERS[which] as string
         if (what === 'adjust') {
-          limits.adjust({ queued: which, byOwner: new Map([[owner, 3]]) })
+          limits.adjust({ queued: which, byOperation: new Map(), byOwner: new Map([[owner, 3]]) })
           expect([limits.open, limits.queued]).toEqual([3, which])
         } else if (what === 'opened' || what === 'closed') limits[what](owner)
         else limits[what]()

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import Provider from 'oidc-provider'
-import { onTestFinished } from 'vitest'
+import { onTestFinished, vi } from 'vitest'
 
 export const CLIENT = { id: 'callplane', secret: 'a secret: with % and +' }
 
@@ -15,6 +15,8 @@ export interface OAuthServer {
   readonly issued: string[]
   /** What came to the token endpoint. */
   readonly tokenRequests: string[]
+  /** No access token that was given out is good any more; those that renew them are. */
+  revokeAccess(): Promise<void>
   /** The person withdraws everything they granted. */
   revokeAll(): Promise<void>
   /** Whose token it is; nothing if it is not good. */
@@ -24,6 +26,9 @@ export interface OAuthServer {
 }
 
 export async function startOAuthServer({ accessTokenSeconds = 3600 } = {}): Promise<OAuthServer> {
+  // It warns of its own pages for logging in, which are what is wanted here.
+  const silenced = [vi.spyOn(console, 'warn'), vi.spyOn(console, 'info')].map((spy) => spy.mockImplementation(() => {}))
+  onTestFinished(() => silenced.forEach((spy) => void spy.mockRestore()))
   let handle: ReturnType<Provider['callback']> | undefined
   let provider: Provider
   const issued: string[] = []
@@ -61,10 +66,16 @@ export async function startOAuthServer({ accessTokenSeconds = 3600 } = {}): Prom
         ttl: { AccessToken: accessTokenSeconds, Interaction: 600, Session: 600, Grant: 86_400, RefreshToken: 86_400 },
         cookies: { keys: ['for tests only'] },
       })
-      provider.on('access_token.issued', (token) => token.grantId && grants.add(token.grantId))
-      provider.on('access_token.saved', (token) => issued.push(token.jti))
-      provider.on('refresh_token.saved', (token) => issued.push(token.jti))
+      const remember = ({ jti, grantId = '' }: { jti: string; grantId?: string | undefined }) => {
+        issued.push(jti)
+        grants.add(grantId)
+      }
+      provider.on('access_token.saved', remember)
+      provider.on('refresh_token.saved', remember)
       handle = provider.callback()
+    },
+    async revokeAccess() {
+      for (const token of issued) await (await provider.AccessToken.find(token))?.destroy()
     },
     async revokeAll() {
       for (const grantId of grants) {
@@ -87,10 +98,7 @@ export interface Visit {
 }
 
 /** Opens the address, does what the pages ask, and says where it ended. `stopAt`: does not open addresses that start so. */
-export async function browse(
-  address: string,
-  { login = 'ada', declines = false, stopAt = '-' } = {},
-): Promise<Visit> {
+export async function browse(address: string, { login = 'ada', declines = false, stopAt = '-' } = {}): Promise<Visit> {
   const cookies = new Map<string, string>()
   let url = new URL(address)
   let form: URLSearchParams | undefined

@@ -41,7 +41,7 @@ test('a running call is finished within the grace; meanwhile no new one is taken
   gate.open('built')
   await closing
 
-  expect([ready.status, health.status]).toEqual([503, 200])
+  expect([ready.status, health.status]).toEqual([503, 503])
   expect(refused).toMatchObject({ status: 503, body: { requestId: 'build-2', error: { code: 'PANIC_SHUTTING_DOWN' } } })
   expect(refused.headers.get('Retry-After')).toBe('1')
   expect(polled.body.state).toBe('pending')

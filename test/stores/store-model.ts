@@ -66,7 +66,7 @@ export class StoreModel {
     const waiting = () =>
       this.#instances
         .filter(({ dueAt, state }) => dueAt !== undefined && (state === 'accepted' || state === 'pending'))
-        .filter(({ operation }) => operations.includes(operation))
+        .filter(({ operation, expiresAt }) => operations.includes(operation) && expiresAt > this.#clock.now())
         .sort((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0))
     const now = this.#clock.now()
     const due = waiting().filter(({ dueAt = 0 }) => dueAt <= now)

@@ -135,7 +135,7 @@ class OpenCall {
     try {
       const operation = engine.registry.resolve(parseEnvelope(sent, settings.strict).op, env.clock.now())
       const caller = (await identify(exchange)()) ?? ANONYMOUS
-      return await withChallenges(fault, operation, { caller }, exchange.origin, authorizations)
+      return await withChallenges(fault, operation, caller, exchange.origin, authorizations)
     } catch (thrown) {
       return this.#explain(thrown)
     }

@@ -28,8 +28,16 @@ export function statusOf(fault: Fault): 400 | 422 {
   return STATUS[fault.kind]
 }
 
-export function encodeRefusal({ message, developerMessage }: Fault): ServerErrorResponse {
-  return { message, ...(developerMessage !== undefined && { developer_message: developerMessage }) }
+/** For the engine a call id is a request id; the person who is told about it has never heard of one. */
+const MESSAGES: Partial<Record<FaultKind, string>> = {
+  conflict: 'This call_id was used for another call. Use a new one for each call.',
+}
+
+export function encodeRefusal({ kind, message, developerMessage }: Fault): ServerErrorResponse {
+  return {
+    message: MESSAGES[kind] ?? message,
+    ...(developerMessage !== undefined && { developer_message: developerMessage }),
+  }
 }
 
 export function encodeToolError(fault: Fault): ToolError {

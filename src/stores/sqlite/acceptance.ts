@@ -5,6 +5,7 @@
 import type { Database } from 'better-sqlite3'
 import { Fault } from '../../core/fault.ts'
 import type { Instance } from '../../core/model.ts'
+import { nameIn } from '../../core/names.ts'
 import type { Acceptance, Alias } from '../../core/ports.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
@@ -26,7 +27,8 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
     'SELECT * FROM instances WHERE tenant = ? AND owner = ? AND request_id = ?',
   )
   const byKey = db.prepare<[string, string, string, string], InstanceRow>(
-    'SELECT * FROM instances WHERE tenant = ? AND owner = ? AND operation = ? AND idempotency_key = ?',
+    `SELECT * FROM instances WHERE tenant = ? AND owner = ? AND substr(operation, 1, instr(operation, '@') - 1) = ?
+       AND idempotency_key = ?`,
   )
   const aliasByRequest = db.prepare<[string, string, string], AliasRow>(
     'SELECT * FROM aliases WHERE tenant = ? AND owner = ? AND request_id = ?',
@@ -53,7 +55,7 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
   function conflict({ id, tenant, owner, requestId, operation, idempotencyKey }: Instance): Acceptance {
     const sameRequest = holder(tenant, owner, requestId)
     if (sameRequest) return { kind: 'request-id-taken', instance: sameRequest }
-    const sameKey = idempotencyKey !== undefined && byKey.get(tenant, owner, operation, idempotencyKey)
+    const sameKey = idempotencyKey !== undefined && byKey.get(tenant, owner, nameIn(operation), idempotencyKey)
     if (sameKey) return { kind: 'key-taken', instance: decodeInstance(sameKey) }
     throw new Fault('internal', `The instance id ${id} is in use. Ids must be unique; see how newId makes them.`)
   }

@@ -16,9 +16,9 @@ export function prepareUpkeep(db: Database) {
     .pluck()
   const removeAliases = db.prepare<[string]>('DELETE FROM aliases WHERE instance_id = ?')
   const remove = db.prepare<[string]>('DELETE FROM instances WHERE id = ?')
-  const open = db.prepare<[], { owner: string; open: number; queued: number }>(
-    `SELECT owner, count(*) AS open, sum(attempt = 0) AS queued FROM instances INDEXED BY instances_open
-     WHERE ended = 0 GROUP BY owner`,
+  const open = db.prepare<[], { owner: string; operation: string; open: number; queued: number }>(
+    `SELECT owner, operation, count(*) AS open, sum(attempt = 0) AS queued FROM instances INDEXED BY instances_open
+     WHERE ended = 0 GROUP BY owner, operation`,
   )
 
   return {
@@ -39,8 +39,15 @@ export function prepareUpkeep(db: Database) {
       const rows = open.all()
       return {
         queued: rows.reduce((sum, row) => sum + row.queued, 0),
-        byOwner: new Map(rows.map((row) => [row.owner, row.open])),
+        byOwner: sums(rows, 'owner'),
+        byOperation: sums(rows, 'operation'),
       }
     },
   }
+}
+
+function sums<K extends string>(rows: readonly ({ open: number } & Record<K, string>)[], key: K): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const row of rows) counts.set(row[key], (counts.get(row[key]) ?? 0) + row.open)
+  return counts
 }

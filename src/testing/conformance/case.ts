@@ -1,6 +1,9 @@
 /** What a conformance case is, what it is run against, and the two ways it can end without being met. */
 
-/** The operations the cases call, by the part each one plays. Each behaves as its namesake of the quickstart does. */
+/**
+ * The operations the cases call, by the part each one plays, under the name the protocol gives them. Each behaves as its
+ * namesake of the quickstart does.
+ */
 export interface Fixtures {
   /** Adds the numbers `a` and `b` and returns the sum. Sync, no effects. */
   add: string
@@ -22,11 +25,13 @@ export interface Fixtures {
   note: string
   /** Takes `doorbell_id`; fails in its domain for one it does not know. */
   ring: string
+  /** Has the versions 1.0.0, 1.2.0 and 2.0.0, which take `text` and answer each in their own way. */
+  versions: string
 }
 
 /** The server under test. */
 export interface Target {
-  /** Its root: `/call` is looked for under it. */
+  /** Its root: `/call`, or `/tools/call`, is looked for under it. */
   url: string
   /** A bearer token that may call every operation named in `operations`. */
   token?: string

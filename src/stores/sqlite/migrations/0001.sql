@@ -39,12 +39,16 @@ CREATE UNIQUE INDEX instances_by_id ON instances (id);
 
 CREATE UNIQUE INDEX instances_by_request ON instances (tenant, owner, request_id);
 
-CREATE UNIQUE INDEX instances_by_key ON instances (tenant, owner, operation, idempotency_key)
+-- A key is good for all versions under one name, so what follows the name is left out.
+CREATE UNIQUE INDEX instances_by_key
+  ON instances (tenant, owner, substr(operation, 1, instr(operation, '@') - 1), idempotency_key)
   WHERE idempotency_key IS NOT NULL;
 
--- What workers take, in order.
-CREATE INDEX instances_due ON instances (due_at)
+-- What workers take, by operation, in order; and of that the calls that others wait for.
+CREATE INDEX instances_due ON instances (operation, due_at)
   WHERE due_at IS NOT NULL;
+CREATE INDEX instances_due_children ON instances (operation, due_at)
+  WHERE due_at IS NOT NULL AND lineage <> '[]';
 
 -- The unended, by expiry; the ended, by when they may go. An instance is in one of the two.
 CREATE INDEX instances_open ON instances (expires_at)

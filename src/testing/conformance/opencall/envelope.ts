@@ -7,15 +7,8 @@ import {
   mustBeOneOf,
   mustBeText,
   mustEqual,
-} from './assertions.ts'
-
-export interface HttpAnswer {
-  /** Method and path, for messages. */
-  asked: string
-  status: number
-  headers: Headers
-  bytes: Uint8Array
-}
+} from '../assertions.ts'
+import { type HttpAnswer, parseJson } from '../http.ts'
 
 export interface Envelope extends JsonMembers {
   requestId: string
@@ -57,23 +50,6 @@ export function checkEnvelope(answer: HttpAnswer, sent: Sent = {}): Envelope {
     must(/\bno-store\b/i.test(answer.headers.get('cache-control') ?? ''), 'POST /call is answered without no-store.')
   }
   return body as Envelope
-}
-
-export function parseJson(answer: HttpAnswer): JsonMembers {
-  const type = answer.headers.get('content-type') ?? 'no content type'
-  must(/^application\/json\s*(;|$)/i.test(type), `The answer to ${answer.asked} is ${type}, not application/json.`)
-  const text = textOf(answer)
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch {
-    value = undefined
-  }
-  return mustBeObject(value, `The body of the answer to ${answer.asked} (${text.slice(0, 100)})`)
-}
-
-export function textOf(answer: HttpAnswer): string {
-  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(answer.bytes)
 }
 
 /** "result, location, error and stream are mutually exclusive — exactly one is present depending on state". */

@@ -1,8 +1,9 @@
 /** What a caller does after a 202: poll until the end, and fetch chunks until the last. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { type JsonMembers, must, mustBeObject, mustBeOneOf, mustBeText, mustEqual } from './assertions.ts'
-import { parseJson, type Sent } from './envelope.ts'
-import { type Answered, expectStatus, type Subject } from './subject.ts'
+import { type JsonMembers, must, mustBeObject, mustBeOneOf, mustBeText, mustEqual } from '../assertions.ts'
+import { expectStatus, parseJson } from '../http.ts'
+import type { Sent } from './envelope.ts'
+import type { Answered, Subject } from './subject.ts'
 
 const PATIENCE_MS = 30_000
 /** Where the server gives no hint of its own. */

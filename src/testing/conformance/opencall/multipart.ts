@@ -1,6 +1,6 @@
 /** Multipart bodies byte by byte, in the shape of the specification's example under "Media Ingress". */
-import type { JsonMembers } from './assertions.ts'
-import type { RequestInfo } from './subject.ts'
+import type { JsonMembers } from '../assertions.ts'
+import type { RequestInfo } from '../http.ts'
 
 const BOUNDARY = '----boundary'
 

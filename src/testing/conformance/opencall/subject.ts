@@ -1,7 +1,9 @@
 /** The server under test, as the cases talk to it: plain HTTP, with every envelope checked on the way in. */
+
+import { type JsonMembers, must, mustBeObject } from '../assertions.ts'
 import { type Fixtures, Skip, type Target } from '../case.ts'
-import { type JsonMembers, must, mustBeObject } from './assertions.ts'
-import { checkEnvelope, type Envelope, type HttpAnswer, parseJson, type Sent } from './envelope.ts'
+import { type HttpAnswer, parseJson, type RequestInfo, sendTo } from '../http.ts'
+import { checkEnvelope, type Envelope, type Sent } from './envelope.ts'
 
 const QUICKSTART: Fixtures = {
   add: 'v1:Calculator.Add',
@@ -14,17 +16,7 @@ const QUICKSTART: Fixtures = {
   draw: 'v1:Pictures.Draw',
   note: 'v1:Notes.Add',
   ring: 'v1:Doorbell.Ring',
-}
-
-/** A server that does not answer at all must not keep the suite for ever. */
-const PATIENCE_MS = 30_000
-
-export interface RequestInfo {
-  method?: string
-  headers?: Record<string, string>
-  body?: Uint8Array<ArrayBuffer> | string | FormData
-  /** Without the target's token. */
-  anonymous?: boolean
+  versions: 'v1:Text.Shout',
 }
 
 export interface Answered extends HttpAnswer {
@@ -34,34 +26,15 @@ export interface Answered extends HttpAnswer {
 export class Subject {
   readonly target: Target
   readonly names: Fixtures
-  readonly #root: string
   #registry: Promise<JsonMembers> | undefined
 
   constructor(target: Target) {
     this.target = target
     this.names = { ...QUICKSTART, ...target.operations }
-    this.#root = target.url.replace(/\/+$/, '')
   }
 
-  /** `where` is a path below the target's root, or a whole URI from an answer. */
-  async send(where: string, { method = 'GET', headers, body, anonymous }: RequestInfo = {}): Promise<HttpAnswer> {
-    const { token } = this.target
-    const credential = token !== undefined && !anonymous ? { authorization: `Bearer ${token}` } : undefined
-    const url = where.startsWith('/') ? this.#root + where : new URL(where, `${this.#root}/`)
-    const response = await fetch(url, {
-      method,
-      headers: { ...credential, ...headers },
-      redirect: 'manual',
-      signal: AbortSignal.timeout(PATIENCE_MS),
-      ...(body !== undefined && { body }),
-    })
-    const asked = `${method} ${where.startsWith('/') ? where : new URL(url).pathname}`
-    return {
-      asked,
-      status: response.status,
-      headers: response.headers,
-      bytes: new Uint8Array(await response.arrayBuffer()),
-    }
+  send(where: string, request: RequestInfo = {}): Promise<HttpAnswer> {
+    return sendTo(this.target, where, request)
   }
 
   /** An envelope is expected back, whatever comes of it. */
@@ -106,15 +79,4 @@ export function sentBy(envelope: JsonMembers): Sent {
     ...(typeof requestId === 'string' && { requestId }),
     ...(typeof sessionId === 'string' && { sessionId }),
   }
-}
-
-/** The answer, if it has the status it should have. */
-export async function expectStatus<A extends HttpAnswer>(status: number, pending: Promise<A>): Promise<A> {
-  const answer = await pending
-  must(
-    answer.status === status,
-    () =>
-      `${answer.asked} is answered ${answer.status}, not ${status}: ${new TextDecoder().decode(answer.bytes.subarray(0, 300))}`,
-  )
-  return answer
 }

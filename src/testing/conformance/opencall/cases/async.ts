@@ -1,10 +1,11 @@
 /** "Asynchronous" execution, "Asynchronous Result Retrieval" and the state machine behind them. */
 import { randomUUID } from 'node:crypto'
+import { must, mustBeEpochSeconds, mustEqual } from '../../assertions.ts'
 import { Skip } from '../../case.ts'
-import { must, mustBeEpochSeconds, mustEqual } from '../assertions.ts'
+import { expectStatus, type RequestInfo } from '../../http.ts'
 import { defineCase } from '../define.ts'
 import { lastOf, pollToEnd } from '../following.ts'
-import { type Answered, expectStatus, type RequestInfo, type Subject } from '../subject.ts'
+import type { Answered, Subject } from '../subject.ts'
 
 interface Started extends Answered {
   sent: { requestId: string; sessionId: string }

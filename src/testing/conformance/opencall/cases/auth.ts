@@ -1,9 +1,10 @@
 /** "Auth Model" over HTTP: the Authorization header counts, the envelope's `auth` block does not. */
 import { randomUUID } from 'node:crypto'
+import { mustBeOneOf, mustEqual } from '../../assertions.ts'
 import { Skip } from '../../case.ts'
-import { mustBeOneOf, mustEqual } from '../assertions.ts'
+import { expectStatus } from '../../http.ts'
 import { defineCase } from '../define.ts'
-import { expectStatus, type Subject } from '../subject.ts'
+import type { Subject } from '../subject.ts'
 
 const AUTH = { iss: 'https://auth.example.com', sub: 'user-123', credentialType: 'bearer', credential: 'eyJ-of-nobody' }
 

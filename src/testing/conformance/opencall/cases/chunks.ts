@@ -1,11 +1,11 @@
 /** "Chunked Result Retrieval" and the integrity of what is retrieved. */
 import { createHash, randomUUID } from 'node:crypto'
+import { must, mustBeOneOf, mustBeText, mustEqual } from '../../assertions.ts'
 import { Skip } from '../../case.ts'
-import { must, mustBeOneOf, mustBeText, mustEqual } from '../assertions.ts'
+import { expectStatus, textOf } from '../../http.ts'
 import { defineCase } from '../define.ts'
-import { textOf } from '../envelope.ts'
 import { type ChunkAnswer, chunkPath, fetchChunk, fetchChunks, lastOf, pollToEnd } from '../following.ts'
-import { expectStatus, type Subject } from '../subject.ts'
+import type { Subject } from '../subject.ts'
 
 /** About 850 KB: several chunks of any size that makes sense. */
 const MANY_ROWS = 45_000

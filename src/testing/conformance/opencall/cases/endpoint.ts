@@ -1,8 +1,8 @@
 /** "Operation Invocation Endpoint", and what one endpoint for everybody means. */
 import { randomUUID } from 'node:crypto'
-import { must, mustEqual } from '../assertions.ts'
+import { must, mustEqual } from '../../assertions.ts'
+import { expectStatus } from '../../http.ts'
 import { defineCase } from '../define.ts'
-import { expectStatus } from '../subject.ts'
 
 export const endpointCases = [
   defineCase(

@@ -1,8 +1,9 @@
 /** `ctx.idempotencyKey`: where it is required, and what a repeat does. */
 import { randomUUID } from 'node:crypto'
-import { must, mustBeObject, mustEqual } from '../assertions.ts'
+import { must, mustBeObject, mustEqual } from '../../assertions.ts'
+import { expectStatus } from '../../http.ts'
 import { defineCase } from '../define.ts'
-import { expectStatus, type Subject } from '../subject.ts'
+import type { Subject } from '../subject.ts'
 
 async function note(server: Subject, text: string, idempotencyKey: string) {
   const { op } = await server.part('note')

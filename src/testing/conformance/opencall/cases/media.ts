@@ -1,10 +1,11 @@
 /** "Media Ingress": attachments inline, in the specification's own multipart shape and as browsers make it. */
 import { createHash, randomUUID } from 'node:crypto'
+import { type JsonMembers, must, mustBeObject, mustEqual } from '../../assertions.ts'
 import { Skip } from '../../case.ts'
-import { type JsonMembers, must, mustBeObject, mustEqual } from '../assertions.ts'
+import { expectStatus } from '../../http.ts'
 import { defineCase } from '../define.ts'
 import { envelopePart, multipart, type SentPart } from '../multipart.ts'
-import { type Answered, expectStatus, type Subject, sentBy } from '../subject.ts'
+import { type Answered, type Subject, sentBy } from '../subject.ts'
 
 /** Line breaks, the boundary's own beginning and every byte there is: what careless parsers stumble over. */
 const PICTURE = Buffer.concat([

@@ -1,9 +1,9 @@
 /** "Operation Naming Convention", and what becomes of a name when its version ages. */
 
+import { must, mustBeText, mustEqual } from '../../assertions.ts'
 import { Skip } from '../../case.ts'
-import { must, mustBeText, mustEqual } from '../assertions.ts'
+import { expectStatus } from '../../http.ts'
 import { defineCase } from '../define.ts'
-import { expectStatus } from '../subject.ts'
 
 const NAME = /^v([1-9]\d*):(.+)$/
 

@@ -1,9 +1,10 @@
 /** "Media and Large Object Handling": results at an address of their own. */
+
+import { must, mustBeOneOf, mustEqual } from '../../assertions.ts'
 import { Skip } from '../../case.ts'
-import { must, mustBeOneOf, mustEqual } from '../assertions.ts'
+import { expectStatus, textOf } from '../../http.ts'
 import { defineCase } from '../define.ts'
-import { textOf } from '../envelope.ts'
-import { expectStatus, type Subject } from '../subject.ts'
+import type { Subject } from '../subject.ts'
 
 const CIRCLE = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40"><circle cx="20" cy="20" r="20"/></svg>'
 

@@ -1,9 +1,10 @@
 /** "Operation Registry" and "Self-Description Endpoint". */
+
+import { type JsonMembers, must, mustBeObject, mustBeOneOf, mustBeText, mustEqual } from '../../assertions.ts'
 import { Skip } from '../../case.ts'
-import { type JsonMembers, must, mustBeObject, mustBeOneOf, mustBeText, mustEqual } from '../assertions.ts'
+import { expectStatus, parseJson } from '../../http.ts'
 import { defineCase } from '../define.ts'
-import { parseJson } from '../envelope.ts'
-import { expectStatus, type Subject } from '../subject.ts'
+import type { Subject } from '../subject.ts'
 
 const WELL_KNOWN = '/.well-known/ops'
 

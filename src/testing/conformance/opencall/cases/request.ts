@@ -1,8 +1,8 @@
 /** "Invocation Request Envelope": `op`, `args`, `ctx` and what else may be in it. */
 import { randomUUID } from 'node:crypto'
-import { must, mustBeUuid, mustEqual } from '../assertions.ts'
+import { must, mustBeUuid, mustEqual } from '../../assertions.ts'
+import { expectStatus } from '../../http.ts'
 import { defineCase } from '../define.ts'
-import { expectStatus } from '../subject.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 

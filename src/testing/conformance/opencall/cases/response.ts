@@ -1,8 +1,9 @@
 /** "Invocation Response Envelope (Canonical)": one envelope, with exactly one payload that fits its state. */
 import { randomUUID } from 'node:crypto'
-import { must, mustBeEpochSeconds, mustBeObject, mustEqual } from '../assertions.ts'
+import { must, mustBeEpochSeconds, mustBeObject, mustEqual } from '../../assertions.ts'
+import { expectStatus } from '../../http.ts'
 import { defineCase } from '../define.ts'
-import { type Answered, expectStatus, type Subject } from '../subject.ts'
+import type { Answered, Subject } from '../subject.ts'
 
 /** One answer of every kind that can be had without a stream; each of them is checked on its way in. */
 async function everyKind(server: Subject): Promise<Answered[]> {

@@ -1,6 +1,6 @@
 /** The few assertions the cases need, without a test runner. */
 import { isDeepStrictEqual } from 'node:util'
-import { Unmet } from '../case.ts'
+import { Unmet } from './case.ts'
 
 export function must(condition: boolean, complaint: string | (() => string)): asserts condition {
   if (!condition) throw new Unmet(typeof complaint === 'string' ? complaint : complaint())

@@ -1,0 +1,54 @@
+/** Answers with their exact bodies. */
+import type { Answer, Refusal } from '../../core/exchange.ts'
+import { Fault } from '../../core/fault.ts'
+import { encodeFailure } from './codec.ts'
+import { callStatusOf, errorOf, isResultOnCall, statusOf } from './faults.ts'
+import type { CallToolResult } from './wire.ts'
+
+/** Never kept by anybody between: what tools there are and what they answer is for this caller, now. */
+const HEADERS: Record<string, string> = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
+
+export function jsonAnswer(status: number, value: unknown): Answer {
+  return { status, headers: HEADERS, body: JSON.stringify(value) }
+}
+
+export function resultAnswer(result: CallToolResult): Answer {
+  return jsonAnswer(result.isError ? 500 : 200, result)
+}
+
+export const EXECUTION_DISABLED: Answer = jsonAnswer(403, { error: 'Tool execution is disabled.' })
+export const UNAUTHORIZED: Answer = jsonAnswer(401, { error: 'Unauthorized' })
+
+export function toolNotFound(name: string): Answer {
+  return jsonAnswer(404, { error: `Tool not found: ${name}` })
+}
+
+/** Reading 8: the one kind of request that a page of another site can send without being asked for permission. */
+export const FOREIGN_FORM: Answer = jsonAnswer(403, {
+  error: 'A page of another site sent this without saying that it is JSON. Send Content-Type: application/json.',
+})
+
+export function errorAnswer(fault: Fault): Answer {
+  const { status, headers, body } = jsonAnswer(statusOf(fault), { error: errorOf(fault) })
+  if (fault.kind !== 'unauthenticated') return { status, headers, body: body as string }
+  return { status, headers: { ...headers, 'WWW-Authenticate': 'Bearer' }, body: body as string }
+}
+
+export function callFaultAnswer(fault: Fault, traceId?: string): Answer {
+  return isResultOnCall(fault) ? jsonAnswer(callStatusOf(fault), encodeFailure(fault, traceId)) : errorAnswer(fault)
+}
+
+/** What no handler has seen. Reading 1: JSON, whatever it is. */
+export function refusalAnswer(why: Refusal): Answer {
+  switch (why.kind) {
+    case 'fault':
+      return errorAnswer(why.fault)
+    case 'path':
+      return errorAnswer(new Fault('not-found', 'There is nothing at this path.'))
+    case 'method': {
+      const allow = why.allow.join(', ')
+      const { status, headers, body } = jsonAnswer(405, { error: `This path takes ${allow}.` })
+      return { status, headers: { ...headers, Allow: allow }, body: body as string }
+    }
+  }
+}

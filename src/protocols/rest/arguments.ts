@@ -1,0 +1,59 @@
+/** The body of a request, which is the arguments and nothing else. */
+import type { Exchange } from '../../core/exchange.ts'
+import { Fault } from '../../core/fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { parseJsonText } from '../../core/json-text.ts'
+import type { ValidationFailure } from './wire.ts'
+
+/** Bytes that are not text are not JSON either. */
+const NOT_JSON = ['INVALID_JSON', 'INVALID_UTF8']
+
+/**
+ * For `/call`: what is not JSON counts as no arguments, and so do `null` and nothing at all (readings 2 and 3). JSON
+ * that means different things to different readers, such as a key twice, is refused all the same.
+ */
+export async function readCallArguments(exchange: Exchange, maxBytes: number): Promise<JsonValue> {
+  try {
+    const text = await exchange.text(maxBytes)
+    return text === '' ? {} : (parseJsonText(text) ?? {})
+  } catch (thrown) {
+    if (thrown instanceof Fault && NOT_JSON.includes(thrown.code)) return {}
+    throw thrown
+  }
+}
+
+/** For `/validate`: the arguments, or what is wrong with the body they should be in. */
+export async function readValidateArguments(
+  exchange: Exchange,
+  maxBytes: number,
+): Promise<{ args: JsonObject } | { failure: ValidationFailure }> {
+  let value: JsonValue
+  try {
+    value = parseJsonText(await exchange.text(maxBytes))
+  } catch (thrown) {
+    if (!(thrown instanceof Fault) || thrown.code === 'BODY_TOO_LARGE') throw thrown
+    return { failure: invalidJson(thrown.cause instanceof SyntaxError ? thrown.cause.message : thrown.message) }
+  }
+  if (isJsonObject(value)) return { args: value }
+  return { failure: invalidJson('the arguments must be an object') }
+}
+
+function invalidJson(detail: string): ValidationFailure {
+  return { path: '', message: `Invalid JSON: ${detail}`, keyword: 'format' }
+}
+
+/**
+ * Reading 8. A form, the one thing a page of another site can send without asking first, cannot say that it is JSON;
+ * so only what does not say it is looked at any closer.
+ */
+export function isForeignForm(exchange: Exchange): boolean {
+  if (/^application\/json\s*(?:;|$)/i.test(exchange.header('content-type') ?? '')) return false
+  const origin = exchange.header('origin')
+  if (origin === undefined) return exchange.header('sec-fetch-site') === 'cross-site'
+  const host = /^https?:\/\/(.+)$/i.exec(origin)?.[1]?.toLowerCase()
+  return host === undefined || (host !== exchange.header('host')?.toLowerCase() && host !== hostIn(exchange.origin))
+}
+
+function hostIn(url: string): string | undefined {
+  return /^https?:\/\/([^/]+)/i.exec(url)?.[1]?.toLowerCase()
+}

@@ -1,0 +1,111 @@
+/** Between the engine's values and MCP's CallToolResult. */
+import type { Fault } from '../../core/fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { Reply } from '../../core/model.ts'
+import type { Operation } from '../../core/operation.ts'
+import { type CallToolResult, type Content, structured, type ToolAnnotations, type ToolDetail } from './wire.ts'
+
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/
+
+/** The trace a request belongs to, by its `traceparent`; nothing if it is not one. */
+export function traceIdIn(traceparent: string | undefined): string | undefined {
+  return traceparent === undefined ? undefined : TRACEPARENT.exec(traceparent)?.[1]
+}
+
+/** `_meta` is left out where there is no trace id. */
+export function encodeResult(
+  content: readonly Content[],
+  isError: boolean,
+  traceId: string | null | undefined,
+  structuredContent?: JsonObject,
+): CallToolResult {
+  const result: CallToolResult = structuredContent ? { content, structuredContent, isError } : { content, isError }
+  if (typeof traceId === 'string' && traceId !== '') result._meta = { _trace_id: traceId }
+  return result
+}
+
+export function text(said: string): Content {
+  return { type: 'text', text: said }
+}
+
+/** A text is content as it is; everything else is shown as JSON, and given as a value beside it. */
+export function encodeValue(value: JsonValue, traceId: string): CallToolResult {
+  if (typeof value === 'string') return encodeResult([text(value)], false, traceId)
+  if (isToolResult(value)) return withTrace(value, traceId)
+  return encodeResult([text(JSON.stringify(value))], false, traceId, structured(value))
+}
+
+const RESULT_FIELDS = ['content', 'structuredContent', 'isError', '_meta']
+
+/** What an operation returns that knows MCP: nothing but the fields of a CallToolResult. */
+function isToolResult(value: JsonValue): value is JsonObject & { content: JsonObject[] } {
+  if (!isJsonObject(value) || !Array.isArray(value.content)) return false
+  if (!value.content.every((item) => isJsonObject(item) && typeof item.type === 'string')) return false
+  return Object.keys(value).every((key) => RESULT_FIELDS.includes(key))
+}
+
+function withTrace(value: JsonObject & { content: JsonObject[] }, traceId: string): CallToolResult {
+  const { content, structuredContent, isError, _meta } = value
+  return {
+    content: content as unknown as Content[],
+    ...(isJsonObject(structuredContent) && { structuredContent }),
+    isError: isError === true,
+    _meta: { ...(isJsonObject(_meta) && _meta), _trace_id: traceId },
+  }
+}
+
+/** An exception's own words are shown, without secrets (reading 5); its stack and cause are for the log. */
+export function encodeFailure(fault: Fault, traceId: string | undefined): CallToolResult {
+  const { code, retryable, retryAfterMs, details, promptContent } = fault
+  const { issues, ...facts } = details ?? {}
+  const content = [text(fault.exceptionText ?? fault.message)]
+  if (promptContent !== undefined) content.push(text(promptContent))
+  return encodeResult(content, true, traceId, {
+    ...facts,
+    code,
+    retryable,
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(issues !== undefined && { errors: issues }),
+  })
+}
+
+/** Reading 3: JSON, but not arguments. */
+export function notAnObject(traceId: string | undefined): CallToolResult {
+  const errors = [{ path: '', message: 'must be object', keyword: 'type' }]
+  return encodeResult([text('The arguments must be a JSON object.')], true, traceId, {
+    code: 'VALIDATION_ERROR',
+    retryable: false,
+    errors,
+  })
+}
+
+/** There is no polling here: whoever wants the outcome asks again, or elsewhere. */
+export function encodePending(
+  reply: Extract<Reply, { state: 'accepted' | 'pending' }>,
+  traceId: string,
+  uri: string,
+  key: string | undefined,
+): CallToolResult {
+  const again = key === undefined ? '' : ` Or send the same request again with the header "Idempotency-Key: ${key}".`
+  return encodeResult([text(`This is still running. Ask for the outcome at ${uri}.${again}`)], true, traceId, {
+    code: 'STILL_RUNNING',
+    retryable: key !== undefined,
+    retryAfterMs: reply.retryAfterMs,
+    uri,
+    ...(key !== undefined && { idempotencyKey: key }),
+  })
+}
+
+/** Only what is known is said: whether an effect destroys something, an operation does not tell. */
+export function annotationsOf(operation: Operation): ToolAnnotations {
+  return { readOnlyHint: !operation.sideEffecting }
+}
+
+export function encodeTool(name: string, operation: Operation): ToolDetail {
+  return {
+    name,
+    description: operation.description,
+    inputSchema: operation.schemas.args,
+    annotations: annotationsOf(operation),
+  }
+}

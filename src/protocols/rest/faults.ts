@@ -1,0 +1,50 @@
+/** How the Tool Execution API words each kind of refusal. What became of a tool that ran is always a CallToolResult. */
+import type { Fault, FaultKind } from '../../core/fault.ts'
+
+interface Wording {
+  /** Where the answer is `{"error": …}`. */
+  status: number
+  /** Reading 1: on `/call` everything but 401, 403 and 404 is a CallToolResult, with the status of a failed tool. */
+  onCall: 'error' | 'result'
+  /** Instead of the fault's own message. */
+  error?: string
+}
+
+const WORDING: Record<FaultKind, Wording> = {
+  malformed: { status: 400, onCall: 'result' },
+  'unknown-operation': { status: 404, onCall: 'error' },
+  removed: { status: 404, onCall: 'error' },
+  // The text has these very words, and no more: a refusal says nothing about why.
+  unauthenticated: { status: 401, onCall: 'error', error: 'Unauthorized' },
+  forbidden: { status: 403, onCall: 'error' },
+  'requirements-missing': { status: 403, onCall: 'result' },
+  'invalid-input': { status: 400, onCall: 'result' },
+  conflict: { status: 409, onCall: 'result' },
+  'not-found': { status: 404, onCall: 'result' },
+  'rate-limited': { status: 429, onCall: 'result' },
+  overloaded: { status: 503, onCall: 'result' },
+  unavailable: { status: 503, onCall: 'result' },
+  domain: { status: 500, onCall: 'result' },
+  canceled: { status: 500, onCall: 'result' },
+  timeout: { status: 500, onCall: 'result' },
+  upstream: { status: 502, onCall: 'result' },
+  'outcome-unknown': { status: 500, onCall: 'result' },
+  internal: { status: 500, onCall: 'result' },
+}
+
+export function statusOf(fault: Fault): number {
+  return fault.code === 'BODY_TOO_LARGE' ? 413 : WORDING[fault.kind].status
+}
+
+/** 413 aside, a tool that did not succeed is 500, whatever the reason. */
+export function callStatusOf(fault: Fault): number {
+  return fault.code === 'BODY_TOO_LARGE' ? 413 : 500
+}
+
+export function isResultOnCall(fault: Fault): boolean {
+  return WORDING[fault.kind].onCall === 'result'
+}
+
+export function errorOf(fault: Fault): string {
+  return WORDING[fault.kind].error ?? fault.message
+}

@@ -1,0 +1,6 @@
+/** The Tool Execution API: the protocol's public face. */
+export { refusalAnswer, UNAUTHORIZED } from './answers.ts'
+export { encodeResult, notAnObject, text } from './codec.ts'
+export { createOperationTools } from './operation-tools.ts'
+export { createExplorerRoutes, createToolRoutes, type ToolHost } from './routes.ts'
+export type { CallToolResult, Content, ToolAnnotations, ToolDetail, ValidateResult, ValidationFailure } from './wire.ts'

@@ -1,0 +1,174 @@
+/** The engine's operations as tools: the name picks the operation, the engine does everything else. */
+import type { Engine } from '../../core/engine.ts'
+import type { Exchange } from '../../core/exchange.ts'
+import { Fault } from '../../core/fault.ts'
+import type { FollowUp } from '../../core/follow-up.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { ANONYMOUS, type Call, type Caller, type Reply } from '../../core/model.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Authorizations, Environment, Identify } from '../../core/ports.ts'
+import { missingAuthorization } from '../../core/requirements.ts'
+import type { Tools } from '../../core/tools.ts'
+import {
+  annotationsOf,
+  encodeFailure,
+  encodePending,
+  encodeTool,
+  encodeValue,
+  notAnObject,
+  traceIdIn,
+} from './codec.ts'
+import { isResultOnCall } from './faults.ts'
+import { encodeLocated, type LocateParts } from './located.ts'
+import type { ToolHost } from './routes.ts'
+import type { CallToolResult, ToolSummary, ValidateResult, ValidationFailure } from './wire.ts'
+
+export interface OperationToolsParts extends LocateParts {
+  engine: Engine
+  followUp: FollowUp
+  tools: Tools
+  env: Environment
+  /** Who sent this request. */
+  identify: (exchange: Exchange) => Identify
+  /** Absent where no provider is configured. */
+  authorizations?: Pick<Authorizations, 'challenge'>
+  /** How long a call is waited for before the answer says how to ask again. */
+  holdMs: number
+}
+
+export function createOperationTools(parts: OperationToolsParts): ToolHost<Operation> {
+  const { tools, env, engine } = parts
+  const calls = new ToolCalls(parts)
+  let kept: { list: readonly ToolSummary[]; validUntil: number } | undefined
+  return {
+    find: (name) => tools.byName(name, env.clock.now()),
+    describe: (operation, name) => encodeTool(name, operation),
+    list() {
+      const now = env.clock.now()
+      if (kept && now < kept.validUntil) return kept.list
+      const list = tools.list(now).map(({ name, operation }) => ({
+        name,
+        description: operation.description,
+        annotations: annotationsOf(operation),
+      }))
+      kept = { list, validUntil: engine.registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY }
+      return list
+    },
+    validate,
+    call: (operation, args, exchange) => calls.call(operation, args, exchange),
+  }
+}
+
+async function validate(operation: Operation, args: JsonObject): Promise<ValidateResult> {
+  try {
+    await operation.parseArgs(args)
+    return { valid: true }
+  } catch (thrown) {
+    if (!(thrown instanceof Fault) || thrown.kind !== 'invalid-input') throw thrown
+    const issues = thrown.details?.issues
+    const errors = Array.isArray(issues) ? (issues as unknown as ValidationFailure[]) : []
+    return { valid: false, errors: errors.length > 0 ? errors : [{ path: '', message: thrown.message }] }
+  }
+}
+
+class ToolCalls {
+  readonly #parts: OperationToolsParts
+
+  constructor(parts: OperationToolsParts) {
+    this.#parts = parts
+  }
+
+  async call(operation: Operation, args: JsonValue, exchange: Exchange): Promise<CallToolResult> {
+    const { engine, env, holdMs } = this.#parts
+    const call: Call = { operation: operation.key, args, media: [], requestId: env.newId() }
+    const traceparent = exchange.header('traceparent')
+    const traceId = traceIdIn(traceparent) ?? call.requestId
+    if (traceId !== call.requestId && traceparent !== undefined) call.traceparent = traceparent
+    const identify = this.#parts.identify(exchange)
+    try {
+      if (!isJsonObject(args)) {
+        await engine.admit(operation.key, identify)
+        return notAnObject(traceId)
+      }
+      const key = keyFor(operation, exchange.header('idempotency-key'), call.requestId)
+      if (key !== undefined) call.idempotencyKey = key
+      const reply = await engine.call(call, identify, { presence: () => exchange.signal, holdMs })
+      if (reply.state === 'complete' && 'result' in reply) return encodeValue(reply.result, traceId)
+      return await this.#encode(await this.#settled(reply, identify), operation, key, traceId, exchange, identify)
+    } catch (thrown) {
+      const fault = this.#explain(thrown)
+      if (!isResultOnCall(fault)) throw fault
+      return this.#failure(fault, operation, traceId, exchange, identify)
+    }
+  }
+
+  async #encode(
+    reply: Reply,
+    operation: Operation,
+    key: string | undefined,
+    traceId: string,
+    exchange: Exchange,
+    identify: Identify,
+  ): Promise<CallToolResult> {
+    if (reply.state === 'error') return this.#failure(reply.fault, operation, traceId, exchange, identify)
+    if (reply.state === 'complete') {
+      if ('result' in reply) return encodeValue(reply.result, traceId)
+      return encodeLocated(reply, exchange.origin, traceId, this.#parts)
+    }
+    const uri = `${exchange.origin}/ops/${encodeURIComponent(reply.requestId)}`
+    return encodePending(reply, traceId, uri, joins(operation) ? key : undefined)
+  }
+
+  /** A sync operation may give up waiting sooner than a tool's caller wants to. */
+  async #settled(first: Reply, identify: Identify): Promise<Reply> {
+    if (first.model === 'async' || first.state === 'complete' || first.state === 'error') return first
+    const { followUp, env, holdMs } = this.#parts
+    const caller = (await identify()) ?? ANONYMOUS
+    const endsAt = env.clock.now() + holdMs
+    let reply: Reply = first
+    for (let left = holdMs; left > 0 && !hasEnded(reply); left = endsAt - env.clock.now()) {
+      reply = await followUp.poll(caller, first.requestId, left)
+    }
+    return reply
+  }
+
+  async #failure(
+    fault: Fault,
+    operation: Operation,
+    traceId: string,
+    exchange: Exchange,
+    identify: Identify,
+  ): Promise<CallToolResult> {
+    const failure = encodeFailure(fault, traceId)
+    const needs = fault.kind === 'requirements-missing' ? missingAuthorization(operation, fault) : []
+    if (needs.length === 0 || !this.#parts.authorizations) return failure
+    const caller: Caller = (await identify()) ?? ANONYMOUS
+    const challenges = await this.#parts.authorizations.challenge(caller, needs, exchange.origin)
+    const authorization = challenges.map((challenge) => ({ ...challenge }))
+    return { ...failure, structuredContent: { ...failure.structuredContent, authorization } }
+  }
+
+  #explain(thrown: unknown): Fault {
+    const fault = Fault.from(thrown)
+    if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a tool call failed')
+    return fault
+  }
+}
+
+/** Whether the same key again joins the call instead of making another. */
+function joins(operation: Operation): boolean {
+  return operation.model === 'async' || operation.sideEffecting || operation.idempotencyRequired
+}
+
+/** The document knows no keys, so each request has one of its own; a client that wants to repeat one names it. */
+function keyFor(operation: Operation, sent: string | undefined, requestId: string): string | undefined {
+  if (sent !== undefined) {
+    if (/^[\x21-\x7e]{1,256}$/.test(sent)) return sent
+    throw new Fault('malformed', 'Idempotency-Key must be 1 to 256 printable characters without spaces.')
+  }
+  return joins(operation) ? requestId : undefined
+}
+
+function hasEnded(reply: Reply): boolean {
+  return reply.state === 'complete' || reply.state === 'error'
+}

@@ -1,0 +1,133 @@
+/** The Tool Execution API's paths. Whose tools they are is for a `ToolHost`: the engine's, or an application's own. */
+import type { Answer, Exchange, Refuse, Route } from '../../core/exchange.ts'
+import { Fault } from '../../core/fault.ts'
+import type { JsonObject, JsonValue } from '../../core/json.ts'
+import {
+  callFaultAnswer,
+  EXECUTION_DISABLED,
+  errorAnswer,
+  FOREIGN_FORM,
+  jsonAnswer,
+  refusalAnswer,
+  resultAnswer,
+  toolNotFound,
+} from './answers.ts'
+import { isForeignForm, readCallArguments, readValidateArguments } from './arguments.ts'
+import { type PageSettings, pageAnswer } from './page.ts'
+import type { CallToolResult, ToolDetail, ToolSummary, ValidateResult } from './wire.ts'
+
+export interface ToolHost<T> {
+  find(name: string): T | undefined | Promise<T | undefined>
+  describe(tool: T, name: string): ToolDetail
+  list(): readonly ToolSummary[] | Promise<readonly ToolSummary[]>
+  validate(tool: T, args: JsonObject): ValidateResult | Promise<ValidateResult>
+  /** A fault is thrown where the call was refused; what became of the tool is the result. */
+  call(tool: T, args: JsonValue, exchange: Exchange): Promise<CallToolResult>
+}
+
+export interface RestSettings {
+  /** Before every path; empty for the root. */
+  prefix: string
+  allowExecute: boolean
+  maxBodyBytes: number
+  /** Stands around the call, and may answer in its place. */
+  around?: (exchange: Exchange, run: () => Promise<Answer>) => Promise<Answer>
+}
+
+export function createToolRoutes<T>(host: ToolHost<T>, settings: RestSettings): Route[] {
+  const rest = new Rest(host, settings)
+  const tool = `${settings.prefix}/tools/{name}`
+  const refuse: Refuse = (exchange, why) => refuseName(exchange, why, tool) ?? refusalAnswer(why)
+  return [
+    { path: tool, refuse, methods: { GET: (_exchange, { name = '' }) => rest.describe(name) } },
+    {
+      path: `${tool}/validate`,
+      refuse,
+      methods: { POST: (exchange, { name = '' }) => rest.validate(exchange, name) },
+    },
+    {
+      path: `${tool}/call`,
+      refuse(exchange, why) {
+        if (why.kind === 'method') return refusalAnswer(why)
+        if (!settings.allowExecute) return EXECUTION_DISABLED
+        const unknown = refuseName(exchange, why, tool)
+        return unknown ?? (why.kind === 'fault' ? callFaultAnswer(why.fault) : refusalAnswer(why))
+      },
+      methods: { POST: (exchange, { name = '' }) => rest.call(exchange, name) },
+    },
+  ]
+}
+
+/** The list, and the page that shows it. */
+export function createExplorerRoutes(
+  host: Pick<ToolHost<never>, 'list'>,
+  prefix: string,
+  settings: PageSettings,
+): Route[] {
+  const refuse: Refuse = (_exchange, why) => refusalAnswer(why)
+  const list = async () => jsonAnswer(200, await host.list())
+  const page = async (exchange: Exchange) => pageAnswer(await host.list(), `${exchange.origin}${prefix}`, settings)
+  const routes: Route[] = [
+    { path: `${prefix}/tools`, refuse, methods: { GET: list } },
+    { path: `${prefix}/`, refuse, methods: { GET: page } },
+  ]
+  if (prefix === '') return routes
+  const headers = (exchange: Exchange) => ({ Location: `${exchange.origin}${prefix}/`, 'Cache-Control': 'no-store' })
+  const redirect = (exchange: Exchange): Answer => ({ status: 302, headers: headers(exchange) })
+  return [...routes, { path: prefix, refuse, methods: { GET: redirect } }]
+}
+
+/** A name that cannot even be read is the name of no tool. */
+function refuseName(exchange: Exchange, why: Parameters<Refuse>[1], pattern: string): Answer | undefined {
+  if (why.kind !== 'fault' || why.fault.code !== 'INVALID_PATH') return undefined
+  return toolNotFound(exchange.path.split('/')[pattern.split('/').length - 1] ?? '')
+}
+
+class Rest<T> {
+  readonly #host: ToolHost<T>
+  readonly #settings: RestSettings
+
+  constructor(host: ToolHost<T>, settings: RestSettings) {
+    this.#host = host
+    this.#settings = settings
+  }
+
+  async describe(name: string): Promise<Answer> {
+    const tool = await this.#host.find(name)
+    return tool === undefined ? toolNotFound(name) : jsonAnswer(200, this.#host.describe(tool, name))
+  }
+
+  /** Neither `allowExecute` nor authentication stands before it: it never reaches the tool. */
+  async validate(exchange: Exchange, name: string): Promise<Answer> {
+    const tool = await this.#host.find(name)
+    if (tool === undefined) return toolNotFound(name)
+    const read = await readValidateArguments(exchange, this.#settings.maxBodyBytes)
+    if ('failure' in read) return jsonAnswer(400, { valid: false, errors: [read.failure] })
+    return jsonAnswer(200, await this.#host.validate(tool, read.args))
+  }
+
+  /** "Precondition Checks": in this order, and the first that fails is the answer. */
+  async call(exchange: Exchange, name: string): Promise<Answer> {
+    const { allowExecute, maxBodyBytes, around } = this.#settings
+    if (isForeignForm(exchange)) return FOREIGN_FORM
+    if (!allowExecute) return EXECUTION_DISABLED
+    const finding = this.#host.find(name)
+    const tool = finding instanceof Promise ? await finding : finding
+    if (tool === undefined) return toolNotFound(name)
+    const args = await readCallArguments(exchange, maxBodyBytes)
+    return around
+      ? around(exchange, () => this.#run(tool, args, exchange, name))
+      : this.#run(tool, args, exchange, name)
+  }
+
+  async #run(tool: T, args: JsonValue, exchange: Exchange, name: string): Promise<Answer> {
+    try {
+      return resultAnswer(await this.#host.call(tool, args, exchange))
+    } catch (thrown) {
+      if (!(thrown instanceof Fault)) throw thrown
+      // Gone between the look-up and the call.
+      if (thrown.kind === 'unknown-operation' || thrown.kind === 'removed') return toolNotFound(name)
+      return errorAnswer(thrown)
+    }
+  }
+}

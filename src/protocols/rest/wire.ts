@@ -1,0 +1,53 @@
+/** The shapes of the Tool Execution API: tools as they are listed, and MCP's CallToolResult. */
+import type { JsonObject, JsonValue } from '../../core/json.ts'
+
+/** MCP's content objects. What is not known here passes through as it is. */
+export type Content =
+  | { type: 'text'; text: string }
+  | { type: 'image' | 'audio'; mimeType: string; data: string }
+  | { type: 'resource_link'; uri: string; name: string; mimeType?: string; size?: number }
+  | { type: 'resource'; resource: { uri: string; mimeType?: string; text?: string; blob?: string } }
+  | { type: string; [field: string]: unknown }
+
+export interface CallToolResult {
+  content: readonly Content[]
+  structuredContent?: JsonObject
+  isError: boolean
+  /** Absent, and never null, without a trace id. */
+  _meta?: JsonObject
+}
+
+export interface ToolAnnotations {
+  readOnlyHint?: boolean
+  destructiveHint?: boolean
+  idempotentHint?: boolean
+  openWorldHint?: boolean
+}
+
+export interface ToolSummary {
+  name: string
+  description: string
+  annotations?: ToolAnnotations
+}
+
+export interface ToolDetail extends ToolSummary {
+  inputSchema: unknown
+}
+
+export interface ValidationFailure {
+  /** JSON Pointer into the arguments; empty for all of them. */
+  path: string
+  message: string
+  keyword?: string
+}
+
+export type ValidateResult = { valid: true } | { valid: false; errors: readonly ValidationFailure[] }
+
+export interface ErrorBody {
+  error: string
+}
+
+/** MCP wants `structuredContent` to be an object. */
+export function structured(value: JsonValue): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : { result: value }
+}

@@ -1,0 +1,100 @@
+/** "Error Behavior": three classes of failure, each with a status and a shape of its own. */
+import { must, mustBeObject, mustBeText, mustEqual } from '../../assertions.ts'
+import { Skip } from '../../case.ts'
+import { expectStatus, parseJson } from '../../http.ts'
+import { defineCase } from '../define.ts'
+
+export const errorCases = [
+  defineCase('three-classes', 'the three classes of failure can be told apart', [12, 23, 42], async (server) => {
+    const add = await server.part('add')
+    const ring = await server.part('ring')
+
+    const refused = await expectStatus(400, server.call({ tool_id: 'No.SuchTool' }))
+    const invalid = await expectStatus(422, server.call({ tool_id: add, input: { a: 1, b: 'infinity' } }))
+    const failed = await expectStatus(200, server.call({ tool_id: ring, input: { doorbell_id: 'doorbell1' } }))
+
+    must(!('parameter_errors' in refused.body), 'A server error has parameter_errors.')
+    must(!('missing_requirements' in invalid.body), 'A validation error has missing_requirements.')
+    mustEqual(failed.result.success, false, 'success')
+  }),
+
+  defineCase(
+    'execution-error',
+    'a tool that fails is 200 with success: false and an error',
+    [12, 42],
+    async (server) => {
+      const tool = await server.part('ring')
+      const call = { tool_id: tool, input: { doorbell_id: 'doorbell1' } }
+      const { result } = await expectStatus(200, server.call(call))
+      mustEqual(result.success, false, 'success')
+      mustBeText(mustBeObject(result.error, 'error').message, 'error.message')
+    },
+  ),
+
+  defineCase(
+    'input-not-valid',
+    'input that breaks the schema is 422, missing input included',
+    [14, 39, 40],
+    async (server) => {
+      const tool = await server.part('add')
+      for (const input of [{ a: 10, b: 'infinity' }, { a: 10 }, {}, undefined]) {
+        await expectStatus(422, server.call({ tool_id: tool, ...(input && { input }) }))
+      }
+    },
+  ),
+
+  defineCase('parameter-errors', 'parameter_errors, where given, name the parameter', [41], async (server) => {
+    const tool = await server.part('add')
+    const { body } = await expectStatus(422, server.call({ tool_id: tool, input: { a: 10, b: 'infinity' } }))
+    if (body.parameter_errors === undefined) throw new Skip('The server gives no parameter_errors, which it need not.')
+    const errors = mustBeObject(body.parameter_errors, 'parameter_errors')
+    mustEqual(Object.keys(errors), ['b'], 'names in parameter_errors')
+    mustBeText(errors.b, 'parameter_errors.b')
+  }),
+
+  defineCase('input-not-an-object', 'input that is no object is refused', [24], async (server) => {
+    const tool = await server.part('add')
+    for (const input of [[], 'a', 7]) await expectStatus(400, server.call({ tool_id: tool, input }))
+  }),
+
+  defineCase('message-for-people', 'a server error has a message for people', [30, 31, 32, 33], async (server) => {
+    const { body } = await expectStatus(400, server.call({ tool_id: 'No.SuchTool' }))
+    const message = mustBeText(body.message, 'message')
+    must(!/\n\s+at |node_modules|Traceback|\.(?:ts|js|py|go):\d+/.test(message), `message shows code: ${message}`)
+    must(body.developer_message !== message, 'message and developer_message are the same text.')
+  }),
+
+  defineCase('protocol-version', 'a version of the protocol that is not supported is 400', [26], async (server) => {
+    const tool = await server.part('add')
+    const call = { tool_id: tool, input: { a: 1, b: 2 } }
+    if (server.dialect === 'otc') await expectStatus(400, server.post({ $schema: 'otc://9.0', request: call }))
+    else await expectStatus(400, server.call(call, { headers: { 'OXP-Version': '9.0' } }))
+  }),
+
+  defineCase(
+    'authorization-challenge',
+    'a tool that needs an authorization says where to give it, and how it went can be asked',
+    [34, 37],
+    async (server) => {
+      const tool = (await server.list()).find(({ requirements }) => needsAuthorization(requirements))
+      if (!tool) throw new Skip('No tool of this server requires an authorization.')
+      const { body } = await expectStatus(400, server.call({ tool_id: tool.id }))
+      const { authorization } = mustBeObject(body.missing_requirements, 'missing_requirements')
+      must(Array.isArray(authorization) && authorization.length > 0, 'missing_requirements has no authorization.')
+      for (const entry of authorization) {
+        const { id, url, check_url: check } = mustBeObject(entry, 'authorization')
+        mustBeText(id, 'id')
+        must(URL.canParse(mustBeText(url, 'url')), `${String(url)} is no URL.`)
+        if (check === undefined) continue
+        const { status } = parseJson(await expectStatus(200, server.send(mustBeText(check, 'check_url'))))
+        must(/^(?:pending|completed|failed)$/.test(mustBeText(status, 'status')), `status is ${String(status)}.`)
+      }
+    },
+    'oxp',
+  ),
+]
+
+function needsAuthorization(requirements: unknown): boolean {
+  const { authorization } = (requirements ?? {}) as { authorization?: unknown[] }
+  return Array.isArray(authorization) && authorization.length > 0
+}

@@ -1,0 +1,33 @@
+/** How a case of these suites is written down: once, for one dialect or for both. */
+import type { ConformanceCase } from '../case.ts'
+import { type Dialect, Subject } from './subject.ts'
+
+export interface DialectCase {
+  id: string
+  title: string
+  /** Numbers of the requirements: 6 is `oxp:06`. None where only a sibling page of the specification asks for it. */
+  requirements: readonly number[]
+  run: (server: Subject) => Promise<void>
+  only?: Dialect
+}
+
+export function defineCase(
+  id: string,
+  title: string,
+  requirements: readonly number[],
+  run: (server: Subject) => Promise<void>,
+  only?: Dialect,
+): DialectCase {
+  return { id, title, requirements, run, ...(only && { only }) }
+}
+
+export function casesFor(dialect: Dialect, cases: readonly DialectCase[]): readonly ConformanceCase[] {
+  return cases
+    .filter(({ only = dialect }) => only === dialect)
+    .map(({ id, title, requirements, run }) => ({
+      id,
+      title,
+      requirements: requirements.map((number) => `oxp:${String(number).padStart(2, '0')}`),
+      run: (target) => run(new Subject(target, dialect)),
+    }))
+}

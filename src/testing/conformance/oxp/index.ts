@@ -1,0 +1,12 @@
+/** The suites for OXP 1.0, as its own page has it (flat), and for OTC 1.0. They differ in their wrappers alone. */
+import { authCases } from './cases/auth.ts'
+import { callCases } from './cases/calls.ts'
+import { errorCases } from './cases/errors.ts'
+import { listCases } from './cases/list.ts'
+import { versionCases } from './cases/versions.ts'
+import { casesFor } from './define.ts'
+
+const cases = [...listCases, ...callCases, ...versionCases, ...errorCases, ...authCases]
+
+export const oxpCases = casesFor('oxp', cases)
+export const otcCases = casesFor('otc', cases)

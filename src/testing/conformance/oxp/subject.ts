@@ -1,0 +1,100 @@
+/** A tool server under test, as the cases talk to it in one of the two dialects, with every answer's shape checked. */
+import { type JsonMembers, must, mustBeObject, mustBeText, mustEqual } from '../assertions.ts'
+import { type Fixtures, Skip, type Target } from '../case.ts'
+import { type HttpAnswer, parseJson, type RequestInfo, sendTo } from '../http.ts'
+
+export type Dialect = 'oxp' | 'otc'
+
+const QUICKSTART: Pick<Fixtures, 'add' | 'note' | 'ring' | 'versions'> = {
+  add: 'Calculator.Add',
+  note: 'Notes.Add',
+  ring: 'Doorbell.Ring',
+  versions: 'Text.Shout',
+}
+
+export interface Answered extends HttpAnswer {
+  /** Of a 200: what the tool came to, out of its wrapper. */
+  result: JsonMembers
+  body: JsonMembers
+}
+
+export class Subject {
+  readonly target: Target
+  readonly dialect: Dialect
+  readonly tools: typeof QUICKSTART
+  #list: Promise<JsonMembers[]> | undefined
+
+  constructor(target: Target, dialect: Dialect) {
+    this.target = target
+    this.dialect = dialect
+    this.tools = { ...QUICKSTART, ...target.operations }
+  }
+
+  send(where: string, request: RequestInfo = {}): Promise<HttpAnswer> {
+    return sendTo(this.target, where, request)
+  }
+
+  /** One call, in the wrapper the dialect has. */
+  call(call: JsonMembers, request: RequestInfo = {}): Promise<Answered> {
+    return this.post(this.dialect === 'otc' ? { $schema: 'otc://1.0', request: call } : call, request)
+  }
+
+  async post(body: JsonMembers, request: RequestInfo = {}): Promise<Answered> {
+    const headers = { 'content-type': 'application/json', ...request.headers }
+    const sent = { ...request, method: 'POST', headers, body: JSON.stringify(body) }
+    return this.#check(await this.send('/tools/call', sent))
+  }
+
+  /** The tool that plays a part, under its id without a version. */
+  async part(part: keyof typeof QUICKSTART): Promise<string> {
+    const id = this.tools[part]
+    const listed = (await this.list()).some((tool) => String(tool.id).replace(/@.*/, '') === id)
+    if (!listed) throw new Skip(`The server has no tool ${id}.`)
+    return id
+  }
+
+  list(): Promise<JsonMembers[]> {
+    this.#list ??= this.send('/tools').then((answer) => {
+      mustEqual(answer.status, 200, 'status of GET /tools')
+      const body = parseJson(answer)
+      const key = this.dialect === 'otc' ? 'tools' : 'items'
+      const tools = body[key]
+      must(Array.isArray(tools), `GET /tools has no array "${key}".`)
+      return tools.map((tool, index) => mustBeObject(tool, `${key}[${index}]`))
+    })
+    return this.#list
+  }
+
+  #check(answer: HttpAnswer): Answered {
+    const body = parseJson(answer)
+    if (answer.status === 200) return { ...answer, body, result: this.#checkResult(body) }
+    mustBeText(body.message, `message of the ${answer.status} answer to ${answer.asked}`)
+    if (body.developer_message !== undefined) mustBeText(body.developer_message, 'developer_message')
+    must(body.result === undefined && body.success === undefined, 'A refusal has the members of a result.')
+    return { ...answer, body, result: {} }
+  }
+
+  #checkResult(body: JsonMembers): JsonMembers {
+    const result = this.dialect === 'otc' ? mustBeObject(body.result, 'result') : body
+    mustBeText(result.call_id, 'call_id')
+    must(typeof result.success === 'boolean', 'success is not a boolean.')
+    must(result.duration === undefined || typeof result.duration === 'number', 'duration is not a number.')
+    if (result.success) must(!('error' in result), 'There is an error beside success: true.')
+    else checkToolError(result)
+    return result
+  }
+}
+
+function checkToolError(result: JsonMembers): void {
+  must(!('value' in result), 'There is a value beside success: false.')
+  const error = mustBeObject(result.error, 'error')
+  mustBeText(error.message, 'error.message')
+  for (const field of ['developer_message', 'additional_prompt_content']) {
+    must(error[field] === undefined || typeof error[field] === 'string', `error.${field} is not a text.`)
+  }
+  must(error.can_retry === undefined || typeof error.can_retry === 'boolean', 'error.can_retry is not a boolean.')
+  must(
+    error.retry_after_ms === undefined || Number.isInteger(error.retry_after_ms),
+    'error.retry_after_ms is not an integer.',
+  )
+}
