@@ -93,11 +93,13 @@ class Connection {
   }
 }
 
-function problemIn(bytes: Buffer, bodyAt: number, { status, bodyStart }: Exchange): string | undefined {
+function problemIn(bytes: Buffer, bodyAt: number, { status, bodyStart, bodyEnd = '' }: Exchange): string | undefined {
   // "HTTP/1.1 " is nine characters long.
   const right =
     bytes.toString('latin1', 9, 12) === status &&
-    bytes.toString('latin1', bodyAt, bodyAt + bodyStart.length) === bodyStart
+    bytes.toString('latin1', bodyAt, bodyAt + bodyStart.length) === bodyStart &&
+    // Replies that are told by their end are small: they come in one piece.
+    bytes.toString('latin1', bytes.length - bodyEnd.length) === bodyEnd
   return right ? undefined : bytes.toString('latin1', 0, 600)
 }
 

@@ -1,6 +1,7 @@
 /** Paired rounds: in each one every contender gets the same load for the same time, so that drift of the machine hits all. */
 import type { LoadOptions, LoadResult } from './load.ts'
 import type { Host, Load } from './processes.ts'
+import type { TrafficName } from './traffic.ts'
 
 export interface Sample {
   cpuUs: number
@@ -8,9 +9,14 @@ export interface Sample {
   load: LoadResult
 }
 
-export interface RoundOptions extends Omit<LoadOptions, 'port' | 'operations'> {
+export interface RoundOptions extends Omit<LoadOptions, 'port' | 'operations' | 'traffic'> {
+  /** What every host is sent, unless each is sent its own. */
+  traffic?: TrafficName
+  trafficOf?: (host: Host) => TrafficName
   /** Which operations each host is asked for, where the traffic is over several. */
   operationsOf?: (host: Host) => readonly string[]
+  /** Instead of `traffic`, where hosts are asked in different ways. */
+  trafficOf?: (host: Host) => TrafficName
   rounds: number
   /** Until the compiler has seen them all often enough. */
   warmUpCalls: number
@@ -18,8 +24,12 @@ export interface RoundOptions extends Omit<LoadOptions, 'port' | 'operations'> {
 
 /** By contender, one sample per round. */
 export async function runRounds(load: Load, hosts: readonly Host[], options: RoundOptions): Promise<Sample[][]> {
-  const { rounds, warmUpCalls, operationsOf, ...common } = options
-  const loadOf = (host: Host) => (operationsOf ? { ...common, operations: operationsOf(host) } : common)
+  const { rounds, warmUpCalls, operationsOf, trafficOf, traffic = 'sync', ...common } = options
+  const loadOf = (host: Host) => ({
+    ...common,
+    ...(operationsOf && { operations: operationsOf(host) }),
+    traffic: trafficOf?.(host) ?? traffic,
+  })
   for (const host of hosts) await warmUp(load, host, warmUpCalls, loadOf(host))
   const samples: Sample[][] = hosts.map(() => [])
   for (let round = 0; round < rounds; round++) {

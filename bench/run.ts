@@ -11,8 +11,9 @@ import { operations } from './suites/operations.ts'
 import { start } from './suites/start.ts'
 import type { Findings, Suite } from './suites/suite.ts'
 import { sync } from './suites/sync.ts'
+import { tools } from './suites/tools.ts'
 
-const SUITES: Readonly<Record<string, Suite>> = { sync, async, operations, chunks, start }
+const SUITES: Readonly<Record<string, Suite>> = { sync, tools, async, operations, chunks, start }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

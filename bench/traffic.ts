@@ -5,6 +5,8 @@ export interface Exchange {
   request: string
   status: string
   bodyStart: string
+  /** Of a body that begins with an id the server chose. */
+  bodyEnd?: string
 }
 
 /** Made once per run; each call gives the next request. */
@@ -16,6 +18,8 @@ export const TRAFFIC = {
   sync: () => callTraffic(() => 'v1:Calculator.Add'),
   async: () => callTraffic(() => 'v1:Calculator.AddLater', 'Prefer: wait=10\r\n'),
   operations: (operations) => callTraffic((index) => operations[index % operations.length] as string),
+  tools: () => toolTraffic(),
+  rest: () => namedToolTraffic(),
   registry: () => getTraffic('', '200', '{"callVersion":'),
   registryUnchanged: () => getTraffic('If-None-Match: *\r\n', '304', ''),
   registryGzip: () => getTraffic('Accept-Encoding: gzip\r\n', '200', ''),
@@ -43,10 +47,37 @@ export function callRequest(
   headers = '',
 ): { request: string; body: string } {
   const body = JSON.stringify({ op, args, ctx: { requestId } })
-  const request =
-    `POST /call HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n${headers}` +
+  return { request: postRequest('/call', body, headers), body }
+}
+
+function postRequest(path: string, body: string, headers = ''): string {
+  return (
+    `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n${headers}` +
     `Content-Length: ${body.length}\r\n\r\n${body}`
-  return { request, body }
+  )
+}
+
+/** Without a call_id: one that is sent is kept, as an idempotency key is. */
+function toolTraffic(): () => Exchange {
+  let index = 0
+  return () => {
+    const a = index++ % 1000
+    const request = postRequest(
+      '/tools/call',
+      JSON.stringify({ tool_id: 'Calculator.Add@1.0.0', input: { a, b: 1000 } }),
+    )
+    return { request, status: '200', bodyStart: '{"call_id":"', bodyEnd: `,"success":true,"value":${a + 1000}}` }
+  }
+}
+
+/** The name of the tool is in the path, and the body is its arguments. */
+function namedToolTraffic(): () => Exchange {
+  let index = 0
+  return () => {
+    const a = index++ % 1000
+    const request = postRequest('/tools/Calculator_Add/call', JSON.stringify({ a, b: 1000 }))
+    return { request, status: '200', bodyStart: `{"content":[{"type":"text","text":"${a + 1000}"}],` }
+  }
 }
 
 function getTraffic(headers: string, status: string, bodyStart: string): () => Exchange {

@@ -30,6 +30,7 @@ export const start: Contender = async ({ validator, data, operations = 0, chunke
     ],
     data,
     log: 'error',
+    rest: { allowExecute: true },
   })
   const { port } = await server.listen({ port: 0 })
   return {

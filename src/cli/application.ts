@@ -81,7 +81,8 @@ async function load(file: string): Promise<object> {
 function adviceOn(thrown: unknown, file: string): string {
   const manifest =
     thrown instanceof SyntaxError && /\.[jt]s$/.test(file) ? findPackageJSON(pathToFileURL(file)) : undefined
-  if (manifest === undefined || JSON.parse(readFileSync(manifest, 'utf8')).type === 'module') return ''
+  // Where there is none, Node names the file itself.
+  if (!manifest?.endsWith('package.json') || JSON.parse(readFileSync(manifest, 'utf8')).type === 'module') return ''
   return `. If it uses import and export, set "type": "module" in ${nameOf(manifest)}, or call it ${nameOf(file).replace(/\.([jt]s)$/, '.m$1')}`
 }
 

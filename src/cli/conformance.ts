@@ -1,5 +1,11 @@
 /** `callplane conformance`: judges any server from outside, case by case. */
-import { type ConformanceCase, conformanceCases, Skip, type Target } from '../testing/conformance/index.ts'
+import {
+  type ConformanceCase,
+  type ConformanceProtocol,
+  conformanceCases,
+  Skip,
+  type Target,
+} from '../testing/conformance/index.ts'
 import { parseArguments } from './arguments.ts'
 import { type Command, type CommandIo, EXIT, print, usageFault } from './command.ts'
 import { REMOTE_OPTIONS, Remote } from './remote.ts'
@@ -13,6 +19,14 @@ interface Verdict {
   reason?: string
 }
 
+/** Where a server of each protocol answers, if there is one. */
+const PROBES: Readonly<Record<ConformanceProtocol, string>> = {
+  opencall: '/.well-known/ops',
+  oxp: '/health',
+  otc: '/health',
+  rest: '/tools',
+}
+
 const MARKS: Readonly<Record<Verdict['outcome'], string>> = { met: '✓', unmet: '✗', skipped: '–' }
 
 export const conformance: Command = {
@@ -23,9 +37,9 @@ The cases call operations that behave as those of the quickstart do (examples/qu
 something else, say which plays which part. A case that cannot be judged on a server is skipped, with the reason.
 
 Options:
-  --operation <part=op>  Who plays add, deprecated, removed, successor, report, chunked, describe, draw, note or ring;
-                         again for each.
-  --protocol <name>      opencall, which is the only one so far.
+  --operation <part=op>  Who plays add, deprecated, removed, successor, report, chunked, describe, draw, note, ring or
+                         versions, as the protocol names it (v1:Math.Plus, Math.Plus, Math_Plus); again for each.
+  --protocol <name>      ${Object.keys(PROBES).join(', ')}; opencall unless given.
   --token <token>        A bearer token that may call all of them. Also CALLPLANE_TOKEN.
   --json                 Prints the verdicts as JSON.
 
@@ -33,6 +47,7 @@ Exit codes: 0 nothing is unmet, 1 something is, 3 no server answers.
 
 Examples:
   callplane conformance http://127.0.0.1:4747
+  callplane conformance http://127.0.0.1:4747/otc --protocol otc
   callplane conformance https://api.example.com --operation add=v1:Math.Plus`,
   async run(io) {
     const { values, positionals } = parseArguments(
@@ -45,22 +60,29 @@ Examples:
       },
       1,
     )
-    if (values.protocol !== 'opencall') throw usageFault(`There are no cases for "${values.protocol}", only opencall.`)
+    const protocol = parseProtocol(values.protocol)
     const url = positionals[0] ?? values.url
     if (url === undefined) throw usageFault('Name the server: callplane conformance http://127.0.0.1:4747')
     const token = values.token ?? (io.env.CALLPLANE_TOKEN || undefined)
     const remote = new Remote({ ...values, url }, io)
     // Without a server every case would fail, each in its own words.
-    await remote.fetch('/.well-known/ops').then((response) => response.body?.cancel())
+    await remote.fetch(PROBES[protocol]).then((response) => response.body?.cancel())
     const target = {
       url: remote.url,
       operations: parseParts(values.operation),
       ...(token !== undefined && { token }),
     }
-    const verdicts = await judge(conformanceCases('opencall'), target, io, values.json ? undefined : printVerdict)
+    const verdicts = await judge(conformanceCases(protocol), target, io, values.json ? undefined : printVerdict)
     print(io.stdout, values.json ? JSON.stringify(verdicts, null, 2) : summary(verdicts))
     return verdicts.some(({ outcome }) => outcome === 'unmet') ? EXIT.failed : EXIT.ok
   },
+}
+
+function parseProtocol(text: string): ConformanceProtocol {
+  const names = Object.keys(PROBES) as ConformanceProtocol[]
+  const found = names.find((name) => name === text)
+  if (found) return found
+  throw usageFault(`There are no cases for "${text}", only for ${names.join(', ')}.`)
 }
 
 function parseParts(parts: readonly string[]): NonNullable<Target['operations']> {
@@ -106,7 +128,7 @@ function printVerdict({ outcome, title, reason, requirements }: Verdict, { stdou
   print(stdout, `${MARKS[outcome]} ${title}`)
   if (reason === undefined) return
   print(stdout, plainText(`    ${reason.replaceAll('\n', '\n    ')}`))
-  if (outcome === 'unmet') print(stdout, `    ${requirements.join(', ')}`)
+  if (outcome === 'unmet' && requirements.length > 0) print(stdout, `    ${requirements.join(', ')}`)
 }
 
 function summary(verdicts: readonly Verdict[]): string {

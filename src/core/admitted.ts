@@ -72,7 +72,7 @@ export function fingerprintOf(env: Environment, { operation, call, caller, media
     source.kind === 'ref' ? source.uri : source.sha256,
   ])
   const actor = caller.userId === undefined ? [] : [caller.userId]
-  return env.digest(canonicalJson([operation.key, call.args, attachments, ...actor]))
+  return env.digest(canonicalJson([operation.name.full, call.args, attachments, ...actor]))
 }
 
 export function jobFor({ id, operation, caller, call, media, given }: Admitted): Job {

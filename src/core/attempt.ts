@@ -45,6 +45,7 @@ export interface AttemptParts {
     operation: string,
     args: unknown,
     options: ChildOptions,
+    signal: AbortSignal,
   ) => Promise<unknown>
   chunkBytes: number
   maxObjectBytes: number
@@ -67,6 +68,10 @@ export class Attempt {
   #release: (() => void)[] = []
   #cancelTimers: (() => void)[] = []
   onProgress: ((progress: Progress) => void) | undefined
+  /** Whether the handler was called. */
+  began = false
+  /** Whether it left bytes in the object store. */
+  storedObjects = false
 
   constructor(job: Job, number: number, parts: AttemptParts) {
     this.job = job
@@ -170,6 +175,7 @@ export class Attempt {
 
   #execute(args: unknown, context: Context): Outcome | Promise<Outcome> {
     const { backend, chunked } = this.job.operation
+    this.began = true
     const returned = backend.execute(args, context)
     if (chunked) return this.#writeChunks(returned as ChunkSource | Promise<ChunkSource>, chunked.mimeType)
     return isThenable(returned)
@@ -190,7 +196,8 @@ export class Attempt {
 
   /** A handler that was stopped usually throws some abort error; the reason it was stopped is the truth. */
   #explain(thrown: unknown): Fault {
-    if (this.#stoppedBy && !(thrown instanceof Fault)) return this.#stoppedBy
+    // Whatever a canceled handler makes of it: a failure it would retry must not bring the call back.
+    if (this.#stoppedBy && (this.#stoppedBy.kind === 'canceled' || !(thrown instanceof Fault))) return this.#stoppedBy
     const fault = Fault.from(thrown)
     if (fault.kind === 'internal') {
       const { operation, requestId } = this.job
@@ -352,13 +359,14 @@ class Context implements HandlerContext {
     const name = typeof operation === 'string' ? operation : operation.name
     const { job, traceparent } = this.#attempt
     const parent = traceparent === undefined ? job : { ...job, traceparent }
-    return (await this.#parts.callChild(parent, this.#children++, name, args, options)) as T
+    return (await this.#parts.callChild(parent, this.#children++, name, args, options, this.signal)) as T
   }
 
   async object(source: AsyncIterable<Uint8Array> | Uint8Array | string, options: ObjectOptions): Promise<Located> {
     const { mimeType, filename, redirect = false } = options
     // The attempt is part of the name: a second attempt must not find the first one's bytes in its way.
     const objectId = `${this.#attempt.job.id}/result-${this.#attempt.number}-${this.#objects++}`
+    this.#attempt.storedObjects = true
     await this.#parts.objects.put(objectId, asStream(source), {
       mimeType,
       maxBytes: this.#parts.maxObjectBytes,

@@ -14,7 +14,7 @@ export interface HandlerContext {
   readonly traceparent: string | undefined
   /** Aborts on cancel, time-out, lost lease and shutdown. */
   readonly signal: AbortSignal
-  /** 1 for the first time this call is run. */
+  /** Grows each time the call is handed out to be run; 1 unless it was handed out before. */
   readonly attempt: number
   /** The same at every attempt of this call, and no other call's: pass it on to make effects happen once. */
   readonly key: string

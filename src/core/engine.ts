@@ -165,6 +165,7 @@ export class Engine {
     name: string,
     args: unknown,
     options: ChildOptions,
+    signal: AbortSignal,
   ): Promise<unknown> {
     const { registry, env } = this.#parts
     const lineage = lineageBelow(parent, name)
@@ -172,7 +173,7 @@ export class Engine {
     const call: Call = {
       ...correlation({ ...parent, ...options }),
       operation: name,
-      args: (args ?? {}) as JsonValue,
+      args: asJson(args ?? {}),
       media: [],
       requestId: env.newId(),
       parentId: parent.requestId,
@@ -183,9 +184,31 @@ export class Engine {
     const caller = await this.#admit(operation, () => parent.caller)
     // What was handed over for a call is for all that it calls in turn.
     const admitted = await this.#validate(operation, caller, call, parent.given ? { given: parent.given } : {})
-    return resultOf(
-      await this.#untilEnded(admitted, await this.#run(admitted, { holdMs: OVERRUN_RETENTION_MS, child: true })),
-    )
+    const running = this.#run(admitted, { holdMs: OVERRUN_RETENTION_MS, child: true, presence: () => signal })
+    const ended = running.then((reply) => this.#untilEnded(admitted, reply))
+    return resultOf(await this.#unlessStopped(ended, admitted.id, signal))
+  }
+
+  /** A parent that is told to stop waits no longer; one that is canceled takes its child with it. */
+  async #unlessStopped(ended: Promise<Reply>, id: string, signal: AbortSignal): Promise<Reply> {
+    const { store, env } = this.#parts
+    let stop = () => {}
+    const stopped = new Promise<never>((_, reject) => {
+      stop = () => {
+        const why = signal.reason
+        if (why instanceof Fault && why.kind === 'canceled' && !this.worker.stopAttempt(id, why)) {
+          store.requestStop(id).catch((err) => env.log.warn({ err }, 'a child call could not be stopped'))
+        }
+        reject(why)
+      }
+    })
+    if (signal.aborted) stop()
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      return await Promise.race([ended, stopped])
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
   }
 
   async #untilEnded({ caller, owner, call }: Admitted, reply: Reply): Promise<Reply> {
@@ -205,7 +228,12 @@ export class Engine {
   /** Uploads are stored under the id their call would be recorded with; if it was not, nobody will ever read them. */
   async #dropUnusedUploads(id: string): Promise<void> {
     const { store, objects } = this.#parts
-    if (!(await store.get(id))) await objects.removeOwner(id)
+    try {
+      if (!(await store.get(id))) await objects.removeOwner(id)
+    } catch (thrown) {
+      // The reply is what counts; what is left behind is found by the sweep.
+      this.#parts.env.log.warn({ err: thrown }, 'uploads could not be removed')
+    }
   }
 }
 
@@ -227,6 +255,11 @@ function shuttingDown(): Fault {
 /** Whether a repeated key joins the first call: wherever a repeat could do harm or be costly. A plain query is asked again. */
 function isKeyed(operation: Operation): boolean {
   return operation.model === 'async' || operation.sideEffecting || operation.idempotencyRequired
+}
+
+/** What a caller would send over a wire: a Date becomes its text, not an empty object. */
+function asJson(value: unknown): JsonValue {
+  return JSON.parse(JSON.stringify(value))
 }
 
 function resultOf(reply: Reply): unknown {

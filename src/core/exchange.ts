@@ -27,6 +27,8 @@ export interface Exchange {
 export interface PartLimits {
   maxParts: number
   maxHeaderBytes: number
+  /** The part that is read as one text: it has as long to arrive as a body that is. */
+  textPart?: string
 }
 
 export interface Part {

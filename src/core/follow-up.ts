@@ -1,14 +1,14 @@
 /** What a caller does after the call: look, wait, watch, cancel, fetch. Only the owner of an instance ever finds it. */
 import { chunksId } from './attempt.ts'
+import { canceled } from './endings.ts'
 import { Fault } from './fault.ts'
 import type { Limits } from './limits.ts'
 import { type Caller, type Instance, ownerOf, type Reply } from './model.ts'
 import type { Chunk, Environment, ObjectInfo, ObjectStore, Store } from './ports.ts'
 import type { Registry } from './registry.ts'
 import { replyTo } from './replies.ts'
-import { statesBefore } from './state.ts'
 import { hasEnded, watchFor, within } from './waiting.ts'
-import { canceled, type Worker } from './worker.ts'
+import type { Worker } from './worker.ts'
 
 export interface FollowUpParts {
   env: Environment
@@ -37,20 +37,35 @@ export class FollowUp {
     this.#parts = parts
   }
 
-  /** The call as it stands; with `waitMs`, once its state has changed or the time is over. */
-  async poll(caller: Caller, requestId: string, waitMs = 0): Promise<Reply> {
-    const { store, env, limits } = this.#parts
+  /** The call as it stands; with `waitMs`, once its state has changed, the time is over or nobody waits any more. */
+  async poll(caller: Caller, requestId: string, waitMs = 0, presence?: () => AbortSignal): Promise<Reply> {
+    const { limits } = this.#parts
     const instance = await this.#find(caller, requestId)
     limits.countPoll(ownerOf(caller), requestId)
     if (waitMs <= 0 || hasEnded(instance)) return replyTo(instance, 0)
-    const watching = watchFor(store, instance.id, (next) => next.state !== instance.state)
+    const changed = (next: Instance) => next.state !== instance.state
+    return replyTo(await this.#after(instance, waitMs, changed, async () => {}, presence), 0)
+  }
+
+  /** Does something about an unended call, then waits until it is as wanted. The reply is to the one who asked, under their id. */
+  async #after(
+    seen: Instance,
+    waitMs: number,
+    wanted: (instance: Instance) => boolean,
+    act: () => Promise<void>,
+    presence?: () => AbortSignal,
+  ): Promise<Instance> {
+    const { store, env } = this.#parts
+    const watching = watchFor(store, seen.id, wanted)
     try {
-      const current = await this.#find(caller, requestId)
-      if (current.state === instance.state) await within(env.clock, waitMs, watching.found)
+      await act()
+      const current = await store.get(seen.id)
+      const latest =
+        current && wanted(current) ? current : await within(env.clock, waitMs, orGone(watching.found, presence))
+      return { ...seen, state: latest?.state ?? current?.state ?? seen.state, ...latestOf(latest ?? current ?? seen) }
     } finally {
       watching.stop()
     }
-    return replyTo(await this.#find(caller, requestId), 0)
   }
 
   /** Every change from now on, the present state first, until the call has ended or the signal aborts. */
@@ -73,7 +88,7 @@ export class FollowUp {
           yield replyTo({ ...first, state: current.state, ...latestOf(current) }, 0)
           if (hasEnded(current)) return
         }
-        if (!latest) await new Promise<void>((resolve) => (wake = resolve))
+        if (!latest && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve))
         current = latest ?? current
         latest = undefined
       }
@@ -85,38 +100,16 @@ export class FollowUp {
 
   /** Stops a call. What has ended stays as it ended; the reply says which it was. */
   async cancel(caller: Caller, requestId: string): Promise<Reply> {
-    const { store, env, worker, cancelWaitMs } = this.#parts
     const instance = await this.#find(caller, requestId)
     if (hasEnded(instance)) return replyTo(instance, 0)
-    const watching = watchFor(store, instance.id, hasEnded)
-    try {
-      await this.#stop(instance, worker)
-      await within(env.clock, cancelWaitMs, watching.found)
-    } finally {
-      watching.stop()
-    }
-    return replyTo(await this.#find(caller, requestId), 0)
+    return replyTo(await this.#after(instance, this.#parts.cancelWaitMs, hasEnded, () => this.#stop(instance)), 0)
   }
 
-  async #stop(instance: Instance, worker: Worker): Promise<void> {
+  async #stop(instance: Instance): Promise<void> {
+    const { store, worker } = this.#parts
     if (worker.stopAttempt(instance.id, canceled())) return
-    const { store } = this.#parts
     // Every attempt is accounted for, so nobody runs it now: it can be ended right here.
-    if (instance.attempt === instance.settled) {
-      const ended = await store.advance({
-        id: instance.id,
-        from: statesBefore('error'),
-        to: 'error',
-        attempt: instance.attempt,
-        outcome: { kind: 'fault', fault: canceled().toRecord() },
-        releaseKey: instance.attempt === 0,
-      })
-      if (ended.applied) {
-        this.#parts.limits.closed(instance.owner)
-        if (instance.attempt === 0) this.#parts.limits.dequeued()
-        return
-      }
-    }
+    if (instance.attempt === instance.settled && (await worker.endUnrun(instance, canceled()))) return
     await store.requestStop(instance.id)
     // This node may have taken it up meanwhile, and would hear of the request only with its next renewal.
     worker.stopAttempt(instance.id, canceled())
@@ -126,10 +119,12 @@ export class FollowUp {
   async chunk(caller: Caller, requestId: string, position: () => number): Promise<ChunkReply> {
     const { objects, registry } = this.#parts
     const instance = await this.#find(caller, requestId)
-    const chunked = registry.byKey(instance.operation)?.chunked
-    if (!chunked) throw new Fault('not-found', 'The result of this call is not chunked; it is in the reply to a poll.')
-    const index = position()
     const info = await objects.chunks(chunksId(instance.id))
+    // What is stored says it; the registry only of a call that has stored nothing yet, since it may have changed.
+    const mimeType = info?.mimeType ?? registry.byKey(instance.operation)?.chunked?.mimeType
+    if (mimeType === undefined)
+      throw new Fault('not-found', 'The result of this call is not chunked; it is in the reply to a poll.')
+    const index = position()
     if (index > (info ? info.count - (info.finished ? 1 : 0) : 0)) {
       throw new Fault('malformed', 'This cursor is past the last chunk. Start again without one.', {
         code: 'INVALID_CURSOR',
@@ -140,7 +135,7 @@ export class FollowUp {
     const { sessionId } = instance
     return {
       requestId,
-      mimeType: chunked.mimeType,
+      mimeType,
       ...(sessionId !== undefined && { sessionId }),
       ...(chunk && { chunk }),
       ...(info?.finished && { totalBytes: info.bytes }),
@@ -154,7 +149,8 @@ export class FollowUp {
   ): Promise<{ info: ObjectInfo; read: (range?: { start: number; end: number }) => AsyncIterable<Uint8Array> }> {
     const { store, objects, env } = this.#parts
     const instance = await store.get(objectId.slice(0, objectId.indexOf('/')))
-    const visible = instance && instance.expiresAt > env.clock.now() && isResult(instance, objectId)
+    // As long as the bytes are kept: a repeat under the same key may have been told of them later than the first call.
+    const visible = instance && instance.keepUntil > env.clock.now() && isResult(instance, objectId)
     const allowed = visible && (!caller || (instance.tenant === caller.tenant && instance.owner === ownerOf(caller)))
     const info = allowed ? await objects.info(objectId) : undefined
     if (!info) throw new Fault('not-found', 'There is no such object, or it has expired.')
@@ -162,10 +158,24 @@ export class FollowUp {
   }
 
   async #find(caller: Caller, requestId: string): Promise<Instance> {
-    const instance = await this.#parts.store.find(caller.tenant, ownerOf(caller), requestId)
+    const { store, worker } = this.#parts
+    const instance = await store.find(caller.tenant, ownerOf(caller), requestId)
+    // Whoever has seen it unended may come back for the end.
+    if (instance && !hasEnded(instance)) worker.keepForPolling(instance.id)
     if (instance) return instance
     throw new Fault('not-found', `There is no call "${requestId}" of yours, or it has expired.`)
   }
+}
+
+/** Settles as well when whoever waits has gone; then there is nothing to tell. */
+function orGone(found: Promise<Instance>, presence: (() => AbortSignal) | undefined): Promise<Instance | undefined> {
+  if (!presence) return found
+  const signal = presence()
+  const gone = new Promise<undefined>((resolve) => {
+    if (signal.aborted) resolve(undefined)
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true })
+  })
+  return Promise.race([found, gone])
 }
 
 /** What changes during a call, without what an alias has of its own. */

@@ -1,15 +1,15 @@
 /** Runs a call on the spot: no side effects and nothing retained, so no write, unless it takes longer than anyone waits. */
 import { type Admitted, fingerprintOf, jobFor, newInstance, waitLimit } from './admitted.ts'
 import { Attempt, type AttemptParts } from './attempt.ts'
+import { canceled, outcomeName } from './endings.ts'
 import { canonicalJson } from './json.ts'
 import type { Limits } from './limits.ts'
-import type { Outcome, Reply } from './model.ts'
+import { ANONYMOUS, type Outcome, type Reply } from './model.ts'
 import type { ResultCache } from './ports.ts'
 import { busy, type CallOptions, type Recorder } from './recorder.ts'
 import { replyTo, replyWith } from './replies.ts'
 import { retryDelay } from './retry.ts'
 import { delay, within } from './waiting.ts'
-import { canceled, outcomeName } from './worker.ts'
 
 /** Watching for a client's departure costs more than most calls; those that end sooner never pay for it. */
 const PRESENCE_AFTER_MS = 25
@@ -43,38 +43,41 @@ export class InlineRunner {
     )
     const remembered = this.#cache.get(key)
     if (remembered) return replyWith(identityOf(admitted), remembered)
-    const reply = await this.#run(admitted, options)
+    const job = jobFor(admitted)
+    // What is remembered for everybody must not depend on who was the first to ask.
+    const reply = await this.#run(admitted, options, operation.public ? { ...job, caller: ANONYMOUS } : job)
     if (reply.state === 'complete' && 'result' in reply) {
       this.#cache.set(key, { kind: 'result', value: reply.result }, ttlSeconds * 1000)
     }
     return reply
   }
 
-  async #run(admitted: Admitted, options: CallOptions): Promise<Reply> {
+  async #run(admitted: Admitted, options: CallOptions, job = jobFor(admitted)): Promise<Reply> {
     const { operation, call } = admitted
     const { env } = this.#parts
     if (!options.child && !this.#limits.hasSlot(operation)) throw busy(operation)
     const startedAt = env.clock.now()
     const endsAt = startedAt + waitLimit(operation, call)
-    const job = jobFor(admitted)
     this.#limits.started(operation)
-    let parsed = admitted.parsed
-    for (let failures = 0; ; parsed = await operation.parseArgs(call.args)) {
-      const attempt = new Attempt(job, failures + 1, this.#parts)
-      const outcome = attempt.start(parsed) ?? (await this.#outcomeInTime(attempt, endsAt, options))
-      if (!outcome) return this.#recorder.recordRunning(admitted, attempt, failures)
-      const retryInMs =
-        outcome.kind === 'fault' ? retryDelay(operation.retry, failures + 1, outcome.fault, env.random) : undefined
-      if (retryInMs === undefined || attempt.stoppedBy) {
-        this.#limits.ended(operation)
-        return this.#conclude(admitted, outcome, startedAt)
+    let handedOver = false
+    try {
+      let parsed = admitted.parsed
+      for (let failures = 0; ; parsed = await operation.parseArgs(call.args)) {
+        const attempt = new Attempt(job, failures + 1, this.#parts)
+        const outcome = attempt.start(parsed) ?? (await this.#outcomeInTime(attempt, endsAt, options))
+        if (!outcome) {
+          handedOver = true
+          return this.#recorder.recordRunning(admitted, attempt, failures)
+        }
+        const retryInMs =
+          outcome.kind === 'fault' ? retryDelay(operation.retry, failures + 1, outcome.fault, env.random) : undefined
+        if (retryInMs === undefined || attempt.stoppedBy) return this.#conclude(admitted, attempt, outcome, startedAt)
+        failures++
+        if (env.clock.now() + retryInMs > endsAt) return this.#recorder.recordWaiting(admitted, failures, retryInMs)
+        await delay(env.clock, retryInMs)
       }
-      failures++
-      if (env.clock.now() + retryInMs > endsAt) {
-        this.#limits.ended(operation)
-        return this.#recorder.recordWaiting(admitted, failures, retryInMs)
-      }
-      await delay(env.clock, retryInMs)
+    } finally {
+      if (!handedOver) this.#limits.ended(operation)
     }
   }
 
@@ -94,12 +97,14 @@ export class InlineRunner {
     }
   }
 
-  async #conclude(admitted: Admitted, outcome: Outcome, startedAt: number): Promise<Reply> {
+  async #conclude(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Promise<Reply> {
     const { observer, env } = this.#parts
     const now = env.clock.now()
     observer?.callEnded(admitted.operation, outcomeName(outcome), now - startedAt)
-    if (outcome.kind !== 'location' || outcome.location.kind !== 'object')
+    if (outcome.kind !== 'location' || outcome.location.kind !== 'object') {
+      if (attempt.storedObjects) await this.#parts.objects.removeOwner(admitted.id)
       return replyWith(identityOf(admitted), outcome)
+    }
     // Bytes that can be fetched belong to an instance, which says who may fetch them and until when.
     const instance = newInstance(env, admitted, { state: 'complete', attempt: 1, settled: 1, outcome })
     const standing = await this.#recorder.insert(instance)

@@ -118,16 +118,6 @@ export class Limits {
     )
   }
 
-  /** Operations that could start now; the given array itself where all of them could. */
-  withSlots(keys: readonly string[], operationOf: (key: string) => Operation | undefined): readonly string[] {
-    const saturated = new Set<string>()
-    for (const [key, running] of this.#runningOf) {
-      const bound = operationOf(key)?.concurrency
-      if (bound !== undefined && running >= bound) saturated.add(key)
-    }
-    return saturated.size === 0 ? keys : keys.filter((key) => !saturated.has(key))
-  }
-
   started(operation: Operation): void {
     this.#running++
     if (operation.concurrency !== undefined)

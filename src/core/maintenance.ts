@@ -1,12 +1,13 @@
 /** Keeps house: ends what has expired, removes what is past keeping, and counts again what the limits count. */
-import { Fault } from './fault.ts'
+import { expired } from './endings.ts'
 import type { Limits } from './limits.ts'
-import type { Environment, ObjectStore, Store } from './ports.ts'
-import { statesBefore } from './state.ts'
+import type { Environment, ObjectStore, OpenCounts, Store } from './ports.ts'
+import type { Registry } from './registry.ts'
 import type { Worker } from './worker.ts'
 
 export interface MaintenanceParts {
   env: Environment
+  registry: Registry
   store: Store
   objects: ObjectStore
   limits: Limits
@@ -33,8 +34,22 @@ export class Maintenance {
   }
 
   async start(): Promise<void> {
-    this.#parts.limits.adjust(await this.#parts.store.openCounts())
+    const counts = await this.#parts.store.openCounts()
+    this.#parts.limits.adjust(counts)
+    this.#takeOver(counts)
     this.#schedule()
+  }
+
+  /** Calls of versions that this server no longer has, from before it was started anew. */
+  #takeOver({ byOperation }: OpenCounts): void {
+    const { registry, env } = this.#parts
+    for (const [operation, calls] of byOperation) {
+      if (registry.byKey(operation)) continue
+      if (registry.inherit(operation))
+        env.log.info({ operation, calls }, 'open calls are run by the version there is now')
+      else
+        env.log.warn({ operation, calls }, 'open calls wait for a server that has this operation, or for their expiry')
+    }
   }
 
   async stop(): Promise<void> {
@@ -71,20 +86,12 @@ export class Maintenance {
   }
 
   async #endOverdue(): Promise<void> {
-    const { store, worker, limits } = this.#parts
+    const { store, worker } = this.#parts
     for (;;) {
       const overdue = await store.overdue(BATCH)
-      for (const { id, owner, attempt } of overdue) {
-        const fault = new Fault('timeout', 'The call expired before it ended.', { code: 'EXPIRED', retryable: false })
-        const change = {
-          id,
-          from: statesBefore('error'),
-          to: 'error' as const,
-          outcome: { kind: 'fault' as const, fault: fault.toRecord() },
-        }
-        const { applied } = await store.advance({ ...change, releaseKey: attempt === 0 })
-        if (applied) limits.closed(owner)
-        worker.stopAttempt(id, fault)
+      for (const instance of overdue) {
+        await worker.endUnrun(instance, expired())
+        worker.stopAttempt(instance.id, expired())
       }
       if (overdue.length < BATCH || this.#stopped) return
     }

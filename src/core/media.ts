@@ -17,6 +17,18 @@ export function bareType(mimeType: string): string {
   return (end < 0 ? mimeType : mimeType.slice(0, end)).trim().toLowerCase()
 }
 
+// RFC 9110, "Media Type"; parameters may be any printable text. It ends up in headers, so no line break gets through.
+const MEDIA_TYPE = /^[!#$%&'*+.^`|~\w-]{1,127}\/[!#$%&'*+.^`|~\w-]{1,127}(?:[ \t]*;[ -~]{0,200})?$/
+
+export function isMediaType(text: string): boolean {
+  return MEDIA_TYPE.test(text)
+}
+
+/** Whether it can stand in a `Location` header: absolute, and in printable ASCII without spaces, as RFC 3986 has it. */
+export function isLocation(uri: string): boolean {
+  return uri.length <= 8192 && /^[a-z][a-z0-9+.-]*:[!-~]+$/i.test(uri) && URL.canParse(uri)
+}
+
 export function slotFor(operation: Operation, name: string): MediaSlot {
   const slot = operation.media.find((candidate) => candidate.name === name)
   if (slot) return slot

@@ -1,6 +1,7 @@
 /** Writes calls down before they run, and recognises the ones that were written down before. */
 import { type Admitted, fingerprintOf, newInstance, retentionMs, waitLimit } from './admitted.ts'
 import type { Attempt } from './attempt.ts'
+import { canceled } from './endings.ts'
 import { Fault } from './fault.ts'
 import type { Limits } from './limits.ts'
 import type { Instance, Reply } from './model.ts'
@@ -9,7 +10,7 @@ import type { Acceptance, Environment, Store } from './ports.ts'
 import { replyTo } from './replies.ts'
 import type { Given } from './requirements.ts'
 import { hasEnded, watchFor, within } from './waiting.ts'
-import { canceled, type Worker } from './worker.ts'
+import type { Worker } from './worker.ts'
 
 export interface CallOptions {
   /** Aborts when whoever waits for the answer has gone; asked for only if the call takes a while. */
@@ -170,7 +171,7 @@ export class Recorder {
     { call, operation, caller, owner }: Admitted,
     { sessionId: _first, ...instance }: Instance,
   ): Promise<Instance> {
-    const retained = operation.ttlSeconds > 0 || !hasEnded(instance)
+    const retained = operation.ttlSeconds > 0 || !hasEnded(instance) || instance.outcome?.kind === 'location'
     const expiresAt = retained ? Math.min(this.#env.clock.now() + retentionMs(operation), instance.keepUntil) : 0
     const session = call.sessionId === undefined ? {} : { sessionId: call.sessionId }
     if (retained) {
@@ -193,12 +194,13 @@ export class Recorder {
   async #join(instance: Instance, admitted: Admitted, options: CallOptions): Promise<Reply> {
     const { clock } = this.#env
     const waitMs = waitFor(admitted, options)
-    if (hasEnded(instance) || waitMs === 0) return replyTo(instance, clock.now())
+    if (hasEnded(instance)) return replyTo(instance, clock.now())
     const watching = watchFor(this.#store, instance.id, hasEnded)
     try {
       const missed = await this.#store.get(instance.id)
-      const ended = missed && hasEnded(missed) ? missed : await within(clock, waitMs, watching.found)
-      if (!ended) this.#worker.keepForPolling(instance.id)
+      let ended = missed && hasEnded(missed) ? missed : await within(clock, waitMs, watching.found)
+      if (!ended && !this.#worker.keepForPolling(instance.id))
+        ended = await within(clock, CONCLUDING_MS, watching.found)
       return replyTo(
         { ...instance, ...(ended && { state: ended.state, ...(ended.outcome && { outcome: ended.outcome }) }) },
         clock.now(),
@@ -218,7 +220,11 @@ function waitFor({ operation, call }: Admitted, { holdMs = 0 }: CallOptions): nu
 }
 
 export function busy(operation: Operation): Fault {
-  return new Fault('overloaded', `${operation.name.full} is running as often as it may. Come back in a moment.`, {
+  const why =
+    operation.concurrency === undefined
+      ? 'The server runs as much as it may'
+      : `${operation.name.full} is running as often as it may`
+  return new Fault('overloaded', `${why}. Come back in a moment.`, {
     code: 'BUSY',
     retryAfterMs: 1_000,
   })

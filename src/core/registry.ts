@@ -1,6 +1,6 @@
 /** All operations of a server by name, those that are gone included. Collisions and gaps are found here, at start-up. */
 import { Fault } from './fault.ts'
-import { compareVersions, lineageOf, parseName } from './names.ts'
+import { compareVersions, lineageOf, nameIn, parseName } from './names.ts'
 import type { Operation, Tombstone } from './operation.ts'
 import { sunsetOf } from './rules.ts'
 
@@ -15,8 +15,13 @@ export interface Registry {
   list(now: number): readonly Operation[]
   /** When some version of an operation will be gone by itself, if ever. */
   nextChangeAt(now: number): number | undefined
-  /** Registry keys of all operations that can be run; the same array every time. */
+  /** Registry keys of all operations that can be run; the same array while they do not change. */
   readonly keys: readonly string[]
+  /**
+   * Lets calls that were accepted under a version that is gone be run by the one that has taken its place: under one
+   * name every version keeps to the same contract. False if there is none.
+   */
+  inherit(key: string): boolean
 }
 
 interface Entry {
@@ -41,9 +46,19 @@ export function createRegistry(operations: readonly Operation[], tombstones: rea
   }
   requireFirstVersions([...byName.keys(), ...gone.keys()])
   const entries = [...byName.values()]
+  let keys: readonly string[] = [...byKey.keys()]
 
   return {
-    keys: [...byKey.keys()],
+    get keys() {
+      return keys
+    },
+    inherit(key) {
+      const heir = byName.get(nameIn(key))?.operation
+      if (!heir) return false
+      byKey.set(key, heir)
+      keys = [...byKey.keys()]
+      return true
+    },
     byKey: (key) => byKey.get(key),
     isServed: (operation, now) => now < goneAt(operation),
     resolve(name, now) {

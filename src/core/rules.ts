@@ -66,9 +66,10 @@ function check(operation: Operation): void {
   )
   refuseUnless(!operation.chunked || model === 'async', name, 'a chunked result needs model "async".')
   refuseUnless(
-    cache.policy !== 'server' || (model === 'sync' && !operation.sideEffecting),
+    cache.policy !== 'server' ||
+      (model === 'sync' && !operation.sideEffecting && ttlSeconds === 0 && !operation.idempotencyRequired),
     name,
-    'only a sync operation without side effects can be cached by the server.',
+    'only a sync operation without side effects can be cached by the server, and without ttlSeconds and keys: those are recorded.',
   )
   refuseUnless(isCount(retry.attempts), name, 'retry.attempts must be a whole number of 1 or more.')
   for (const [field, value] of Object.entries({

@@ -1,13 +1,16 @@
 /**
  * Runs recorded calls: claims them under a lease, keeps the lease while the handler works, and writes down how each
- * attempt ended. It is the only writer of an instance after its acceptance, with `queries.ts` for those nobody runs.
+ * attempt ended. It is the only writer of an instance's state after its acceptance.
  */
+import { correlation } from './admitted.ts'
 import { Attempt, type AttemptParts, type Job } from './attempt.ts'
+import { canceled, cutOffByShutdown, faultOutcome, givenUp, leaseLost, outcomeName, outcomeUnknown } from './endings.ts'
 import { Fault } from './fault.ts'
 import type { Limits } from './limits.ts'
-import { type Instance, type Outcome, ownerOf, type Progress } from './model.ts'
+import { type Instance, type Outcome, ownerOf } from './model.ts'
 import type { Operation } from './operation.ts'
-import type { Change, Store } from './ports.ts'
+import type { Change, Claim, Store } from './ports.ts'
+import { throttleProgress } from './progress.ts'
 import type { Registry } from './registry.ts'
 import type { Given } from './requirements.ts'
 import { retryDelay } from './retry.ts'
@@ -22,6 +25,9 @@ export interface WorkerSettings {
   /** Progress is stored at most this often. */
   progressEveryMs: number
 }
+
+/** Child calls are claimed in any case, so many at a time. */
+const CHILD_BATCH = 64
 
 interface Running {
   attempt: Attempt
@@ -40,7 +46,7 @@ export class Worker {
   readonly #limits: Limits
   readonly #parts: AttemptParts
   readonly #settings: WorkerSettings
-  readonly #shutdown = shuttingDown()
+  readonly #shutdown = cutOffByShutdown()
   #claiming = false
   #claimUnderWay: Promise<void> | undefined
   #claimAgain = false
@@ -93,11 +99,26 @@ export class Worker {
     return this.#running.get(id)?.concluding !== true
   }
 
-  /** Stops the attempt if it runs here. */
+  /** Stops the attempt if it runs here; false if it does not, or not any more. */
   stopAttempt(id: string, why: Fault): boolean {
     const running = this.#running.get(id)
-    running?.attempt.stop(why)
-    return running !== undefined
+    if (!running || running.concluding) return false
+    running.attempt.stop(why)
+    return true
+  }
+
+  /** Ends a call as it was seen: if somebody has taken it up since, nothing happens. A call that never began gives its key back. */
+  async endUnrun(seen: Instance, why: Fault): Promise<boolean> {
+    const { id, attempt, owner, createdAt } = seen
+    const outcome = faultOutcome(why)
+    const change: Change = { id, from: statesBefore('error'), to: 'error', attempt, outcome, releaseKey: attempt === 0 }
+    const { applied } = await this.#store.advance(change)
+    if (!applied) return false
+    this.#limits.closed(owner)
+    if (attempt === 0) this.#limits.dequeued()
+    const operation = this.#registry.byKey(seen.operation)
+    if (operation) this.#parts.observer?.callEnded(operation, why.kind, this.#parts.env.clock.now() - createdAt)
+    return true
   }
 
   /** Looks for due work now. */
@@ -133,22 +154,15 @@ export class Worker {
     let nextInMs = this.#settings.claimEveryMs
     try {
       const free = this.#limits.rules.runningCalls - this.#limits.running
-      if (free > 0) {
-        const operations = this.#limits.withSlots(this.#registry.keys, (key) => this.#registry.byKey(key))
-        const slots = this.#bounded.length > 0 && { slots: this.#limits.slotsOf(this.#bounded) }
-        const claimed = await this.#store.claim({
-          operations,
-          limit: free,
-          leaseMs: this.#settings.leaseMs,
-          ...slots,
-        })
-        for (const instance of claimed.instances) {
-          if (this.#stopping) await this.#giveBackUnbegun(instance)
-          else this.#begin(instance)
-        }
-        if (claimed.instances.length === free) this.#claimAgain = true
-        if (claimed.nextDueAt !== undefined) nextInMs = Math.min(nextInMs, Math.max(1, claimed.nextDueAt - clock.now()))
+      const claimed = await this.#store.claim(this.#claimFor(free))
+      for (const instance of claimed.instances) {
+        if (this.#stopping) await this.#giveBackUnbegun(instance)
+        else this.#begin(instance)
       }
+      if (claimed.instances.length === free) this.#claimAgain = true
+      // Without a free slot somebody else's due time is of no use: a slot that is given back wakes us.
+      if (claimed.nextDueAt !== undefined && free > 0)
+        nextInMs = Math.min(nextInMs, Math.max(1, claimed.nextDueAt - clock.now()))
     } catch (thrown) {
       log.error({ err: thrown }, 'could not claim work; it is tried again')
     }
@@ -160,6 +174,15 @@ export class Worker {
       return
     }
     this.#cancelClaimTimer = clock.schedule(nextInMs, () => this.wake())
+  }
+
+  /** Without a free slot only what running calls wait for: they hold the slots their children would need. */
+  #claimFor(free: number): Claim {
+    const { leaseMs } = this.#settings
+    const operations = this.#registry.keys
+    if (free <= 0) return { operations, leaseMs, limit: CHILD_BATCH, onlyChildren: true }
+    const slots = this.#bounded.length > 0 && { slots: this.#limits.slotsOf(this.#bounded) }
+    return { operations, leaseMs, limit: free, ...slots }
   }
 
   /** A claimed instance is run, unless running it again would be wrong. */
@@ -176,7 +199,7 @@ export class Worker {
     if (instance.stopRequested) void this.#end(instance, operation, faultOutcome(canceled()))
     else if (cutOffs > 0 && !instance.rerunnable) void this.#end(instance, operation, faultOutcome(outcomeUnknown()))
     else if (cutOffs > this.#settings.maxCutOffs) void this.#end(instance, operation, faultOutcome(givenUp(cutOffs)))
-    else if (!this.#limits.hasSlot(operation)) void this.#giveBackUnbegun(instance)
+    else if (instance.lineage.length === 0 && !this.#limits.hasSlot(operation)) void this.#giveBackUnbegun(instance)
     else {
       this.#limits.started(operation)
       this.start(instance, operation)
@@ -197,7 +220,13 @@ export class Worker {
   #watch(attempt: Attempt, instance: Instance, operation: Operation): void {
     const running: Running = { attempt, instance, operation, concluding: false }
     this.#running.set(instance.id, running)
-    attempt.onProgress = this.#progressWriter(instance)
+    const { clock, log } = this.#parts.env
+    attempt.onProgress = throttleProgress(clock, this.#settings.progressEveryMs, (progress) => {
+      if (this.#running.get(instance.id) !== running) return false
+      const { id, attempt } = running.instance
+      this.#store.progress({ id, attempt }, progress).catch((err) => log.warn({ err }, 'progress could not be stored'))
+      return true
+    })
     if (this.#running.size === 1) this.#keepLeases()
     void attempt.done.then((outcome) => this.#ended(running, outcome))
   }
@@ -209,14 +238,14 @@ export class Worker {
     try {
       const cutOff = attempt.stoppedBy === this.#shutdown && outcome.kind === 'fault'
       if (cutOff && instance.rerunnable) await this.#giveBack(instance)
-      else await this.#conclude(instance, operation, outcome)
+      else await this.#conclude(instance, operation, outcome, attempt.began)
     } finally {
       if (this.#running.get(instance.id) === running) this.#running.delete(instance.id)
       if (this.#running.size === 0) this.#whenIdle?.()
     }
   }
 
-  async #conclude(instance: Instance, operation: Operation, outcome: Outcome): Promise<void> {
+  async #conclude(instance: Instance, operation: Operation, outcome: Outcome, began: boolean): Promise<void> {
     if (outcome.kind === 'fault') {
       const failures = instance.failures + 1
       const delayMs = retryDelay(operation.retry, failures, outcome.fault, this.#parts.env.random)
@@ -227,10 +256,10 @@ export class Worker {
         return
       }
     }
-    await this.#end(instance, operation, outcome)
+    await this.#end(instance, operation, outcome, began || instance.attempt > 1)
   }
 
-  async #end(instance: Instance, operation: Operation, outcome: Outcome): Promise<void> {
+  async #end(instance: Instance, operation: Operation, outcome: Outcome, began = true): Promise<void> {
     const to = outcome.kind === 'fault' ? 'error' : 'complete'
     const now = this.#parts.env.clock.now()
     // Told directly, so the operation's own retention counts, not the longer one of a call that had to be polled for.
@@ -244,6 +273,7 @@ export class Worker {
       outcome,
       expiresAt,
       keepUntil: instance.idempotencyKey === undefined ? expiresAt : instance.keepUntil,
+      releaseKey: !began,
     })
     if (!applied) return
     this.#limits.closed(ownerOf(instance.caller))
@@ -300,79 +330,13 @@ export class Worker {
     }
     if (this.#running.size > 0) this.#keepLeases()
   }
-
-  /** At most one write per interval, and always the latest. */
-  #progressWriter({ id, attempt }: Instance): (progress: Progress) => void {
-    const { clock, log } = this.#parts.env
-    let latest: Progress | undefined
-    let waiting = false
-    const write = () => {
-      waiting = false
-      if (!latest || !this.#running.has(id)) return
-      const progress = latest
-      latest = undefined
-      waiting = true
-      this.#store.progress({ id, attempt }, progress).catch((err) => log.warn({ err }, 'progress could not be stored'))
-      clock.schedule(this.#settings.progressEveryMs, write)
-    }
-    return (progress) => {
-      latest = progress
-      if (!waiting) write()
-    }
-  }
 }
 
-export function jobOf(instance: Instance, operation: Operation): Job {
-  const { id, caller, requestId, sessionId, parentId, locale, traceparent, media, lineage } = instance
-  return {
-    id,
-    operation,
-    caller,
-    requestId,
-    media,
-    lineage,
-    ...(sessionId !== undefined && { sessionId }),
-    ...(parentId !== undefined && { parentId }),
-    ...(locale !== undefined && { locale }),
-    ...(traceparent !== undefined && { traceparent }),
-  }
+function jobOf(instance: Instance, operation: Operation): Job {
+  const { id, caller, requestId, media, lineage } = instance
+  return { id, operation, caller, requestId, media, lineage, ...correlation(instance) }
 }
 
 function isBounded({ concurrency }: Operation): boolean {
   return concurrency !== undefined
-}
-
-export function outcomeName(outcome: Outcome): string {
-  return outcome.kind === 'fault' ? outcome.fault.kind : 'complete'
-}
-
-function faultOutcome(fault: Fault): Outcome {
-  return { kind: 'fault', fault: fault.toRecord() }
-}
-
-export function canceled(): Fault {
-  return new Fault('canceled', 'The call was canceled.')
-}
-
-function shuttingDown(): Fault {
-  return new Fault('unavailable', 'The server is shutting down; the call goes on elsewhere or later.', {
-    code: 'SHUTTING_DOWN',
-  })
-}
-
-function leaseLost(): Fault {
-  return new Fault('unavailable', 'Another worker has taken this call over.', { code: 'LEASE_LOST' })
-}
-
-function outcomeUnknown(): Fault {
-  return new Fault(
-    'outcome-unknown',
-    'The server stopped while this call ran, so its effect may or may not have happened. Check before you call again.',
-  )
-}
-
-function givenUp(cutOffs: number): Fault {
-  return new Fault('internal', `The call was cut off ${cutOffs} times before it could end, and is not tried again.`, {
-    code: 'CUT_OFF',
-  })
 }

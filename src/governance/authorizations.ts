@@ -1,14 +1,14 @@
 /**
- * What people have authorized at other services: asks for it, keeps the tokens sealed for the person they belong to,
- * renews them, and hands them out. Which calls need one is the engine's to know, and how the question is put a
- * protocol's.
+ * What people have authorized at other services: puts the question, takes the answer, and hands out the tokens. Which
+ * calls need one is the engine's to know, and how the question is worded a protocol's.
  */
 import { randomBytes } from 'node:crypto'
 import { Fault } from '../core/fault.ts'
 import { ANONYMOUS, type Caller, ownerOf } from '../core/model.ts'
 import type { AuthorizationChallenge, Authorizations, Environment } from '../core/ports.ts'
 import type { AuthorizationNeed } from '../core/requirements.ts'
-import type { AuthorizationRequest, Grant, OAuthClient, OAuthClients } from './oauth.ts'
+import { createGrants, type Grants } from './grants.ts'
+import type { AuthorizationRequest, OAuthClient, OAuthClients } from './oauth.ts'
 import type { Vault } from './vault.ts'
 
 export interface AuthorizationService extends Authorizations {
@@ -27,16 +27,10 @@ export interface AuthorizationParts {
   anonymous: boolean
 }
 
-/** What is kept of a grant. */
-interface Held {
-  accessToken: string
-  refreshToken?: string
-  expiresAt?: number
-  scopes: readonly string[]
-}
+export const CALLBACK_PATH = '/authorizations/callback'
 
 /** What is kept of a question until its answer comes. */
-interface Asked extends AuthorizationRequest {
+interface Question extends AuthorizationRequest {
   provider: string
   holder: string
   challenge: string
@@ -45,175 +39,158 @@ interface Asked extends AuthorizationRequest {
 }
 
 interface Pending {
-  id: string
+  challenge: string
   url: string
-  reuseUntil: number
 }
 
 const CHALLENGE_MS = 600_000
-/** A question is put again as it stands while it leaves this much of its time to answer it. */
+/** A question is put again as it stands while it leaves the other half of its time to answer it. */
 const REUSE_MS = CHALLENGE_MS / 2
 /** How long the outcome of a challenge can be asked for. */
 const OUTCOME_MS = 3_600_000
-/** A token that ends so soon might not last for what it is needed for. */
-const EARLY_MS = 30_000
 
 export function createAuthorizations(clients: OAuthClients, parts: AuthorizationParts): AuthorizationService {
-  const { env, vault, anonymous } = parts
-  const now = () => env.clock.now()
-  const renewing = new Map<string, Promise<Held | undefined>>()
+  return new PersonalAuthorizations(clients, parts)
+}
 
-  const hash = (value: unknown) => env.digest(JSON.stringify(value))
-  const mayHold = (caller: Caller) => anonymous || ownerOf(caller) !== ownerOf(ANONYMOUS)
-  const holderOf = (caller: Caller, provider: string) =>
-    `authorization/${provider}/${hash([caller.tenant, ownerOf(caller), caller.userId ?? null])}`
-  const read = async <T>(key: string): Promise<T | undefined> => parse<T>(await vault.get(key))
-  const write = (key: string, value: unknown, expiresAt?: number) => vault.put(key, JSON.stringify(value), expiresAt)
+class PersonalAuthorizations implements AuthorizationService {
+  readonly #clients: OAuthClients
+  readonly #env: Environment
+  readonly #vault: Vault
+  readonly #grants: Grants
+  readonly #anonymous: boolean
 
-  const keep = async (holder: string, grant: Grant, before: Pick<Held, 'refreshToken' | 'scopes'>): Promise<Held> => {
-    const { accessToken, refreshToken = before.refreshToken, lifetimeMs, scopes = before.scopes } = grant
-    const held = {
-      accessToken,
-      scopes,
-      ...(refreshToken !== undefined && { refreshToken }),
-      ...(lifetimeMs !== undefined && { expiresAt: now() + lifetimeMs }),
+  constructor(clients: OAuthClients, { env, vault, anonymous }: AuthorizationParts) {
+    this.#clients = clients
+    this.#env = env
+    this.#vault = vault
+    this.#grants = createGrants(env, vault)
+    this.#anonymous = anonymous
+  }
+
+  async token(caller: Caller, id: string, scopes: readonly string[]): Promise<string | undefined> {
+    const client = this.#clients.get(id)
+    if (!client || !this.#mayHold(caller)) return undefined
+    const holder = this.#holder(caller, id)
+    const held = await this.#grants.get(holder)
+    if (!held || !covers(held.scopes, scopes)) return undefined
+    const fresh = await this.#grants.fresh(holder, held, client)
+    return fresh && covers(fresh.scopes, scopes) ? fresh.accessToken : undefined
+  }
+
+  refused(caller: Caller, id: string, token: string): Promise<void> {
+    return this.#grants.expire(this.#holder(caller, id), token)
+  }
+
+  async challenge(
+    caller: Caller,
+    needs: readonly AuthorizationNeed[],
+    origin: string,
+  ): Promise<readonly AuthorizationChallenge[]> {
+    if (!this.#mayHold(caller)) {
+      const message = 'This acts on behalf of a person. Send a credential, so that it is known whose.'
+      throw new Fault('unauthenticated', message)
     }
-    await write(holder, held)
-    return held
+    const known = merge(needs).flatMap((need) => {
+      const client = this.#clients.get(need.id)
+      return client ? [{ need, client }] : []
+    })
+    return Promise.all(
+      known.map(async ({ need, client }) => {
+        const { challenge, url } = await this.#ask(caller, need, client, origin)
+        return { id: need.id, url, checkUrl: `${origin}/authorizations/${challenge}/status` }
+      }),
+    )
   }
 
-  /** Many calls may find a token old at once; a refresh token is good for one of them. */
-  const renew = (holder: string, client: OAuthClient, held: Held): Promise<Held | undefined> => {
-    const underWay = renewing.get(holder)
-    if (underWay) return underWay
-    const renewal = renewOnce(holder, client, held).finally(() => renewing.delete(holder))
-    renewing.set(holder, renewal)
-    return renewal
-  }
-
-  async function renewOnce(holder: string, client: OAuthClient, held: Held): Promise<Held | undefined> {
-    const { refreshToken, expiresAt = 0 } = held
-    const stillGood = now() < expiresAt
-    let grant: Grant | undefined
-    try {
-      grant = refreshToken === undefined ? undefined : await client.refresh(refreshToken)
-    } catch (thrown) {
-      if (!stillGood) throw thrown
-      env.log.warn({ err: thrown }, 'an authorization could not be renewed yet; it is still good')
-      return held
-    }
-    // Authorized anew, or renewed by another node, while the provider was asked: then that is what counts.
-    const current = await read<Held>(holder)
-    if (current?.accessToken !== held.accessToken) return current
-    if (grant) return keep(holder, grant, held)
-    if (refreshToken === undefined && stillGood) return held
-    await vault.remove(holder)
-    return undefined
-  }
-
-  async function ask(caller: Caller, { id, scopes = [] }: AuthorizationNeed, origin: string): Promise<Pending> {
-    const client = clients.get(id) as OAuthClient
-    const holder = holderOf(caller, id)
-    const held = await read<Held>(holder)
+  async #ask(caller: Caller, need: AuthorizationNeed, client: OAuthClient, origin: string): Promise<Pending> {
+    const { id, scopes: needed = [] } = need
+    const holder = this.#holder(caller, id)
+    const held = await this.#grants.get(holder)
     // What is held already is asked for again, or two operations with different needs would take turns for ever.
-    const asked = [...new Set([...client.scopes, ...(held?.scopes ?? []), ...scopes])].sort()
+    const asked = [...new Set([...client.scopes, ...(held?.scopes ?? []), ...needed])].sort()
     const redirectUri = client.redirectUri ?? `${origin}${CALLBACK_PATH}`
-    const pendingKey = `pending/${hash([holder, asked, redirectUri])}`
-    const pending = await read<Pending>(pendingKey)
-    if (pending && now() < pending.reuseUntil && (await status(pending.id)) === 'pending') return pending
+    const pendingKey = `pending/${this.#hash([holder, asked, needed, redirectUri])}`
+    const pending = await this.#read<Pending>(pendingKey)
+    if (pending && (await this.status(pending.challenge)) === 'pending') return pending
 
     const request = { state: unguessable(), verifier: unguessable(), redirectUri }
     const challenge = unguessable()
     const url = await client.authorizationUrl(request, asked)
-    const expiresAt = now() + CHALLENGE_MS
-    const fresh: Pending = { id: challenge, url, reuseUntil: now() + REUSE_MS }
-    const question: Asked = { ...request, provider: id, holder, challenge, asked, needed: scopes }
+    const question: Question = { ...request, provider: id, holder, challenge, asked, needed }
     await Promise.all([
-      write(stateKey(request.state), question, expiresAt),
-      write(challengeKey(challenge), 'pending', expiresAt),
-      write(pendingKey, fresh, fresh.reuseUntil),
+      this.#write(this.#stateKey(request.state), question, CHALLENGE_MS),
+      this.#write(this.#challengeKey(challenge), 'pending', CHALLENGE_MS),
+      this.#write(pendingKey, { challenge, url }, REUSE_MS),
     ])
-    return fresh
+    return { challenge, url }
   }
 
-  // What is unguessable is stored hashed, like a password: who reads the database learns no link that still works.
-  const stateKey = (state: string) => `state/${hash(state)}`
-  const challengeKey = (challenge: string) => `challenge/${hash(challenge)}`
-
-  const settle = (challenge: string, outcome: ChallengeStatus) =>
-    write(challengeKey(challenge), outcome, now() + OUTCOME_MS)
-
-  async function status(challenge: string): Promise<ChallengeStatus> {
-    return (await read<ChallengeStatus>(challengeKey(challenge))) ?? 'failed'
+  async complete(query: string): Promise<boolean> {
+    const { log } = this.#env
+    const answer = new URLSearchParams(query)
+    const question = parse<Question>(await this.#vault.take(this.#stateKey(answer.get('state') ?? '')))
+    if (!question) return false
+    const { provider, challenge } = question
+    try {
+      const enough = await this.#accept(question, answer)
+      await this.#settle(challenge, enough ? 'completed' : 'failed')
+      log.info({ provider, enough }, 'a person has authorized')
+      return enough
+    } catch (err) {
+      await this.#settle(challenge, 'failed')
+      log.warn({ provider, err }, 'an authorization was not completed')
+      return false
+    }
   }
 
   /** Whether what the person granted is what the operation needs. */
-  async function accept(question: Asked, answer: URLSearchParams): Promise<boolean> {
+  async #accept(question: Question, answer: URLSearchParams): Promise<boolean> {
     const { provider, holder, asked, needed } = question
-    const client = clients.get(provider)
+    const client = this.#clients.get(provider)
     if (!client) throw new Fault('unavailable', `The provider ${provider} is not configured any more.`)
-    const grant = await client.exchange(answer, question)
-    await renewing.get(holder)?.catch(() => undefined)
-    const { scopes } = await keep(holder, grant, { scopes: asked })
+    const { scopes } = await this.#grants.replace(holder, await client.exchange(answer, question), asked)
     return covers(scopes, needed)
   }
 
-  return {
-    async token(caller, id, scopes) {
-      const client = clients.get(id)
-      if (!client || !mayHold(caller)) return undefined
-      const holder = holderOf(caller, id)
-      const held = await read<Held>(holder)
-      if (!held || !covers(held.scopes, scopes)) return undefined
-      if (held.expiresAt === undefined || now() < held.expiresAt - EARLY_MS) return held.accessToken
-      const renewed = await renew(holder, client, held)
-      return renewed && covers(renewed.scopes, scopes) ? renewed.accessToken : undefined
-    },
+  async status(challenge: string): Promise<ChallengeStatus> {
+    return (await this.#read<ChallengeStatus>(this.#challengeKey(challenge))) ?? 'failed'
+  }
 
-    async refused(caller, id, token) {
-      const holder = holderOf(caller, id)
-      const held = await read<Held>(holder)
-      if (held?.accessToken === token) await write(holder, { ...held, expiresAt: 0 })
-    },
+  #settle(challenge: string, outcome: ChallengeStatus): Promise<void> {
+    return this.#write(this.#challengeKey(challenge), outcome, OUTCOME_MS)
+  }
 
-    async challenge(caller, needs, origin) {
-      if (!mayHold(caller)) {
-        throw new Fault(
-          'unauthenticated',
-          'This acts on behalf of a person. Send a credential, so that it is known whose.',
-        )
-      }
-      const known = merge(needs).filter(({ id }) => clients.has(id))
-      return Promise.all(
-        known.map(async (need): Promise<AuthorizationChallenge> => {
-          const { id, url } = await ask(caller, need, origin)
-          return { id: need.id, url, checkUrl: `${origin}/authorizations/${id}/status` }
-        }),
-      )
-    },
+  /** People without a credential cannot be told apart, so none of them can hold anything. */
+  #mayHold(caller: Caller): boolean {
+    return this.#anonymous || ownerOf(caller) !== ownerOf(ANONYMOUS)
+  }
 
-    async complete(query) {
-      const answer = new URLSearchParams(query)
-      const question = parse<Asked>(await vault.take(stateKey(answer.get('state') ?? '')))
-      if (!question) return false
-      const { provider, challenge } = question
-      try {
-        const enough = await accept(question, answer)
-        await settle(challenge, enough ? 'completed' : 'failed')
-        env.log.info({ provider, enough }, 'a person has authorized')
-        return enough
-      } catch (err) {
-        await settle(challenge, 'failed')
-        env.log.warn({ provider, err }, 'an authorization was not completed')
-        return false
-      }
-    },
+  #holder(caller: Caller, provider: string): string {
+    return `authorization/${provider}/${this.#hash([caller.tenant, ownerOf(caller), caller.userId ?? null])}`
+  }
 
-    status,
+  // What is unguessable is stored hashed, like a password: who reads the database learns no link that still works.
+  #stateKey(state: string): string {
+    return `state/${this.#hash(state)}`
+  }
+
+  #challengeKey(challenge: string): string {
+    return `challenge/${this.#hash(challenge)}`
+  }
+
+  #hash(value: unknown): string {
+    return this.#env.digest(JSON.stringify(value))
+  }
+
+  async #read<T>(key: string): Promise<T | undefined> {
+    return parse<T>(await this.#vault.get(key))
+  }
+
+  #write(key: string, value: unknown, forMs: number): Promise<void> {
+    return this.#vault.put(key, JSON.stringify(value), this.#env.clock.now() + forMs)
   }
 }
-
-export const CALLBACK_PATH = '/authorizations/callback'
 
 /** 256 bits. */
 function unguessable(): string {

@@ -18,7 +18,7 @@ interface OAuthClientOptions {
   clientId: string
   /** The secret, or the environment variable it is in. A public client has none. */
   clientSecret?: string | { env: string }
-  /** How the secret is sent: in the Authorization header, unless this says in the body. */
+  /** How the secret is sent: in the Authorization header or in the body; as the provider says of itself, unless given. */
   clientAuth?: 'basic' | 'post'
   /** Asked for besides what operations need, such as `offline_access`. */
   scopes?: readonly string[]

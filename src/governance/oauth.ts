@@ -3,6 +3,7 @@
  * and keeps nothing but the provider's description of itself.
  */
 import {
+  AuthorizationResponseError,
   type AuthorizationServer,
   allowInsecureRequests,
   authorizationCodeGrantRequest,
@@ -135,9 +136,16 @@ function createOAuthClient(id: string, provider: OAuthProvider, now: () => numbe
   }
 }
 
-function clientAuthOf({ clientAuth = 'basic' }: OAuthProvider, secret: string | undefined): ClientAuth {
+function clientAuthOf({ clientAuth }: OAuthProvider, secret: string | undefined): ClientAuth {
   if (secret === undefined) return None()
-  return clientAuth === 'post' ? ClientSecretPost(secret) : ClientSecretBasic(secret)
+  const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
+  if (clientAuth) return clientAuth === 'post' ? post : basic
+  return (server, ...rest) => (takesOnlyPost(server) ? post : basic)(server, ...rest)
+}
+
+/** RFC 8414: without a list, it is the header. */
+function takesOnlyPost({ token_endpoint_auth_methods_supported: methods }: AuthorizationServer): boolean {
+  return methods !== undefined && !methods.includes('client_secret_basic') && methods.includes('client_secret_post')
 }
 
 function options({ allowInsecure = false }: OAuthProvider, fetchFrom: ProviderFetch) {
@@ -224,6 +232,7 @@ async function explained<T>(id: string, ask: () => Promise<T>): Promise<T> {
     return await ask()
   } catch (thrown) {
     if (thrown instanceof Fault) throw thrown
+    if (thrown instanceof AuthorizationResponseError) throw refusedBy(id, thrown.error)
     if (thrown instanceof ResponseBodyError) throw refusedBy(id, `${thrown.status} ${thrown.error}`)
     throw refusedBy(id, thrown instanceof Error ? thrown.message : 'an answer that is not understood')
   }

@@ -51,8 +51,14 @@ function withoutEcho(message: string, value: unknown): string {
   if (typeof value === 'string' && value !== '') {
     return message.replaceAll(JSON.stringify(value), 'another text').replaceAll(`"${value}"`, 'another text')
   }
-  if (typeof value === 'object' && value !== null) return message.replaceAll(/\{.*\}|\[.*\]/gs, 'another value')
-  return message
+  return typeof value === 'object' && value !== null ? withoutValue(message) : message
+}
+
+/** From the first bracket to the last. A pattern for it would try every bracket of a value that is all brackets. */
+function withoutValue(message: string): string {
+  const start = message.search(/[{[]/)
+  const end = Math.max(message.lastIndexOf('}'), message.lastIndexOf(']'))
+  return start < 0 || end < start ? message : `${message.slice(0, start)}another value${message.slice(end + 1)}`
 }
 
 function valueAt(input: unknown, keys: readonly PropertyKey[]): unknown {

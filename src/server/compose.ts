@@ -62,7 +62,10 @@ import { createToolSurface } from './tool-handler.ts'
 export interface CallplaneServer {
   /** For `http.createServer`, Express and whatever else takes a Node request listener. */
   readonly listener: RequestListener
-  /** The same for Hono, Next.js, Bun, Deno and whatever else speaks Fetch. */
+  /**
+   * The same for Hono, Next.js, Bun, Deno and whatever else speaks Fetch. A Fetch request does not say where it comes
+   * from: without authentication, keep whatever this is mounted in on loopback.
+   */
   readonly fetch: (request: Request) => Promise<Response>
   readonly engine: Engine
   readonly registry: Registry
@@ -126,7 +129,7 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
   })
   const { worker } = engine
   const followUp = new FollowUp({ env, registry, store, objects, limits, worker, cancelWaitMs: STOP_GRACE_MS * 2 })
-  const maintenance = new Maintenance({ env, store, objects, limits, worker, everyMs: TIDY_EVERY_MS })
+  const maintenance = new Maintenance({ env, registry, store, objects, limits, worker, everyMs: TIDY_EVERY_MS })
   const processReadings = registerProcessReadings(metrics)
   registerEngineReadings(metrics, limits)
 
@@ -190,7 +193,8 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
     }),
     ...(authorizations ? createAuthorizationRoutes(authorizations, refuse) : []),
   ]
-  const hosts = options.hosts ?? (authenticator || options.publicUrl ? undefined : LOOPBACK_HOSTS)
+  const open = authenticator === undefined && options.hosts === undefined
+  const hosts = open ? [...LOOPBACK_HOSTS, ...hostsOf(options.publicUrl)] : options.hosts
   const served = signer ? signRoutes(routes, signer) : routes
   const carriage = {
     fallback: signer ? signRefusals(refuse, signer) : refuse,
@@ -200,7 +204,8 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
     ...(options.cors && { cors: options.cors }),
     ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
   }
-  const bare = createRequestListener(served, carriage)
+  const bare = createRequestListener(served, { ...carriage, ...(open && { remote: 'loopback' as const }) })
+  // A Fetch request does not say where it comes from: who mounts this without authentication answers for that.
   const fetch = createFetchHandler(served, carriage)
   const listener = options.requestLog ? logRequests(bare, log) : bare
 
@@ -210,6 +215,7 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
   const sweeping = maintenance.sweepLeftovers().catch((err) => log.warn({ err }, 'leftovers could not be swept'))
 
   const servers = new Set<Server>()
+  let closing: Promise<void> | undefined
   return {
     listener,
     // Hosts pass things of their own after the request: an environment, a server.
@@ -222,16 +228,18 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
       servers.add(server)
       return listen(server, { host, port })
     },
-    async close(graceMs = 10_000) {
-      engine.drain()
-      await Promise.all([worker.stop(graceMs), ...[...servers].map((server) => closeHttpServer(server, graceMs))])
-      // A call that was being written down when the first word came has begun since.
-      await worker.stop(0)
-      await maintenance.stop()
-      await sweeping
-      processReadings[Symbol.dispose]()
-      await store.close()
-    },
+    close: (graceMs = 10_000) => (closing ??= closeAll(graceMs)),
+  }
+
+  async function closeAll(graceMs: number): Promise<void> {
+    engine.drain()
+    await Promise.all([worker.stop(graceMs), ...[...servers].map((server) => closeHttpServer(server, graceMs))])
+    // A call that was being written down when the first word came has begun since.
+    await worker.stop(0)
+    await maintenance.stop()
+    await sweeping
+    processReadings[Symbol.dispose]()
+    await store.close()
   }
 }
 
@@ -256,6 +264,10 @@ async function loadAuthorizations(
   if (!config) return undefined
   const { prepareAuthorizations } = await import('./authorizations.ts')
   return prepareAuthorizations({ config, vault, folder, clock })
+}
+
+function hostsOf(publicUrl: string | undefined): string[] {
+  return publicUrl === undefined ? [] : [new URL(publicUrl).host]
 }
 
 function chooseLog(

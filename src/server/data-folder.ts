@@ -1,8 +1,8 @@
 /** The folder a server keeps everything in: the database, the objects, and the keys that sign links and seal secrets. */
-import { randomBytes } from 'node:crypto'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Fault } from '../core/fault.ts'
+import { readOrCreateKey } from './key-file.ts'
 
 export interface DataFolder {
   database: string
@@ -17,6 +17,7 @@ export function openDataFolder(folder: string): DataFolder {
     try {
       return use()
     } catch (cause) {
+      if (cause instanceof Fault) throw cause
       throw new Fault(
         'unavailable',
         `The data folder ${folder} cannot be used. Check that it can be written, or name another with --data.`,
@@ -29,17 +30,9 @@ export function openDataFolder(folder: string): DataFolder {
     return {
       database: join(folder, 'callplane.db'),
       objects: join(folder, 'objects'),
-      linkKey: readOrCreateKey(join(folder, 'link.key')),
-      vaultKey: () => using(() => readOrCreateKey(join(folder, 'vault.key'))),
+      linkKey: readOrCreateKey(join(folder, 'link.key'), 'links given out before stop working'),
+      vaultKey: () =>
+        using(() => readOrCreateKey(join(folder, 'vault.key'), 'people have to give their authorizations again')),
     }
   })
-}
-
-function readOrCreateKey(file: string): Uint8Array {
-  try {
-    writeFileSync(file, randomBytes(32), { flag: 'wx', mode: 0o600, flush: true })
-  } catch (thrown) {
-    if ((thrown as NodeJS.ErrnoException).code !== 'EEXIST') throw thrown
-  }
-  return readFileSync(file)
 }

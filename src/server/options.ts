@@ -29,7 +29,10 @@ interface BaseOptions<App> {
   vault?: VaultOptions
   /** How callers reach us, path included, where it is not what they put into `Host`. */
   publicUrl?: string
-  /** `Host` values that are answered; loopback names only, unless given, while there is no authentication. */
+  /**
+   * `Host` values that are answered. Unless given, and while there is no authentication: loopback names and the one in
+   * `publicUrl`, and only requests that come from this machine.
+   */
   hosts?: readonly string[]
   /** Web origins whose pages may call; none unless given. */
   cors?: { origins: readonly string[] }
@@ -70,7 +73,7 @@ export interface VaultOptions {
 
 export interface Sizes {
   envelopeBytes: number
-  /** One attachment whose operation is not known yet. */
+  /** The attachments of one request whose operation is not known yet, taken together. */
   uploadBytes: number
   chunkBytes: number
   objectBytes: number

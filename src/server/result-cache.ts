@@ -4,9 +4,22 @@ import type { Outcome } from '../core/model.ts'
 import type { Clock, ResultCache } from '../core/ports.ts'
 
 const MAX_ENTRIES = 10_000
+/** As JSON, about: what counts is that many large results do not fill the memory. */
+const MAX_BYTES = 64 * 1024 * 1024
+const MAX_ENTRY_BYTES = 1024 * 1024
+
+interface Entry {
+  outcome: Outcome
+  expiresAt: number
+}
 
 export function createResultCache(clock: Clock): ResultCache {
-  const entries = new LRUCache<string, { outcome: Outcome; expiresAt: number }>({ max: MAX_ENTRIES })
+  const entries = new LRUCache<string, Entry>({
+    max: MAX_ENTRIES,
+    maxSize: MAX_BYTES,
+    maxEntrySize: MAX_ENTRY_BYTES,
+    sizeCalculation: ({ outcome }, key) => key.length + JSON.stringify(outcome).length,
+  })
   return {
     get(key) {
       const entry = entries.get(key)

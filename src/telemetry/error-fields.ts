@@ -5,6 +5,12 @@
 import { Fault } from '../core/fault.ts'
 
 const MAX_CAUSES = 5
+/** Of one text in the log: a message may quote what a caller sent, and that is as long as the caller likes. */
+export const MAX_TEXT = 8 * 1024
+
+export function cutText(text: string): string {
+  return text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT).toWellFormed()}…`
+}
 
 export function errorFields(thrown: unknown): unknown {
   return describe(thrown, MAX_CAUSES)
@@ -12,15 +18,19 @@ export function errorFields(thrown: unknown): unknown {
 
 function describe(thrown: unknown, causesLeft: number): unknown {
   if (!(thrown instanceof Error))
-    return typeof thrown === 'object' && thrown !== null ? 'an object, not an error' : thrown
+    return typeof thrown === 'object' && thrown !== null
+      ? 'an object, not an error'
+      : typeof thrown === 'string'
+        ? cutText(thrown)
+        : thrown
   const code = 'code' in thrown && typeof thrown.code !== 'object' ? thrown.code : undefined
   const causes = thrown instanceof AggregateError ? thrown.errors.slice(0, MAX_CAUSES) : []
   return {
     type: thrown.name,
-    message: thrown.message,
+    message: cutText(thrown.message),
     ...(code !== undefined && { code }),
     ...(thrown instanceof Fault && { kind: thrown.kind }),
-    stack: thrown.stack,
+    ...(thrown.stack !== undefined && { stack: cutText(thrown.stack) }),
     ...(thrown.cause !== undefined && causesLeft > 0 && { cause: describe(thrown.cause, causesLeft - 1) }),
     ...(causes.length > 0 && causesLeft > 0 && { errors: causes.map((cause) => describe(cause, causesLeft - 1)) }),
   }

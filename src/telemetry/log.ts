@@ -5,7 +5,8 @@
 import { pino } from 'pino'
 import type { JsonValue } from '../core/json.ts'
 import type { Log } from '../core/ports.ts'
-import { errorFields } from './error-fields.ts'
+import { mayHoldCredential, withoutCredentials } from './credentials.ts'
+import { cutText, errorFields, MAX_TEXT } from './error-fields.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
@@ -22,12 +23,6 @@ interface LineRedactor {
   redactJson(value: JsonValue): JsonValue
 }
 
-// Nobody should log a caller's credential, and nobody knows its value to redact it; so fields by these names, our own
-// tokens and JWTs go by their looks. This is for logs alone: an operation may have a token as its honest result.
-const CREDENTIAL_FIELDS =
-  /"(authorization|proxy-authorization|x-api-key|cookie|set-cookie|credential|password|access_token)":"(?:[^"\\]|\\.)*"/gi
-const CREDENTIALS = /\bcp_[\w-]{43}|\beyJ[\w-]{8,}\.eyJ[\w-]+\.[\w-]*|\b(Bearer|Basic) [\w~+/.=-]{8,}/g
-
 export function createLog({ level = 'info', destination, redactor }: LogOptions = {}): Log {
   const out = destination ?? pino.destination({ dest: 1, sync: true })
   return pino(
@@ -35,20 +30,30 @@ export function createLog({ level = 'info', destination, redactor }: LogOptions 
       level,
       base: null,
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
+      formatters: { level: (label) => ({ level: label }), log: cutFields },
       serializers: { err: errorFields, error: errorFields, cause: errorFields },
     },
     { write: (line: string) => void out.write(cleanLine(line, redactor)) },
   )
 }
 
+/** Only of the fields themselves: what an application logs further down is its own. */
+function cutFields(fields: Record<string, unknown>): Record<string, unknown> {
+  let short = fields
+  for (const name in fields) {
+    const value = fields[name]
+    if (typeof value === 'string' && value.length > MAX_TEXT) short = { ...short, [name]: cutText(value) }
+  }
+  return short
+}
+
+/** Found in the text, mended in the structure: a secret may hold what JSON escapes, or stand inside a number. */
 function cleanLine(line: string, redactor: LineRedactor | undefined): string {
-  // Found in the text, mended in the structure: a secret made of digits could stand inside a number.
-  const known =
-    redactor && redactor.redact(line) !== line
-      ? `${JSON.stringify(redactor.redactJson(JSON.parse(line) as JsonValue))}\n`
-      : line
-  return known
-    .replace(CREDENTIAL_FIELDS, '"$1":"[redacted]"')
-    .replace(CREDENTIALS, (_match, scheme: string | undefined) => (scheme ? `${scheme} [redacted]` : '[redacted]'))
+  const known = redactor !== undefined && redactor.redact(line) !== line
+  const suspect = mayHoldCredential(line)
+  if (!known && !suspect) return line
+  let value = JSON.parse(line) as JsonValue
+  if (known) value = redactor.redactJson(value)
+  if (suspect) value = withoutCredentials(value)
+  return `${JSON.stringify(value)}\n`
 }

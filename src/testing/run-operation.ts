@@ -13,7 +13,7 @@ import { ANONYMOUS, type Caller, type LocationAuth, type Outcome, type Progress 
 import type { Operation, OperationDefinition } from '../core/operation.ts'
 import type { Clock, ObjectStore } from '../core/ports.ts'
 import { completeOperation } from '../core/rules.ts'
-import { canceled } from '../core/worker.ts'
+import { canceled } from '../core/endings.ts'
 import { prepareSchemas } from '../schemas/index.ts'
 import { joined, readChain } from './chunk-chain.ts'
 import type { LogLine } from './memory-log.ts'

@@ -162,20 +162,21 @@ test.each([
   const answer = await say(server.port, `POST /call HTTP/1.1\r\nHost: localhost\r\n${type}${headers}\r\n`)
 
   expect(statusIn(answer)).toBe(431)
-  expect(envelopeIn(answer).error).toMatchObject({
-    code: 'HEADERS_TOO_LARGE',
-    message: expect.stringContaining('send fewer'),
+  // Generic, since it never became a request: no call's envelope. It could be empty; that nobody has to guess is ours.
+  expect(envelopeIn(answer)).toEqual({
+    error: { code: 'HEADERS_TOO_LARGE', message: expect.stringContaining('send fewer') },
   })
   await server.expectUnharmed()
 })
 
 test('what is not HTTP is answered in JSON all the same', async () => {
+  verifies('opencall:140')
   const server = await startServer()
 
   const answer = await say(server.port, 'CALL v1:Calculator.Add\r\n\r\n')
 
   expect(statusIn(answer)).toBe(400)
-  expect(envelopeIn(answer).error?.code).toBe('INVALID_REQUEST')
+  expect(envelopeIn(answer)).toEqual({ error: { code: 'INVALID_REQUEST', message: expect.any(String) } })
   await server.expectUnharmed()
 })
 

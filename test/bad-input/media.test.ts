@@ -19,7 +19,7 @@ function form(...parts: [name: string, value: string | Blob][]): FormData {
 }
 
 test('an attachment goes through with its envelope first, last, as a field or as a file', async () => {
-  verifies('opencall:183', 'opencall:192')
+  verifies('opencall:183')
   const server = await startServer()
   const forms = [
     form(['envelope', envelope()], ['file', text()]),
@@ -48,7 +48,7 @@ const refused: [what: string, body: FormData, code: string, advice: RegExp, ids:
   ['the same part twice', form(['envelope', envelope()], ['file', text()], ['file', text()]), 'INVALID_REQUEST', /two parts/, []],
   ['the same attachment twice', form(['envelope', envelope([FILE, FILE])], ['file', text()]), 'INVALID_REQUEST', /Attach it once/, []],
   ['an attachment nobody declared', form(['envelope', envelope([{ ...FILE, name: 'other' }])], ['file', text()]), 'UNKNOWN_MEDIA', /It takes: file, note/, ['opencall:023']],
-  ['a required one left out', form(['envelope', envelope([])]), 'MEDIA_REQUIRED', /needs the attachment "file"/, ['opencall:188']],
+  ['a required one left out', form(['envelope', envelope([])]), 'MEDIA_REQUIRED', /needs the attachment "file"/, ['opencall:188', 'opencall:192']],
   ['a type that is not accepted', form(['envelope', envelope([{ ...FILE, mimeType: 'text/html' }])], ['file', text()]), 'UNSUPPORTED_MEDIA_TYPE', /Send one of: text\/plain, image\/\*/, ['opencall:189', 'opencall:191']],
   ['a part whose own header says another type', form(['envelope', envelope()], ['file', text('%PDF', 'application/pdf')]), 'UNSUPPORTED_MEDIA_TYPE', /application\/pdf/, ['opencall:191']],
   ['one above its own limit', form(['envelope', envelope([FILE, { name: 'note', mimeType: 'text/plain', part: 'n' }])], ['file', text()], ['n', text('12345678901')]), 'MEDIA_TOO_LARGE', /10 bytes/, ['opencall:190', 'opencall:191']],

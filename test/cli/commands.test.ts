@@ -177,3 +177,16 @@ async function answering(body: unknown): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
+
+test('tools can be run over the Tool Execution API where only this machine can ask, unless the application says otherwise', () => {
+  const allowed = (args: string[], own = {}) => parseServe({ args, env: {} }).over(own).rest?.allowExecute
+  const token = 'a-token-that-is-long-enough-to-be-one'
+
+  expect(allowed([])).toBe(true)
+  expect(allowed(['--host', '::1'])).toBe(true)
+  expect(allowed([], { rest: { title: 'Mine' } })).toBe(true)
+  expect(allowed([], { rest: { allowExecute: false } })).toBe(false)
+  expect(allowed(['--host', '0.0.0.0'])).toBe(false)
+  expect(allowed(['--token', token])).toBe(false)
+  expect(allowed(['--token', token], { rest: { allowExecute: true } })).toBe(true)
+})

@@ -2,12 +2,16 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type AuthConfig, createServer } from 'callplane'
+import { type AuthConfig, createServer, type ServerOptions } from 'callplane'
 import * as quickstart from '../../examples/quickstart/operations.ts'
 
-export async function serveQuickstart(auth?: AuthConfig): Promise<{ url: string; close: () => Promise<void> }> {
+/** Tools can be run unless `rest` says otherwise. */
+export async function serveQuickstart(
+  auth?: AuthConfig,
+  rest: ServerOptions['rest'] = { allowExecute: true },
+): Promise<{ url: string; close: () => Promise<void> }> {
   const data = await mkdtemp(join(tmpdir(), 'callplane-conformance-'))
-  const server = await createServer({ operations: Object.values(quickstart), data, ...(auth && { auth }) })
+  const server = await createServer({ operations: Object.values(quickstart), data, rest, ...(auth && { auth }) })
   const { url } = await server.listen({ port: 0 })
   return {
     url,

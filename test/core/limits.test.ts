@@ -47,10 +47,10 @@ test('running work never passes a bound and every end gives its slot back', () =
           limits.ended(ended)
         }
         expect(limits.running).toBe(running.length)
-        const full = operations.filter((each) => count(each) >= (each.concurrency ?? Infinity)).map(({ key }) => key)
-        const keys = operations.map(({ key }) => key)
-        const withSlots = limits.withSlots(keys, (key) => operations.find((each) => each.key === key))
-        expect(withSlots).toEqual(keys.filter((key) => !full.includes(key)))
+        const bounded = operations.filter((each) => each.concurrency !== undefined)
+        expect(limits.slotsOf(bounded)).toEqual(
+          new Map(bounded.map((each) => [each.key, (each.concurrency as number) - count(each)])),
+        )
       }
       for (const operation of running) limits.ended(operation)
       expect([limits.running, ...operations.map((each) => limits.hasSlot(each))]).toEqual([0, true, true, true])

@@ -101,6 +101,20 @@ test('bytes that no call owns are swept an hour after they were written, others 
   expect(await cluster.objects.info(`${id}/result`)).toBeDefined()
 })
 
+test('records past their expiry are removed, however many there are', async () => {
+  const cluster = openCluster()
+  const node = new Node(cluster, { operations: [operation('v1:work', { run: () => null })] })
+  const { records } = cluster.store
+  const expiresAt = cluster.clock.now() + 10
+  await Promise.all(Array.from({ length: 450 }, (_, n) => records.put(`old/${n}`, '', expiresAt)))
+  await records.put('kept', 'kept')
+  cluster.clock.advance(10)
+
+  await node.maintenance.tidy()
+
+  expect([await records.purge(1), await records.get('kept')]).toEqual([0, 'kept'])
+})
+
 test('a node that starts counts the open calls that others left', async () => {
   const cluster = openCluster()
   const stuck = new Gate()

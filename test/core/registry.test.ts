@@ -1,4 +1,5 @@
 /** The registry finds what callers name, and start-up finds what cannot work. */
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type OperationDefinition, operation, removed, type Tombstone } from '../../src/core/operation.ts'
 import { buildRegistry } from '../../src/server/operations.ts'
@@ -34,8 +35,32 @@ test('the same name and version twice is refused', () => {
   expect(() => registryOf(define('v1:greet'), define('v1:greet'))).toThrow('v1:greet@1.0.0 is defined twice')
 })
 
+test('in whatever order versions are declared, a name runs its highest, and none stands in for another', () => {
+  verifies('opencall:013')
+  const version = fc.tuple(fc.nat(12), fc.nat(12), fc.nat(12))
+  const declared = fc
+    .uniqueArray(fc.tuple(fc.constantFrom(2, 3, 10), version), { selector: String, maxLength: 10 })
+    .map((later): Declared[] => [[1, [0, 9, 0]], ...later])
+    .chain((all) => fc.shuffledSubarray(all, { minLength: all.length }))
+  fc.assert(
+    fc.property(declared, (all) => {
+      const registry = registryOf(...all.map(([major, own]) => define(`v${major}:greet`, { version: own.join('.') })))
+
+      for (const major of [1, 2, 3, 10, 11]) {
+        const own = all.filter((each) => each[0] === major).map((each) => each[1])
+        const highest = own.sort((a, b) => a[0] - b[0] || a[1] - b[1] || a[2] - b[2]).at(-1)
+        const resolve = () => registry.resolve(`v${major}:greet`, NOW).key
+        if (highest) expect(resolve()).toBe(`v${major}:greet@${highest.join('.')}`)
+        else expect(resolve).toThrow(`There is no operation "v${major}:greet"`)
+      }
+    }),
+  )
+})
+
+type Declared = [major: number, version: [number, number, number]]
+
 test('a lineage that does not start at v1 is refused, unless its v1 is known to be gone', () => {
-  verifies('opencall:013', 'opencall:014')
+  verifies('opencall:014')
 
   expect(() => registryOf(define('v2:greet'))).toThrow(/v2:greet has no v1.*removed\('v1:greet'/)
   const registry = registryOf(define('v3:greet'), removed('v1:greet', { on: '2025-01-01', replacement: 'v3:greet' }))

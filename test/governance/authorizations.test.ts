@@ -105,6 +105,12 @@ test('the request is bound by PKCE and state, and carries what the provider want
   expect(exchange?.authorization).toBe(`Basic ${btoa('us:p%25ss')}`)
 })
 
+test('an ID token that comes along is not looked at', async () => {
+  const { authorize } = await startAuthorizations([{ body: { ...BEARER, id_token: 'not.a.token' } }])
+
+  expect(await authorize(['openid'])).toMatchObject({ done: true, status: 'completed' })
+})
+
 test('scopes that the provider lists with commas count; fewer than needed are not enough', async () => {
   const { authorizations, authorize } = await startAuthorizations([{ body: { ...BEARER, scope: 'read,list' } }])
 

@@ -174,8 +174,25 @@ describe('the envelope’s own auth', () => {
   const CREDENTIAL = 'an-envelope-credential-of-some-length'
   const block = { iss: 'https://login.example', sub: 'mallory', credentialType: 'bearer', credential: CREDENTIAL }
 
+  test('is not required over HTTP: a refusal asks for the header, and the header alone will do', async () => {
+    verifies('opencall:239')
+    const site = await startSite({ operations: [whoAmI], auth })
+
+    const none = await site.call('v1:people.whoAmI')
+    const blockOnly = await site.call('v1:people.whoAmI', {}, undefined, {
+      envelope: { auth: { ...block, credential: ada.token } },
+    })
+    const headerOnly = await site.call('v1:people.whoAmI', {}, undefined, AS_ADA)
+
+    for (const refused of [none, blockOnly]) {
+      expect(refused).toMatchObject({ status: 401, body: { error: { code: 'AUTH_REQUIRED' } } })
+      expect(refused.headers.get('WWW-Authenticate')).toBe('Bearer')
+    }
+    expect(headerOnly).toMatchObject({ status: 200, body: { result: { subject: 'ada' } } })
+  })
+
   test('is taken, checked for its shape, and proves nothing over HTTP', async () => {
-    verifies('opencall:042', 'opencall:043', 'opencall:044', 'opencall:231', 'opencall:239', 'opencall:299')
+    verifies('opencall:042', 'opencall:043', 'opencall:044', 'opencall:231', 'opencall:299')
     const site = await startSite({ operations: [whoAmI], auth })
 
     const alone = await site.call('v1:people.whoAmI', {}, undefined, {

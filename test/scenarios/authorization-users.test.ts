@@ -31,7 +31,8 @@ function operationsAt(oauth: OAuthServer) {
     cache: { policy: 'server', ttlSeconds: 60 },
     run: async (_args, ctx) => (await ctx.authorization('calendar')).length,
   })
-  return [whoami, nested, secondTime, remembered]
+  const personal = operation('v1:calendar.personal', { requires: { ...needed, userId: true }, run: () => null })
+  return [whoami, nested, secondTime, remembered, personal]
 }
 
 async function start(oauth: OAuthServer, options: { clock?: ReturnType<typeof createStepClock> } = {}) {
@@ -92,6 +93,26 @@ test("each user's calls act with that user's authorization, nested ones included
     { login: 'bob', user: 'u2' },
   ])
   expect(nobodys.status).toBe(400)
+})
+
+test('what a call brings is there for the calls it makes in turn', async () => {
+  const oauth = await startOAuthServer()
+  const { site, client } = await start(oauth)
+  await authorize(site, 'u1', 'ada')
+  const token = oauth.issued.at(0) ?? ''
+
+  const { body } = await client.call('calendar.nested', {}, { context: { authorization: [{ id: 'calendar', token }] } })
+
+  expect(body.value).toEqual({ login: 'ada', user: null })
+})
+
+test('nobody is asked while it is not known which user a call acts for', async () => {
+  const oauth = await startOAuthServer()
+  const { site } = await start(oauth)
+
+  const { status, body } = await site.call('v1:calendar.personal')
+
+  expect([status, body.error?.cause]).toEqual([403, { authorization: [{ id: 'calendar' }], secrets: [], userId: true }])
 })
 
 test('a later attempt acts for the same user as the first', async () => {

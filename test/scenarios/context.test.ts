@@ -1,9 +1,11 @@
 /** What a handler is given: who calls, what ties calls together, what the application adds, and other operations. */
+import { join } from 'node:path'
 import { createToken, operation, operationsWith } from 'callplane'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
 import { verifies } from '../requirements.ts'
-import { createStepClock, startSite } from './server.ts'
+import { createStepClock, startSite, temporaryFolder } from './server.ts'
 
 const TRACE = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 
@@ -21,7 +23,7 @@ const describeCall = operation('v1:calls.describe', {
 
 describe('correlation', () => {
   test('session, parent, locale and trace reach the handler; the session comes back in every answer', async () => {
-    verifies('opencall:032', 'opencall:033', 'opencall:034', 'opencall:040', 'opencall:041', 'opencall:056')
+    verifies('opencall:032', 'opencall:033', 'opencall:040', 'opencall:041', 'opencall:056')
     const site = await startSite({ operations: [describeCall] })
     const ctx = { requestId: 'r1', sessionId: 'session 7 ✓', parentId: 'p1', locale: 'de-AT', traceparent: TRACE }
 
@@ -32,6 +34,28 @@ describe('correlation', () => {
     expect(answer.body).toMatchObject({ sessionId: 'session 7 ✓', result: { ...ctx, attempt: 1 } })
     expect(polled.body).toEqual(answer.body)
     expect(refused).toMatchObject({ status: 400, body: { requestId: 'r2' } })
+  })
+
+  test('a parent is written down with the call: the one that was named, and the one that called', async () => {
+    verifies('opencall:034')
+    const clock = createStepClock()
+    const data = temporaryFolder()
+    const child = operation('v1:jobs.child', { model: 'async', run: (_args, ctx) => ctx.requestId })
+    const outer = operation('v1:jobs.outer', { model: 'async', run: (_args, ctx) => ctx.call(child, {}) })
+    const site = await startSite({ operations: [child, outer], data, clock })
+    await site.call('v1:jobs.child', {}, { requestId: 'alone' })
+    await site.call('v1:jobs.outer', {}, { requestId: 'outer', parentId: 'a call of another system' })
+    await site.ended('alone')
+    const childId = String((await site.ended('outer')).body.result)
+    await site.close()
+
+    const store = createSqliteStore({ file: join(data, 'callplane.db'), clock })
+    onTestFinished(() => store.close())
+    const stored = (requestId: string) => store.find('main', 'none|anonymous', requestId)
+
+    expect(await stored('outer')).toMatchObject({ parentId: 'a call of another system' })
+    expect(await stored(childId)).toMatchObject({ parentId: 'outer', operation: 'v1:jobs.child@1.0.0' })
+    expect(await stored('alone')).not.toHaveProperty('parentId')
   })
 
   test('what was not sent is not there, a trace header counts, and a bad trace or an unknown locale is no error', async () => {
@@ -52,7 +76,6 @@ describe('correlation', () => {
   })
 
   test('a handler’s log lines say which call they belong to', async () => {
-    verifies('opencall:057')
     const lines: LogLine[] = []
     const talk = operation('v1:calls.talk', { run: (_args, ctx) => ctx.log.info({ cups: 2 }, 'tea is ready') })
     const site = await startSite({ operations: [talk], log: createMemoryLog(lines) })
@@ -110,7 +133,7 @@ describe('what the application injects', () => {
 
 describe('an operation that calls another', () => {
   test('has the same caller, session, locale and trace, and is the parent', async () => {
-    verifies('opencall:033', 'opencall:034', 'opencall:041')
+    verifies('opencall:033', 'opencall:041')
     const outer = operation('v1:calls.outer', {
       run: async (_args, ctx) => ({ parent: ctx.requestId, child: await ctx.call('v1:calls.describe', {}) }),
     })
@@ -151,7 +174,7 @@ describe('an operation that calls another', () => {
   })
 
   test('waits for an async one, and gets its failure as it was', async () => {
-    verifies('opencall:097', 'opencall:128')
+    verifies('opencall:128')
     const build = operation('v1:jobs.build', {
       model: 'async',
       run: ({ broken }, ctx) => (broken ? ctx.fail('BROKEN', 'It is broken.') : 'built'),

@@ -59,7 +59,7 @@ describe('Prefer: wait', () => {
   })
 
   test('on the call itself answers with its end, or with the address after that time', async () => {
-    verifies('opencall:096', 'opencall:098')
+    verifies('opencall:098')
     const clock = createStepClock()
     const gates = [createGate<number>(), createGate<number>()]
     const build = operation('v1:jobs.build', {
@@ -121,7 +121,6 @@ describe('events', () => {
   })
 
   test('of a call that has ended are its end; a reader who leaves disturbs nobody', async () => {
-    verifies('opencall:292')
     const gate = createGate<number>()
     const build = operation('v1:jobs.build', { model: 'async', run: () => gate.pass() })
     const site = await startSite({ operations: [build] })

@@ -231,7 +231,7 @@ test('a call canceled before it began gives its key back', async () => {
 })
 
 test('a side effect cut off by a shutdown is a kept unknown, never a second try', async () => {
-  verifies('opencall:037', 'opencall:292')
+  verifies('opencall:037')
   const data = temporaryFolder()
   let runs = 0
   const began = Promise.withResolvers<void>()

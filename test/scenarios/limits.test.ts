@@ -145,7 +145,7 @@ describe('calls', () => {
   })
 
   test('that can start at once need no place in the queue, even where there is none', async () => {
-    verifies('opencall:096', 'opencall:138')
+    verifies('opencall:138')
     const gate = createGate<number>()
     const wait = operation('v1:jobs.wait', { model: 'async', concurrency: 1, run: () => gate.pass() })
     const keep = operation('v1:notes.keep', { ttlSeconds: 60, run: () => 'kept' })

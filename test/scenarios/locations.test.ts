@@ -1,6 +1,8 @@
 /** Results that are somewhere else: when a caller is sent there, when they are told, and what they find. */
+import { createServer as createHttpServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { createToken, operation } from 'callplane'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { verifies } from '../requirements.ts'
 import { createGate, createStepClock, type StepClock, startSite } from './server.ts'
 
@@ -60,6 +62,39 @@ describe('external results', () => {
       status: 202,
       body: { state: 'complete', location: { uri: 'https://cdn.example/t.mp4' } },
     })
+  })
+
+  test('one is never fetched by the server: callers go there themselves', async () => {
+    verifies('opencall:175')
+    const asked: string[] = []
+    const studio = createHttpServer(({ url = '' }, response) => {
+      asked.push(url)
+      response.end('a film')
+    })
+    await new Promise<void>((resolve) => studio.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => void studio.close())
+    const at = `http://127.0.0.1:${(studio.address() as AddressInfo).port}`
+    const watch = operation('v1:films.watch', {
+      ttlSeconds: 60,
+      args: { type: 'object', properties: { redirect: { type: 'boolean' } } },
+      run: ({ redirect }, ctx) => ctx.location(`${at}/film.mp4`, { redirect: redirect === true }),
+    })
+    const site = await startSite({ operations: [watch], references: { allowHosts: [at], allowPrivate: true } })
+
+    const told = await site.call('v1:films.watch', {}, { requestId: 'told' })
+    const sent = await site.call('v1:films.watch', { redirect: true }, { requestId: 'sent' })
+    const polled = await site.poll('told')
+    const events = await (await site.request('/ops/told/events')).text()
+    const askedOfUs = [...asked]
+    const film = await fetch(told.body.location?.uri ?? '')
+
+    expect([told.status, sent.status, polled.status]).toEqual([202, 303, 202])
+    for (const text of [...[told, sent, polled].map(({ body }) => JSON.stringify(body)), events]) {
+      expect(text).toContain(`${at}/film.mp4`)
+      expect(text).not.toContain('a film')
+    }
+    expect(askedOfUs).toEqual([])
+    expect(await film.text()).toBe('a film')
   })
 
   test('one that no HTTP client can follow is 202', async () => {

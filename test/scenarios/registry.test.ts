@@ -1,10 +1,12 @@
 /** One registry, made from code, behind every way in. */
 import { createServer as createHttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { jsonSchema, operation } from 'callplane'
+import { jsonSchema, operation, removed } from 'callplane'
 import { expect, onTestFinished, test } from 'vitest'
+import type { RegistryEntry } from '../../src/protocols/opencall/wire.ts'
 import { verifies } from '../requirements.ts'
-import { callerOf, startSite } from './server.ts'
+import { oxpClient } from './oxp.ts'
+import { callerOf, type Site, startSite, temporaryFolder } from './server.ts'
 
 /** Two teams, each with a namespace and a module of its own. */
 const orders = [
@@ -20,16 +22,21 @@ const orders = [
 ]
 const devices = [operation('v1:devices.ping', { result: jsonSchema<string>({ const: 'pong' }), run: () => 'pong' })]
 
-test('the registry is what the code of several teams declares, and nothing is written by hand', async () => {
-  verifies('opencall:243', 'opencall:244')
+async function listed(site: Site): Promise<RegistryEntry[]> {
+  const document = (await (await site.request('/.well-known/ops')).json()) as { operations: RegistryEntry[] }
+  return document.operations
+}
+
+test('the registry is what the code of several teams declares', async () => {
+  verifies('opencall:244')
   const site = await startSite({ operations: [...orders, ...devices] })
 
-  const listed = (await (await site.request('/.well-known/ops')).json()) as { operations: { op: string }[] }
+  const entries = await listed(site)
   const total = await site.call('v1:orders.total', { prices: [1, 2] })
   const ping = await site.call('v1:devices.ping')
 
-  expect(listed.operations.map(({ op }) => op)).toEqual(['v1:orders.total', 'v1:devices.ping'])
-  expect(listed.operations[0]).toMatchObject({
+  expect(entries.map(({ op }) => op)).toEqual(['v1:orders.total', 'v1:devices.ping'])
+  expect(entries[0]).toMatchObject({
     argsSchema: { required: ['prices'] },
     resultSchema: { type: 'number' },
     executionModel: 'sync',
@@ -37,8 +44,184 @@ test('the registry is what the code of several teams declares, and nothing is wr
   expect([total.body.result, ping.body.result]).toEqual([3, 'pong'])
 })
 
+const filed = {
+  description: 'Files a paper.',
+  args: jsonSchema<{ title: string }>({
+    type: 'object',
+    required: ['title'],
+    properties: { title: { type: 'string' } },
+  }),
+  result: jsonSchema<string>({ type: 'string' }),
+  media: [{ name: 'paper', required: true, acceptedTypes: ['application/pdf'], maxBytes: 5_000 }],
+  scopes: ['papers:write'],
+  run: () => 'filed',
+}
+const FILED: RegistryEntry = {
+  op: 'v1:papers.file',
+  description: 'Files a paper.',
+  argsSchema: filed.args,
+  resultSchema: filed.result,
+  mediaSchema: [{ name: 'paper', required: true, acceptedTypes: ['application/pdf'], maxBytes: 5_000 }],
+  sideEffecting: false,
+  idempotencyRequired: false,
+  executionModel: 'sync',
+  maxSyncMs: 5_000,
+  chunked: false,
+  ttlSeconds: 0,
+  authScopes: ['papers:write'],
+  cachingPolicy: 'none',
+}
+
+test('an entry holds the schemas, how the operation is executed, its deprecation and its limits', async () => {
+  verifies('opencall:277')
+  const site = await startSite({
+    operations: [
+      operation('v1:papers.file', {
+        ...filed,
+        title: 'File',
+        model: 'async',
+        sideEffecting: true,
+        idempotencyRequired: false,
+        maxSyncMs: 700,
+        ttlSeconds: 60,
+        deprecated: { sunset: '2999-12-31', replacement: 'v2:papers.file' },
+      }),
+    ],
+  })
+
+  expect(await listed(site)).toEqual([
+    {
+      ...FILED,
+      title: 'File',
+      executionModel: 'async',
+      sideEffecting: true,
+      maxSyncMs: 700,
+      ttlSeconds: 60,
+      deprecated: true,
+      sunset: '2999-12-31',
+      replacement: 'v2:papers.file',
+    },
+  ])
+})
+
+test('a change of the code is a change of the document, and what an earlier server said is forgotten', async () => {
+  verifies('opencall:243')
+  const data = temporaryFolder()
+  const shorter = jsonSchema<{ title: string }>({ type: 'object', properties: { title: { maxLength: 9 } } })
+  const changes: [change: object, seen: Partial<RegistryEntry>][] = [
+    [{}, {}],
+    [{ description: 'Files any paper.' }, { description: 'Files any paper.' }],
+    [{ args: shorter }, { argsSchema: shorter }],
+    [{ result: jsonSchema<string>({ const: 'filed' }) }, { resultSchema: { const: 'filed' } }],
+    [{ media: [] }, { mediaSchema: undefined }],
+    [{ sideEffecting: true }, { sideEffecting: true, idempotencyRequired: true }],
+    [
+      { model: 'async', ttlSeconds: 9 },
+      { executionModel: 'async', ttlSeconds: 9 },
+    ],
+    [{ maxSyncMs: 9 }, { maxSyncMs: 9 }],
+    [{ scopes: [] }, { authScopes: [] }],
+    [{ cache: { policy: 'server', ttlSeconds: 9 } }, { cachingPolicy: 'server' }],
+    [{ deprecated: { sunset: '2999-12-31' } }, { deprecated: true, sunset: '2999-12-31' }],
+  ] as const
+  for (const [change, seen] of changes) {
+    const site = await startSite({ operations: [operation('v1:papers.file', { ...filed, ...change })], data })
+    const entries = await listed(site)
+    await site.close()
+
+    // As JSON: what is undefined here is absent there.
+    expect(entries).toEqual([JSON.parse(JSON.stringify({ ...FILED, ...seen }))])
+  }
+})
+
+test('what is listed is what can be called, no more and no less', async () => {
+  verifies('opencall:276')
+  const run = () => null
+  const slot = { name: 'file', required: true, acceptedTypes: ['*/*'], maxBytes: 9 }
+  const site = await startSite({
+    operations: [
+      operation('v1:plain', { run }),
+      operation('v1:team.sub.deep', { run }),
+      operation('v1:async', { model: 'async', run }),
+      operation('v1:chunks', { chunked: { mimeType: 'text/csv' }, run: () => [] }),
+      operation('v1:media', { media: [slot], run }),
+      operation('v1:keyed', { sideEffecting: true, run }),
+      operation('v1:public', { public: true, run }),
+      operation('v1:scoped', { scopes: ['none but few have it'], run }),
+      operation('v1:aging', { deprecated: { sunset: '2999-12-31' }, run }),
+      operation('v1:many', { run }),
+      operation('v1:many', { version: '1.1.0', run }),
+      operation('v2:many', { run }),
+      operation('v1:sunset', { deprecated: { sunset: '2020-01-01' }, run }),
+      removed('v1:buried', { on: '2020-01-01' }),
+    ],
+  })
+  const entries = (await listed(site)).map(({ op }) => op)
+  const declared = new Set(site.server.registry.keys.map((key) => key.replace(/@.*/, '')))
+
+  const callable: string[] = []
+  for (const op of [...declared, 'v1:buried', 'v2:plain', 'v1:none']) {
+    const { body } = await site.call(op)
+    if (!['UNKNOWN_OP', 'OP_REMOVED'].includes(body.error?.code ?? '')) callable.push(op)
+  }
+
+  expect(new Set(entries).size).toBe(entries.length)
+  expect([...entries].sort()).toEqual([...callable].sort())
+  expect(entries).toHaveLength(11)
+})
+
 test('every way in reaches the same operation with the same meaning', async () => {
   verifies('opencall:004')
+  let runs = 0
+  const total = operation('v1:orders.total', {
+    args: jsonSchema<{ prices: number[] }>({
+      type: 'object',
+      required: ['prices'],
+      properties: { prices: { type: 'array', items: { type: 'number' } } },
+    }),
+    run: ({ prices }, ctx) => {
+      runs++
+      return prices.length === 0
+        ? ctx.fail('NOTHING_ORDERED', 'There is nothing to add up.')
+        : prices.reduce((sum, price) => sum + price)
+    },
+  })
+  const site = await startSite({ operations: [total], rest: { allowExecute: true } })
+  const { url } = site
+  const asOpenCall = async (args: object) => {
+    const { body } = await site.call('v1:orders.total', args)
+    return body.error ? { refused: body.error.message } : { result: body.result }
+  }
+  const asOxp = async (input: object) => {
+    const { body } = await oxpClient(url).call('orders.total', input)
+    if (body.success) return { result: body.value }
+    return { refused: body.error?.message ?? JSON.stringify(body.parameter_errors) }
+  }
+  const asRest = async (args: object) => {
+    const response = await site.request('/tools/orders_total/call', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify(args),
+    })
+    const body = (await response.json()) as { isError?: boolean; content?: { text: string }[] }
+    const text = body.content?.[0]?.text ?? JSON.stringify(body)
+    return response.ok && !body.isError ? { result: JSON.parse(text) } : { refused: text }
+  }
+
+  const ways = [asOpenCall, asOxp, asRest]
+  const good = await Promise.all(ways.map((way) => way({ prices: [1, 2] })))
+  const ranGood = runs
+  const invalid = await Promise.all(ways.map((way) => way({ prices: 'none' })))
+  const ranInvalid = runs
+  const failed = await Promise.all(ways.map((way) => way({ prices: [] })))
+
+  expect(good).toEqual([{ result: 3 }, { result: 3 }, { result: 3 }])
+  expect([ranGood, ranInvalid, runs]).toEqual([3, 3, 6])
+  for (const answer of invalid) expect(answer).toEqual({ refused: expect.stringContaining('prices') })
+  for (const answer of failed) expect(answer).toEqual({ refused: 'There is nothing to add up.' })
+})
+
+test('JSON, a form and a mounted listener are one way in', async () => {
   const site = await startSite({ operations: orders })
   const http = createHttpServer(site.server.listener)
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))

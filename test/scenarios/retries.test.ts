@@ -26,7 +26,7 @@ function createFlaky(clock: StepClock, rules: object, succeedAt: number, fault =
 }
 
 test('an async call is tried again after a back-off that doubles, with one key for all attempts', async () => {
-  verifies('opencall:097', 'opencall:290')
+  verifies('opencall:290')
   const clock = createStepClock()
   const { flaky, seen } = createFlaky(clock, { model: 'async', retry: { attempts: 3, backoffMs: 200 } }, 3)
   const site = await startSite({ operations: [flaky], clock })
@@ -50,7 +50,6 @@ test('an async call is tried again after a back-off that doubles, with one key f
 })
 
 test('the last attempt’s failure is the call’s', async () => {
-  verifies('opencall:292')
   const clock = createStepClock()
   const { flaky, seen } = createFlaky(clock, { model: 'async', retry: { attempts: 2, backoffMs: 200 } }, 99)
   const site = await startSite({ operations: [flaky], clock })
@@ -65,7 +64,6 @@ test('the last attempt’s failure is the call’s', async () => {
 })
 
 test('a failure that would only happen again is not tried again', async () => {
-  verifies('opencall:292')
   const clock = createStepClock()
   const refuse = () => new Fault('domain', 'No.', { code: 'NO' })
   const { flaky, seen } = createFlaky(clock, { model: 'async', retry: { attempts: 3, backoffMs: 200 } }, 99, refuse)
@@ -78,7 +76,6 @@ test('a failure that would only happen again is not tried again', async () => {
 })
 
 test('the time a failure asks for is waited for', async () => {
-  verifies('opencall:097')
   const clock = createStepClock()
   const busy = () => new Fault('unavailable', 'Busy.', { retryAfterMs: 3_000 })
   const { flaky, seen } = createFlaky(clock, { model: 'async', retry: { attempts: 2, backoffMs: 200 } }, 2, busy)

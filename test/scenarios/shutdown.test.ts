@@ -125,7 +125,7 @@ test('what is not done by then is told to stop, handed back, and finished by the
 })
 
 test('a result that comes after the word to stop still counts', async () => {
-  verifies('opencall:292', 'opencall:294')
+  verifies('opencall:294')
   const data = temporaryFolder()
   const began = Promise.withResolvers<void>()
   let runs = 0

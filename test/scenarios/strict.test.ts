@@ -46,7 +46,7 @@ test('strictly, a ctx has a request id and it is a UUID; without a ctx one is ge
 })
 
 test('an operation that returns nothing has the result null', async () => {
-  verifies('opencall:003', 'opencall:057', 'opencall:061')
+  verifies('opencall:003', 'opencall:061')
   const nothing = operation('v1:status.nothing', { run: () => undefined })
   const later = operation('v1:status.later', { model: 'async', run: async () => undefined })
   const site = await startSite({ operations: [nothing, later] })

@@ -78,7 +78,6 @@ test('the registry drops it at that moment, and its ETag changes with it', async
 })
 
 test('a call accepted before the sunset is finished and can be polled after it', async () => {
-  verifies('opencall:265')
   const clock = createStepClock(LAST_SECOND)
   const gate = Promise.withResolvers<string>()
   const build = operation('v1:users.export', {

@@ -4,6 +4,7 @@ import { Fault } from '../../src/core/fault.ts'
 import { createToken } from '../../src/governance/auth.ts'
 import { createRedactor } from '../../src/governance/redaction.ts'
 import { createLog, type LogOptions } from '../../src/telemetry/index.ts'
+import { growth, PROPORTIONAL, textOf } from '../growth.ts'
 
 function logTo(options: LogOptions = {}) {
   const lines: string[] = []
@@ -64,6 +65,37 @@ describe('secrets', () => {
       { auth: { iss: 'me', credential: '[redacted]' }, msg: 'sent Bearer [redacted]' },
     ])
   })
+})
+
+test('a token behind a line break or a hyphen is found, and the line stays whole', () => {
+  const jwt = `eyJhbGciOiJIUzI1NiJ9.${Buffer.from('{"sub":"ada"}').toString('base64url')}.c2lnbmF0dXJl`
+  const { log, text, entries } = logTo()
+
+  log.warn({ note: `first\n${jwt}`, path: `/x-${jwt}` }, `C:\\${jwt}`)
+
+  expect(text()).not.toContain('c2lnbmF0dXJl')
+  expect(entries()[0]).toMatchObject({ note: 'first\n[redacted]', path: '/[redacted]', msg: 'C:\\[redacted]' })
+})
+
+test.each([
+  ['the beginnings of JWTs', 'eyJ-'],
+  ['JWTs cut short', 'eyJhbGciOiJI.eyJ-'],
+  ['credentials', 'cp_Bearer Basic '],
+  ['quotes', '"password":"\\'],
+])('a text made of %s takes time in proportion to its length', (_, piece) => {
+  const { log } = logTo()
+  const write = (length: number) => log.warn({ deep: { path: textOf(piece, length) } }, 'x')
+
+  expect(growth(write, 16 * 1024)).toBeLessThan(PROPORTIONAL)
+})
+
+test('a text as long as a caller likes is cut before it is looked through', () => {
+  const { log, text } = logTo()
+  const long = 'x'.repeat(1024 * 1024)
+
+  log.error({ path: long, err: new Error(long, { cause: long }) }, 'failed')
+
+  expect(text().length).toBeLessThan(64 * 1024)
 })
 
 test('an error shows its causes, and none of what libraries hang on errors', () => {

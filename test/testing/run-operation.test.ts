@@ -235,3 +235,19 @@ test('the test can cancel, before the start or while the handler works', async (
   await expect(runOperation(waits, {}, { signal: canceling.signal })).rejects.toMatchObject({ kind: 'canceled' })
   expect(runs).toBe(1)
 })
+
+test('a handler finds the tokens, the secrets and the user that the test gives', async () => {
+  const act = operation('v1:act', {
+    requires: { authorization: [{ id: 'hub' }], secrets: ['pin'], userId: true },
+    run: async (_args, ctx) => [await ctx.authorization('hub'), ctx.secret('pin'), ctx.userId ?? null],
+  })
+
+  const { result } = await runOperation(
+    act,
+    {},
+    { tokens: { hub: 't' }, secrets: { pin: 's' }, caller: { userId: 'u' } },
+  )
+
+  expect(result).toEqual(['t', 's', 'u'])
+  await expect(runOperation(act)).rejects.toMatchObject({ kind: 'requirements-missing' })
+})

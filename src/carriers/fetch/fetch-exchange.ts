@@ -1,13 +1,11 @@
 /** A Fetch request as the neutral exchange that protocols see. */
 import type { Exchange, Part, PartLimits } from '../../core/exchange.ts'
 import { clientGone } from '../../core/http/body-faults.ts'
-import { parseMultipart } from '../../core/http/multipart.ts'
+import { readPacedParts, type UploadPace } from '../../core/http/paced-parts.ts'
 import { BodyPuller, readText } from './body.ts'
 
-export interface ExchangeSettings {
+export interface ExchangeSettings extends UploadPace {
   readonly publicUrl: string | undefined
-  readonly bodyTimeoutMs: number
-  readonly idleTimeoutMs: number
 }
 
 export class FetchExchange implements Exchange {
@@ -71,8 +69,8 @@ export class FetchExchange implements Exchange {
   async *parts(limits: PartLimits): AsyncIterable<Part> {
     const puller = new BodyPuller(this.request)
     try {
-      const { idleTimeoutMs } = this.#settings
-      yield* parseMultipart(this.header('content-type') ?? '', () => puller.next(idleTimeoutMs), limits)
+      const contentType = this.header('content-type') ?? ''
+      yield* readPacedParts(contentType, (waitMs) => puller.next(waitMs), limits, this.#settings)
     } finally {
       puller.release()
     }

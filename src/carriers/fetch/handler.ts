@@ -4,6 +4,7 @@
  */
 import type { Answer, Refusal, Refuse, Route } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
+import { SLOWEST_UPLOAD, type UploadPace } from '../../core/http/paced-parts.ts'
 import { createRouteTable, type RouteEntry, readParams } from '../../core/http/route-table.ts'
 import { createSiteRules, type SiteOptions } from '../../core/http/site-rules.ts'
 import type { Log } from '../../core/ports.ts'
@@ -15,10 +16,12 @@ export interface FetchOptions extends SiteOptions {
   fallback: Refuse
   /** Where the routes are mounted, such as `/api`; requests elsewhere are refused as unknown paths. */
   prefix?: string
-  /** How long a body that is read as one text may take. */
+  /** How long a body or a part that is read as one text may take. */
   bodyTimeoutMs?: number
   /** How long a streamed upload may be silent. */
   idleTimeoutMs?: number
+  /** What a streamed upload must send at the least, and in what time; 30 KiB in 30 s unless given. */
+  slowestUpload?: UploadPace['slowestUpload']
   log?: Log
 }
 
@@ -33,6 +36,7 @@ export function createFetchHandler(routes: readonly Route[], options: FetchOptio
     publicUrl: options.publicUrl?.replace(/\/+$/, ''),
     bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
     idleTimeoutMs: options.idleTimeoutMs ?? 30_000,
+    slowestUpload: options.slowestUpload ?? SLOWEST_UPLOAD,
   }
 
   function respond(exchange: FetchExchange, answer: Answer): Response {

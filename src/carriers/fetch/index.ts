@@ -1,4 +1,4 @@
 /** The HTTP carrier for hosts that speak Fetch: routes as `(Request) => Response`, for Hono, Next.js, Bun, Deno and workers. */
-export { createFetchHandler, type FetchHandler, type FetchOptions } from './handler.ts'
+export { createFetchHandler } from './handler.ts'
 export { toResponse } from './response.ts'
 export { webRequest } from './web-request.ts'

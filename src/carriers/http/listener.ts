@@ -5,6 +5,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Answer, Refusal, Refuse, Route } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
+import { SLOWEST_UPLOAD, type UploadPace } from '../../core/http/paced-parts.ts'
 import { createRouteTable, type RouteEntry, readParams } from '../../core/http/route-table.ts'
 import { createSiteRules, type SiteOptions, type SiteRules } from '../../core/http/site-rules.ts'
 import type { Log } from '../../core/ports.ts'
@@ -14,10 +15,12 @@ import { bodyOutstanding, type SendSettings, send } from './send.ts'
 export interface ListenerOptions extends SiteOptions {
   /** How to word a failure on a path that no route has. */
   fallback: Refuse
-  /** How long a body that is read as one text may take. */
+  /** How long a body or a part that is read as one text may take. */
   bodyTimeoutMs?: number
   /** How long a streamed upload may be silent; how long it takes in all is its own affair. */
   idleTimeoutMs?: number
+  /** What a streamed upload must send at the least, and in what time; 30 KiB in 30 s unless given. */
+  slowestUpload?: UploadPace['slowestUpload']
   /** How long a client may take nothing of a streamed answer. */
   stallTimeoutMs?: number
   log?: Log
@@ -39,6 +42,7 @@ export function createRequestListener(routes: readonly Route[], options: Listene
     publicUrl: options.publicUrl?.replace(/\/+$/, ''),
     bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
     idleTimeoutMs: options.idleTimeoutMs ?? 30_000,
+    slowestUpload: options.slowestUpload ?? SLOWEST_UPLOAD,
     stallTimeoutMs: options.stallTimeoutMs ?? 120_000,
     log: options.log,
     rules: createSiteRules(options),
@@ -47,7 +51,7 @@ export function createRequestListener(routes: readonly Route[], options: Listene
     const exchange = new NodeExchange(request, response, settings)
     const entry = table.find(exchange.path)
     if (!entry && next) return next()
-    const objection = settings.rules?.objection(exchange)
+    const objection = settings.rules?.objection(exchange, request.socket.remoteAddress)
     if (objection) {
       return refuseWith(exchange, entry?.refuse ?? options.fallback, { kind: 'fault', fault: objection }, settings)
     }

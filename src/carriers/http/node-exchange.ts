@@ -3,14 +3,13 @@ import type { ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, Part, PartLimits } from '../../core/exchange.ts'
 import { clientGone } from '../../core/http/body-faults.ts'
+import type { UploadPace } from '../../core/http/paced-parts.ts'
 import { isHostHeader } from '../../core/http/site-rules.ts'
 import { type BodyHolder, type Incoming, readText } from './body.ts'
 import { readParts } from './parts.ts'
 
-export interface ExchangeSettings {
+export interface ExchangeSettings extends UploadPace {
   readonly publicUrl: string | undefined
-  readonly bodyTimeoutMs: number
-  readonly idleTimeoutMs: number
 }
 
 export class NodeExchange implements Exchange, BodyHolder {
@@ -65,7 +64,7 @@ export class NodeExchange implements Exchange, BodyHolder {
   }
 
   parts(limits: PartLimits): AsyncIterable<Part> {
-    return readParts(this, limits, this.#settings.idleTimeoutMs)
+    return readParts(this, limits, this.#settings)
   }
 }
 

@@ -14,7 +14,10 @@ export interface ServerLimits {
   headersTimeoutMs?: number
   /** How long an idle connection is kept. */
   keepAliveTimeoutMs?: number
+  /** 10,000 unless given; one more is closed at once. */
   maxConnections?: number
+  /** How long a client may take nothing of an answer that waits for it. */
+  stallTimeoutMs?: number
 }
 
 export function createHttpServer(listener: RequestListener, limits: ServerLimits = {}): Server {
@@ -27,7 +30,8 @@ export function createHttpServer(listener: RequestListener, limits: ServerLimits
     keepAliveTimeout: limits.keepAliveTimeoutMs ?? 5_000,
     connectionsCheckingInterval: Math.min(1_000, headersTimeout),
   })
-  if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections
+  server.maxConnections = limits.maxConnections ?? 10_000
+  server.setTimeout(limits.stallTimeoutMs ?? 120_000, cutStalled)
   server.on('request', (request, response) => listener(request, response))
   // Without this Node asks for the body by itself, before anybody could refuse it.
   server.on('checkContinue', (request: Incoming, response) => {
@@ -36,6 +40,14 @@ export function createHttpServer(listener: RequestListener, limits: ServerLimits
   })
   server.on('clientError', answerClientError)
   return server
+}
+
+/**
+ * Called when nothing has gone through a socket for that long, in either direction; for an idle connection after the
+ * keep-alive time already. A call that takes long has no bytes waiting, and goes on.
+ */
+function cutStalled(socket: Socket & { _httpMessage?: unknown }): void {
+  if (socket.writableLength > 0 || !socket._httpMessage) socket.destroy()
 }
 
 export interface Listening {

@@ -17,7 +17,7 @@ const EMPTY = new Uint8Array(0)
 export async function* parseMultipart(contentType: string, pull: PullBytes, limits: PartLimits): AsyncGenerator<Part> {
   const input = new MultipartInput(parseBoundary(contentType), pull)
   await input.skipContent(limits.maxHeaderBytes, 'The body does not start with the boundary its content type names.')
-  for (let count = 0; await input.hasNextPart(); count += 1) {
+  for (let count = 0; await input.hasNextPart(limits.maxHeaderBytes); count += 1) {
     if (count === limits.maxParts) {
       throw invalidMultipart(`The body has more than the ${limits.maxParts} parts allowed here; send fewer.`)
     }
@@ -57,19 +57,28 @@ class MultipartInput {
   }
 
   /** Right after a delimiter: a line break and a part follow, or `--` and the end. */
-  async hasNextPart(): Promise<boolean> {
-    // RFC 2046 lets white space stand between the boundary and its line break.
-    for (;;) {
-      while (this.#held.length < 2) await this.#more()
-      const [first, second] = this.#held
-      if (first === 0x20 || first === 0x09) {
-        this.#held = this.#held.subarray(1)
-        continue
+  async hasNextPart(maxBytes: number): Promise<boolean> {
+    await this.#skipPadding(maxBytes)
+    while (this.#held.length < 2) await this.#more()
+    const [first, second] = this.#held
+    this.#held = this.#held.subarray(2)
+    if (first === CR && second === LF) return true
+    if (first === 0x2d && second === 0x2d) return false
+    throw invalidMultipart('A boundary in the body is followed by something that is neither a line break nor "--".')
+  }
+
+  /** RFC 2046 lets white space stand between the boundary and its line break. */
+  async #skipPadding(maxBytes: number): Promise<void> {
+    for (let skipped = 0; ; ) {
+      const end = this.#held.findIndex((byte) => byte !== 0x20 && byte !== 0x09)
+      const padding = end < 0 ? this.#held.length : end
+      this.#held = this.#held.subarray(padding)
+      skipped += padding
+      if (skipped > maxBytes) {
+        throw invalidMultipart(`A boundary in the body is followed by more than ${maxBytes} spaces; send none.`)
       }
-      this.#held = this.#held.subarray(2)
-      if (first === CR && second === LF) return true
-      if (first === 0x2d && second === 0x2d) return false
-      throw invalidMultipart('A boundary in the body is followed by something that is neither a line break nor "--".')
+      if (end >= 0) return
+      await this.#more()
     }
   }
 

@@ -9,6 +9,8 @@ import { Fault } from '../fault.ts'
 export interface SiteOptions {
   /** Accepted `Host` values: `name` for any port, `name:port` for one. Absent: every host. */
   hosts?: readonly string[]
+  /** `loopback`: only this machine is answered. For carriers that know where a request comes from. */
+  remote?: 'loopback'
   /** `refuse`: no request that another site's page makes gets to a handler, unless `cors` names its origin. */
   crossSite?: 'refuse' | 'allow'
   cors?: { origins: readonly string[]; exposeHeaders?: readonly string[]; maxAgeSeconds?: number }
@@ -25,9 +27,12 @@ export function isHostHeader(text: string): boolean {
   return HOST.test(text)
 }
 
+// A server that listens on IPv6 and IPv4 at once sees the latter as ::ffff:127.0.0.1.
+const LOOPBACK_ADDRESS = /^(?:::ffff:)?127(?:\.\d{1,3}){3}$|^::1$/i
+
 export interface SiteRules {
-  /** Why this request gets no further, if so. */
-  objection(exchange: Exchange): Fault | undefined
+  /** Why this request gets no further, if so. `remoteAddress` is absent where it is not known. */
+  objection(exchange: Exchange, remoteAddress?: string): Fault | undefined
   /** For every answer, as name, value, name, value. */
   answerHeaders(exchange: Exchange): readonly string[]
   preflightHeaders(exchange: Exchange, allow: readonly string[]): Record<string, string>
@@ -37,8 +42,8 @@ const NONE: readonly string[] = []
 
 /** Nothing if no rule is configured, so that it costs nothing. */
 export function createSiteRules(options: SiteOptions): SiteRules | undefined {
-  const { hosts, cors } = options
-  if (!hosts && !cors && options.crossSite !== 'refuse') return undefined
+  const { hosts, cors, remote } = options
+  if (!hosts && !cors && !remote && options.crossSite !== 'refuse') return undefined
   const allowedHosts = hosts && new Set(hosts.map((host) => host.toLowerCase()))
   const origins = new Set(cors?.origins.map((origin) => origin.toLowerCase()))
   const publicHost = options.publicUrl === undefined ? undefined : new URL(options.publicUrl).host
@@ -73,7 +78,9 @@ export function createSiteRules(options: SiteOptions): SiteRules | undefined {
   }
 
   return {
-    objection(exchange) {
+    objection(exchange, remoteAddress) {
+      // Not known also means no: a socket that has been reset has no address any more.
+      if (remote && !LOOPBACK_ADDRESS.test(remoteAddress ?? '')) return notLoopback()
       if (!hostAllowed(exchange.header('host'))) return hostNotAllowed(exchange.header('host'))
       if (options.crossSite === 'refuse' && fromElsewhere(exchange)) return crossSite(exchange.header('origin'))
       return undefined
@@ -95,6 +102,14 @@ export function createSiteRules(options: SiteOptions): SiteRules | undefined {
       }
     },
   }
+}
+
+function notLoopback(): Fault {
+  return new Fault(
+    'forbidden',
+    'This server has no authentication and answers this machine only; configure auth to call it from elsewhere.',
+    { code: 'NOT_LOOPBACK' },
+  )
 }
 
 function hostNotAllowed(host: string | undefined): Fault {

@@ -9,7 +9,7 @@ import { Fault } from '../../core/fault.ts'
 import type { ChunkOptions, ChunksInfo, ChunkWriter } from '../../core/ports.ts'
 import { type ChunkFacts, chunkFile, countChunks, type Head, headFile, readChunkSeal, readHead } from './chunk-files.ts'
 import { createCutter } from './cutter.ts'
-import { discard, errorCode, freshPath, makeFolder, onDisk, storageFault, syncFolder } from './disk.ts'
+import { discard, errorCode, FOLDER_MODE, freshPath, makeFolder, onDisk, storageFault, syncFolder } from './disk.ts'
 import type { Layout, Place } from './layout.ts'
 import { writeSealed } from './sealed.ts'
 
@@ -84,7 +84,7 @@ async function createHead(layout: Layout, place: Place, options: ChunkOptions): 
   const { path } = await writeSealed(layout.unfinished, async () => head)
   const folder = freshPath(layout.unfinished)
   try {
-    await onDisk(mkdir(folder))
+    await onDisk(mkdir(folder, FOLDER_MODE))
     await onDisk(rename(path, headFile(folder)))
     await syncFolder(folder)
     await makeFolder(place.ownerFolder)

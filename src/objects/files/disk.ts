@@ -7,6 +7,10 @@ import { Fault } from '../../core/fault.ts'
 /** EFBIG is a limit on the size of files, which to the person is the same thing as no room. */
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 
+/** For this user alone; what callers stored is nobody else's business. Windows has no such modes and ignores them. */
+export const FILE_MODE = 0o600
+export const FOLDER_MODE = 0o700
+
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }
@@ -63,7 +67,7 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 export async function makeFolder(path: string): Promise<void> {
-  const created = await onDisk(mkdir(path, { recursive: true }))
+  const created = await onDisk(mkdir(path, { recursive: true, mode: FOLDER_MODE }))
   if (created === undefined) return
   const top = dirname(resolve(created))
   for (let parent = dirname(resolve(path)); ; parent = dirname(parent)) {

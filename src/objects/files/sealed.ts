@@ -5,7 +5,7 @@
  */
 import { type FileHandle, open } from 'node:fs/promises'
 import { Fault } from '../../core/fault.ts'
-import { discard, freshPath, ifPresent, makeFolder, onDisk, writeAll } from './disk.ts'
+import { discard, FILE_MODE, freshPath, ifPresent, makeFolder, onDisk, writeAll } from './disk.ts'
 
 const MARK = 0x43504f31
 const TAIL_BYTES = 8
@@ -41,10 +41,10 @@ export async function writeSealed<Facts>(
 }
 
 async function create(path: string, unfinished: string): Promise<FileHandle> {
-  const handle = await ifPresent(open(path, 'wx'))
+  const handle = await ifPresent(open(path, 'wx', FILE_MODE))
   if (handle) return handle
   await makeFolder(unfinished)
-  return onDisk(open(path, 'wx'))
+  return onDisk(open(path, 'wx', FILE_MODE))
 }
 
 function encodeSeal(facts: unknown): Uint8Array {

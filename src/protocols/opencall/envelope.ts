@@ -1,6 +1,7 @@
 /** Checks an unknown value and makes it a request envelope, or says which field is wrong. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { isMediaType } from '../../core/media.ts'
 import type { MediaEntry, RequestContext, RequestEnvelope } from './wire.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9._~:-]{1,128}$/
@@ -85,7 +86,7 @@ function parseEntry(entry: JsonValue, at: string): MediaEntry {
   const { name, mimeType, ref, part } = entry
   if (typeof name !== 'string' || name === '')
     throw invalid(`${at}.name`, `"${at}.name" must name an attachment of the operation.`)
-  if (typeof mimeType !== 'string' || mimeType === '')
+  if (typeof mimeType !== 'string' || !isMediaType(mimeType))
     throw invalid(`${at}.mimeType`, `"${at}.mimeType" must be a media type, such as "image/png".`)
   if ((ref === undefined) === (part === undefined)) throw invalid(at, `"${at}" needs exactly one of "ref" and "part".`)
   if (part !== undefined) {

@@ -181,7 +181,11 @@ class OpenCall {
   poll(exchange: Exchange, requestId: string): Promise<Answer> {
     return this.#forOwner(exchange, requestId, async (caller) => {
       const waitMs = Math.min(preferredWaitMs(exchange), this.#parts.settings.maxWaitMs)
-      return pollAnswer(await this.#parts.followUp.poll(caller, requestId, waitMs), exchange, this.#addresses)
+      return pollAnswer(
+        await this.#parts.followUp.poll(caller, requestId, waitMs, () => exchange.signal),
+        exchange,
+        this.#addresses,
+      )
     })
   }
 

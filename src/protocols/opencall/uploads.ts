@@ -14,7 +14,7 @@ export interface UploadParts {
   engine: Engine
   objects: ObjectStore
   maxEnvelopeBytes: number
-  /** Limit of one part whose slot is not known yet, because the envelope has not come. */
+  /** Limit of the parts whose slots are not known yet, because the envelope has not come, taken together. */
   maxUploadBytes: number
 }
 
@@ -23,7 +23,7 @@ export interface Received {
   media: MediaInput[]
 }
 
-const PART_LIMITS = { maxParts: 101, maxHeaderBytes: 8 * 1024 }
+const PART_LIMITS = { maxParts: 101, maxHeaderBytes: 8 * 1024, textPart: 'envelope' }
 
 /** `owner` is the id everything is stored under; if this throws, the caller removes it. `parse` sees the envelope first. */
 export async function receiveMultipart(
@@ -34,6 +34,7 @@ export async function receiveMultipart(
   parts: UploadParts,
 ): Promise<Received> {
   const stored = new Map<string, ObjectInfo & { sentType: string }>()
+  let unnamedBytes = 0
   let known: { envelope: RequestEnvelope; operation: Operation } | undefined
   for await (const part of exchange.parts(PART_LIMITS)) {
     if (part.name === 'envelope') {
@@ -46,11 +47,12 @@ export async function receiveMultipart(
     // Nobody unknown fills the disk: before the envelope has named an operation, the caller must be somebody.
     if (!known && !(await identify()))
       throw new Fault('unauthenticated', 'Send a credential, or the envelope as the first part.')
-    const maxBytes = known ? limitFor(known, part) : parts.maxUploadBytes
+    const maxBytes = known ? limitFor(known, part) : parts.maxUploadBytes - unnamedBytes
     const info = await parts.objects.put(`${owner}/part-${stored.size}`, part.bytes, {
       mimeType: part.mimeType,
       maxBytes,
     })
+    unnamedBytes += info.bytes
     stored.set(part.name, { ...info, sentType: part.mimeType })
   }
   if (!known)

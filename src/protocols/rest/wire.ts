@@ -43,10 +43,6 @@ export interface ValidationFailure {
 
 export type ValidateResult = { valid: true } | { valid: false; errors: readonly ValidationFailure[] }
 
-export interface ErrorBody {
-  error: string
-}
-
 /** MCP wants `structuredContent` to be an object. */
 export function structured(value: JsonValue): JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : { result: value }

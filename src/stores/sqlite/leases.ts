@@ -22,7 +22,16 @@ export function prepareLeases(db: Database, fresh: FreshInstances, now: () => nu
     `UPDATE instances SET progress = ?, revision = revision + 1 WHERE id = ? AND attempt = ? AND ended = 0 RETURNING *`,
   )
 
+  const forget = db.prepare<[number, number]>(
+    'UPDATE instances SET due_at = ? WHERE due_at > ? AND ended = 0 AND attempt > settled',
+  )
+
   return {
+    /** The file is this process's alone, so whoever held a lease when it was opened is dead: nobody need wait it out. */
+    voidAll(): void {
+      forget.run(now(), now())
+    },
+
     /** Leaves the revision alone: a caller sees nothing of a lease. */
     extend(leases: readonly Lease[], leaseMs: number): Action<readonly Renewal[]> {
       return () => {

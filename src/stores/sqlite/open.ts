@@ -1,5 +1,5 @@
 /** Opens the database file for this process alone. Until it is known to be ours and whole, nothing is written to it. */
-import { existsSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { checkHeader, migrate, readHeader, readMigrations } from './migrate.ts'
@@ -24,12 +24,24 @@ export function openDatabase({ file, maxBytes, lockWaitMs = 1_000 }: OpenOptions
   for (;;) {
     try {
       if (!existsSync(dirname(path))) throw unreachable(path)
+      if (!existsSync(path)) createEmpty(path)
       return openOnce(path, maxBytes)
     } catch (thrown) {
       const fault = openFault(thrown, path)
       if (fault.code !== 'STORAGE_LOCKED' || performance.now() >= giveUpAt) throw fault
       pause(5 + 20 * Math.random())
     }
+  }
+}
+
+/** For this user alone; SQLite gives its log the mode of the file. Windows has no such modes and ignores it. */
+function createEmpty(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch (thrown) {
+    const { code } = thrown as NodeJS.ErrnoException
+    if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') throw unreachable(path, thrown)
+    if (code !== 'EEXIST') throw thrown
   }
 }
 

@@ -29,6 +29,7 @@ export function createSqliteStore({ clock, log, ...open }: SqliteStoreOptions): 
   const { advance } = prepareAdvance(db, fresh)
   const leases = prepareLeases(db, fresh, now)
   const upkeep = prepareUpkeep(db)
+  leases.voidAll()
   const records = prepareRecords(db, now)
 
   // Not async: the further promises cost every write.

@@ -29,6 +29,12 @@ export const outcomeBreaches: readonly Breach[] = [
   onEnvelope('a removed operation was never there', ['lineages-start-at-v1'], (envelope, served) => {
     if (envelope.error?.code === 'OP_REMOVED') served.status = 400
   }),
+  onEnvelope('what is removed is 404', ['status-codes', 'removed-operation'], (envelope, served) => {
+    if (envelope.error?.code === 'OP_REMOVED') served.status = 404
+  }),
+  onEnvelope('a result elsewhere is 303 without a redirect', ['status-codes'], (envelope, served) => {
+    if (served.status === 202 && envelope.state === 'complete') served.status = 303
+  }),
   onEnvelope('OP_REMOVED is called GONE', ['removed-operation'], (envelope) => {
     if (envelope.error?.code === 'OP_REMOVED') envelope.error.code = 'GONE'
   }),
@@ -101,6 +107,7 @@ export const outcomeBreaches: readonly Breach[] = [
   onEnvelope('all calls are polled at one address', ['an-instance-each'], (envelope) => {
     if (envelope.state === 'accepted') envelope.location.uri = '/ops/latest'
   }),
+  breach('the same arguments are the same call', ['an-instance-each'], remembering('args', 'result')),
   onEnvelope('a poll is always 200', ['poll-status'], (_envelope, served, { method }) => {
     if (method === 'GET' && served.status === 202) served.status = 200
   }),

@@ -58,9 +58,13 @@ export const registryBreaches: readonly Breach[] = [
   onEntry('the size of attachments is not declared', ['media-declared', 'media-size'], (entry) => {
     for (const slot of entry.mediaSchema ?? []) delete slot.maxBytes
   }),
-  onRegistry('the removed is listed', ['removed-is-not-listed'], ({ operations }) => {
-    operations.push({ ...operations[0], op: 'v1:Greeter.Hello' })
-  }),
+  onRegistry(
+    'the removed is listed',
+    ['removed-is-not-listed', 'registry-lists-what-can-be-called'],
+    ({ operations }) => {
+      operations.push({ ...operations[0], op: 'v1:Greeter.Hello' })
+    },
+  ),
   onRegistry('callVersion is a number', ['registry-document'], (document) => {
     document.callVersion = 1
   }),
@@ -72,6 +76,24 @@ export const registryBreaches: readonly Breach[] = [
   }),
   onRegistry('the registry has a hash of itself', ['registry-without-hashes'], (document) => {
     document.schemaHash = 'abc'
+  }),
+  onEntry('every entry has a hash of itself', ['registry-without-hashes'], (entry) => {
+    entry.etag = 'abc'
+  }),
+  onEntry('a schema has a hash of itself', ['registry-without-hashes'], ({ argsSchema }) => {
+    argsSchema['x-sha256'] = 'abc'
+  }),
+  onEntry('a hash has another name', ['registry-without-hashes'], (entry) => {
+    entry.revision = 'd41d8cd98f00b204e9800998ecf8427e'
+  }),
+  onRegistry('an operation that can be called is not listed', ['registry-lists-what-can-be-called'], (document) => {
+    document.operations = document.operations.filter(({ op }: { op: string }) => op !== 'v1:Doorbell.Ring')
+  }),
+  onEntry('a limit of nothing is declared', ['registry-contents'], (entry) => {
+    entry.ttlSeconds = 0
+  }),
+  onEntry('no type of attachment is declared', ['registry-contents'], (entry) => {
+    for (const slot of entry.mediaSchema ?? []) slot.acceptedTypes = []
   }),
   onAnswer('the registry has no ETag', ['registry-caching'], (served) => {
     delete served.headers.etag

@@ -1,6 +1,6 @@
 /** "Asynchronous" execution, "Asynchronous Result Retrieval" and the state machine behind them. */
 import { randomUUID } from 'node:crypto'
-import { must, mustBeEpochSeconds, mustEqual } from '../../assertions.ts'
+import { must, mustBeEpochSeconds, mustBeObject, mustEqual } from '../../assertions.ts'
 import { Skip } from '../../case.ts'
 import { expectStatus, type RequestInfo } from '../../http.ts'
 import { defineCase } from '../define.ts'
@@ -105,12 +105,26 @@ export const asyncCases = [
   ),
 
   defineCase('an-instance-each', 'every invocation is an instance of its own', [289], async (server) => {
-    const [one, two] = [await startReport(server, 1), await startReport(server, 2)]
-    must(one.uri !== two.uri, 'Two calls are polled at the same address.')
-    const first = lastOf(await pollToEnd(server, one.uri, one.sent))
-    const second = lastOf(await pollToEnd(server, two.uri, two.sent))
-    mustEqual(first.envelope.result, { month: '2026-02', rows: 100 }, 'result of the first')
-    mustEqual(second.envelope.result, { month: '2026-02', rows: 200 }, 'result of the second')
+    // The same words each time: what is told apart is the call, not what it asks for.
+    const started = await Promise.all([1, 1, 2].map((steps) => startReport(server, steps)))
+    mustEqual(new Set(started.map(({ uri }) => uri)).size, 3, 'The number of addresses that three calls are polled at')
+    const results = await Promise.all(
+      started.map(async ({ uri, sent }) => lastOf(await pollToEnd(server, uri, sent)).envelope.result),
+    )
+    mustEqual(
+      results,
+      [100, 100, 200].map((rows) => ({ month: '2026-02', rows })),
+      'The results of the three calls',
+    )
+
+    const { op } = await server.part('note')
+    const note = async () => {
+      const ctx = { requestId: randomUUID(), idempotencyKey: randomUUID() }
+      const { envelope } = await expectStatus(200, server.call({ op, args: { text: 'the same' }, ctx }))
+      return mustBeObject(envelope.result, 'result').id
+    }
+    const [first, second] = [await note(), await note()]
+    must(first !== second, 'Two notes of the same text are one.')
   }),
 
   defineCase(

@@ -4,6 +4,7 @@ import { type JsonMembers, must, mustBeObject, mustBeOneOf, mustBeText, mustEqua
 import { Skip } from '../../case.ts'
 import { expectStatus, parseJson } from '../../http.ts'
 import { defineCase } from '../define.ts'
+import { hashesIn } from '../hashes.ts'
 import type { Subject } from '../subject.ts'
 
 const WELL_KNOWN = '/.well-known/ops'
@@ -85,16 +86,52 @@ export const registryCases = [
     'the registry holds schemas, execution characteristics, deprecation data and limits',
     [277],
     async (server) => {
-      const wanted = {
-        report: ['argsSchema', 'resultSchema', 'executionModel', 'maxSyncMs', 'ttlSeconds', 'sideEffecting'],
-        deprecated: ['deprecated', 'sunset', 'replacement'],
-        describe: ['mediaSchema'],
-      } as const
-      for (const part of ['report', 'deprecated', 'describe'] as const) {
-        const entry = await server.part(part)
-        const missing = wanted[part].filter((field) => entry[field] === undefined)
-        mustEqual(missing, [], `What is missing in the entry of ${entry.op}`)
+      const { op, argsSchema, resultSchema, ...report } = await server.part('report')
+      for (const schema of [argsSchema, resultSchema]) {
+        mustEqual(mustBeObject(schema, `A schema of ${op}`).type, 'object', `The type in a schema of ${op}`)
       }
+      mustEqual([report.executionModel, report.sideEffecting], ['async', false], `How ${op} is executed`)
+      for (const limit of ['maxSyncMs', 'ttlSeconds'] as const) {
+        must(Number(report[limit]) > 0, `${limit} of ${op} is no limit.`)
+      }
+
+      const { deprecated, sunset, replacement } = await server.part('deprecated')
+      mustEqual(deprecated, true, 'deprecated')
+      must(Date.parse(mustBeText(sunset, 'sunset')) > 0, `${String(sunset)} is not a date.`)
+      mustBeText(replacement, 'replacement')
+
+      const { mediaSchema } = await server.part('describe')
+      const [slot] = Array.isArray(mediaSchema) ? mediaSchema : []
+      const { name, required, acceptedTypes, maxBytes } = mustBeObject(slot, 'mediaSchema[0]')
+      mustEqual([name, required], ['file', true], 'name and required of the attachment')
+      must(Array.isArray(acceptedTypes) && acceptedTypes.length > 0, 'acceptedTypes of the attachment are none.')
+      must(Number(maxBytes) > 0, 'maxBytes of the attachment is no limit.')
+
+      for (const entry of await server.operations()) {
+        if (entry.executionModel !== 'stream') continue
+        for (const field of ['supportedTransports', 'supportedEncodings']) {
+          must(Array.isArray(entry[field]), `${field} of ${String(entry.op)} is not an array.`)
+        }
+      }
+    },
+  ),
+
+  defineCase(
+    'registry-lists-what-can-be-called',
+    'an operation is listed exactly if it can be called',
+    [276],
+    async (server) => {
+      const names = [...new Set(Object.values(server.names))]
+      const listed = (await server.operations()).map(({ op }) => op)
+      const answers = await Promise.all(
+        names.map(async (op) => ({ op, code: (await server.call({ op })).envelope.error?.code })),
+      )
+      const callable = answers.filter(({ code }) => code !== 'UNKNOWN_OP' && code !== 'OP_REMOVED')
+      mustEqual(
+        names.filter((op) => listed.includes(op)),
+        callable.map(({ op }) => op),
+        'What is listed, of the operations that can be called,',
+      )
     },
   ),
 
@@ -118,9 +155,7 @@ export const registryCases = [
     'the ETag is all there is to tell one registry from another',
     [281],
     async (server) => {
-      const registry = await server.registry()
-      const hashes = Object.keys(registry).filter((key) => /hash|digest|checksum|etag/i.test(key))
-      mustEqual(hashes, [], 'Fields of the registry that hold a hash')
+      mustEqual(hashesIn(await server.registry()), [], 'Fields of the registry that hold a hash')
       if ((await server.operations()).length === 0) throw new Skip('The registry is empty.')
     },
   ),

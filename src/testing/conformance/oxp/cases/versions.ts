@@ -4,7 +4,7 @@ import { expectStatus } from '../../http.ts'
 import { defineCase } from '../define.ts'
 import type { Subject } from '../subject.ts'
 
-async function valueOf(server: Subject, tool: string): Promise<unknown> {
+async function runTool(server: Subject, tool: string): Promise<unknown> {
   return (await expectStatus(200, server.call({ tool_id: tool, input: { text: 'hey' } }))).result.value
 }
 
@@ -13,7 +13,7 @@ export const versionCases = [
     const tool = await server.part('versions')
     const values: string[] = []
     for (const version of ['1.0.0', '1.2.0', '2.0.0']) {
-      values.push(JSON.stringify(await valueOf(server, `${tool}@${version}`)))
+      values.push(JSON.stringify(await runTool(server, `${tool}@${version}`)))
     }
     mustEqual(new Set(values).size, 3, 'number of different values of three versions')
     await expectStatus(400, server.call({ tool_id: `${tool}@1.2.1`, input: { text: 'hey' } }))
@@ -22,13 +22,15 @@ export const versionCases = [
   defineCase('shorthand-version', '@1 runs 1.0.0, though 1.2.0 is there', [19, 21], async (server) => {
     const tool = await server.part('versions')
     for (const major of ['1', '2']) {
-      mustEqual(await valueOf(server, `${tool}@${major}`), await valueOf(server, `${tool}@${major}.0.0`), `@${major}`)
+      mustEqual(await runTool(server, `${tool}@${major}`), await runTool(server, `${tool}@${major}.0.0`), `@${major}`)
     }
+    const [shorthand, newer] = [await runTool(server, `${tool}@1`), await runTool(server, `${tool}@1.2.0`)]
+    must(JSON.stringify(shorthand) !== JSON.stringify(newer), '@1 runs 1.2.0.')
   }),
 
   defineCase('latest-version', 'without a version the latest runs', [22], async (server) => {
     const tool = await server.part('versions')
-    mustEqual(await valueOf(server, tool), await valueOf(server, `${tool}@2.0.0`), 'value without a version')
+    mustEqual(await runTool(server, tool), await runTool(server, `${tool}@2.0.0`), 'value without a version')
   }),
 
   defineCase(

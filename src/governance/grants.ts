@@ -1,0 +1,92 @@
+/** Keeps what providers granted, sealed, one for each person and provider, and renews it when its time is nearly over. */
+import type { Environment } from '../core/ports.ts'
+import type { Grant, OAuthClient } from './oauth.ts'
+import type { Vault } from './vault.ts'
+
+/** `holder` is the key of one person's grant at one provider. */
+export interface Grants {
+  get(holder: string): Promise<Held | undefined>
+  /** In place of what is held; `asked` are the scopes where the provider does not say which it granted. */
+  replace(holder: string, grant: Grant, asked: readonly string[]): Promise<Held>
+  /** With a token that lasts a while; nothing if that cannot be had any more. */
+  fresh(holder: string, held: Held, client: OAuthClient): Promise<Held | undefined>
+  /** This token is not to be used again. */
+  expire(holder: string, accessToken: string): Promise<void>
+}
+
+export interface Held {
+  accessToken: string
+  refreshToken?: string
+  expiresAt?: number
+  scopes: readonly string[]
+}
+
+/** A token that ends so soon might not last for what it is needed for. */
+const EARLY_MS = 30_000
+
+export function createGrants({ clock, log }: Pick<Environment, 'clock' | 'log'>, vault: Vault): Grants {
+  const renewing = new Map<string, Promise<Held | undefined>>()
+
+  async function get(holder: string): Promise<Held | undefined> {
+    const text = await vault.get(holder)
+    return text === undefined ? undefined : (JSON.parse(text) as Held)
+  }
+
+  async function put(holder: string, held: Held): Promise<Held> {
+    await vault.put(holder, JSON.stringify(held))
+    return held
+  }
+
+  /** Many calls may find a token old at once; a refresh token is good for one of them. */
+  function renew(holder: string, held: Held, client: OAuthClient): Promise<Held | undefined> {
+    const underWay = renewing.get(holder)
+    if (underWay) return underWay
+    const renewal = renewOnce(holder, held, client).finally(() => renewing.delete(holder))
+    renewing.set(holder, renewal)
+    return renewal
+  }
+
+  async function renewOnce(holder: string, held: Held, client: OAuthClient): Promise<Held | undefined> {
+    const { refreshToken, scopes, expiresAt = 0 } = held
+    const stillGood = clock.now() < expiresAt
+    let grant: Grant | undefined
+    try {
+      grant = refreshToken === undefined ? undefined : await client.refresh(refreshToken)
+    } catch (err) {
+      log.warn({ err, stillGood }, 'an authorization could not be renewed')
+      if (stillGood) return held
+      throw err
+    }
+    // Authorized anew, or renewed by another node, while the provider was asked: then that is what counts.
+    const current = await get(holder)
+    if (current?.accessToken !== held.accessToken) return current
+    if (grant) return put(holder, heldOf({ ...(refreshToken !== undefined && { refreshToken }), scopes, ...grant }))
+    if (refreshToken === undefined && stillGood) return held
+    await vault.remove(holder)
+    return undefined
+  }
+
+  function heldOf({ lifetimeMs, ...granted }: Grant & { scopes: readonly string[] }): Held {
+    return { ...granted, ...(lifetimeMs !== undefined && { expiresAt: clock.now() + lifetimeMs }) }
+  }
+
+  return {
+    get,
+
+    async replace(holder, grant, asked) {
+      // Or a renewal that is under way would write over it; how that ends is told to whoever waits for it.
+      await Promise.allSettled([renewing.get(holder)])
+      return put(holder, heldOf({ scopes: asked, ...grant }))
+    },
+
+    async fresh(holder, held, client) {
+      if (held.expiresAt === undefined || clock.now() < held.expiresAt - EARLY_MS) return held
+      return renew(holder, held, client)
+    },
+
+    async expire(holder, accessToken) {
+      const held = await get(holder)
+      if (held?.accessToken === accessToken) await put(holder, { ...held, expiresAt: 0 })
+    },
+  }
+}

@@ -1,0 +1,80 @@
+/** "Precondition Checks", in their order and with their exact bodies. */
+import { mustEqual } from '../../assertions.ts'
+import { Skip } from '../../case.ts'
+import { textOf } from '../../http.ts'
+import { defineCase } from '../define.ts'
+import { type Answered, DISABLED, NO_TOOL, type Subject } from '../subject.ts'
+
+const UNAUTHORIZED = { error: 'Unauthorized' }
+
+/** No member more, and no other words. White space is the server's own. */
+function mustBeExactly(answer: Answered, status: number, body: object): void {
+  mustEqual(answer.status, status, `status of ${answer.asked}`)
+  mustEqual(answer.body, body, `body of ${answer.asked} (${textOf(answer).slice(0, 200)})`)
+}
+
+async function mustRun(server: Subject): Promise<void> {
+  const { status, body } = await server.attempt(NO_TOOL)
+  if (status === 403 && body.error === DISABLED.error) throw new Skip('Tool execution is disabled on this server.')
+}
+
+export const checkCases = [
+  defineCase('unknown-tool', 'a tool there is not is 404, in these words', [11, 12, 33, 52, 57], async (server) => {
+    await mustRun(server)
+    mustBeExactly(await server.attempt(NO_TOOL), 404, { error: `Tool not found: ${NO_TOOL}` })
+  }),
+
+  defineCase('names-are-decoded', 'the name in the path is taken literally once decoded', [12, 52], async (server) => {
+    await mustRun(server)
+    for (const name of ['no/such', '..', '🦊', 'a b', '"<b>', '__proto__']) {
+      const escaped = name === '..' ? '%2E%2E%2F' : encodeURIComponent(name)
+      mustBeExactly(await server.attempt(escaped), 404, { error: `Tool not found: ${decodeURIComponent(escaped)}` })
+    }
+  }),
+
+  defineCase(
+    'lookup-before-the-rest',
+    'an unknown tool is 404 whatever the body and whoever asks',
+    [7, 8],
+    async (server) => {
+      await mustRun(server)
+      const request = { anonymous: true, headers: { authorization: 'Bearer wrong' } }
+      mustBeExactly(await server.attempt(NO_TOOL, '{bad', request), 404, { error: `Tool not found: ${NO_TOOL}` })
+    },
+  ),
+
+  defineCase(
+    'execution-disabled',
+    'where execution is disabled every call is 403, in these words, whatever else is wrong with it',
+    [7, 8, 9, 10, 51, 58],
+    async (server) => {
+      const tool = await server.part('add')
+      const answer = await server.attempt(tool, '{"a":1,"b":2}')
+      if (answer.status === 200) throw new Skip('Tool execution is enabled on this server.')
+
+      mustBeExactly(answer, 403, DISABLED)
+      mustBeExactly(await server.attempt(NO_TOOL), 403, DISABLED)
+      mustBeExactly(await server.attempt(tool, '{bad', { anonymous: true }), 403, DISABLED)
+    },
+  ),
+
+  defineCase(
+    'auth-rejected',
+    'who is not let in is told 401 Unauthorized and nothing else, and the tool does not run',
+    [14, 15, 53],
+    async (server) => {
+      if (server.target.token === undefined) throw new Skip('No token was given, so the server may be open.')
+      await mustRun(server)
+      const tool = await server.part('add')
+      mustBeExactly(await server.attempt(tool, '{"a":1,"b":2}', { anonymous: true }), 401, UNAUTHORIZED)
+      const wrong = { anonymous: true, headers: { authorization: 'Bearer wrong' } }
+      mustBeExactly(await server.attempt(tool, '{"a":1,"b":2}', wrong), 401, UNAUTHORIZED)
+    },
+  ),
+
+  defineCase('auth-after-parsing', 'a body that is not JSON does not change who is let in', [7], async (server) => {
+    if (server.target.token === undefined) throw new Skip('No token was given, so the server may be open.')
+    await mustRun(server)
+    mustBeExactly(await server.attempt(await server.part('add'), '{bad', { anonymous: true }), 401, UNAUTHORIZED)
+  }),
+]

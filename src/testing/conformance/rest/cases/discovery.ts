@@ -1,0 +1,60 @@
+/** The sibling features: what tools there are, and whether arguments would do. */
+import { must, mustBeObject, mustBeText, mustEqual } from '../../assertions.ts'
+import { defineCase } from '../define.ts'
+import { NO_TOOL } from '../subject.ts'
+
+export const discoveryCases = [
+  defineCase('tool-detail', 'a tool is shown with its name, description and schema', [], async (server) => {
+    const { body } = await server.send(`/tools/${await server.part('add')}`)
+
+    mustEqual(body.name, server.tools.add, 'name')
+    must(typeof body.description === 'string', 'description is not a text.')
+    mustBeObject(body.inputSchema, 'inputSchema')
+    must(!('annotations' in body) || mustBeObject(body.annotations, 'annotations') !== null, 'annotations is null.')
+  }),
+
+  defineCase('tool-detail-unknown', 'a tool there is not is shown to nobody', [], async (server) => {
+    const { status, body } = await server.send(`/tools/${NO_TOOL}`)
+    mustEqual([status, body], [404, { error: `Tool not found: ${NO_TOOL}` }], 'the answer')
+  }),
+
+  defineCase('validate-good', 'good arguments are {"valid": true} and nothing more', [], async (server) => {
+    const { status, body } = await server.post(`/tools/${await server.part('add')}/validate`, '{"a":1,"b":2}')
+    mustEqual([status, body], [200, { valid: true }], 'the answer')
+  }),
+
+  defineCase('validate-bad', 'every problem is named, with the pointer to a missing field', [], async (server) => {
+    const { status, body } = await server.post(`/tools/${await server.part('add')}/validate`, '{"a":"x"}')
+
+    mustEqual([status, body.valid], [200, false], 'status and valid')
+    must(Array.isArray(body.errors), 'There is no array "errors".')
+    const paths = body.errors.map((error) => {
+      const { path, message } = mustBeObject(error, 'an error')
+      mustBeText(message, 'message')
+      return path
+    })
+    for (const path of ['/a', '/b']) must(paths.includes(path), `No error is at ${path}, only at ${paths.join(', ')}.`)
+  }),
+
+  defineCase('validate-no-json', 'a body that is not JSON is 400 with the reason', [], async (server) => {
+    const { status, body } = await server.post(`/tools/${await server.part('add')}/validate`, '{bad')
+
+    mustEqual([status, body.valid], [400, false], 'status and valid')
+    const [error] = Array.isArray(body.errors) ? body.errors : []
+    const { path, message, keyword } = mustBeObject(error, 'errors[0]')
+    mustEqual([path, keyword], ['', 'format'], 'path and keyword')
+    must(/^Invalid JSON: ./.test(mustBeText(message, 'message')), `"${String(message)}" is not "Invalid JSON: …".`)
+  }),
+
+  defineCase('json-everywhere', 'what is not there is answered in JSON, too', [33], async (server) => {
+    const tool = await server.part('add')
+    for (const [method, path] of [
+      ['GET', `/tools/${tool}/call`],
+      ['DELETE', `/tools/${tool}`],
+      ['GET', `/tools/${tool}/nothing/here`],
+    ] as const) {
+      const { status } = await server.send(path, { method })
+      must(status === 404 || status === 405, `${method} ${path} is answered ${status}, not 404 or 405.`)
+    }
+  }),
+]

@@ -1,0 +1,86 @@
+/** A server of the Tool Execution API, as the cases talk to it, with every result's shape checked on the way in. */
+import { type JsonMembers, must, mustBeObject, mustBeText } from '../assertions.ts'
+import { type Fixtures, Skip, type Target } from '../case.ts'
+import { type HttpAnswer, parseJson, type RequestInfo, sendTo, textOf } from '../http.ts'
+
+type Part = 'add' | 'ring' | 'draw'
+
+const QUICKSTART: Pick<Fixtures, Part> = { add: 'Calculator_Add', ring: 'Doorbell_Ring', draw: 'Pictures_Draw' }
+
+/** Nobody has a tool of this name. */
+export const NO_TOOL = 'no_such_tool_4711'
+
+export const DISABLED = { error: 'Tool execution is disabled.' }
+
+export interface Answered extends HttpAnswer {
+  body: JsonMembers
+}
+
+export interface Called extends Answered {
+  content: readonly JsonMembers[]
+  isError: boolean
+}
+
+export class Subject {
+  readonly target: Target
+  readonly tools: typeof QUICKSTART
+
+  constructor(target: Target) {
+    this.target = target
+    this.tools = { ...QUICKSTART, ...target.operations }
+  }
+
+  async send(where: string, request: RequestInfo = {}): Promise<Answered> {
+    const answer = await sendTo(this.target, where, request)
+    return { ...answer, body: parseJson(answer) }
+  }
+
+  post(where: string, body: string, request: RequestInfo = {}): Promise<Answered> {
+    const headers = { 'content-type': 'application/json', ...request.headers }
+    return this.send(where, { ...request, method: 'POST', headers, body })
+  }
+
+  /** The answer to a call, whatever it is. `name` is what stands in the path. */
+  attempt(name: string, body = '{}', request: RequestInfo = {}): Promise<Answered> {
+    return this.post(`/tools/${name}/call`, body, request)
+  }
+
+  /** A call of a tool that is there: a result is expected back, good or bad. */
+  async call(part: Part, body: string, request: RequestInfo = {}): Promise<Called> {
+    const answer = await this.attempt(await this.part(part), body, request)
+    if (answer.status === 403 && answer.body.error === DISABLED.error) {
+      throw new Skip('Tool execution is disabled on this server.')
+    }
+    return checkResult(answer)
+  }
+
+  /** The name of the tool that plays a part, as it stands in a path. */
+  async part(part: Part): Promise<string> {
+    const name = encodeURIComponent(this.tools[part])
+    const { status } = await this.send(`/tools/${name}`)
+    if (status === 404) throw new Skip(`The server has no tool ${this.tools[part]}.`)
+    return name
+  }
+}
+
+/** MCP's CallToolResult, and the status that belongs to it. */
+function checkResult(answer: Answered): Called {
+  const { body, status, asked } = answer
+  const { content, isError } = body
+  must(Array.isArray(content), () => `The answer to ${asked} has no array "content": ${textOf(answer).slice(0, 200)}`)
+  must(typeof isError === 'boolean', `isError in the answer to ${asked} is not a boolean.`)
+  const expected = isError ? 500 : 200
+  must(status === expected, `The answer to ${asked} has isError ${isError} and the status ${status}, not ${expected}.`)
+  if ('_meta' in body) mustBeText(mustBeObject(body._meta, '_meta')._trace_id, '_meta._trace_id')
+  const items = content.map((item, index) => mustBeObject(item, `content[${index}]`))
+  for (const item of items) checkContent(item)
+  return { ...answer, content: items, isError }
+}
+
+function checkContent({ type, text, mimeType, data }: JsonMembers): void {
+  mustBeText(type, 'type of a content object')
+  if (type === 'text') must(typeof text === 'string', 'The "text" of text content is not a text.')
+  if (type !== 'image' && type !== 'audio') return
+  must(/^\w+\/[\w.+-]+/.test(mustBeText(mimeType, 'mimeType')), 'The "mimeType" of an image is not a media type.')
+  must(/^[A-Za-z0-9+/]+={0,2}$/.test(mustBeText(data, 'data')), 'The "data" of an image is not base64.')
+}

@@ -1,0 +1,51 @@
+/** Texts of a caller's making that would be slow to look through if a pattern tried every place anew. */
+import { describe, expect, test } from 'vitest'
+import { FetchExchange } from '../../src/carriers/fetch/fetch-exchange.ts'
+import type { Exchange } from '../../src/core/exchange.ts'
+import { parseBoundary, parsePartHead } from '../../src/core/http/part-head.ts'
+import { isHostHeader } from '../../src/core/http/site-rules.ts'
+import { isMediaType, isTextual } from '../../src/core/media.ts'
+import { parseName } from '../../src/core/names.ts'
+import { readCredential } from '../../src/governance/auth-credential.ts'
+import { preferredWaitMs } from '../../src/protocols/opencall/routes.ts'
+import { fromStandardIssue } from '../../src/schemas/issues.ts'
+import { plainText } from '../../src/cli/terminal-text.ts'
+import { growth, PROPORTIONAL, textOf } from '../growth.ts'
+
+const LENGTH = 16 * 1024
+
+function asked(name: string, value: string): Pick<Exchange, 'header'> {
+  return { header: (wanted) => (wanted === name ? value : undefined) }
+}
+
+/** Only the time counts here. */
+function tried(work: () => unknown): void {
+  try {
+    work()
+  } catch (thrown) {
+    expect(thrown).toBeInstanceOf(Error)
+  }
+}
+
+describe('takes time in proportion to its length:', () => {
+  test.each<[string, string, (text: string) => unknown]>([
+    ['an issue that quotes open brackets', '{[', (text) => fromStandardIssue({ message: text }, {})],
+    ['an issue that quotes brackets', '{}', (text) => fromStandardIssue({ message: text }, {})],
+    ['an operation name of dots', 'a.', (text) => parseName(`v1:${text}!`)],
+    ['a Prefer of commas and spaces', ', ', (text) => preferredWaitMs(asked('prefer', text))],
+    ['a Prefer of waits', ',wait = ', (text) => preferredWaitMs(asked('prefer', text))],
+    ['a credential of equals signs', '=', (text) => readCredential((name) => (name === 'authorization' ? `Bearer a${text}!` : undefined))],
+    ['a credential of spaces', ' ', (text) => readCredential((name) => (name === 'authorization' ? `Bearer ${text}` : undefined))],
+    ['a Host', 'a.', (text) => isHostHeader(text)],
+    ['a Content-Type of parameters', ';a="\\', (text) => parseBoundary(`multipart/form-data${text}`)],
+    ['the head of a part', 'a: b;c="', (text) => parsePartHead(new TextEncoder().encode(text))],
+    ['a media type', 'a+', (text) => isTextual(`application/${text}`)],
+    ['a media type of semicolons', '; ', (text) => isMediaType(`a/b${text}\n`)],
+    ['an address', ':/', (text) => new FetchExchange({ url: `http:${text}`, method: 'GET' } as Request, '', SETTINGS)],
+    ['a text for the terminal', '\u001b[', plainText],
+  ])('%s', (_, piece, work) => {
+    expect(growth((length) => tried(() => work(textOf(piece, length))), LENGTH)).toBeLessThan(PROPORTIONAL)
+  })
+})
+
+const SETTINGS = { publicUrl: undefined, bodyTimeoutMs: 1, idleTimeoutMs: 1 }

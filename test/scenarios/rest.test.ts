@@ -1,0 +1,470 @@
+/** The Tool Execution API over the engine: what operations return, how they fail, who may call, and where it is served. */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { createToken, jsonSchema, operation, removed, type ServerOptions } from 'callplane'
+import { Hono } from 'hono'
+import { describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
+import { verifies } from '../requirements.ts'
+import { createGate, createStepClock, type Site, startSite } from './server.ts'
+
+const add = operation('v1:math.add', {
+  description: 'Adds.',
+  args: z.object({ a: z.number(), b: z.number().default(10) }),
+  result: z.number(),
+  run: ({ a, b }) => a + b,
+})
+const forecast = operation('v1:weather.forecast', {
+  args: jsonSchema<{ city: string }>({
+    type: 'object',
+    properties: { city: { type: 'string' } },
+    required: ['city'],
+    additionalProperties: false,
+  }),
+  run: ({ city }) => ({ city, sunny: true }),
+})
+
+const on = { rest: { allowExecute: true } }
+
+interface Called {
+  status: number
+  type: string | null
+  text: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape.
+  json: any
+}
+
+async function post(
+  site: Site,
+  path: string,
+  body: unknown = {},
+  headers: Record<string, string> = {},
+): Promise<Called> {
+  const response = await site.request(path, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  })
+  const text = await response.text()
+  return { status: response.status, type: response.headers.get('content-type'), text, json: JSON.parse(text) }
+}
+
+const callTool = (site: Site, name: string, args?: unknown, headers?: Record<string, string>) =>
+  post(site, `/tools/${name}/call`, args, headers)
+
+describe('what an operation returns becomes content', () => {
+  const returning = (value: unknown) => operation('v1:it.returns', { run: () => value as never })
+  const returned = async (value: unknown) => {
+    const site = await startSite({ operations: [returning(value)], ...on })
+    const { status, json } = await callTool(site, 'it_returns')
+    expect(json._meta._trace_id).toMatch(/^[0-9a-f-]{36}$/)
+    delete json._meta
+    return { status, ...json }
+  }
+
+  test.each([
+    ['a text', 'sunny', { content: [{ type: 'text', text: 'sunny' }] }],
+    ['an object', { a: 1 }, { content: [{ type: 'text', text: '{"a":1}' }], structuredContent: { a: 1 } }],
+    ['a list', [1, 2], { content: [{ type: 'text', text: '[1,2]' }], structuredContent: { result: [1, 2] } }],
+    ['a number', 3, { content: [{ type: 'text', text: '3' }], structuredContent: { result: 3 } }],
+    ['no', false, { content: [{ type: 'text', text: 'false' }], structuredContent: { result: false } }],
+    ['nothing', undefined, { content: [{ type: 'text', text: 'null' }], structuredContent: { result: null } }],
+    ['an object that only looks like content', { content: ['x'] }, { structuredContent: { content: ['x'] } }],
+    ['a page with content', { content: [], page: 1 }, { structuredContent: { content: [], page: 1 } }],
+  ])('%s', async (_, value, expected) => {
+    verifies('rest:03', 'rest:25', 'rest:35', 'rest:36', 'rest:47')
+    expect(await returned(value)).toMatchObject({ status: 200, isError: false, ...expected })
+  })
+
+  test('a result of MCP as it is, failures included', async () => {
+    verifies('rest:37', 'rest:48', 'rest:49')
+    const content = [
+      { type: 'image', mimeType: 'image/png', data: 'iVBORw0=' },
+      { type: 'new', x: 1 },
+    ]
+
+    expect(await returned({ content })).toEqual({ status: 200, content, isError: false })
+    expect(await returned({ content, isError: true, structuredContent: { a: 1 } })).toEqual({
+      status: 500,
+      content,
+      isError: true,
+      structuredContent: { a: 1 },
+    })
+  })
+
+  test('bytes: small pictures, sounds and texts in the answer, the rest as a link that can be followed', async () => {
+    verifies('rest:48', 'rest:49')
+    const store = (mimeType: string, length = 4) =>
+      operation(`v1:store.${mimeType.replace(/\W/g, '')}${length}`, {
+        run: (_args, ctx) => ctx.object(new Uint8Array(length).fill(0x41), { mimeType }),
+      })
+    const elsewhere = operation('v1:store.elsewhere', {
+      run: (_args, ctx) => ctx.location('https://files.example/a.zip'),
+    })
+    const pieces = operation('v1:store.pieces', { chunked: { mimeType: 'text/csv' }, run: () => ['a,b\n'] })
+    const site = await startSite({
+      operations: [
+        store('image/png'),
+        store('audio/wav'),
+        store('text/plain'),
+        store('application/zip'),
+        store('image/png', 1024 * 1024 + 1),
+        elsewhere,
+        pieces,
+      ],
+      ...on,
+    })
+    const contentOf = async (name: string) => (await callTool(site, name)).json.content[0]
+
+    expect(await contentOf('store_imagepng4')).toEqual({ type: 'image', mimeType: 'image/png', data: 'QUFBQQ==' })
+    expect(await contentOf('store_audiowav4')).toEqual({ type: 'audio', mimeType: 'audio/wav', data: 'QUFBQQ==' })
+    expect(await contentOf('store_textplain4')).toMatchObject({
+      type: 'resource',
+      resource: { mimeType: 'text/plain', text: 'AAAA', uri: expect.stringContaining(`${site.url}/objects/`) },
+    })
+    for (const name of ['store_applicationzip4', 'store_imagepng1048577']) {
+      const link = await contentOf(name)
+      expect(link.type).toBe('resource_link')
+      expect((await fetch(link.uri)).headers.get('content-type')).toBe(link.mimeType)
+    }
+    expect(await contentOf('store_elsewhere')).toEqual({
+      type: 'resource_link',
+      uri: 'https://files.example/a.zip',
+      name: 'a.zip',
+    })
+    const chunks = await contentOf('store_pieces')
+    expect(chunks).toMatchObject({ type: 'resource_link', mimeType: 'text/csv' })
+    expect(await (await fetch(chunks.uri)).json()).toMatchObject({ data: 'a,b\n', state: 'complete' })
+  })
+})
+
+describe('a tool that fails', () => {
+  test('in its domain says why, what to do, and nothing meant for developers', async () => {
+    verifies('rest:26', 'rest:37', 'rest:38', 'rest:56')
+    const ring = operation('v1:bell.ring', {
+      run: (_args, ctx) =>
+        ctx.fail('NO_BELL', 'There is no such bell', {
+          retryable: true,
+          retryAfterMs: 500,
+          details: { known: ['a'] },
+          promptContent: 'Try a.',
+          developerMessage: 'row 7 is missing',
+        }),
+    })
+    const site = await startSite({ operations: [ring], ...on })
+
+    const { status, json, text } = await callTool(site, 'bell_ring', {}, { traceparent: TRACEPARENT })
+
+    expect([status, json]).toEqual([
+      500,
+      {
+        content: [
+          { type: 'text', text: 'There is no such bell' },
+          { type: 'text', text: 'Try a.' },
+        ],
+        structuredContent: { known: ['a'], code: 'NO_BELL', retryable: true, retryAfterMs: 500 },
+        isError: true,
+        _meta: { _trace_id: TRACE_ID },
+      },
+    ])
+    expect(text).not.toContain('row 7')
+  })
+
+  test('by an exception shows its message without secrets; OpenCALL does not, and the log has all of it', async () => {
+    verifies('rest:39', 'rest:40', 'rest:41', 'rest:42', 'rest:43', 'rest:44', 'rest:54', 'rest:60')
+    const lines: LogLine[] = []
+    let seen = ''
+    const login = operation('v1:bank.login', {
+      requires: { secrets: ['pin'] },
+      run: (_args, ctx) => {
+        seen = ctx.secret('pin')
+        return 'in'
+      },
+    })
+    const pay = operation('v1:bank.pay', {
+      run: () => {
+        throw new Error(`the bank refused ${seen}`, { cause: new Error('at 10.0.0.7') })
+      },
+    })
+    const payLater = operation('v1:bank.payLater', {
+      model: 'async',
+      run: () => Promise.reject(new Error('the bank is closed')),
+    })
+    const site = await startSite({ operations: [login, pay, payLater], log: createMemoryLog(lines), ...on })
+    await post(site, '/tools/call', {
+      tool_id: 'bank.login',
+      input: {},
+      context: { secrets: [{ id: 'pin', value: 'pin-0815-4711' }] },
+    })
+
+    const { status, json, text } = await callTool(site, 'bank_pay')
+    const later = await callTool(site, 'bank_payLater')
+    const other = await site.call('v1:bank.pay')
+
+    expect(seen).toBe('pin-0815-4711')
+    expect([status, json.isError]).toEqual([500, true])
+    expect(json.content).toEqual([{ type: 'text', text: 'the bank refused [redacted]' }])
+    expect(text).not.toMatch(/10\.0\.0\.7| at |stack/)
+    expect(later.json.content[0].text).toBe('the bank is closed')
+    expect(JSON.stringify(other.body)).not.toContain('the bank')
+    expect(lines.filter(({ message }) => message === 'the handler failed')).toHaveLength(3)
+  })
+
+  test('because its arguments are wrong never runs, and names every problem', async () => {
+    const site = await startSite({ operations: [add, forecast], ...on })
+
+    const missing = await callTool(site, 'weather_forecast', { town: 'Rome' })
+    const list = await callTool(site, 'math_add', [1, 2])
+    const twice = await callTool(site, 'math_add', '{"a":1,"a":2}')
+
+    expect([missing.status, missing.json.isError]).toEqual([500, true])
+    expect(missing.json.structuredContent).toEqual({
+      code: 'VALIDATION_ERROR',
+      retryable: false,
+      errors: [
+        { path: '/city', message: 'is required', keyword: 'required' },
+        { path: '/town', message: 'is not a known field', keyword: 'additionalProperties' },
+      ],
+    })
+    expect(missing.json.content[0].text).toContain('/city: is required')
+    expect([list.status, list.json.structuredContent.errors]).toEqual([
+      500,
+      [{ path: '', message: 'must be object', keyword: 'type' }],
+    ])
+    expect([twice.status, twice.json.structuredContent]).toEqual([500, { code: 'DUPLICATE_KEY', retryable: false }])
+  })
+})
+
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
+const TRACEPARENT = `00-${TRACE_ID}-00f067aa0ba902b7-01`
+
+describe('a call', () => {
+  test('belongs to the trace of its request, else its own id is what the log and the spans have', async () => {
+    verifies('rest:36', 'rest:55')
+    const lines: LogLine[] = []
+    const note = operation('v1:it.notes', { run: (_args, ctx) => ctx.log.info({}, 'noted') })
+    const site = await startSite({ operations: [note], log: createMemoryLog(lines), ...on })
+
+    const traced = await callTool(site, 'it_notes', {}, { traceparent: TRACEPARENT })
+    const plain = await callTool(site, 'it_notes', {}, { traceparent: 'nonsense' })
+
+    expect(traced.json._meta).toEqual({ _trace_id: TRACE_ID })
+    expect(lines.map(({ fields }) => fields.requestId)).toContain(plain.json._meta._trace_id)
+  })
+
+  test('without a body, or with one that is no JSON, has no arguments', async () => {
+    verifies('rest:06', 'rest:13', 'rest:59')
+    const site = await startSite({ operations: [operation('v1:it.echoes', { run: (args) => args as never })], ...on })
+
+    for (const body of ['', 'null', '{bad', 'a=b']) {
+      expect((await callTool(site, 'it_echoes', body)).json).toMatchObject({ isError: false, structuredContent: {} })
+    }
+  })
+
+  test('reaches the newest major by its name, and each by its pin', async () => {
+    verifies('rest:02', 'rest:11', 'rest:12', 'rest:52', 'rest:57')
+    const say = (name: string) => operation(name, { run: () => name })
+    const site = await startSite({
+      operations: [say('v1:greet.hello'), say('v2:greet.hello'), removed('v1:greet.bye', { on: '2025-01-01' })],
+      ...on,
+    })
+    const textOf = async (name: string) => (await callTool(site, name)).json.content?.[0].text
+
+    expect(await textOf('greet_hello')).toBe('v2:greet.hello')
+    expect(await textOf('greet_hello_v1')).toBe('v1:greet.hello')
+    expect(await textOf('greet_hello_v2')).toBe('v2:greet.hello')
+    for (const name of ['greet_hello_v3', 'greet_bye', 'greet.hello', 'v1:greet.hello', 'Greet_hello']) {
+      const { status, text } = await callTool(site, encodeURIComponent(name))
+      expect([status, text]).toEqual([404, JSON.stringify({ error: `Tool not found: ${name}` })])
+    }
+  })
+
+  test('with an effect needs no key; one that is sent makes a repeat join the first', async () => {
+    let notes = 0
+    const note = operation('v1:notes.add', { sideEffecting: true, run: () => ++notes })
+    const site = await startSite({ operations: [note], ...on })
+    const key = { 'Idempotency-Key': 'note-1' }
+
+    const texts: string[] = []
+    for (const headers of [{}, {}, key, key]) {
+      texts.push((await callTool(site, 'notes_add', {}, headers)).json.content[0].text)
+    }
+
+    expect(texts).toEqual(['1', '2', '3', '3'])
+    expect((await callTool(site, 'notes_add', {}, { 'Idempotency-Key': 'a b' })).json.isError).toBe(true)
+  })
+
+  test('of an async operation is waited for, and past that told how to ask again', async () => {
+    const clock = createStepClock()
+    const gate = createGate<string>()
+    const build = operation('v1:jobs.build', { model: 'async', run: () => gate.pass() })
+    const site = await startSite({ operations: [build], clock, ...on })
+
+    const waiting = callTool(site, 'jobs_build')
+    await gate.began
+    await clock.timer(30_000)
+    clock.advance(30_000)
+    const pending = (await waiting).json
+    const { idempotencyKey, uri } = pending.structuredContent
+    gate.open('built')
+    const again = await callTool(site, 'jobs_build', {}, { 'Idempotency-Key': idempotencyKey })
+
+    expect(pending.isError).toBe(true)
+    expect(pending.structuredContent).toMatchObject({ code: 'STILL_RUNNING', retryable: true })
+    expect(pending.content[0].text).toContain(`Idempotency-Key: ${idempotencyKey}`)
+    expect(again.json).toMatchObject({ isError: false, content: [{ type: 'text', text: 'built' }] })
+    expect(await (await fetch(uri)).json()).toMatchObject({ state: 'complete', result: 'built' })
+  })
+
+  test('of a sync operation is waited for longer than the operation itself would', async () => {
+    const clock = createStepClock()
+    const gate = createGate<string>()
+    const slow = operation('v1:it.waits', { maxSyncMs: 100, run: () => gate.pass() })
+    const site = await startSite({ operations: [slow], clock, ...on })
+
+    const waiting = callTool(site, 'it_waits')
+    await gate.began
+    await clock.passing(clock.timer(30_000), 100)
+    gate.open('at last')
+
+    expect((await waiting).json).toMatchObject({ isError: false, content: [{ text: 'at last' }] })
+  })
+})
+
+describe('who may call', () => {
+  const { token, hash } = createToken()
+  const auth = { tokens: [{ hash, kind: 'bearer' as const, subject: 'ada', scopes: ['a'] }] }
+  const bearer = { Authorization: `Bearer ${token}` }
+
+  test('nobody, unless the server says that tools can be run', async () => {
+    verifies('rest:09', 'rest:10', 'rest:51', 'rest:58')
+    const site = await startSite({ operations: [add] })
+
+    for (const path of ['/tools/math_add/call', '/tools/none/call', '/explorer/tools/math_add/call']) {
+      const { status, text, type } = await post(site, path, { a: 1 })
+      expect([status, text, type]).toEqual([403, '{"error":"Tool execution is disabled."}', 'application/json'])
+    }
+    expect((await post(site, '/tools/math_add/validate', { a: 1 })).json).toEqual({ valid: true })
+    expect((await site.call('v1:math.add', { a: 1 })).body.result).toBe(11)
+  })
+
+  test('whoever the server knows; another is told no more than that, after the tool was found', async () => {
+    verifies('rest:07', 'rest:08', 'rest:14', 'rest:15', 'rest:53')
+    const run = vi.fn(() => 'ran')
+    const guarded = operation('v1:it.guards', { run })
+    const scoped = operation('v1:it.scopes', { scopes: ['b'], run })
+    const open = operation('v1:it.opens', { public: true, run: () => 'open' })
+    const site = await startSite({ operations: [guarded, scoped, open], auth, ...on })
+    const answer = async (name: string, headers?: Record<string, string>, body: unknown = {}) => {
+      const { status, text } = await callTool(site, name, body, headers)
+      return [status, text]
+    }
+
+    const unauthorized = [401, '{"error":"Unauthorized"}']
+    expect(await answer('it_guards')).toEqual(unauthorized)
+    expect(await answer('it_guards', { Authorization: 'Bearer wrong' })).toEqual(unauthorized)
+    expect(await answer('it_guards', {}, '[1]')).toEqual(unauthorized)
+    expect(await answer('it_guards', {}, '{bad')).toEqual(unauthorized)
+    expect(await answer('none')).toEqual([404, '{"error":"Tool not found: none"}'])
+    expect((await answer('it_scopes', bearer))[0]).toBe(403)
+    expect(run).not.toHaveBeenCalled()
+    expect((await answer('it_guards', bearer))[0]).toBe(200)
+    expect((await answer('it_opens'))[0]).toBe(200)
+  })
+
+  test('whoever the hook lets pass, besides', async () => {
+    verifies('rest:14', 'rest:15', 'rest:16', 'rest:22')
+    const who = new AsyncLocalStorage<string>()
+    const rest: ServerOptions['rest'] = {
+      allowExecute: true,
+      async authHook(request, next) {
+        const user = request.headers.get('x-user')
+        if (user === null) throw new Error('no user')
+        return who.run(user, next)
+      },
+    }
+    const whoami = operation('v1:it.asks', { run: () => who.getStore() ?? 'nobody' })
+    const site = await startSite({ operations: [whoami], auth, rest })
+
+    const all = await callTool(site, 'it_asks', {}, { ...bearer, 'X-User': 'ada' })
+    const noUser = await callTool(site, 'it_asks', {}, bearer)
+    const noToken = await callTool(site, 'it_asks', {}, { 'X-User': 'ada' })
+
+    expect(all.json.content[0].text).toBe('ada')
+    expect([noUser.status, noUser.text]).toEqual([401, '{"error":"Unauthorized"}'])
+    expect([noToken.status, noToken.text]).toEqual([401, '{"error":"Unauthorized"}'])
+  })
+
+  test('no page of another site', async () => {
+    const run = vi.fn(() => 'ran')
+    const site = await startSite({ operations: [operation('v1:it.runs', { run })], ...on })
+    const form = { 'Content-Type': 'text/plain', Origin: 'https://evil.example' }
+
+    const { status, type, json } = await callTool(site, 'it_runs', '{}', form)
+    const named = await startSite({
+      operations: [operation('v1:it.runs', { run })],
+      cors: { origins: ['https://evil.example'] },
+      ...on,
+    })
+
+    expect([status, type, typeof json.error]).toEqual([403, 'application/json', 'string'])
+    expect((await callTool(named, 'it_runs', '{}', form)).status).toBe(403)
+    expect(run).not.toHaveBeenCalled()
+    expect((await callTool(named, 'it_runs', '{}', { Origin: 'https://evil.example' })).status).toBe(200)
+  })
+})
+
+describe('what is shown', () => {
+  test('at the root and below /explorer is the same', async () => {
+    verifies('rest:01', 'rest:33')
+    const site = await startSite({ operations: [add, forecast], ...on })
+
+    for (const base of ['', '/explorer']) {
+      const detail = await (await site.request(`${base}/tools/math_add`)).json()
+      expect(detail).toMatchObject({ name: 'math_add', description: 'Adds.', annotations: { readOnlyHint: true } })
+      expect((detail as { inputSchema: object }).inputSchema).toMatchObject({ required: ['a'] })
+      expect((await post(site, `${base}/tools/math_add/call`, { a: 1, b: 2 })).json.content[0].text).toBe('3')
+      expect((await post(site, `${base}/tools/weather_forecast/validate`, {})).json).toEqual({
+        valid: false,
+        errors: [{ path: '/city', message: 'is required', keyword: 'required' }],
+      })
+    }
+    expect(await (await site.request('/explorer/tools')).json()).toEqual([
+      { name: 'math_add', description: 'Adds.', annotations: { readOnlyHint: true } },
+      { name: 'weather_forecast', description: '', annotations: { readOnlyHint: true } },
+    ])
+  })
+
+  test('is a page, found without its slash as well', async () => {
+    const site = await startSite({ operations: [add], rest: { title: 'Sums & more' } })
+
+    const redirect = await site.request('/explorer')
+    const page = await (await site.request('/explorer/')).text()
+
+    expect([redirect.status, redirect.headers.get('location')]).toEqual([302, `${site.url}/explorer/`])
+    expect(page).toContain('<h1>Sums &amp; more</h1>')
+    expect(page).toContain('Execution is disabled.')
+    const unknown = await site.request('/explorer/none')
+    expect([unknown.status, await unknown.json()]).toEqual([404, { error: 'There is nothing at this path.' }])
+  })
+})
+
+test('the whole server speaks Fetch, too', async () => {
+  verifies('rest:01')
+  const { server } = await startSite({ operations: [add], hosts: ['tools.example'], ...on })
+  const app = new Hono().all('*', (context) => server.fetch(context.req.raw))
+  const ask = (path: string, body?: object) =>
+    app.request(`http://tools.example${path}`, {
+      headers: { 'Content-Type': 'application/json' },
+      ...(body && { method: 'POST', body: JSON.stringify(body) }),
+    })
+
+  const rest = await ask('/tools/math_add/call', { a: 1, b: 2 })
+  const opencall = await ask('/call', { op: 'v1:math.add', args: { a: 1, b: 2 } })
+  const page = await ask('/explorer/')
+
+  expect(await rest.json()).toMatchObject({ structuredContent: { result: 3 } })
+  expect(await opencall.json()).toMatchObject({ state: 'complete', result: 3 })
+  expect(await page.text()).toContain('http://tools.example/explorer/tools/math_add')
+  expect((await app.request('http://evil.example/explorer/tools')).status).toBe(403)
+})
