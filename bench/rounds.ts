@@ -15,8 +15,6 @@ export interface RoundOptions extends Omit<LoadOptions, 'port' | 'operations' | 
   trafficOf?: (host: Host) => TrafficName
   /** Which operations each host is asked for, where the traffic is over several. */
   operationsOf?: (host: Host) => readonly string[]
-  /** Instead of `traffic`, where hosts are asked in different ways. */
-  trafficOf?: (host: Host) => TrafficName
   rounds: number
   /** Until the compiler has seen them all often enough. */
   warmUpCalls: number

@@ -48,4 +48,9 @@ describe('takes time in proportion to its length:', () => {
   })
 })
 
-const SETTINGS = { publicUrl: undefined, bodyTimeoutMs: 1, idleTimeoutMs: 1 }
+const SETTINGS = {
+  publicUrl: undefined,
+  bodyTimeoutMs: 1,
+  idleTimeoutMs: 1,
+  slowestUpload: { bytes: 1, inMs: 1 },
+}

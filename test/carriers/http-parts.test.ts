@@ -240,23 +240,60 @@ test('an upload that breaks off is a fault where its bytes are read', async () =
   expect(await seen.promise).toMatchObject({ kind: 'malformed', code: 'BODY_INCOMPLETE' })
 })
 
-test('an upload may be slow but not silent', async () => {
-  const { port } = await startCarrier([route('/up', { POST: list })], { idleTimeoutMs: 150, bodyTimeoutMs: 1 })
-  const body = `${part('name=a', 'x'.repeat(20))}--b--`
-  const slow = await openSocket(port)
+/** Sends the request up to its content at once, then five bytes every 20 ms. */
+async function drip(port: number, start: string, rest: string): Promise<string> {
+  const socket = await openSocket(port)
+  const reply = readToClose(socket)
+  socket.write(head(start.length + rest.length) + start)
+  let at = 0
+  const dripping = setInterval(() => {
+    socket.write(rest.slice(at, at + 5))
+    at += 5
+    if (at >= rest.length || !socket.writable) clearInterval(dripping)
+  }, 20)
+  return reply.finally(() => clearInterval(dripping))
+}
+
+const untilContent = '--b\r\nContent-Disposition: form-data; name=a\r\n\r\n'
+const content = `${'x'.repeat(150)}\r\n--b--`
+
+test('an upload may take long but not be silent', async () => {
+  const { port } = await startCarrier([route('/up', { POST: list })], { idleTimeoutMs: 400, bodyTimeoutMs: 200 })
   const silent = await openSocket(port)
-  const slowReply = readToClose(slow)
   const silentReply = readToClose(silent)
 
-  silent.write(head(body.length) + body.slice(0, 20))
-  slow.write(head(body.length))
-  let at = 0
-  const drip = setInterval(() => {
-    slow.write(body.slice(at, at + 5))
-    at += 5
-    if (at >= body.length) clearInterval(drip)
-  }, 20)
+  silent.write(head(1_000) + untilContent)
 
-  expect(await slowReply).toMatch(/^HTTP\/1.1 200 /)
+  expect(await drip(port, untilContent, content)).toMatch(/^HTTP\/1.1 200 /)
   expect(await silentReply).toMatch(/^HTTP\/1.1 400 [\s\S]*BODY_TIMEOUT/)
+})
+
+test.each([
+  ['a head', '', untilContent.repeat(2) + content, {}],
+  ['the part that is a text', untilContent, content, { textPart: 'a' }],
+])('%s may not drip', async (_, start, rest, more) => {
+  const read: Handle = async (exchange) => {
+    for await (const each of exchange.parts({ ...limits, ...more })) await bytesOf(each)
+    return text('all of it')
+  }
+  const { port } = await startCarrier([route('/up', { POST: read })], { bodyTimeoutMs: 100 })
+
+  expect(await drip(port, start, rest)).toMatch(/^HTTP\/1.1 400 [\s\S]*BODY_TIMEOUT/)
+})
+
+test('an upload below the slowest rate is cut off, however regularly it sends', async () => {
+  const slowestUpload = { bytes: 10_000, inMs: 100 }
+  const { port } = await startCarrier([route('/up', { POST: list })], { slowestUpload })
+
+  expect(await drip(port, untilContent, content)).toMatch(/^HTTP\/1.1 400 [\s\S]*BODY_TIMEOUT/)
+})
+
+test.each([
+  [1_000, 200],
+  [2_000, 400],
+])('after a boundary %i spaces are answered with %i: they count as header bytes', async (spaces, status) => {
+  const { port } = await startCarrier([route('/up', { POST: list })])
+  const body = `--b${' '.repeat(spaces)}${untilContent.slice(3)}x\r\n--b--`
+
+  expect(await say(port, head(body.length) + body)).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
 })

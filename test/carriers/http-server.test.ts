@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { closeHttpServer, createHttpServer, listen } from '../../src/carriers/http/index.ts'
 import { openSocket, readToClose, readUntil, route, say, startCarrier, text } from './http-fixture.ts'
@@ -71,4 +72,60 @@ test('a port that is taken is said so', async () => {
   )
 
   await expect(second).rejects.toMatchObject({ code: 'PORT_IN_USE', message: expect.stringContaining(`${port}`) })
+})
+
+test('a client that takes nothing of its answer is cut off; one that waits long for a call is not', async () => {
+  const { held, started, open } = heldRoute()
+  const large = route('/large', { GET: () => text('x'.repeat(64 << 20)) })
+  const { server, port } = await startCarrier([held, large], {}, { stallTimeoutMs: 100 })
+  const waiting = await openSocket(port)
+  waiting.write('GET /held HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+  await started
+  const [deaf, [ours]] = await Promise.all([openSocket(port), once(server, 'connection')])
+  const cut = once(ours, 'close')
+
+  deaf.pause().write('GET /large HTTP/1.1\r\nHost: a\r\n\r\n')
+  await cut
+  open()
+
+  expect(await readToClose(waiting)).toContain('finished')
+})
+
+test('a client that reads slowly gets all of its answer', async () => {
+  const large = route('/large', { GET: () => text('x'.repeat(32 << 20)) })
+  const { port } = await startCarrier([large], {}, { stallTimeoutMs: 300 })
+  const socket = await openSocket(port)
+  let got = 0
+  let pauses = 0
+  socket.on('data', (chunk) => {
+    got += chunk.length
+    if (got < (pauses + 1) * (4 << 20)) return
+    pauses += 1
+    socket.pause()
+    setTimeout(() => socket.resume(), 100)
+  })
+
+  socket.write('GET /large HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+  await once(socket, 'end')
+
+  expect(pauses).toBe(8)
+  expect(got).toBeGreaterThan(32 << 20)
+})
+
+test('an idle connection is closed after the keep-alive time', async () => {
+  const { port } = await startCarrier([route('/', { GET: () => text('hello') })], {}, { keepAliveTimeoutMs: 1 })
+  const socket = await openSocket(port)
+
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+
+  expect(await readToClose(socket)).toContain('hello')
+})
+
+test('connections past the limit are closed at once, and there is a limit unless one is given', async () => {
+  const { server } = await startCarrier([])
+  const { port } = await startCarrier([], {}, { maxConnections: 1 })
+  await openSocket(port)
+
+  expect(await readToClose(await openSocket(port))).toBe('')
+  expect(server.maxConnections).toBe(10_000)
 })

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { LOOPBACK_HOSTS } from '../../src/carriers/http/index.ts'
+import type { Exchange } from '../../src/core/exchange.ts'
+import { createSiteRules } from '../../src/core/http/site-rules.ts'
 import { echo, route, say, startCarrier } from './http-fixture.ts'
 
 const routes = [route('/call', { POST: echo })]
@@ -30,6 +32,22 @@ test('a host that was accepted does not open the door to the next', async () => 
   await post(port, 'Host: localhost')
 
   expect(await post(port, 'Host: evil.example')).toContain('HOST_NOT_ALLOWED')
+})
+
+test.each([
+  ['127.0.0.1', undefined],
+  ['127.9.9.9', undefined],
+  ['::1', undefined],
+  ['::ffff:127.0.0.1', undefined],
+  ['192.168.0.7', 'NOT_LOOPBACK'],
+  ['::ffff:10.0.0.1', 'NOT_LOOPBACK'],
+  ['fe80::1', 'NOT_LOOPBACK'],
+  // A socket that was reset has no address any more.
+  [undefined, 'NOT_LOOPBACK'],
+])('for this machine only, a request from %s is refused with %s', (address, code) => {
+  const rules = createSiteRules({ remote: 'loopback' })
+
+  expect(rules?.objection({ header: () => undefined } as unknown as Exchange, address)?.code).toBe(code)
 })
 
 test.each([

@@ -4,7 +4,7 @@ import type { Instance } from '../../src/core/model.ts'
 import { operation } from '../../src/core/operation.ts'
 import { mayFollow } from '../../src/core/state.ts'
 import { verifies } from '../requirements.ts'
-import { ADA, Gate, Node, openCluster, settled } from './node.ts'
+import { ADA, Gate, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 
 const NAMES = ['done', 'failed', 'running', 'queued']
 
@@ -60,7 +60,8 @@ test('a call can end in error from every state it can be in, and after an end no
 
   await node.followUp.cancel(ADA, 'queued')
   const canceling = node.followUp.cancel(ADA, 'running')
-  cluster.clock.advance(60_000)
+  await settled()
+  cluster.clock.advance(STOP_GRACE_MS)
   await canceling
   gates.done.open('done')
   await cluster.ended((await cluster.find('done')).id)
