@@ -1,6 +1,7 @@
 /** The log as a person reads it: one short line for each JSON line, with colours where they are wanted. */
 import { styleText } from 'node:util'
 import type { Output } from './command.ts'
+import { plainLine, plainText } from './terminal-text.ts'
 
 type Line = Record<string, unknown> & { time?: string; level?: string; msg?: string }
 type Colour = Parameters<typeof styleText>[0]
@@ -24,9 +25,10 @@ export function wantsColours(output: Output, env: Record<string, string | undefi
 export function formatLine(text: string, { colours }: LineStyle): string {
   const paint = (colour: Colour, part: string) => (colours ? styleText(colour, part, { validateStream: false }) : part)
   const { time = '', level = 'info', msg = '', err, ...fields } = JSON.parse(text) as Line
-  const head = `${paint('gray', clockTime(time))} ${paint(COLOURS[level] ?? 'white', level.padEnd(5))}`
+  const head = `${paint('gray', clockTime(time))} ${paint(COLOURS[level] ?? 'white', plainLine(level).padEnd(5))}`
   const body = msg === 'request' ? requestText(fields) : [msg, ...Object.entries(fields).map(fieldText)].join(' ')
-  return [`${head} ${body}`, ...errorLines(err)].join('\n')
+  // Callers choose paths, and handlers log what callers sent.
+  return [`${head} ${plainLine(body)}`, ...errorLines(err)].join('\n')
 }
 
 function clockTime(time: string): string {
@@ -46,5 +48,7 @@ function errorLines(err: unknown): string[] {
   if (err === undefined) return []
   const stack = typeof err === 'object' && err !== null && 'stack' in err ? err.stack : err
   const text = typeof stack === 'string' ? stack : JSON.stringify(stack)
-  return text.split('\n').map((line) => `         ${line}`)
+  return plainText(text)
+    .split('\n')
+    .map((line) => `         ${line}`)
 }

@@ -4,6 +4,11 @@ export function plainText(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '?')
 }
 
+/** The same as one line: a line break in it must not look like the next line. */
+export function plainLine(text: string): string {
+  return plainText(text.replace(/\r?\n|\r/g, '\\n').replaceAll('\t', '\\t'))
+}
+
 /** One line, cut to what fits, with an ellipsis where something is missing. */
 export function fitted(text: string, width: number): string {
   const line = plainText(text).replace(/[\t\n]/g, ' ')

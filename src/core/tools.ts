@@ -46,10 +46,8 @@ export function createTools(registry: Registry, toolkit: string, lists: (operati
   const byName = Map.groupBy(tools, (tool) => tool.name)
   const pinned = Map.groupBy(tools, (tool) => pinnedName(tool))
   refuseCollisions(byId, (tool) => tool.operation.name.full.replace(/^v\d+:/, ''))
-  refuseCollisions(
-    Map.groupBy(tools, ({ id, operation }) => `${id}@${operation.version}`),
-    ({ operation }) => operation.key,
-  )
+  const byVersion = Map.groupBy(tools, ({ id, operation }) => `${id}@${operation.version}`)
+  refuseCollisions(byVersion, ({ operation }) => operation.key)
   refuseCollisions(
     new Map([...byName].map(([name, own]) => [name, [...own, ...(pinned.get(name) ?? [])]])),
     (tool) => tool.id,
@@ -59,10 +57,7 @@ export function createTools(registry: Registry, toolkit: string, lists: (operati
     of?.findLast(({ operation }) => isServed(registry, operation, now))?.operation
   return {
     byId(id, version, now) {
-      const own = byId.get(id)
-      if (version === undefined) return latest(own, now)
-      const exact = own?.find(({ operation }) => operation.version === version)?.operation
-      return exact && isServed(registry, exact, now) ? exact : undefined
+      return latest(version === undefined ? byId.get(id) : byVersion.get(`${id}@${version}`), now)
     },
     byName: (name, now) => latest(byName.get(name) ?? pinned.get(name), now),
     list: (now) =>

@@ -19,7 +19,7 @@ const CIPHER = 'aes-256-gcm'
 const IV_BYTES = 12
 const TAG_BYTES = 16
 
-export const VAULT_KEY_BYTES = 32
+const VAULT_KEY_BYTES = 32
 
 export function createVault(records: Records, { current, old = [] }: VaultKeys): Vault {
   const currentId = keyId(current)

@@ -34,7 +34,7 @@ function currentKey({ key }: VaultOptions, folder: DataFolder): Uint8Array {
   if (key !== undefined) return parseVaultKey(key, 'vault.key')
   const { CALLPLANE_VAULT_KEY: fromEnvironment } = process.env
   if (fromEnvironment !== undefined) return parseVaultKey(fromEnvironment, 'CALLPLANE_VAULT_KEY')
-  return parseVaultKey(folder.vaultKey(), 'The file vault.key in the data folder')
+  return folder.vaultKey()
 }
 
 function oldKeys({ oldKeys: keys = [] }: VaultOptions): Uint8Array[] {

@@ -165,6 +165,7 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
         maxUploadBytes: sizes.uploadBytes,
         maxWaitMs: MAX_WAIT_MS,
         signLinks: authenticator !== undefined,
+        eventStreamsPerCaller: options.opencall?.eventStreamsPerCaller ?? 100,
       },
     }),
     ...createOxpRoutes({

@@ -12,6 +12,9 @@ export interface DataFolder {
   vaultKey(): Uint8Array
 }
 
+const WITHOUT_VAULT_KEY =
+  'what the lost one sealed has to be removed (docs/authorization.md, "The vault"), and people authorize again'
+
 export function openDataFolder(folder: string): DataFolder {
   const using = <T>(use: () => T): T => {
     try {
@@ -31,8 +34,7 @@ export function openDataFolder(folder: string): DataFolder {
       database: join(folder, 'callplane.db'),
       objects: join(folder, 'objects'),
       linkKey: readOrCreateKey(join(folder, 'link.key'), 'links given out before stop working'),
-      vaultKey: () =>
-        using(() => readOrCreateKey(join(folder, 'vault.key'), 'people have to give their authorizations again')),
+      vaultKey: () => using(() => readOrCreateKey(join(folder, 'vault.key'), WITHOUT_VAULT_KEY)),
     }
   })
 }

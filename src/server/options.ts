@@ -41,7 +41,7 @@ interface BaseOptions<App> {
   limits?: Partial<LimitRules>
   sizes?: Partial<Sizes>
   work?: Partial<WorkerSettings>
-  opencall?: { strict?: boolean }
+  opencall?: OpenCallOptions
   /** What `POST /tools/call` answers to a missing or bad credential; 400 unless given, as the call page has it. */
   oxp?: { unauthorizedStatus?: 400 | 401 }
   /** The Tool Execution API, at the root and below `/explorer`. */
@@ -77,6 +77,13 @@ export interface Sizes {
   uploadBytes: number
   chunkBytes: number
   objectBytes: number
+}
+
+export interface OpenCallOptions {
+  /** Refuses what OpenCALL asks for and lenient servers do without, such as a UUID as `requestId`. */
+  strict?: boolean
+  /** How many `GET /ops/{id}/events` one caller may have open; 100 unless given. */
+  eventStreamsPerCaller?: number
 }
 
 export interface RestOptions {

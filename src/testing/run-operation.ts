@@ -5,6 +5,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { Attempt, type AttemptParts, chunksId, type Job } from '../core/attempt.ts'
+import { canceled } from '../core/endings.ts'
 import { lineageBelow } from '../core/engine.ts'
 import { Fault, type FaultRecord } from '../core/fault.ts'
 import type { JsonValue } from '../core/json.ts'
@@ -13,7 +14,6 @@ import { ANONYMOUS, type Caller, type LocationAuth, type Outcome, type Progress 
 import type { Operation, OperationDefinition } from '../core/operation.ts'
 import type { Clock, ObjectStore } from '../core/ports.ts'
 import { completeOperation } from '../core/rules.ts'
-import { canceled } from '../core/endings.ts'
 import { prepareSchemas } from '../schemas/index.ts'
 import { joined, readChain } from './chunk-chain.ts'
 import type { LogLine } from './memory-log.ts'

@@ -210,6 +210,27 @@ describe('a tool that fails', () => {
     expect(lines.filter(({ message }) => message === 'the handler failed')).toHaveLength(3)
   })
 
+  test('for want of an authorization says where the person can give it', async () => {
+    const issues = operation('v1:git.issues', {
+      requires: { authorization: [{ id: 'git', scopes: ['repo'] }] },
+      run: () => 'none',
+    })
+    const git = {
+      authorizationUrl: 'https://git.example/authorize',
+      tokenUrl: 'https://git.example/token',
+      clientId: 'callplane',
+    }
+    const site = await startSite({ operations: [issues], authorization: { providers: { git } }, ...on })
+
+    const { status, json } = await callTool(site, 'git_issues')
+
+    expect([status, json.isError, json.structuredContent.code]).toEqual([500, true, 'REQUIREMENTS_MISSING'])
+    const [{ id, url, checkUrl }] = json.structuredContent.authorization
+    expect(id).toBe('git')
+    expect(url).toContain('https://git.example/authorize?')
+    expect(await (await fetch(checkUrl)).json()).toEqual({ status: 'pending' })
+  })
+
   test('because its arguments are wrong never runs, and names every problem', async () => {
     const site = await startSite({ operations: [add, forecast], ...on })
 

@@ -7,14 +7,14 @@ import type { ResponseEnvelope } from './wire.ts'
 const HEARTBEAT_MS = 15_000
 
 export async function* encodeEvents(
-  replies: AsyncIterable<Reply>,
+  first: IteratorResult<Reply>,
+  replies: AsyncIterator<Reply>,
   encode: (reply: Reply) => ResponseEnvelope,
   clock: Clock,
 ): AsyncIterable<string> {
-  const iterator = replies[Symbol.asyncIterator]()
   let state = ''
   try {
-    let next = iterator.next()
+    let next = Promise.resolve(first)
     for (;;) {
       const step = await orHeartbeat(next, clock)
       if (!step) {
@@ -25,10 +25,10 @@ export async function* encodeEvents(
       const envelope = encode(step.value)
       yield `event: ${envelope.state === state ? 'progress' : 'state'}\ndata: ${JSON.stringify(envelope)}\n\n`
       state = envelope.state
-      next = iterator.next()
+      next = replies.next()
     }
   } finally {
-    await iterator.return?.()
+    await replies.return?.()
   }
 }
 

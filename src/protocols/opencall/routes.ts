@@ -22,6 +22,7 @@ import { withChallenges } from './challenges.ts'
 import { binaryChunk, jsonChunk } from './chunk-answers.ts'
 import { decodeCall, decodeCursor, encodeChunk } from './codec.ts'
 import { parseEnvelope, requestIdIn, sessionIdIn } from './envelope.ts'
+import { EventStreams, withEnd } from './event-streams.ts'
 import { encodeEvents } from './events.ts'
 import { objectAnswer } from './object-answers.ts'
 import { createRegistryDocument } from './registry-document.ts'
@@ -36,6 +37,7 @@ export interface OpenCallSettings {
   /** The longest a caller may wait with `Prefer: wait`. */
   maxWaitMs: number
   signLinks: boolean
+  eventStreamsPerCaller: number
 }
 
 export interface OpenCallParts {
@@ -97,6 +99,7 @@ class OpenCall {
   readonly #parts: OpenCallParts
   readonly #uploads: UploadParts
   readonly #addresses: AddressSettings
+  readonly #streams: EventStreams
 
   constructor(parts: OpenCallParts) {
     const { engine, objects, env, settings } = parts
@@ -108,6 +111,7 @@ class OpenCall {
       maxUploadBytes: settings.maxUploadBytes,
     }
     this.#addresses = { env, signLinks: settings.signLinks }
+    this.#streams = new EventStreams(settings.eventStreamsPerCaller)
   }
 
   async call(exchange: Exchange): Promise<Answer> {
@@ -210,12 +214,23 @@ class OpenCall {
   events(exchange: Exchange, requestId: string): Promise<Answer> {
     return this.#forOwner(exchange, requestId, async (caller) => {
       const { followUp, env } = this.#parts
-      const replies = await started(followUp.watch(caller, requestId, exchange.signal))
-      const encode = (reply: Reply) => replyEnvelope(reply, exchange)
-      return {
-        status: 200,
-        headers: { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
-        body: encodeEvents(replies, encode, env.clock),
+      const leave = this.#streams.enter(caller)
+      const replies = followUp.watch(caller, requestId, exchange.signal)[Symbol.asyncIterator]()
+      try {
+        // The first is asked for before the answer's head is sent, so that a call that does not exist is still a refusal.
+        const first = await replies.next()
+        const encode = (reply: Reply) => replyEnvelope(reply, exchange)
+        return {
+          status: 200,
+          headers: { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
+          body: withEnd(encodeEvents(first, replies, encode, env.clock), () => {
+            leave()
+            void replies.return?.()
+          }),
+        }
+      } catch (thrown) {
+        leave()
+        throw thrown
       }
     })
   }
@@ -256,19 +271,6 @@ class OpenCall {
     if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a request failed')
     return fault
   }
-}
-
-/** Asks for the first item before the answer's head is sent, so that a call that does not exist is still a refusal. */
-async function started<T>(source: AsyncIterable<T>): Promise<AsyncIterable<T>> {
-  const iterator = source[Symbol.asyncIterator]()
-  const first = await iterator.next()
-  return (async function* () {
-    try {
-      for (let step = first; !step.done; step = await iterator.next()) yield step.value
-    } finally {
-      await iterator.return?.()
-    }
-  })()
 }
 
 /** RFC 7240, section 4.3. */

@@ -52,12 +52,13 @@ export function encodeReply(
   duration: number,
   { repeatable, locate }: Surroundings,
 ): CallToolResponse {
-  const head = { call_id: callId, duration }
-  if (reply.state === 'error') return { ...head, success: false, error: encodeToolError(reply.fault) }
   if (reply.state === 'complete') {
-    return { ...head, success: true, value: 'result' in reply ? (reply.result ?? null) : locate(reply) }
+    const value = 'result' in reply ? (reply.result ?? null) : locate(reply)
+    return { call_id: callId, duration, success: true, value }
   }
-  return { ...head, success: false, error: stillRunning(callId, reply.retryAfterMs, repeatable) }
+  const error =
+    reply.state === 'error' ? encodeToolError(reply.fault) : stillRunning(callId, reply.retryAfterMs, repeatable)
+  return { call_id: callId, duration, success: false, error }
 }
 
 function stillRunning(callId: string, retryAfterMs: number, repeatable: boolean): ToolError {
