@@ -1,5 +1,5 @@
 /** A call that has passed every check, and the instance it becomes when it is recorded. */
-import type { Job } from './attempt.ts'
+import type { Job } from './job.ts'
 import { canonicalJson } from './json.ts'
 import type { Call, Caller, Instance, MediaInput } from './model.ts'
 import type { Operation } from './operation.ts'
@@ -65,14 +65,15 @@ export function retentionMs(operation: Operation): number {
   return operation.model === 'sync' ? Math.max(ttlMs, OVERRUN_RETENTION_MS) : ttlMs
 }
 
-export function fingerprintOf(env: Environment, { operation, call, caller, media }: Admitted): string {
+/** Over the operation as it was asked for: whoever named a version meant that one, and whoever did not means all of them. */
+export function fingerprintOf(env: Environment, { call, caller, media }: Admitted): string {
   const attachments = media.map(({ name, mimeType, source }) => [
     name,
     mimeType,
     source.kind === 'ref' ? source.uri : source.sha256,
   ])
   const actor = caller.userId === undefined ? [] : [caller.userId]
-  return env.digest(canonicalJson([operation.name.full, call.args, attachments, ...actor]))
+  return env.digest(canonicalJson([call.operation, call.args, attachments, ...actor]))
 }
 
 export function jobFor({ id, operation, caller, call, media, given }: Admitted): Job {

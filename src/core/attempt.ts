@@ -2,56 +2,14 @@
  * One run of one operation: gives the handler its context, bounds its time, takes whatever comes back and makes it an
  * outcome. It always settles, even when the handler never does. Retries and records are left to others.
  */
-import type { ChildOptions, FailOptions, HandlerContext, MediaFile, ObjectOptions } from './context.ts'
 import { Fault } from './fault.ts'
+import { AttemptContext } from './handler-context.ts'
+import type { AttemptParts, Job } from './job.ts'
 import type { JsonValue } from './json.ts'
-import { isTextual, openMedia } from './media.ts'
-import type { Caller, LocationAuth, MediaInput, Outcome, Progress } from './model.ts'
-import { type ChunkSource, Located, type Operation, type OperationDefinition } from './operation.ts'
-import type { AttemptObservation, Authorizations, Environment, Fetcher, Log, ObjectStore, Observer } from './ports.ts'
-import { type Given, NOTHING_GIVEN } from './requirements.ts'
-
-/** The call an attempt belongs to, as far as the attempt needs to know it. */
-export interface Job {
-  /** The instance's id, or what would be one: stable over all attempts. */
-  id: string
-  operation: Operation
-  caller: Caller
-  requestId: string
-  sessionId?: string
-  parentId?: string
-  locale?: string
-  traceparent?: string
-  media: readonly MediaInput[]
-  lineage: readonly string[]
-  /** Handed over for this run; a run after a restart does without. */
-  given?: Given
-}
-
-/** What attempts share on one node. */
-export interface AttemptParts {
-  env: Environment
-  objects: ObjectStore
-  fetcher: Fetcher
-  observer?: Observer
-  /** What the application injects into every context. */
-  inject?: (job: Job) => object | Promise<object>
-  /** Absent where no provider is configured. */
-  authorizations?: Authorizations
-  /** Runs a child operation for a handler. */
-  callChild: (
-    parent: Job,
-    position: number,
-    operation: string,
-    args: unknown,
-    options: ChildOptions,
-    signal: AbortSignal,
-  ) => Promise<unknown>
-  chunkBytes: number
-  maxObjectBytes: number
-  /** How long a handler that was told to stop may go on before it is given up. */
-  stopGraceMs: number
-}
+import { isTextual } from './media.ts'
+import type { Outcome, Progress } from './model.ts'
+import { type ChunkSource, Located } from './operation.ts'
+import type { AttemptObservation } from './ports.ts'
 
 const MAX_EXCEPTION_TEXT = 2_000
 
@@ -161,7 +119,7 @@ export class Attempt {
 
   #run(args: unknown): Outcome | Promise<Outcome> {
     try {
-      const context = new Context(this, this.#parts)
+      const context = new AttemptContext(this, this.#parts)
       const injected = this.#parts.inject?.(this.job)
       const outcome =
         injected instanceof Promise
@@ -173,7 +131,7 @@ export class Attempt {
     }
   }
 
-  #execute(args: unknown, context: Context): Outcome | Promise<Outcome> {
+  #execute(args: unknown, context: AttemptContext): Outcome | Promise<Outcome> {
     const { backend, chunked } = this.job.operation
     this.began = true
     const returned = backend.execute(args, context)
@@ -254,147 +212,4 @@ export function chunksId(instanceId: string): string {
 
 function timedOut(limitMs: number): Fault {
   return new Fault('timeout', `The operation did not finish within ${limitMs} ms.`, { details: { timeoutMs: limitMs } })
-}
-
-/** A class rather than a literal: what a handler does not ask for is not built. */
-class Context implements HandlerContext {
-  readonly #attempt: Attempt
-  readonly #parts: AttemptParts
-  #media: Readonly<Record<string, MediaFile>> | undefined
-  #log: Log | undefined
-  #tokens: Map<string, string> | undefined
-  #children = 0
-  #objects = 0
-
-  constructor(attempt: Attempt, parts: AttemptParts) {
-    this.#attempt = attempt
-    this.#parts = parts
-  }
-
-  get caller(): Caller {
-    return this.#attempt.job.caller
-  }
-  get requestId(): string {
-    return this.#attempt.job.requestId
-  }
-  get sessionId(): string | undefined {
-    return this.#attempt.job.sessionId
-  }
-  get parentId(): string | undefined {
-    return this.#attempt.job.parentId
-  }
-  get locale(): string | undefined {
-    return this.#attempt.job.locale
-  }
-  get traceparent(): string | undefined {
-    return this.#attempt.traceparent
-  }
-  get signal(): AbortSignal {
-    return this.#attempt.signal
-  }
-  get attempt(): number {
-    return this.#attempt.number
-  }
-  get key(): string {
-    return this.#attempt.job.id
-  }
-  get log(): Log {
-    const { operation, requestId } = this.#attempt.job
-    this.#log ??= this.#parts.env.log.child({ operation: operation.key, requestId, attempt: this.#attempt.number })
-    return this.#log
-  }
-  get media(): Readonly<Record<string, MediaFile>> {
-    const { operation, media } = this.#attempt.job
-    this.#media ??= openMedia(operation, media, this.#parts.objects, this.#parts.fetcher, () => this.signal)
-    return this.#media
-  }
-
-  get userId(): string | undefined {
-    return this.#attempt.job.caller.userId
-  }
-
-  async authorization(id: string): Promise<string> {
-    const { operation, caller, given = NOTHING_GIVEN } = this.#attempt.job
-    const need = operation.requires?.authorization?.find((candidate) => candidate.id === id)
-    if (!need) throw undeclared(operation, `authorization "${id}"`)
-    const brought = given.tokens.get(id)
-    if (brought !== undefined) return this.#attempt.conceal(brought)
-    const token = await this.#parts.authorizations?.token(caller, id, need.scopes ?? [])
-    if (token === undefined) throw unauthorized(id, `The authorization at ${id} is no longer there. Authorize again.`)
-    this.#tokens ??= new Map()
-    this.#tokens.set(id, token)
-    return this.#attempt.conceal(token)
-  }
-
-  async reauthorize(id: string): Promise<never> {
-    const { operation, caller, given = NOTHING_GIVEN } = this.#attempt.job
-    if (given.tokens.has(id))
-      throw unauthorized(id, `${id} has refused the token that came with the call. Send another.`)
-    const token = this.#tokens?.get(id)
-    if (token === undefined) throw undeclared(operation, `renewed authorization "${id}"`)
-    await this.#parts.authorizations?.refused(caller, id, token)
-    throw unauthorized(id, `${id} has refused the authorization it gave. Call again to renew it.`, true)
-  }
-
-  secret(id: string): string {
-    const { operation, given = NOTHING_GIVEN } = this.#attempt.job
-    if (!operation.requires?.secrets?.includes(id)) throw undeclared(operation, `secret "${id}"`)
-    const value = given.secrets.get(id)
-    if (value !== undefined) return this.#attempt.conceal(value)
-    throw new Fault('requirements-missing', `The secret "${id}" came with the call and is gone since. Call again.`, {
-      details: { authorization: [], secrets: [id], userId: false },
-    })
-  }
-
-  progress(fraction: number, message?: string): void {
-    const bounded = Math.min(1, Math.max(0, Number(fraction) || 0))
-    this.#attempt.onProgress?.({ fraction: bounded, ...(message !== undefined && { message }) })
-  }
-
-  fail(code: string, message: string, options: FailOptions = {}): never {
-    throw new Fault('domain', message, { ...options, code })
-  }
-
-  async call<T>(operation: string | OperationDefinition<never>, args: unknown, options: ChildOptions = {}): Promise<T> {
-    const name = typeof operation === 'string' ? operation : operation.name
-    const { job, traceparent } = this.#attempt
-    const parent = traceparent === undefined ? job : { ...job, traceparent }
-    return (await this.#parts.callChild(parent, this.#children++, name, args, options, this.signal)) as T
-  }
-
-  async object(source: AsyncIterable<Uint8Array> | Uint8Array | string, options: ObjectOptions): Promise<Located> {
-    const { mimeType, filename, redirect = false } = options
-    // The attempt is part of the name: a second attempt must not find the first one's bytes in its way.
-    const objectId = `${this.#attempt.job.id}/result-${this.#attempt.number}-${this.#objects++}`
-    this.#attempt.storedObjects = true
-    await this.#parts.objects.put(objectId, asStream(source), {
-      mimeType,
-      maxBytes: this.#parts.maxObjectBytes,
-      ...(filename !== undefined && { filename }),
-    })
-    return new Located({ kind: 'object', objectId, mimeType, redirect })
-  }
-
-  location(uri: string, { auth, redirect = false }: { auth?: LocationAuth; redirect?: boolean } = {}): Located {
-    return new Located({ kind: 'external', uri, redirect: redirect && auth === undefined, ...(auth && { auth }) })
-  }
-}
-
-function unauthorized(id: string, message: string, retryable = false): Fault {
-  return new Fault('requirements-missing', message, {
-    retryable,
-    details: { authorization: [id], secrets: [], userId: false },
-  })
-}
-
-function undeclared(operation: Operation, what: string): Fault {
-  return new Fault('internal', `${operation.name.full} asks for the ${what} without naming it in "requires".`, {
-    code: 'NOT_REQUIRED',
-  })
-}
-
-async function* asStream(source: AsyncIterable<Uint8Array> | Uint8Array | string): AsyncIterable<Uint8Array> {
-  if (typeof source === 'string') yield new TextEncoder().encode(source)
-  else if (source instanceof Uint8Array) yield source
-  else yield* source
 }

@@ -3,10 +3,10 @@
  * record it and have the worker run it. It knows no protocol, no status code and no SQL.
  */
 import { type Admitted, correlation, OVERRUN_RETENTION_MS } from './admitted.ts'
-import type { AttemptParts, Job } from './attempt.ts'
 import type { ChildOptions } from './context.ts'
 import { Fault } from './fault.ts'
 import { InlineRunner } from './inline.ts'
+import type { AttemptParts, Job } from './job.ts'
 import type { JsonValue } from './json.ts'
 import type { Limits } from './limits.ts'
 import { checkMedia } from './media.ts'

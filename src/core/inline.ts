@@ -1,7 +1,8 @@
 /** Runs a call on the spot: no side effects and nothing retained, so no write, unless it takes longer than anyone waits. */
 import { type Admitted, fingerprintOf, jobFor, newInstance, waitLimit } from './admitted.ts'
-import { Attempt, type AttemptParts } from './attempt.ts'
+import { Attempt } from './attempt.ts'
 import { canceled, outcomeName } from './endings.ts'
+import type { AttemptParts } from './job.ts'
 import { canonicalJson } from './json.ts'
 import type { Limits } from './limits.ts'
 import { ANONYMOUS, type Outcome, type Reply } from './model.ts'

@@ -3,9 +3,10 @@
  * attempt ended. It is the only writer of an instance's state after its acceptance.
  */
 import { correlation } from './admitted.ts'
-import { Attempt, type AttemptParts, type Job } from './attempt.ts'
+import { Attempt } from './attempt.ts'
 import { canceled, cutOffByShutdown, faultOutcome, givenUp, leaseLost, outcomeName, outcomeUnknown } from './endings.ts'
 import { Fault } from './fault.ts'
+import type { AttemptParts, Job } from './job.ts'
 import type { Limits } from './limits.ts'
 import { type Instance, type Outcome, ownerOf } from './model.ts'
 import type { Operation } from './operation.ts'

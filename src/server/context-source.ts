@@ -1,7 +1,8 @@
 /** What the application injects into every handler's context. */
-import type { Job } from '../core/attempt.ts'
+
 import type { HandlerContext } from '../core/context.ts'
 import { Fault } from '../core/fault.ts'
+import type { Job } from '../core/job.ts'
 
 /** As a record, so that a field added to the context does not compile until it is reserved here. */
 const OWN: Record<keyof HandlerContext, true> = {

@@ -4,10 +4,11 @@
  * are a server's and left out.
  */
 import { randomUUID } from 'node:crypto'
-import { Attempt, type AttemptParts, chunksId, type Job } from '../core/attempt.ts'
+import { Attempt, chunksId } from '../core/attempt.ts'
 import { canceled } from '../core/endings.ts'
 import { lineageBelow } from '../core/engine.ts'
 import { Fault, type FaultRecord } from '../core/fault.ts'
+import type { AttemptParts, Job } from '../core/job.ts'
 import type { JsonValue } from '../core/json.ts'
 import { checkMedia } from '../core/media.ts'
 import { ANONYMOUS, type Caller, type LocationAuth, type Outcome, type Progress } from '../core/model.ts'

@@ -60,7 +60,7 @@ const wrong: [field: string, envelope: object][] = [
   ...wrongly('media', [null, 1, 'file', true, {}, Array.from({ length: 101 }, () => ({ ...FILE, part: 'p' }))], (value) => ({ op: 'v1:Files.Describe', media: value })),
   ...wrongly('media[0]', [null, 1, 'file', [], FILE, { ...FILE, ref: 'https://x.example/', part: 'p' }], media),
   ...wrongly('media[0].name', [undefined, null, 1, ''], (name) => media({ ...FILE, name, part: 'p' })),
-  ...wrongly('media[0].mimeType', [undefined, null, 1, ''], (mimeType) => media({ ...FILE, mimeType, part: 'p' })),
+  ...wrongly('media[0].mimeType', [undefined, null, 1, '', 'png', 'image/', 'text/plain\r\nX: y', 'a b/c', 'é/x'], (mimeType) => media({ ...FILE, mimeType, part: 'p' })),
   ...wrongly('media[0].part', [null, 1, '', {}], (part) => media({ ...FILE, part })),
   ...wrongly('media[0].ref', [null, 1, '', {}, 'not a uri', '/relative'], (ref) => media({ ...FILE, ref })),
 ] // biome-ignore format: a table

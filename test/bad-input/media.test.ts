@@ -86,6 +86,16 @@ test('an entry that names a part in a request without parts is refused', async (
   await server.expectUnharmed()
 })
 
+test('what comes before the envelope is bounded in all, not each part by itself', async () => {
+  const server = await startServer({ sizes: { uploadBytes: 1_000 } })
+  const parts = [0, 1, 2].map((n): [string, Blob] => [`p${n}`, text('x'.repeat(400))])
+
+  const response = await server.send(form(...parts, ['envelope', envelope()]))
+
+  await expectRefusal(response, 400, 'MEDIA_TOO_LARGE')
+  await server.expectUnharmed()
+})
+
 test('an upload that passes the checks of its bytes and fails those of its call leaves nothing either', async () => {
   const server = await startServer()
   const body = form(['envelope', JSON.stringify({ op: OP, args: 5, media: [FILE] })], ['file', text()])

@@ -96,6 +96,20 @@ test('conformance tells what a server does not do, with the requirements, and ex
   expect(nobody.code).toBe(3)
 })
 
+test('conformance is judged by the protocol that is asked for', async () => {
+  const url = await answering({ items: [] })
+
+  const oxp = await runCommand(['conformance', url, '--protocol', 'oxp', '--json'])
+  const none = await runCommand(['conformance', url, '--protocol', 'soap'])
+
+  const verdicts: { id: string; outcome: string }[] = JSON.parse(oxp.stdout)
+  expect(verdicts.find(({ id }) => id === 'tool-list')?.outcome).toBe('met')
+  expect(verdicts.find(({ id }) => id === 'shorthand-version')?.outcome).toBe('skipped')
+  expect(oxp.code).toBe(1)
+  expect(none.stderr).toMatch(/no cases for "soap", only for opencall, oxp, otc/)
+  expect(none.code).toBe(2)
+})
+
 test("flags go before the environment, that before the application's own settings", () => {
   const env = { PORT: '5001', CALLPLANE_DATA: '/env' }
   const own = { data: '/own', log: 'error', requestLog: false, opencall: { strict: false } } as const
@@ -123,6 +137,30 @@ test('a token from outside is added to those of the application and taken out of
   })
   expect(env).toEqual({})
   expect(() => parseServe({ args: ['--token', 'short'], env: {} }).over({})).toThrow('--token is too short')
+})
+
+test('a log line shows what callers sent without letting it move the cursor or look like another line', () => {
+  const line = {
+    level: 'warn',
+    time: '2026-05-01T10:00:00.000Z',
+    msg: 'said \u001b[2J\nall is well',
+    note: 'a\r\nb\u009b31m',
+    'key\u001b': ['\u001b]0;x\u0007'],
+    err: { stack: 'Error: \u001b[1A\n    at x' },
+  }
+  const request = { level: 'info', msg: 'request', method: 'GET', path: '/\u001b[31m\n', status: 404, durationMs: 1 }
+
+  const shown = formatLine(JSON.stringify(line), { colours: false })
+  const asked = formatLine(JSON.stringify(request), { colours: false })
+
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it is about
+  expect(shown + asked).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/)
+  expect(shown.split('\n')).toEqual([
+    expect.stringContaining('said ?[2J\\nall is well note=a\\nb?31m'),
+    '         Error: ?[1A',
+    '             at x',
+  ])
+  expect(asked.split('\n')).toHaveLength(1)
 })
 
 test('a person reads short lines, with the stack of an error below', () => {

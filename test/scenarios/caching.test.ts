@@ -111,3 +111,16 @@ test('the registry says what is remembered; side effects never are, and asking f
   const wrong = createCounter('v1:till.pay', { sideEffecting: true })
   await expect(startSite({ operations: [wrong] })).rejects.toThrow(/v1:till.pay.*without side effects can be cached/)
 })
+
+test('a result above 1 MiB is not remembered: a few of them would fill the memory', async () => {
+  let runs = 0
+  const large = operation('v1:news.archive', {
+    cache: { policy: 'server', ttlSeconds: 60 },
+    run: ({ size }: { size: number }) => `${++runs} ${'x'.repeat(size)}`,
+  })
+  const site = await startSite({ operations: [large] })
+  const first = async (size: number) => String((await site.call('v1:news.archive', { size })).body.result).split(' ')[0]
+
+  expect([await first(1_000_000), await first(1_000_000)]).toEqual(['1', '1'])
+  expect([await first(1_100_000), await first(1_100_000)]).toEqual(['2', '3'])
+})

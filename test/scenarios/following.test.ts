@@ -87,6 +87,32 @@ describe('Prefer: wait', () => {
 })
 
 describe('events', () => {
+  test('a caller may have so many open, and each that ends or is left makes room', async () => {
+    const gate = createGate<number>()
+    const build = operation('v1:jobs.build', { model: 'async', run: () => gate.pass() })
+    const site = await startSite({ operations: [build], opencall: { eventStreamsPerCaller: 2 } })
+    await site.call('v1:jobs.build', {}, { requestId: 'build-1' })
+    const open = () => site.request('/ops/build-1/events')
+    const first = await openEvents(await open())
+    await first.until('data')
+    // Neither asking for the head alone nor for a call that is not there takes a place.
+    for (let turn = 0; turn < 3; turn += 1) {
+      expect((await site.request('/ops/build-1/events', { method: 'HEAD' })).status).toBe(200)
+      expect((await site.request('/ops/none/events')).status).toBe(404)
+    }
+    const second = await openEvents(await open())
+    await second.until('data')
+
+    const refused = await answered(await open())
+    gate.open(5)
+    await Promise.all([first.rest(), second.rest()])
+    const again = await open()
+
+    expect(refused).toMatchObject({ status: 429, body: { error: { code: 'TOO_MANY_STREAMS' } } })
+    expect(again.status).toBe(200)
+    expect(await again.text()).toContain('complete')
+  })
+
   test('tell the states and the progress in between, and end with the call', async () => {
     verifies('opencall:290', 'opencall:291')
     const [half, rest] = [createGate<void>(), createGate<string>()]

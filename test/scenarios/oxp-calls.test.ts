@@ -156,7 +156,7 @@ describe('call_id', () => {
 
     const first = await client.send(call)
     const again = await client.send(call)
-    const otc = await client.send({ request: { ...call, tool_id: 'test.count@1.0.0' } })
+    const otc = await client.send({ request: call })
     const together = await Promise.all([1, 2, 3].map(() => client.send({ ...call, call_id: 'two' })))
 
     expect([first, again, otc].map(({ body }) => [body.call_id, body.value])).toEqual([
@@ -167,15 +167,18 @@ describe('call_id', () => {
     expect(together.map(({ body }) => body.value)).toEqual([2, 2, 2])
   })
 
-  test('the same id for another input, or another tool, is 400', async () => {
+  test('the same id for another input, another tool or another version is 400', async () => {
     const { url } = await startSite({ operations: [counting(), ...Object.values(quickstart)] })
     const client = oxpClient(url)
     await client.call('test.count', { a: 1 }, { call_id: 'one' })
 
     const input = await client.call('test.count', { a: 2 }, { call_id: 'one' })
     const tool = await client.call('Calculator.Add', { a: 1, b: 2 }, { call_id: 'one' })
+    await client.call('Text.Shout@1.0.0', { text: 'a' }, { call_id: 'two' })
+    const version = await client.call('Text.Shout@1.2.0', { text: 'a' }, { call_id: 'two' })
+    const user = await client.call('test.count', { a: 1 }, { call_id: 'one', context: { user_id: 'another' } })
 
-    for (const { status, body } of [input, tool]) {
+    for (const { status, body } of [input, tool, version, user]) {
       expect([status, body.message]).toEqual([
         400,
         'This call_id was used for another call. Use a new one for each call.',

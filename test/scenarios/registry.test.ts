@@ -56,7 +56,7 @@ const filed = {
   scopes: ['papers:write'],
   run: () => 'filed',
 }
-const FILED: RegistryEntry = {
+const FILED = {
   op: 'v1:papers.file',
   description: 'Files a paper.',
   argsSchema: filed.args,
@@ -108,7 +108,7 @@ test('a change of the code is a change of the document, and what an earlier serv
   verifies('opencall:243')
   const data = temporaryFolder()
   const shorter = jsonSchema<{ title: string }>({ type: 'object', properties: { title: { maxLength: 9 } } })
-  const changes: [change: object, seen: Partial<RegistryEntry>][] = [
+  const changes: readonly (readonly [change: object, seen: object])[] = [
     [{}, {}],
     [{ description: 'Files any paper.' }, { description: 'Files any paper.' }],
     [{ args: shorter }, { argsSchema: shorter }],
@@ -123,7 +123,7 @@ test('a change of the code is a change of the document, and what an earlier serv
     [{ scopes: [] }, { authScopes: [] }],
     [{ cache: { policy: 'server', ttlSeconds: 9 } }, { cachingPolicy: 'server' }],
     [{ deprecated: { sunset: '2999-12-31' } }, { deprecated: true, sunset: '2999-12-31' }],
-  ] as const
+  ]
   for (const [change, seen] of changes) {
     const site = await startSite({ operations: [operation('v1:papers.file', { ...filed, ...change })], data })
     const entries = await listed(site)

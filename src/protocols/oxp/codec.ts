@@ -23,12 +23,14 @@ const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}/
  * it, whatever the tool.
  */
 export function decodeCall(
-  { input, traceId, callId: sent }: CallToolRequest,
+  { toolId, input, traceId, callId: sent }: CallToolRequest,
   callId: string,
   operation: Operation,
   headerTrace: string | undefined,
 ): Call {
-  const call: Call = { operation: operation.key, args: input, media: [], requestId: callId }
+  // Without a version, whichever is the latest when it is sent again is still the same call.
+  const name = toolId.includes('@') ? operation.key : operation.name.full
+  const call: Call = { operation: name, args: input, media: [], requestId: callId }
   if (sent !== undefined || operation.idempotencyRequired) call.idempotencyKey = callId
   if (traceId !== undefined && TRACEPARENT.test(traceId)) call.traceparent = traceId
   else if (headerTrace !== undefined && TRACEPARENT.test(headerTrace)) call.traceparent = headerTrace

@@ -1,0 +1,153 @@
+/** The context a handler is given, made from its attempt. */
+import type { Attempt } from './attempt.ts'
+import type { ChildOptions, FailOptions, HandlerContext, MediaFile, ObjectOptions } from './context.ts'
+import { Fault } from './fault.ts'
+import type { AttemptParts } from './job.ts'
+import { openMedia } from './media.ts'
+import type { Caller, LocationAuth } from './model.ts'
+import { Located, type Operation, type OperationDefinition } from './operation.ts'
+import type { Log } from './ports.ts'
+import { NOTHING_GIVEN } from './requirements.ts'
+
+/** A class rather than a literal: what a handler does not ask for is not built. */
+export class AttemptContext implements HandlerContext {
+  readonly #attempt: Attempt
+  readonly #parts: AttemptParts
+  #media: Readonly<Record<string, MediaFile>> | undefined
+  #log: Log | undefined
+  #tokens: Map<string, string> | undefined
+  #children = 0
+  #objects = 0
+
+  constructor(attempt: Attempt, parts: AttemptParts) {
+    this.#attempt = attempt
+    this.#parts = parts
+  }
+
+  get caller(): Caller {
+    return this.#attempt.job.caller
+  }
+  get requestId(): string {
+    return this.#attempt.job.requestId
+  }
+  get sessionId(): string | undefined {
+    return this.#attempt.job.sessionId
+  }
+  get parentId(): string | undefined {
+    return this.#attempt.job.parentId
+  }
+  get locale(): string | undefined {
+    return this.#attempt.job.locale
+  }
+  get traceparent(): string | undefined {
+    return this.#attempt.traceparent
+  }
+  get signal(): AbortSignal {
+    return this.#attempt.signal
+  }
+  get attempt(): number {
+    return this.#attempt.number
+  }
+  get key(): string {
+    return this.#attempt.job.id
+  }
+  get log(): Log {
+    const { operation, requestId } = this.#attempt.job
+    this.#log ??= this.#parts.env.log.child({ operation: operation.key, requestId, attempt: this.#attempt.number })
+    return this.#log
+  }
+  get media(): Readonly<Record<string, MediaFile>> {
+    const { operation, media } = this.#attempt.job
+    this.#media ??= openMedia(operation, media, this.#parts.objects, this.#parts.fetcher, () => this.signal)
+    return this.#media
+  }
+
+  get userId(): string | undefined {
+    return this.#attempt.job.caller.userId
+  }
+
+  async authorization(id: string): Promise<string> {
+    const { operation, caller, given = NOTHING_GIVEN } = this.#attempt.job
+    const need = operation.requires?.authorization?.find((candidate) => candidate.id === id)
+    if (!need) throw undeclared(operation, `authorization "${id}"`)
+    const brought = given.tokens.get(id)
+    if (brought !== undefined) return this.#attempt.conceal(brought)
+    const token = await this.#parts.authorizations?.token(caller, id, need.scopes ?? [])
+    if (token === undefined) throw unauthorized(id, `The authorization at ${id} is no longer there. Authorize again.`)
+    this.#tokens ??= new Map()
+    this.#tokens.set(id, token)
+    return this.#attempt.conceal(token)
+  }
+
+  async reauthorize(id: string): Promise<never> {
+    const { operation, caller, given = NOTHING_GIVEN } = this.#attempt.job
+    if (given.tokens.has(id))
+      throw unauthorized(id, `${id} has refused the token that came with the call. Send another.`)
+    const token = this.#tokens?.get(id)
+    if (token === undefined) throw undeclared(operation, `renewed authorization "${id}"`)
+    await this.#parts.authorizations?.refused(caller, id, token)
+    throw unauthorized(id, `${id} has refused the authorization it gave. Call again to renew it.`, true)
+  }
+
+  secret(id: string): string {
+    const { operation, given = NOTHING_GIVEN } = this.#attempt.job
+    if (!operation.requires?.secrets?.includes(id)) throw undeclared(operation, `secret "${id}"`)
+    const value = given.secrets.get(id)
+    if (value !== undefined) return this.#attempt.conceal(value)
+    throw new Fault('requirements-missing', `The secret "${id}" came with the call and is gone since. Call again.`, {
+      details: { authorization: [], secrets: [id], userId: false },
+    })
+  }
+
+  progress(fraction: number, message?: string): void {
+    const bounded = Math.min(1, Math.max(0, Number(fraction) || 0))
+    this.#attempt.onProgress?.({ fraction: bounded, ...(message !== undefined && { message }) })
+  }
+
+  fail(code: string, message: string, options: FailOptions = {}): never {
+    throw new Fault('domain', message, { ...options, code })
+  }
+
+  async call<T>(operation: string | OperationDefinition<never>, args: unknown, options: ChildOptions = {}): Promise<T> {
+    const name = typeof operation === 'string' ? operation : operation.name
+    const { job, traceparent } = this.#attempt
+    const parent = traceparent === undefined ? job : { ...job, traceparent }
+    return (await this.#parts.callChild(parent, this.#children++, name, args, options, this.signal)) as T
+  }
+
+  async object(source: AsyncIterable<Uint8Array> | Uint8Array | string, options: ObjectOptions): Promise<Located> {
+    const { mimeType, filename, redirect = false } = options
+    // The attempt is part of the name: a second attempt must not find the first one's bytes in its way.
+    const objectId = `${this.#attempt.job.id}/result-${this.#attempt.number}-${this.#objects++}`
+    this.#attempt.storedObjects = true
+    await this.#parts.objects.put(objectId, asStream(source), {
+      mimeType,
+      maxBytes: this.#parts.maxObjectBytes,
+      ...(filename !== undefined && { filename }),
+    })
+    return new Located({ kind: 'object', objectId, mimeType, redirect })
+  }
+
+  location(uri: string, { auth, redirect = false }: { auth?: LocationAuth; redirect?: boolean } = {}): Located {
+    return new Located({ kind: 'external', uri, redirect: redirect && auth === undefined, ...(auth && { auth }) })
+  }
+}
+
+function unauthorized(id: string, message: string, retryable = false): Fault {
+  return new Fault('requirements-missing', message, {
+    retryable,
+    details: { authorization: [id], secrets: [], userId: false },
+  })
+}
+
+function undeclared(operation: Operation, what: string): Fault {
+  return new Fault('internal', `${operation.name.full} asks for the ${what} without naming it in "requires".`, {
+    code: 'NOT_REQUIRED',
+  })
+}
+
+async function* asStream(source: AsyncIterable<Uint8Array> | Uint8Array | string): AsyncIterable<Uint8Array> {
+  if (typeof source === 'string') yield new TextEncoder().encode(source)
+  else if (source instanceof Uint8Array) yield source
+  else yield* source
+}

@@ -1,0 +1,48 @@
+/** What an attempt is given: the call it belongs to, and what all attempts of a node share. */
+import type { ChildOptions } from './context.ts'
+import type { Caller, MediaInput } from './model.ts'
+import type { Operation } from './operation.ts'
+import type { Authorizations, Environment, Fetcher, ObjectStore, Observer } from './ports.ts'
+import type { Given } from './requirements.ts'
+
+/** The call an attempt belongs to, as far as the attempt needs to know it. */
+export interface Job {
+  /** The instance's id, or what would be one: stable over all attempts. */
+  id: string
+  operation: Operation
+  caller: Caller
+  requestId: string
+  sessionId?: string
+  parentId?: string
+  locale?: string
+  traceparent?: string
+  media: readonly MediaInput[]
+  lineage: readonly string[]
+  /** Handed over for this run; a run after a restart does without. */
+  given?: Given
+}
+
+/** What attempts share on one node. */
+export interface AttemptParts {
+  env: Environment
+  objects: ObjectStore
+  fetcher: Fetcher
+  observer?: Observer
+  /** What the application injects into every context. */
+  inject?: (job: Job) => object | Promise<object>
+  /** Absent where no provider is configured. */
+  authorizations?: Authorizations
+  /** Runs a child operation for a handler. */
+  callChild: (
+    parent: Job,
+    position: number,
+    operation: string,
+    args: unknown,
+    options: ChildOptions,
+    signal: AbortSignal,
+  ) => Promise<unknown>
+  chunkBytes: number
+  maxObjectBytes: number
+  /** How long a handler that was told to stop may go on before it is given up. */
+  stopGraceMs: number
+}

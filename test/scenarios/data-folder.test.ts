@@ -1,0 +1,60 @@
+/** What a server keeps on disk: for its user alone, and with keys that are whole or missing, never half. */
+import { mkdirSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import { createServer, operation } from 'callplane'
+import { expect, test } from 'vitest'
+import { startSite, temporaryFolder } from './server.ts'
+
+const draw = operation('v1:art.draw', { run: (_args, ctx) => ctx.object('art', { mimeType: 'text/plain' }) })
+const rows = operation('v1:art.rows', {
+  model: 'async',
+  chunked: { mimeType: 'text/csv' },
+  async *run() {
+    yield 'a,b\n'
+  },
+})
+const OPERATIONS = [draw, rows]
+
+test.skipIf(process.platform === 'win32')('files are for their user alone, whatever the folder was like', async () => {
+  const data = join(temporaryFolder(), 'data')
+  mkdirSync(data, 0o755)
+  const site = await startSite({ operations: OPERATIONS, data })
+  await site.call('v1:art.draw')
+  await site.call('v1:art.rows', {}, { requestId: 'rows' })
+  await site.ended('rows')
+
+  const entries = readdirSync(data, { recursive: true, withFileTypes: true })
+  const open = entries.filter((entry) => (statSync(join(entry.parentPath, entry.name)).mode & 0o077) !== 0)
+
+  expect(entries.map(({ name }) => name)).toEqual(expect.arrayContaining(['callplane.db', 'link.key', 'objects']))
+  expect(entries.length).toBeGreaterThan(6)
+  expect(open.map(({ name }) => name)).toEqual([])
+})
+
+test('a key stays the same from start to start, and nothing unfinished is left beside it', async () => {
+  const data = temporaryFolder()
+  const first = await startSite({ operations: OPERATIONS, data })
+  await first.close()
+  const key = readFileSync(join(data, 'link.key'))
+
+  const second = await startSite({ operations: OPERATIONS, data })
+  await second.close()
+
+  expect(key).toHaveLength(32)
+  expect(readFileSync(join(data, 'link.key'))).toEqual(key)
+  expect(readdirSync(data).filter((name) => name.includes('key'))).toEqual(['link.key'])
+})
+
+test.each([0, 31])('a key of %i bytes stops the start with advice, and stays as it is', async (bytes) => {
+  const data = temporaryFolder()
+  await (await startSite({ operations: OPERATIONS, data })).close()
+  truncateSync(join(data, 'link.key'), bytes)
+
+  const refused = createServer({ operations: OPERATIONS, data })
+
+  await expect(refused).rejects.toMatchObject({
+    code: 'KEY_DAMAGED',
+    message: expect.stringMatching(/link\.key .*backup, or delete it.*links/),
+  })
+  expect(statSync(join(data, 'link.key')).size).toBe(bytes)
+})
