@@ -9,6 +9,7 @@ import { relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Fault } from '../core/fault.ts'
 import type { OperationDefinition, Tombstone } from '../core/operation.ts'
+import { OPTIONS } from '../server/check-options.ts'
 import type { ServerOptions } from '../server/options.ts'
 
 export type ServerSettings = Partial<Omit<ServerOptions<unknown>, 'operations' | 'context'>>
@@ -17,33 +18,6 @@ export interface Application {
   operations: readonly (OperationDefinition | Tombstone)[]
   context?: object
   settings: ServerSettings
-}
-
-/** As a record, so that an option added to the server does not compile until it can be exported. */
-const SETTINGS: Record<keyof ServerSettings, true> = {
-  data: true,
-  auth: true,
-  publicUrl: true,
-  hosts: true,
-  cors: true,
-  references: true,
-  limits: true,
-  sizes: true,
-  work: true,
-  opencall: true,
-  oxp: true,
-  rest: true,
-  toolkit: true,
-  authorization: true,
-  vault: true,
-  signing: true,
-  guards: true,
-  log: true,
-  logTo: true,
-  requestLog: true,
-  store: true,
-  objects: true,
-  clock: true,
 }
 
 export async function loadApplication(files: readonly string[]): Promise<Application> {
@@ -120,9 +94,10 @@ function checkContext(value: unknown, file: string): object {
 function checkSettings(value: unknown, file: string): ServerSettings {
   const plain = typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
   if (!plain) throw refused(`${nameOf(file)}: "server" must be an object with options of createServer.`)
-  const unknown = Object.keys(value).find((key) => !Object.hasOwn(SETTINGS, key))
+  const { operations: _, context: __, ...settings } = OPTIONS
+  const unknown = Object.keys(value).find((key) => !Object.hasOwn(settings, key))
   if (unknown === undefined) return value
-  throw refused(`${nameOf(file)}: "server" has no option "${unknown}". There are ${Object.keys(SETTINGS).join(', ')}.`)
+  throw refused(`${nameOf(file)}: "server" has no option "${unknown}". There are ${Object.keys(settings).join(', ')}.`)
 }
 
 class OnlyOne<T extends object> {

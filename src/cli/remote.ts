@@ -112,7 +112,7 @@ function unreachable(address: string, thrown: unknown): Fault {
   const inner = thrown instanceof Error ? thrown.cause : undefined
   const code = inner instanceof Error && 'code' in inner ? ` (${String(inner.code)})` : ''
   return unreachableFault(
-    `Nothing answers at ${origin}${code}. Start a server with "callplane serve", or name another with --url.`,
+    `Nothing answers at ${origin}${code}. Start a server with "callplane serve", or name the address of one that runs.`,
     thrown,
   )
 }
@@ -121,7 +121,7 @@ function notOpenCall(response: Response, cause?: unknown): Fault {
   const { origin, pathname } = new URL(response.url)
   return new Fault(
     'upstream',
-    `${origin} answered ${pathname} with ${response.status} and no OpenCALL document. Is --url the address of a Callplane server?`,
+    `${origin} answered ${pathname} with ${response.status} and no OpenCALL document. Is this the address of a Callplane server?`,
     { code: 'NOT_OPENCALL', cause },
   )
 }

@@ -9,9 +9,12 @@ export interface Started {
   authenticated: boolean
 }
 
+const UNGUARDED = 'no authentication: only this machine is served'
+
 export function startLine({ url, operations, data, authenticated }: Started, now: Date): string {
   const fields = { url, operations: operations.length, data, authentication: authenticated, pid: process.pid }
-  return JSON.stringify({ level: 'info', time: now.toISOString(), ...fields, msg: 'listening' })
+  const note = authenticated ? {} : { note: UNGUARDED }
+  return JSON.stringify({ level: 'info', time: now.toISOString(), ...fields, ...note, msg: 'listening' })
 }
 
 export function startMessage(started: Started): string {
@@ -22,7 +25,7 @@ export function startMessage(started: Started): string {
     '',
     `  operations      ${operations.length}, listed at ${url}/.well-known/ops`,
     `  data            ${data}`,
-    `  authentication  ${authenticated ? 'on' : 'no authentication: loopback only'}`,
+    `  authentication  ${authenticated ? 'on' : UNGUARDED}`,
     '',
     ...(sample ? ['  A first call:', '', `  ${curl(url, sample, authenticated)}`, ''] : []),
   ].join('\n')

@@ -38,7 +38,7 @@ export interface FaultRecord {
   promptContent?: string
   /** For the developer of the caller; never shown to a model or an end user. */
   developerMessage?: string
-  /** What a handler's exception said, without secrets. Only for a protocol whose text has it shown. */
+  /** What a handler's exception said, without known secrets. For a protocol whose text has it shown; never stored. */
   exceptionText?: string
 }
 
@@ -125,7 +125,7 @@ export class Fault extends Error {
   toRecord(): FaultRecord {
     const { kind, code, message, retryable, retryAfterMs, details, promptContent, developerMessage, exceptionText } =
       this
-    return {
+    const record: FaultRecord = {
       kind,
       code,
       message,
@@ -134,7 +134,9 @@ export class Fault extends Error {
       ...(details && { details }),
       ...(promptContent !== undefined && { promptContent }),
       ...(developerMessage !== undefined && { developerMessage }),
-      ...(exceptionText !== undefined && { exceptionText }),
     }
+    // Kept out of whatever is made of the record's JSON: it is for whoever waits in this process, not for the store.
+    if (exceptionText !== undefined) Object.defineProperty(record, 'exceptionText', { value: exceptionText })
+    return record
   }
 }

@@ -40,6 +40,9 @@ export function createVerificationKey(key: JwtKey, where: string, clock: Pick<Cl
   if ('secret' in key) return secretKey(key.secret, where)
   if ('publicKey' in key) return publicKey(() => createPublicKey(refusePrivate(key.publicKey, where)), where)
   if ('jwk' in key) return jwk(key.jwk, where)
+  if ('jwks' in key && typeof key.jwks === 'string') {
+    throw new Fault('malformed', `${where}.jwks is a key set itself; give the address of one as "jwksUrl".`)
+  }
   if ('jwks' in key) return { key: localSet(key.jwks as JSONWebKeySet, where), algorithms: SET_ALGORITHMS }
   if ('jwksUrl' in key) return { key: remoteSet(key, where, clock), algorithms: SET_ALGORITHMS }
   throw new Fault('malformed', `${where} needs one of "secret", "publicKey", "jwk", "jwks" and "jwksUrl".`)

@@ -69,6 +69,8 @@ function prepare(rule: JwtRules, where: string, clock: Pick<Clock, 'now'>): Rule
   if (!rule.issuer || RESERVED_ISSUERS.has(rule.issuer)) {
     throw new Fault('malformed', `${where}.issuer must be the "iss" of the tokens, such as https://login.example.`)
   }
+  // It stands between issuer and subject where callers are told apart.
+  if (rule.issuer.includes('|')) throw new Fault('malformed', `${where}.issuer must not hold "|"; no issuer should.`)
   if (audience.length === 0 || audience.includes('')) {
     throw new Fault('malformed', `${where}.audience must be the "aud" that tokens for this server carry.`)
   }

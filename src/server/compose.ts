@@ -48,6 +48,7 @@ import {
   registerProcessReadings,
 } from '../telemetry/index.ts'
 import { createAuthorizationRoutes } from './authorization-routes.ts'
+import { checkOptions } from './check-options.ts'
 import { createInjector } from './context-source.ts'
 import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { createEnvironment, systemClock } from './environment.ts'
@@ -88,6 +89,7 @@ const LEFTOVER_MS = 3_600_000
 
 /** What can be refused is refused before the store is opened, so that a failed start leaves nothing open. */
 export async function createServer<App = unknown>(options: ServerOptions<App>): Promise<CallplaneServer> {
+  checkOptions(options)
   const clock = options.clock ?? systemClock
   const registry = buildRegistry(options.operations, (definition) =>
     createHandlerBackend((args, context) => definition.run(args, context as typeof context & App)),

@@ -42,8 +42,7 @@ interface BaseOptions<App> {
   sizes?: Partial<Sizes>
   work?: Partial<WorkerSettings>
   opencall?: OpenCallOptions
-  /** What `POST /tools/call` answers to a missing or bad credential; 400 unless given, as the call page has it. */
-  oxp?: { unauthorizedStatus?: 400 | 401 }
+  oxp?: OxpOptions
   /** The Tool Execution API, at the root and below `/explorer`. */
   rest?: RestOptions
   /** Stands in for the namespace an operation does not have, where a protocol needs one; `callplane` unless given. */
@@ -84,6 +83,11 @@ export interface OpenCallOptions {
   strict?: boolean
   /** How many `GET /ops/{id}/events` one caller may have open; 100 unless given. */
   eventStreamsPerCaller?: number
+}
+
+export interface OxpOptions {
+  /** What `POST /tools/call` answers to a missing or bad credential; 400 unless given, as the call page has it. */
+  unauthorizedStatus?: 400 | 401
 }
 
 export interface RestOptions {

@@ -82,7 +82,7 @@ const STOP_GRACE_MS = 1_000
 /** Small, so that little data makes more than one chunk. */
 const CHUNK_BYTES = 1_024
 
-/** Resolves with what the operation gave back; rejects with the fault its caller would see, the cause included. */
+/** Resolves with what the operation gave back; rejects with the fault its caller would see, which names what a handler threw. */
 export async function runOperation<T = JsonValue, App = unknown>(
   definition: OperationDefinition<App>,
   args: unknown = {},
@@ -208,8 +208,10 @@ function content(mimeType: string, bytes: Uint8Array): Content {
   return { mimeType, bytes: new Uint8Array(bytes), text: () => text(bytes) }
 }
 
-/** Callers never see what a handler threw; its developer, in a test, wants nothing more. */
+/** Callers never see what a handler threw; its developer, in a test, wants nothing more and has no server log to look in. */
 function withCause(fault: FaultRecord, log: readonly LogLine[]): Fault {
+  if (fault.kind !== 'internal') return Fault.fromRecord(fault)
   const cause = log.findLast(({ level, fields }) => level === 'error' && 'err' in fields)?.fields.err
-  return fault.kind === 'internal' ? new Fault(fault.kind, fault.message, { ...fault, cause }) : Fault.fromRecord(fault)
+  const message = cause instanceof Error && !(cause instanceof Fault) ? `The handler threw ${cause}` : fault.message
+  return new Fault(fault.kind, message, { ...fault, cause })
 }

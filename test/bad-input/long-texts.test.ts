@@ -1,6 +1,7 @@
 /** Texts of a caller's making that would be slow to look through if a pattern tried every place anew. */
 import { describe, expect, test } from 'vitest'
 import { FetchExchange } from '../../src/carriers/fetch/fetch-exchange.ts'
+import { plainText } from '../../src/cli/terminal-text.ts'
 import type { Exchange } from '../../src/core/exchange.ts'
 import { parseBoundary, parsePartHead } from '../../src/core/http/part-head.ts'
 import { isHostHeader } from '../../src/core/http/site-rules.ts'
@@ -9,7 +10,6 @@ import { parseName } from '../../src/core/names.ts'
 import { readCredential } from '../../src/governance/auth-credential.ts'
 import { preferredWaitMs } from '../../src/protocols/opencall/routes.ts'
 import { fromStandardIssue } from '../../src/schemas/issues.ts'
-import { plainText } from '../../src/cli/terminal-text.ts'
 import { growth, PROPORTIONAL, textOf } from '../growth.ts'
 
 const LENGTH = 16 * 1024
@@ -34,8 +34,16 @@ describe('takes time in proportion to its length:', () => {
     ['an operation name of dots', 'a.', (text) => parseName(`v1:${text}!`)],
     ['a Prefer of commas and spaces', ', ', (text) => preferredWaitMs(asked('prefer', text))],
     ['a Prefer of waits', ',wait = ', (text) => preferredWaitMs(asked('prefer', text))],
-    ['a credential of equals signs', '=', (text) => readCredential((name) => (name === 'authorization' ? `Bearer a${text}!` : undefined))],
-    ['a credential of spaces', ' ', (text) => readCredential((name) => (name === 'authorization' ? `Bearer ${text}` : undefined))],
+    [
+      'a credential of equals signs',
+      '=',
+      (text) => readCredential((name) => (name === 'authorization' ? `Bearer a${text}!` : undefined)),
+    ],
+    [
+      'a credential of spaces',
+      ' ',
+      (text) => readCredential((name) => (name === 'authorization' ? `Bearer ${text}` : undefined)),
+    ],
     ['a Host', 'a.', (text) => isHostHeader(text)],
     ['a Content-Type of parameters', ';a="\\', (text) => parseBoundary(`multipart/form-data${text}`)],
     ['the head of a part', 'a: b;c="', (text) => parsePartHead(new TextEncoder().encode(text))],

@@ -32,6 +32,8 @@ export interface ClientCall {
   mayFailWith: readonly string[]
   /** In the order the client had them. Empty: it never heard of its call. */
   sightings: readonly Sighting[]
+  /** Its time was over before its end was seen. */
+  gone?: boolean
   /** Every reading of a chunked result, from its first chunk. */
   readings?: readonly (readonly SeenChunk[])[]
 }
@@ -90,6 +92,7 @@ function endProblems(call: ClientCall, effects: readonly Effect[]): string[] {
   // A client that was cut off before it had an answer may find nothing.
   if (last.state === 'missing') return []
   const end = endOf(call)
+  if (!end && call.gone) return []
   if (!end) return [`${requestId} never ended: it is still ${last.state}`]
   if (end.state === 'error')
     return mayFailWith.includes(end.outcome ?? '')

@@ -116,7 +116,7 @@ test('a result above 1 MiB is not remembered: a few of them would fill the memor
   let runs = 0
   const large = operation('v1:news.archive', {
     cache: { policy: 'server', ttlSeconds: 60 },
-    run: ({ size }: { size: number }) => `${++runs} ${'x'.repeat(size)}`,
+    run: ({ size }) => `${++runs} ${'x'.repeat(Number(size))}`,
   })
   const site = await startSite({ operations: [large] })
   const first = async (size: number) => String((await site.call('v1:news.archive', { size })).body.result).split(' ')[0]

@@ -1,4 +1,6 @@
 /** What a caller hears when a call does not go well, and what they do not hear. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { Fault, type HandlerContext, operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
@@ -161,4 +163,28 @@ describe('protocol failures', () => {
     expect(unnamed.status).toBe(400)
     expect(unnamed.body.requestId).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
   })
+})
+
+test('what an exception said is in no stored record, whoever is shown it', async () => {
+  const boom = operation('v1:boom', {
+    sideEffecting: true,
+    idempotencyRequired: false,
+    run: () => {
+      throw new Error('postgres://app:hunter2-in-a-dsn@db')
+    },
+  })
+  const site = await startSite({ operations: [boom], rest: { allowExecute: true } })
+
+  const shown = await site.request('/tools/callplane_boom/call', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: '{}',
+  })
+  const told = await site.call('v1:boom')
+  await site.close()
+
+  expect(JSON.stringify(await shown.json())).toContain('hunter2')
+  expect(JSON.stringify(told.body)).not.toContain('hunter2')
+  const files = readdirSync(site.data).filter((name) => name.startsWith('callplane.db'))
+  for (const name of files) expect(readFileSync(join(site.data, name)).includes('hunter2')).toBe(false)
 })

@@ -42,6 +42,28 @@ describe('versions', () => {
     expect(await run('later.run')).toBe('3.1.0')
   })
 
+  test('a call without a version is the same call when a newer version has come, and the latest that is left is run', async () => {
+    const clock = createStepClock(Date.UTC(2026, 5, 1))
+    const old = operation('v1:tool.run', { run: () => 'old' })
+    const fading = operation('v1:tool.run', {
+      version: '1.1.0',
+      deprecated: { sunset: '2026-06-01' },
+      run: () => 'new',
+    })
+    const before = await startSite({ operations: [old], clock })
+    const first = await oxpClient(before.url).call('tool.run', {}, { call_id: 'one' })
+    await clock.passing(before.close())
+    const after = await startSite({ operations: [old, fading], clock, data: before.data })
+    const client = oxpClient(after.url)
+
+    const same = await client.call('tool.run', {}, { call_id: 'one' })
+    const other = await client.call('tool.run')
+    clock.advance(86_400_000)
+    const left = await client.call('tool.run')
+
+    expect([first, same, other, left].map(({ body }) => body.value)).toEqual(['old', 'old', 'new', 'old'])
+  })
+
   test('the quickstart has three versions of one tool', async () => {
     verifies('oxp:18', 'oxp:21', 'oxp:22')
     const { url } = await startSite({ operations: Object.values(quickstart) })

@@ -70,6 +70,22 @@ describe('missing', () => {
     }
   })
 
+  test('a token that the other service refuses is 400, as one that is missing', async () => {
+    const { url } = await startSite({
+      operations: [
+        operation('v1:mail.read', {
+          requires: { authorization: [{ id: 'google' }] },
+          run: (_args, ctx) => ctx.reauthorize('google'),
+        }),
+      ],
+    })
+
+    const { status, body } = await oxpClient(url).call('mail.read', {}, { context: GIVEN })
+
+    expect([status, body.missing_requirements]).toEqual([400, { authorization: [] }])
+    expect(body.message).toContain('google has refused the token')
+  })
+
   test('a tool that requires nothing runs with nothing, and with more than it needs', async () => {
     const plain = operation('v1:test.plain', { run: (_args, ctx) => ctx.userId ?? 'nobody' })
     const { url } = await startSite({ operations: [plain] })
@@ -107,6 +123,21 @@ describe('authorization challenges', () => {
       expectSchema('flat', '/components/schemas/AuthorizationChallengeCheckResponse', status)
       expect(status).toEqual({ status: expected })
     }
+  })
+
+  test('nobody is asked while it is not known for whom the call acts', async () => {
+    const theirs = operation('v1:code.theirs', {
+      requires: { authorization: [{ id: 'hub' }], userId: true },
+      run: () => null,
+    })
+    const { url } = await startSite({ operations: [theirs], authorization })
+    const client = oxpClient(url)
+
+    const nobody = await client.call('code.theirs')
+    const somebody = await client.call('code.theirs', {}, { context: { user_id: 'user-7' } })
+
+    expect(nobody.body.missing_requirements).toEqual({ authorization: [], user_id: true })
+    expect(somebody.body.missing_requirements).toEqual({ authorization: [expect.objectContaining({ id: 'hub' })] })
   })
 
   test('OTC has no challenges, so its message says where to go', async () => {

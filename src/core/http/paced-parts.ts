@@ -42,7 +42,7 @@ class PacedClient {
   readonly #pace: UploadPace
   /** How much longer we wait for what must come soon. */
   #leftMs = Number.POSITIVE_INFINITY
-  /** Since the rate was looked at last. */
+  /** In the while that the slowest rate is reckoned by. */
   #waitedMs = 0
   #bytes = 0
 
@@ -62,15 +62,16 @@ class PacedClient {
   async pull(): Promise<Uint8Array | undefined> {
     const { idleTimeoutMs, slowestUpload } = this.#pace
     if (this.#leftMs <= 0) throw bodyTooSlow()
-    const untilLook = this.#bytes < slowestUpload.bytes ? slowestUpload.inMs - this.#waitedMs : idleTimeoutMs
+    // What it has sent too little of in this while has to come before the while is over.
+    const owes = this.#bytes < slowestUpload.bytes
+    const untilOverMs = owes ? slowestUpload.inMs - this.#waitedMs : idleTimeoutMs
     const startedAt = performance.now()
-    const bytes = await this.#take(Math.min(idleTimeoutMs, this.#leftMs, untilLook))
+    const bytes = await this.#take(Math.min(idleTimeoutMs, this.#leftMs, untilOverMs))
     const waitedMs = performance.now() - startedAt
     this.#leftMs -= waitedMs
     this.#waitedMs += waitedMs
     this.#bytes += bytes?.length ?? 0
-    if (this.#waitedMs >= slowestUpload.inMs) {
-      if (bytes && this.#bytes < slowestUpload.bytes) throw bodyTooSlow()
+    if (this.#waitedMs >= slowestUpload.inMs && this.#bytes >= slowestUpload.bytes) {
       this.#waitedMs = 0
       this.#bytes = 0
     }

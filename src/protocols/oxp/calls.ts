@@ -7,6 +7,7 @@ import type { JsonValue } from '../../core/json.ts'
 import { parseJsonText } from '../../core/json-text.ts'
 import { bareType } from '../../core/media.ts'
 import { ANONYMOUS, type Caller, type Reply } from '../../core/model.ts'
+import { compareVersions } from '../../core/names.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Authorizations, Environment, Identify } from '../../core/ports.ts'
 import type { CallOptions } from '../../core/recorder.ts'
@@ -45,6 +46,8 @@ export class Calls {
   readonly #base: 'flat' | 'otc'
   readonly #refusals: Refusals
   readonly #anyPublic: boolean
+  /** What the engine runs under each name. */
+  readonly #latest = new Map<string, Operation>()
 
   /** `base` is the dialect of whatever does not say which it is. */
   constructor(parts: OxpParts, base: 'flat' | 'otc') {
@@ -52,7 +55,15 @@ export class Calls {
     this.#parts = parts
     this.#base = base
     this.#refusals = new Refusals({ ...settings, ...(authorizations && { authorizations }) })
-    this.#anyPublic = engine.registry.keys.some((key) => engine.registry.byKey(key)?.public)
+    const { registry } = engine
+    const operations = registry.keys.map((key) => registry.byKey(key) as Operation)
+    this.#anyPublic = operations.some((operation) => operation.public)
+    for (const operation of operations) {
+      const known = this.#latest.get(operation.name.full)
+      if (!known || compareVersions(known.version, operation.version) < 0) {
+        this.#latest.set(operation.name.full, operation)
+      }
+    }
   }
 
   /** Who calls, the protocol's version, the envelope, the tool and its version, in this order; the engine does the rest. */
@@ -94,6 +105,12 @@ export class Calls {
     })
   }
 
+  /** Without a version, whichever is the latest when a call is sent again, it is still the same call. */
+  #nameOf(operation: Operation, { toolId }: CallToolRequest): string {
+    const { full } = operation.name
+    return toolId.includes('@') || this.#latest.get(full) !== operation ? operation.key : full
+  }
+
   async #invoke(
     exchange: Exchange,
     dialect: Dialect,
@@ -103,13 +120,20 @@ export class Calls {
   ): Promise<Answer> {
     const { engine, env, settings, locate } = this.#parts
     const callId = request.callId ?? env.newId()
-    const call = decodeCall(request, callId, operation, exchange.header('traceparent'))
+    const call = decodeCall(
+      request,
+      callId,
+      operation,
+      this.#nameOf(operation, request),
+      exchange.header('traceparent'),
+    )
     const options: CallOptions = { presence: () => exchange.signal, holdMs: settings.holdMs }
     if (request.callId !== undefined) options.freezes = true
     if (request.context) options.given = request.context
     const startedAt = env.clock.now()
     const first = await engine.call(call, () => caller, options)
     const reply = hasEnded(first) ? first : await this.#wait(caller, first, startedAt + settings.holdMs)
+    if (reply.state === 'error' && lacksAuthorization(reply.fault)) throw reply.fault
     const response = encodeReply(reply, callId, env.clock.now() - startedAt, {
       // Sent again without the id of this call, a tool with effects would run a second time.
       repeatable: request.callId !== undefined || !operation.sideEffecting,
@@ -143,6 +167,11 @@ export class Calls {
     if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a request failed')
     return fault
   }
+}
+
+/** A token that turns out to be no good is refused like one that is missing, unless the next call renews it. */
+function lacksAuthorization({ kind, retryable }: Fault): boolean {
+  return kind === 'requirements-missing' && !retryable
 }
 
 function hasEnded(reply: Reply): boolean {

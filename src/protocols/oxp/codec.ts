@@ -20,16 +20,15 @@ const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}/
 
 /**
  * `callId` is the client's or one of ours. It is the request id as well, so that no other call of this caller can have
- * it, whatever the tool.
+ * it, whatever the tool. `name` is the operation's own, or the registry key of one version.
  */
 export function decodeCall(
-  { toolId, input, traceId, callId: sent }: CallToolRequest,
+  { input, traceId, callId: sent }: CallToolRequest,
   callId: string,
   operation: Operation,
+  name: string,
   headerTrace: string | undefined,
 ): Call {
-  // Without a version, whichever is the latest when it is sent again is still the same call.
-  const name = toolId.includes('@') ? operation.key : operation.name.full
   const call: Call = { operation: name, args: input, media: [], requestId: callId }
   if (sent !== undefined || operation.idempotencyRequired) call.idempotencyKey = callId
   if (traceId !== undefined && TRACEPARENT.test(traceId)) call.traceparent = traceId

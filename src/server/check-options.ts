@@ -1,0 +1,127 @@
+/**
+ * Options from outside TypeScript's sight: a misspelt one is refused, not ignored, because it may be one that was meant
+ * to keep somebody out. As records, so that an option that is added does not compile until it is named here.
+ */
+import { Fault } from '../core/fault.ts'
+import type { LimitRules } from '../core/limits.ts'
+import type { WorkerSettings } from '../core/worker.ts'
+import type { AuthConfig, JwtRules, StaticToken } from '../governance/auth.ts'
+import type { FetcherOptions } from '../governance/outbound.ts'
+import type { SigningOptions } from '../governance/signatures.ts'
+import type { OpenCallOptions, OxpOptions, RestOptions, ServerOptions, Sizes, VaultOptions } from './options.ts'
+
+type Names<T> = Record<keyof T, true>
+
+export const OPTIONS: Names<ServerOptions> = {
+  operations: true,
+  context: true,
+  data: true,
+  auth: true,
+  publicUrl: true,
+  hosts: true,
+  cors: true,
+  references: true,
+  limits: true,
+  sizes: true,
+  work: true,
+  opencall: true,
+  oxp: true,
+  rest: true,
+  toolkit: true,
+  authorization: true,
+  vault: true,
+  signing: true,
+  guards: true,
+  log: true,
+  logTo: true,
+  requestLog: true,
+  store: true,
+  objects: true,
+  clock: true,
+}
+
+const AUTH: Names<AuthConfig> = { tokens: true, jwt: true, tenant: true }
+const TOKEN: Names<StaticToken> = {
+  hash: true,
+  kind: true,
+  subject: true,
+  scopes: true,
+  expiresAt: true,
+  tenant: true,
+}
+const JWT: Names<JwtRules> = {
+  issuer: true,
+  audience: true,
+  key: true,
+  clockToleranceSeconds: true,
+  requireExpiry: true,
+  tenantClaim: true,
+}
+const CORS: Names<NonNullable<ServerOptions['cors']>> = { origins: true }
+const REFERENCES: Names<FetcherOptions> = {
+  allowHosts: true,
+  allowPrivate: true,
+  resolve: true,
+  timeoutMs: true,
+  totalTimeoutMs: true,
+  maxRedirects: true,
+}
+const LIMITS: Names<LimitRules> = {
+  callsPerSecond: true,
+  callBurst: true,
+  openCallsPerCaller: true,
+  queuedCalls: true,
+  runningCalls: true,
+  pollBurst: true,
+  pollIntervalMs: true,
+}
+const SIZES: Names<Sizes> = { envelopeBytes: true, uploadBytes: true, chunkBytes: true, objectBytes: true }
+const WORK: Names<WorkerSettings> = { leaseMs: true, claimEveryMs: true, maxCutOffs: true, progressEveryMs: true }
+const OPENCALL: Names<OpenCallOptions> = { strict: true, eventStreamsPerCaller: true }
+const OXP: Names<OxpOptions> = { unauthorizedStatus: true }
+const REST: Names<RestOptions> = {
+  allowExecute: true,
+  authHook: true,
+  title: true,
+  projectName: true,
+  projectUrl: true,
+}
+const VAULT: Names<VaultOptions> = { key: true, oldKeys: true }
+const SIGNING: Names<SigningOptions> = { keyId: true, privateKey: true }
+
+export function checkOptions(options: Omit<ServerOptions, 'operations' | 'context'>): void {
+  check('createServer', options, OPTIONS)
+  check('auth', options.auth, AUTH)
+  for (const [at, token] of (options.auth?.tokens ?? []).entries()) check(`auth.tokens[${at}]`, token, TOKEN)
+  for (const [at, rules] of (options.auth?.jwt ?? []).entries()) check(`auth.jwt[${at}]`, rules, JWT)
+  check('cors', options.cors, CORS)
+  check('references', options.references, REFERENCES)
+  check('limits', options.limits, LIMITS)
+  check('sizes', options.sizes, SIZES)
+  check('work', options.work, WORK)
+  check('opencall', options.opencall, OPENCALL)
+  check('oxp', options.oxp, OXP)
+  check('rest', options.rest, REST)
+  check('vault', options.vault, VAULT)
+  check('signing', options.signing, SIGNING)
+  if (options.publicUrl !== undefined) checkPublicUrl(options.publicUrl)
+}
+
+function check(where: string, given: unknown, names: Record<string, true>): void {
+  if (given === undefined) return
+  if (typeof given !== 'object' || given === null) throw refused(`"${where}" must be an object.`)
+  const unknown = Object.keys(given).find((key) => !Object.hasOwn(names, key))
+  if (unknown === undefined) return
+  throw refused(`${where} has no option "${unknown}". There are ${Object.keys(names).join(', ')}.`)
+}
+
+function checkPublicUrl(publicUrl: unknown): void {
+  const url = typeof publicUrl === 'string' && URL.canParse(publicUrl) ? new URL(publicUrl) : undefined
+  const web = url?.protocol === 'https:' || url?.protocol === 'http:'
+  if (url && web && url.username === '' && url.password === '' && !/[?#]/.test(url.href)) return
+  throw refused('publicUrl must be how callers reach the server, such as https://tools.example.com or with a path.')
+}
+
+function refused(message: string): Fault {
+  return new Fault('malformed', message, { code: 'INVALID_OPTION' })
+}
