@@ -62,7 +62,12 @@ export const exportOrders = operation('v1:Orders.Export', {
 export const describeFile = operation('v1:Files.Describe', {
   description: 'Takes a file and says what it is.',
   media: [
-    { name: 'file', required: true, acceptedTypes: ['image/*', 'text/*', 'application/pdf'], maxBytes: 10_485_760 },
+    {
+      name: 'file',
+      required: true,
+      acceptedTypes: ['image/*', 'text/plain', 'text/*', 'application/pdf'],
+      maxBytes: 10_485_760,
+    },
   ],
   result: z.object({ mimeType: z.string(), bytes: z.int(), sha256: z.string() }),
   async run(_args, ctx) {

@@ -52,16 +52,18 @@ describe('versions', () => {
     })
     const before = await startSite({ operations: [old], clock })
     const first = await oxpClient(before.url).call('tool.run', {}, { call_id: 'one' })
+    await oxpClient(before.url).call('tool.run@1', {}, { call_id: 'two' })
     await clock.passing(before.close())
     const after = await startSite({ operations: [old, fading], clock, data: before.data })
     const client = oxpClient(after.url)
 
     const same = await client.call('tool.run', {}, { call_id: 'one' })
+    const exact = await client.call('tool.run@1.0.0', {}, { call_id: 'two' })
     const other = await client.call('tool.run')
     clock.advance(86_400_000)
     const left = await client.call('tool.run')
 
-    expect([first, same, other, left].map(({ body }) => body.value)).toEqual(['old', 'old', 'new', 'old'])
+    expect([first, same, exact, other, left].map(({ body }) => body.value)).toEqual(['old', 'old', 'old', 'new', 'old'])
   })
 
   test('the quickstart has three versions of one tool', async () => {

@@ -254,7 +254,7 @@ describe('mounted', () => {
     const { fetch } = createToolHandler([WEATHER], sunny, { ...quiet, prefix: '/explorer' })
     const app = new Hono().all('/explorer/*', (context) => fetch(context.req.raw, context.env))
 
-    expect((await answered(await app.request('/explorer/tools'))).json).toHaveLength(1)
+    expect((await answered(await app.request('/explorer/tools', {}, { DB: 'a binding' }))).json).toHaveLength(1)
   })
 
   test('with the prefix given at each request', async () => {

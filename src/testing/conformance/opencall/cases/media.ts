@@ -170,7 +170,7 @@ export const mediaCases = [
       const { required, acceptedTypes, maxBytes } = await slot(server)
       mustEqual(required, true, 'required')
       must(
-        Array.isArray(acceptedTypes) && acceptedTypes.includes('text/plain'),
+        Array.isArray(acceptedTypes) && acceptedTypes.some((type) => ['text/plain', 'text/*', '*/*'].includes(type)),
         'acceptedTypes does not list text/plain.',
       )
       must(Number.isInteger(maxBytes) && Number(maxBytes) > 0, 'maxBytes is not a number of bytes.')
