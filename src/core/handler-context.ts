@@ -3,7 +3,7 @@ import type { Attempt } from './attempt.ts'
 import type { ChildOptions, FailOptions, HandlerContext, MediaFile, ObjectOptions } from './context.ts'
 import { Fault } from './fault.ts'
 import type { AttemptParts } from './job.ts'
-import { openMedia } from './media.ts'
+import { isLocation, isMediaType, openMedia } from './media.ts'
 import type { Caller, LocationAuth } from './model.ts'
 import { Located, type Operation, type OperationDefinition } from './operation.ts'
 import type { Log } from './ports.ts'
@@ -117,6 +117,7 @@ export class AttemptContext implements HandlerContext {
 
   async object(source: AsyncIterable<Uint8Array> | Uint8Array | string, options: ObjectOptions): Promise<Located> {
     const { mimeType, filename, redirect = false } = options
+    if (!isMediaType(mimeType)) throw unusable(`"${mimeType}" is not a media type`)
     // The attempt is part of the name: a second attempt must not find the first one's bytes in its way.
     const objectId = `${this.#attempt.job.id}/result-${this.#attempt.number}-${this.#objects++}`
     this.#attempt.storedObjects = true
@@ -129,6 +130,7 @@ export class AttemptContext implements HandlerContext {
   }
 
   location(uri: string, { auth, redirect = false }: { auth?: LocationAuth; redirect?: boolean } = {}): Located {
+    if (!isLocation(uri)) throw unusable('ctx.location(…) needs an absolute URI')
     return new Located({ kind: 'external', uri, redirect: redirect && auth === undefined, ...(auth && { auth }) })
   }
 }
@@ -138,6 +140,11 @@ function unauthorized(id: string, message: string, retryable = false): Fault {
     retryable,
     details: { authorization: [id], secrets: [], userId: false },
   })
+}
+
+/** The handler's own mistake: whoever calls can do nothing about it. */
+function unusable(what: string): Fault {
+  return new Fault('internal', `${what}, so there is no result to point at.`, { code: 'UNUSABLE_RESULT' })
 }
 
 function undeclared(operation: Operation, what: string): Fault {

@@ -12,7 +12,7 @@ import {
   type RequestListener,
 } from '../carriers/http/index.ts'
 import { Engine } from '../core/engine.ts'
-import type { Exchange, Refusal } from '../core/exchange.ts'
+import type { Exchange, Refusal, Refuse, Route } from '../core/exchange.ts'
 import { Fault } from '../core/fault.ts'
 import { FollowUp } from '../core/follow-up.ts'
 import { DEFAULT_LIMITS, Limits } from '../core/limits.ts'
@@ -51,6 +51,7 @@ import { createAuthorizationRoutes } from './authorization-routes.ts'
 import { checkOptions } from './check-options.ts'
 import { createInjector } from './context-source.ts'
 import { type DataFolder, openDataFolder } from './data-folder.ts'
+import { registerEngineReadings } from './engine-readings.ts'
 import { createEnvironment, systemClock } from './environment.ts'
 import { isLoopback } from './loopback.ts'
 import { buildRegistry } from './operations.ts'
@@ -87,8 +88,22 @@ const EXPLORER = '/explorer'
 const TIDY_EVERY_MS = 5_000
 const LEFTOVER_MS = 3_600_000
 
-/** What can be refused is refused before the store is opened, so that a failed start leaves nothing open. */
 export async function createServer<App = unknown>(options: ServerOptions<App>): Promise<CallplaneServer> {
+  const prepared = await prepare(options)
+  const node = await openNode(options, prepared)
+  try {
+    return await serve(options, prepared, node)
+  } catch (thrown) {
+    await node.store.close()
+    throw thrown
+  }
+}
+
+type Prepared = Awaited<ReturnType<typeof prepare>>
+type Node = Awaited<ReturnType<typeof openNode>>
+
+/** Whatever can be refused without opening anything. */
+async function prepare<App>(options: ServerOptions<App>) {
   checkOptions(options)
   const clock = options.clock ?? systemClock
   const registry = buildRegistry(options.operations, (definition) =>
@@ -97,21 +112,35 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
   const tools = createTools(registry, options.toolkit ?? DEFAULT_TOOLKIT, needsNoAttachment)
   const authenticator = options.auth && (await loadAuthenticator(options.auth, clock))
   const signer = options.signing && createSigner(options.signing, clock)
-  const inject = createInjector(options.context)
   const redactor = createRedactor()
   const log = chooseLog(options, redactor)
+  const sizes = { ...DEFAULT_SIZES, ...options.sizes }
+  return {
+    clock,
+    registry,
+    tools,
+    authenticator,
+    signer,
+    inject: createInjector(options.context),
+    redactor,
+    log,
+    sizes,
+  }
+}
+
+/** The engine on its storage, with everything that follows up on calls. */
+async function openNode<App>(options: ServerOptions<App>, prepared: Prepared) {
+  const { clock, registry, authenticator, inject, redactor, log, sizes } = prepared
   const folder = openDataFolder(options.data ?? '.callplane')
   const authorization = await loadAuthorizations(options, folder, clock)
-  const env = createEnvironment(log, folder.linkKey, clock, redactor)
-  const store = options.store ?? createSqliteStore({ file: folder.database, clock })
-  const authorizations = authorization?.open({ env, store, anonymous: authenticator === undefined })
-  const files = options.objects ? undefined : createFileObjects({ folder: folder.objects, clock })
-  const objects = options.objects ?? (files as NonNullable<typeof files>)
-  const sizes = { ...DEFAULT_SIZES, ...options.sizes }
-  const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, clock)
   const metrics = createMetrics()
   const observer = combineObservers(metrics, await loadTracing({ redact: redactor.redact }))
-
+  const env = createEnvironment(log, folder.linkKey, clock, redactor)
+  const files = options.objects ? undefined : createFileObjects({ folder: folder.objects, clock })
+  const objects = options.objects ?? (files as NonNullable<typeof files>)
+  const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, clock)
+  const store = options.store ?? createSqliteStore({ file: folder.database, clock })
+  const authorizations = authorization?.open({ env, store, anonymous: authenticator === undefined })
   const engine = new Engine({
     env,
     registry,
@@ -132,35 +161,40 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
   const { worker } = engine
   const followUp = new FollowUp({ env, registry, store, objects, limits, worker, cancelWaitMs: STOP_GRACE_MS * 2 })
   const maintenance = new Maintenance({ env, registry, store, objects, limits, worker, everyMs: TIDY_EVERY_MS })
-  const processReadings = registerProcessReadings(metrics)
-  registerEngineReadings(metrics, limits)
+  return { env, store, files, objects, limits, metrics, authorizations, engine, followUp, maintenance }
+}
 
+/** Every protocol's routes. */
+function createRoutes<App>(
+  options: ServerOptions<App>,
+  { tools, authenticator, log, sizes }: Prepared,
+  node: Node,
+  refuse: Refuse,
+): Route[] {
+  const { engine, followUp, objects, env, metrics, authorizations } = node
   const identify = (exchange: Exchange): Identify => {
     if (!authenticator) return () => LOCAL
     return () => authenticator.authenticate(readCredential((name) => exchange.header(name)))
   }
-  const refuse = (exchange: Exchange, why: Refusal) =>
-    exchange.path.startsWith(`${EXPLORER}/`) ? restRefusal(why) : refusal(why, env.newId())
-  const operationTools = createOperationTools({
+  const shared = {
     engine,
     followUp,
-    tools,
     objects,
     env,
     identify,
+    tools,
     locate: locateResult,
     ...(authorizations && { authorizations }),
-    holdMs: HOLD_MS,
-  })
-  const surface = createToolSurface(operationTools, options.rest ?? {}, sizes.envelopeBytes, log)
-  const routes = [
+  }
+  const surface = createToolSurface(
+    createOperationTools({ ...shared, holdMs: HOLD_MS }),
+    options.rest ?? {},
+    sizes.envelopeBytes,
+    log,
+  )
+  return [
     ...createOpenCallRoutes({
-      engine,
-      followUp,
-      objects,
-      env,
-      identify,
-      ...(authorizations && { authorizations }),
+      ...shared,
       settings: {
         strict: options.opencall?.strict ?? false,
         maxEnvelopeBytes: sizes.envelopeBytes,
@@ -171,13 +205,7 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
       },
     }),
     ...createOxpRoutes({
-      engine,
-      followUp,
-      tools,
-      env,
-      identify,
-      locate: locateResult,
-      ...(authorizations && { authorizations }),
+      ...shared,
       settings: {
         maxBodyBytes: sizes.envelopeBytes,
         holdMs: HOLD_MS,
@@ -196,6 +224,15 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
     }),
     ...(authorizations ? createAuthorizationRoutes(authorizations, refuse) : []),
   ]
+}
+
+async function serve<App>(options: ServerOptions<App>, prepared: Prepared, node: Node): Promise<CallplaneServer> {
+  const { authenticator, signer, log, registry } = prepared
+  const { env, store, files, limits, metrics, engine, maintenance } = node
+  const { worker } = engine
+  const refuse = (exchange: Exchange, why: Refusal) =>
+    exchange.path.startsWith(`${EXPLORER}/`) ? restRefusal(why) : refusal(why, env.newId())
+  const routes = createRoutes(options, prepared, node, refuse)
   const open = authenticator === undefined && options.hosts === undefined
   const hosts = open ? [...LOOPBACK_HOSTS, ...hostsOf(options.publicUrl)] : options.hosts
   const served = signer ? signRoutes(routes, signer) : routes
@@ -216,6 +253,8 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
   await maintenance.start()
   worker.wake()
   const sweeping = maintenance.sweepLeftovers().catch((err) => log.warn({ err }, 'leftovers could not be swept'))
+  const processReadings = registerProcessReadings(metrics)
+  registerEngineReadings(metrics, limits)
 
   const servers = new Set<Server>()
   let closing: Promise<void> | undefined
@@ -278,27 +317,6 @@ function chooseLog(
   redactor: ReturnType<typeof createRedactor>,
 ): Log {
   return typeof log === 'object' ? log : createLog({ level: log, redactor, ...(logTo && { destination: logTo }) })
-}
-
-function registerEngineReadings(metrics: ReturnType<typeof createMetrics>, limits: Limits): void {
-  metrics.register({
-    type: 'gauge',
-    name: 'callplane_running_attempts',
-    help: 'Attempts running now.',
-    read: () => limits.running,
-  })
-  metrics.register({
-    type: 'gauge',
-    name: 'callplane_queued_calls',
-    help: 'Calls accepted and not started.',
-    read: () => limits.queued,
-  })
-  metrics.register({
-    type: 'gauge',
-    name: 'callplane_open_calls',
-    help: 'Calls accepted and not ended.',
-    read: () => limits.open,
-  })
 }
 
 /** Tools take and give JSON: what cannot run without an attachment is none. */

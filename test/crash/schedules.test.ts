@@ -45,6 +45,9 @@ const LAPSED_WHILE_CLOSING: Step[] = [
   { do: 'restart' },
   { do: 'poll', which: 0 },
 ]
+/** A child that is written down while its parent is told to stop, and a call that two wait for under one request id. */
+const BEGUN_WHILE_CLOSING: Step[] = [begin('Order'), { do: 'restart' }]
+const TWICE_AWAITED: Step[] = [begin('Pay', { patient: true }), { do: 'resend', which: 0 }, { do: 'finish', which: 0 }]
 const CANCELED_WHILE_TAKEN_UP: Step[] = [
   begin('Work'),
   begin('Work'),
@@ -69,6 +72,8 @@ test('whatever is done in whatever order, nothing is lost, doubled or taken back
         [256, LAPSED_WHILE_RUNNING],
         [256, LAPSED_WHILE_CLOSING],
         [256, CANCELED_WHILE_TAKEN_UP],
+        [256, BEGUN_WHILE_CLOSING],
+        [256, TWICE_AWAITED],
       ],
     },
   )

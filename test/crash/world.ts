@@ -91,20 +91,25 @@ export class World {
   /** Every handler may end from now on; then each call is looked at until it has ended, and once more. */
   async settle(): Promise<void> {
     this.#open = true
-    for (const call of this.calls) {
-      await expect
-        .poll(
-          async () => {
-            for (const gate of this.#gates.values()) gate.resolve('finish')
-            this.#clock.advance(1_000)
-            await this.#look(call)
-            return call.gone ? 'gone' : call.sightings.at(-1)?.state
-          },
-          { interval: 5, timeout: 5_000, message: `${call.requestId} (${call.wish.kind}) has not ended` },
-        )
-        .toMatch(/complete|error|missing|gone/)
+    for (const call of [...this.calls]) {
+      await this.#until(call, () => this.#look(call))
+      if (!call.wish.keyed || call.sightings.some(({ state }) => state !== 'missing')) continue
+      // Cut off before any answer, and not retained: what became of it is what a repeat of its key is told.
+      const repeat = this.#newCall(call.name, { ...call.wish, patient: false })
+      await this.#until(repeat, () => this.#send(repeat))
     }
     for (const call of this.calls) await this.#look(call)
+  }
+
+  #until(call: Seen, look: () => Promise<void>): Promise<void> {
+    const seen = async () => {
+      for (const gate of this.#gates.values()) gate.resolve('finish')
+      this.#clock.advance(1_000)
+      await look()
+      return call.gone ? 'gone' : call.sightings.at(-1)?.state
+    }
+    const message = `${call.requestId} (${call.wish.kind}) has not ended`
+    return expect.poll(seen, { interval: 5, timeout: 5_000, message }).toMatch(/complete|error|missing|gone/)
   }
 
   /** The items that orders made. Nobody has their request ids; the order's own end says whether they were made. */
@@ -148,6 +153,7 @@ export class World {
       await new Promise((resolve) => setImmediate(resolve))
       // Only for what does not end by itself, or leases would run out on the way.
       if (turn % 1_000 === 0) this.#clock.advance(1_000)
+      if (turn === 30_000) throw new Error('The server does not close, although everybody was told to stop.')
     }
     await closing
   }
