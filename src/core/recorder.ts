@@ -202,7 +202,11 @@ export class Recorder {
       if (!ended && !this.#worker.keepForPolling(instance.id))
         ended = await within(clock, CONCLUDING_MS, watching.found)
       return replyTo(
-        { ...instance, ...(ended && { state: ended.state, ...(ended.outcome && { outcome: ended.outcome }) }) },
+        {
+          ...instance,
+          ...(ended && { state: ended.state, ...(ended.outcome && { outcome: ended.outcome }) }),
+          ...(ended && ended.requestId === instance.requestId && { expiresAt: ended.expiresAt }),
+        },
         clock.now(),
       )
     } finally {

@@ -52,6 +52,8 @@ export class Worker {
   #claimUnderWay: Promise<void> | undefined
   #claimAgain = false
   #stopping = false
+  /** Whatever begins from now on is told to stop at once. */
+  #graceOver = false
   #cancelClaimTimer: (() => void) | undefined
   #cancelLeaseTimer: (() => void) | undefined
   #whenIdle: (() => void) | undefined
@@ -134,9 +136,8 @@ export class Worker {
     this.#stopping = true
     this.#cancelClaimTimer?.()
     const cancel = this.#parts.env.clock.schedule(graceMs, () => {
-      for (const { attempt, instance } of this.#running.values()) {
-        attempt.stop(instance.rerunnable ? this.#shutdown : outcomeUnknown())
-      }
+      this.#graceOver = true
+      for (const running of this.#running.values()) this.#cutOff(running)
     })
     await this.#claimUnderWay
     if (this.#running.size > 0) {
@@ -230,6 +231,11 @@ export class Worker {
     })
     if (this.#running.size === 1) this.#keepLeases()
     void attempt.done.then((outcome) => this.#ended(running, outcome))
+    if (this.#graceOver) this.#cutOff(running)
+  }
+
+  #cutOff({ attempt, instance }: Running): void {
+    attempt.stop(instance.rerunnable ? this.#shutdown : outcomeUnknown())
   }
 
   async #ended(running: Running, outcome: Outcome): Promise<void> {

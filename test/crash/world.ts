@@ -49,8 +49,8 @@ export class World {
   readonly #data: string
   readonly #runningCalls: number
   readonly #clock = createManualClock()
-  /** Handlers at work, by name; each waits to be told how to end. */
-  readonly #gates = new Map<string, PromiseWithResolvers<Ending>>()
+  /** Handlers by name, in the order they began; each waits to be told how to end. */
+  readonly #gates: { name: string; end: (how: Ending) => void }[] = []
   readonly #rounds = new Map<string, number>()
   #open = false
   #server!: CallplaneServer
@@ -85,7 +85,7 @@ export class World {
     if (next.do === 'repeat') return this.#send(this.#newCall(call.name, call.wish))
     if (next.do === 'poll') return this.#look(call)
     if (next.do === 'cancel') return this.#look(call, 'DELETE')
-    this.#gates.get(call.wish.kind === 'Order' ? `${call.name}.item` : call.name)?.resolve(next.do)
+    this.#end(next.do, call.wish.kind === 'Order' ? `${call.name}.item` : call.name)
   }
 
   /** Every handler may end from now on; then each call is looked at until it has ended, and once more. */
@@ -101,9 +101,13 @@ export class World {
     for (const call of this.calls) await this.#look(call)
   }
 
+  #end(how: Ending, name?: string): void {
+    for (const gate of this.#gates) if (name === undefined || gate.name === name) gate.end(how)
+  }
+
   #until(call: Seen, look: () => Promise<void>): Promise<void> {
     const seen = async () => {
-      for (const gate of this.#gates.values()) gate.resolve('finish')
+      this.#end('finish')
       this.#clock.advance(1_000)
       await look()
       return call.gone ? 'gone' : call.sightings.at(-1)?.state
@@ -161,7 +165,7 @@ export class World {
   async #run({ name, stubborn }: { name: string; stubborn: boolean }, ctx: HandlerContext): Promise<unknown> {
     this.#note({ name, key: ctx.key, attempt: ctx.attempt })
     const gate = Promise.withResolvers<Ending>()
-    this.#gates.set(name, gate)
+    this.#gates.push({ name, end: gate.resolve })
     const stop = () => gate.reject(stubborn ? new Fault('upstream', 'The connection was cut.') : ctx.signal.reason)
     ctx.signal.addEventListener('abort', stop, { once: true })
     if ((this.#open ? 'finish' : await gate.promise) === 'fail') ctx.fail('TRY_AGAIN', 'As asked.', { retryable: true })

@@ -139,7 +139,15 @@ test('a refusal of any kind is an error envelope and nothing else', () => {
 })
 
 test('whatever the cut, cursors lead from the first chunk to the last, each once, and offsets and checksums join up', () => {
-  verifies('opencall:157', 'opencall:159', 'opencall:161', 'opencall:164', 'opencall:165', 'opencall:166', 'opencall:173')
+  verifies(
+    'opencall:157',
+    'opencall:159',
+    'opencall:161',
+    'opencall:164',
+    'opencall:165',
+    'opencall:166',
+    'opencall:173',
+  )
   const lengths = fc.array(fc.nat({ max: 5_000 }), { minLength: 1, maxLength: 60 })
   fc.assert(
     fc.property(lengths, fc.boolean(), (cut, finished) => {
