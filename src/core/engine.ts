@@ -58,28 +58,38 @@ export class Engine {
     return this.#draining
   }
 
-  /** Runs or records one call. Refusals are thrown as faults; what became of the call is the reply. */
-  async call(call: Call, identify: Identify, options: CallOptions = {}): Promise<Reply> {
-    if (call.uploads === undefined) return this.#call(call, identify, options)
+  /**
+   * Runs or records one call. Refusals are thrown as faults; what became of the call is the reply. Here and below a
+   * promise is made only where there is something to wait for: a dozen of them for nothing were a tenth of what a small
+   * call costs.
+   */
+  call(call: Call, identify: Identify, options: CallOptions = {}): Reply | Promise<Reply> {
+    if (call.uploads !== undefined) return this.#callWithUploads(call, call.uploads, identify, options)
+    return this.#call(call, identify, options)
+  }
+
+  async #callWithUploads(call: Call, uploads: string, identify: Identify, options: CallOptions): Promise<Reply> {
     try {
       return await this.#call(call, identify, options)
     } finally {
-      await this.#dropUnusedUploads(call.uploads)
+      await this.#dropUnusedUploads(uploads)
     }
   }
 
-  // Here and below a value is awaited only where it is a promise: seven turns of the queue for nothing were a tenth of
-  // what a small call costs.
-  async #call(call: Call, identify: Identify, options: CallOptions): Promise<Reply> {
-    const { registry, limits, env } = this.#parts
-    const operation = registry.resolve(call.operation, env.clock.now())
+  #call(call: Call, identify: Identify, options: CallOptions): Reply | Promise<Reply> {
+    const operation = this.registry.resolve(call.operation, this.#parts.env.clock.now())
     const admitting = this.#admit(operation, identify)
-    const caller = admitting instanceof Promise ? await admitting : admitting
+    if (admitting instanceof Promise) return admitting.then((caller) => this.#callAs(caller, operation, call, options))
+    return this.#callAs(admitting, operation, call, options)
+  }
+
+  #callAs(caller: Caller, operation: Operation, call: Call, options: CallOptions): Reply | Promise<Reply> {
     if (this.#draining) throw shuttingDown()
-    limits.countCall(ownerOf(caller))
+    this.#parts.limits.countCall(ownerOf(caller))
     const actor = options.given ? personOf(caller, options.given) : caller
     const validating = this.#validate(operation, actor, call, options)
-    return this.#run(validating instanceof Promise ? await validating : validating, options)
+    if (validating instanceof Promise) return validating.then((admitted) => this.#run(admitted, options))
+    return this.#run(validating, options)
   }
 
   /** Whether this caller may call this operation at all: for protocols that must know before they read on. */
@@ -151,7 +161,7 @@ export class Engine {
     return admitted
   }
 
-  #run(admitted: Admitted, options: CallOptions): Promise<Reply> {
+  #run(admitted: Admitted, options: CallOptions): Reply | Promise<Reply> {
     const { operation, call } = admitted
     const leavesTraces = operation.model === 'async' || operation.sideEffecting || operation.ttlSeconds > 0
     const recorded = leavesTraces || call.idempotencyKey !== undefined || options.durable === true
@@ -185,19 +195,19 @@ export class Engine {
     // What was handed over for a call is for all that it calls in turn.
     const admitted = await this.#validate(operation, caller, call, parent.given ? { given: parent.given } : {})
     const running = this.#run(admitted, { holdMs: OVERRUN_RETENTION_MS, child: true, presence: () => signal })
-    const ended = running.then((reply) => this.#untilEnded(admitted, reply))
-    return resultOf(await this.#unlessStopped(ended, admitted.id, signal))
+    const ended = Promise.resolve(running).then((reply) => this.#untilEnded(admitted, reply))
+    return resultOf(await this.#unlessStopped(ended, admitted, signal))
   }
 
   /** A parent that is told to stop waits no longer; one that is canceled takes its child with it. */
-  async #unlessStopped(ended: Promise<Reply>, id: string, signal: AbortSignal): Promise<Reply> {
-    const { store, env } = this.#parts
+  async #unlessStopped(ended: Promise<Reply>, child: Admitted, signal: AbortSignal): Promise<Reply> {
+    const { env } = this.#parts
     let stop = () => {}
     const stopped = new Promise<never>((_, reject) => {
       stop = () => {
         const why = signal.reason
-        if (why instanceof Fault && why.kind === 'canceled' && !this.worker.stopAttempt(id, why)) {
-          store.requestStop(id).catch((err) => env.log.warn({ err }, 'a child call could not be stopped'))
+        if (why instanceof Fault && why.kind === 'canceled') {
+          this.#stopChild(child, why).catch((err) => env.log.warn({ err }, 'a child call could not be stopped'))
         }
         reject(why)
       }
@@ -209,6 +219,14 @@ export class Engine {
     } finally {
       signal.removeEventListener('abort', stop)
     }
+  }
+
+  /** By its request id: a second attempt of the parent has joined what its first one started. */
+  async #stopChild({ id, caller, owner, call }: Admitted, why: Fault): Promise<void> {
+    const { store } = this.#parts
+    const found = await store.find(caller.tenant, owner, call.requestId)
+    const child = found?.id ?? id
+    if (!this.worker.stopAttempt(child, why)) await store.requestStop(child)
   }
 
   async #untilEnded({ caller, owner, call }: Admitted, reply: Reply): Promise<Reply> {

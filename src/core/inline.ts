@@ -28,7 +28,7 @@ export class InlineRunner {
     this.#cache = cache
   }
 
-  run(admitted: Admitted, options: CallOptions): Promise<Reply> {
+  run(admitted: Admitted, options: CallOptions): Reply | Promise<Reply> {
     const { cache, requires } = admitted.operation
     // A result that was made with somebody's token is for those who bring that token.
     return cache.policy === 'server' && !requires
@@ -53,19 +53,36 @@ export class InlineRunner {
     return reply
   }
 
-  async #run(admitted: Admitted, options: CallOptions, job = jobFor(admitted)): Promise<Reply> {
+  /** A handler that answers at once, for good, costs no promise. */
+  #run(admitted: Admitted, options: CallOptions, job = jobFor(admitted)): Reply | Promise<Reply> {
+    const { operation } = admitted
+    if (!options.child && !this.#limits.hasSlot(operation)) throw busy(operation)
+    const startedAt = this.#parts.env.clock.now()
+    this.#limits.started(operation)
+    const attempt = new Attempt(job, 1, this.#parts)
+    const outcome = attempt.start(admitted.parsed)
+    if (!outcome || (outcome.kind === 'fault' && operation.retry.attempts > 1))
+      return this.#runOn(admitted, options, attempt, outcome, startedAt)
+    this.#limits.ended(operation)
+    return this.#conclude(admitted, attempt, outcome, startedAt)
+  }
+
+  async #runOn(
+    admitted: Admitted,
+    options: CallOptions,
+    first: Attempt,
+    firstOutcome: Outcome | undefined,
+    startedAt: number,
+  ): Promise<Reply> {
     const { operation, call } = admitted
     const { env } = this.#parts
-    if (!options.child && !this.#limits.hasSlot(operation)) throw busy(operation)
-    const startedAt = env.clock.now()
     const endsAt = startedAt + waitLimit(operation, call)
-    this.#limits.started(operation)
     let handedOver = false
     try {
-      let parsed = admitted.parsed
-      for (let failures = 0; ; parsed = await operation.parseArgs(call.args)) {
-        const attempt = new Attempt(job, failures + 1, this.#parts)
-        const outcome = attempt.start(parsed) ?? (await this.#outcomeInTime(attempt, endsAt, options))
+      let attempt = first
+      let outcome = firstOutcome
+      for (let failures = 0; ; ) {
+        outcome ??= await this.#outcomeInTime(attempt, endsAt, options)
         if (!outcome) {
           handedOver = true
           return this.#recorder.recordRunning(admitted, attempt, failures)
@@ -76,6 +93,8 @@ export class InlineRunner {
         failures++
         if (env.clock.now() + retryInMs > endsAt) return this.#recorder.recordWaiting(admitted, failures, retryInMs)
         await delay(env.clock, retryInMs)
+        attempt = new Attempt(first.job, failures + 1, this.#parts)
+        outcome = attempt.start(await operation.parseArgs(call.args))
       }
     } finally {
       if (!handedOver) this.#limits.ended(operation)
@@ -98,19 +117,24 @@ export class InlineRunner {
     }
   }
 
-  async #conclude(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Promise<Reply> {
+  #conclude(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {
     const { observer, env } = this.#parts
-    const now = env.clock.now()
-    observer?.callEnded(admitted.operation, outcomeName(outcome), now - startedAt)
+    observer?.callEnded(admitted.operation, outcomeName(outcome), env.clock.now() - startedAt)
+    if (attempt.storedObjects) return this.#settleObjects(admitted, outcome)
+    return replyWith(identityOf(admitted), outcome)
+  }
+
+  /** Bytes that can be fetched belong to an instance, which says who may fetch them and until when; others go. */
+  async #settleObjects(admitted: Admitted, outcome: Outcome): Promise<Reply> {
+    const { objects, env } = this.#parts
     if (outcome.kind !== 'location' || outcome.location.kind !== 'object') {
-      if (attempt.storedObjects) await this.#parts.objects.removeOwner(admitted.id)
+      await objects.removeOwner(admitted.id)
       return replyWith(identityOf(admitted), outcome)
     }
-    // Bytes that can be fetched belong to an instance, which says who may fetch them and until when.
     const instance = newInstance(env, admitted, { state: 'complete', attempt: 1, settled: 1, outcome })
     const standing = await this.#recorder.insert(instance)
-    if (standing !== instance) await this.#parts.objects.removeOwner(instance.id)
-    return replyTo(standing, now)
+    if (standing !== instance) await objects.removeOwner(instance.id)
+    return replyTo(standing, env.clock.now())
   }
 }
 

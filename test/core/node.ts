@@ -130,7 +130,12 @@ export class Node {
     }
   }
 
-  call(operation: string, args: object = {}, more: Partial<Call> = {}, options: CallOptions = {}): Promise<Reply> {
+  async call(
+    operation: string,
+    args: object = {},
+    more: Partial<Call> = {},
+    options: CallOptions = {},
+  ): Promise<Reply> {
     const requestId = `r${++this.#calls}`
     const call: Call = { operation, args: args as Call['args'], media: [], requestId, ...more }
     return this.engine.call(call, () => ADA, options)

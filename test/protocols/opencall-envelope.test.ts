@@ -7,7 +7,7 @@ import { parseEnvelope, requestIdIn } from '../../src/protocols/opencall/envelop
 import { preferredWaitMs } from '../../src/protocols/opencall/routes.ts'
 
 const text = fc.string({ minLength: 1, maxLength: 256, unit: 'binary-ascii' })
-const json = fc.jsonValue({ maxDepth: 2 }).map((value) => value as JsonValue)
+const json = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as JsonValue)
 const source = fc.oneof(fc.record({ ref: fc.webUrl() }), fc.record({ part: fc.string({ minLength: 1 }) }))
 const media = fc
   .tuple(fc.record({ name: text, mimeType: fc.constant('image/png') }), source)

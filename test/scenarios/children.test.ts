@@ -65,7 +65,47 @@ test('a parent that is canceled takes its child with it', async () => {
   await site.request('/ops/p', { method: 'DELETE' })
 
   expect((await site.ended('p')).body).toMatchObject({ state: 'error', error: { code: 'CANCELED' } })
-  expect(stopped).toMatchObject({ kind: 'canceled' })
+  await expect.poll(() => stopped).toMatchObject({ kind: 'canceled' })
+})
+
+test('a parent that was cut off by a restart still takes its child with it when it is canceled', async () => {
+  const gates = [createGate(), createGate()]
+  const reasons: unknown[] = []
+  let runs = 0
+  const child = operation('v1:child', {
+    model: 'async',
+    run: (_args, ctx) => {
+      const gate = gates[Math.min(runs++, 1)] as ReturnType<typeof createGate>
+      ctx.signal.addEventListener('abort', () => {
+        reasons.push(ctx.signal.reason)
+        gate.fail(new Error('stopped'))
+      })
+      return gate.pass()
+    },
+  })
+  const parents = [createGate(), createGate()]
+  const parent = operation('v1:parent', {
+    model: 'async',
+    run: (_args, ctx) => {
+      parents[ctx.attempt - 1]?.pass()
+      return ctx.call('v1:child', {})
+    },
+  })
+  const write = operation('v1:write', { model: 'async', run: () => 1 })
+  const operations = [child, parent, write]
+  const first = await startSite({ operations })
+  await first.call('v1:parent', {}, { requestId: 'p' })
+  await gates[0]?.began
+  await first.close(0)
+  const second = await startSite({ operations, data: first.data })
+  await Promise.all([gates[1]?.began, parents[1]?.began])
+  // Joining takes two commits; each of these calls waits for two more.
+  for (let commits = 0; commits < 2; commits++) await second.call('v1:write', {}, undefined, WAIT)
+
+  await second.request('/ops/p', { method: 'DELETE' })
+
+  expect((await second.ended('p')).body).toMatchObject({ error: { code: 'CANCELED' } })
+  await expect.poll(() => reasons.at(-1)).toMatchObject({ kind: 'canceled' })
 })
 
 test('arguments of a child are what a wire would carry: two dates are two calls', async () => {

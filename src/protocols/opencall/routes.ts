@@ -126,7 +126,8 @@ class OpenCall {
       if (type === 'multipart/form-data') return await this.#callWithUploads(exchange, identify, parse)
       if (type !== 'application/json') throw wrongType(type)
       const envelope = parse(parseJsonText(await exchange.text(this.#parts.settings.maxEnvelopeBytes)))
-      return await this.#invoke(exchange, envelope, referencedMedia(envelope.media), identify)
+      const answering = this.#invoke(exchange, envelope, referencedMedia(envelope.media), identify)
+      return answering instanceof Promise ? await answering : answering
     } catch (thrown) {
       const fault = await this.#advise(this.#explain(thrown), sent, exchange)
       return refusalAnswer(fault, requestIdIn(sent) ?? this.#parts.env.newId(), sessionIdIn(sent))
@@ -162,21 +163,26 @@ class OpenCall {
     return this.#invoke(exchange, received.envelope, received.media, identify, uploads)
   }
 
-  async #invoke(
+  #invoke(
     exchange: Exchange,
     envelope: RequestEnvelope,
     media: MediaInput[],
     identify: Identify,
     uploads?: string,
-  ): Promise<Answer> {
+  ): Answer | Promise<Answer> {
     const { engine, env, settings } = this.#parts
     const requestId = envelope.ctx.requestId ?? env.newId()
     const call = decodeCall(envelope, requestId, media, exchange.header('traceparent'))
     if (uploads !== undefined) call.uploads = uploads
-    const reply = await engine.call(call, identify, {
+    const replying = engine.call(call, identify, {
       presence: () => exchange.signal,
       holdMs: Math.min(preferredWaitMs(exchange), settings.maxWaitMs),
     })
+    if (replying instanceof Promise) return replying.then((reply) => this.#answer(reply, exchange))
+    return this.#answer(replying, exchange)
+  }
+
+  #answer(reply: Reply, exchange: Exchange): Answer {
     return reply.state === 'complete' || reply.state === 'error'
       ? callAnswer(reply, exchange, this.#addresses)
       : pollAnswer(reply, exchange, this.#addresses)

@@ -131,7 +131,8 @@ export class Calls {
     if (request.callId !== undefined) options.freezes = true
     if (request.context) options.given = request.context
     const startedAt = env.clock.now()
-    const first = await engine.call(call, () => caller, options)
+    const replying = engine.call(call, () => caller, options)
+    const first = replying instanceof Promise ? await replying : replying
     const reply = hasEnded(first) ? first : await this.#wait(caller, first, startedAt + settings.holdMs)
     if (reply.state === 'error' && lacksAuthorization(reply.fault)) throw reply.fault
     const response = encodeReply(reply, callId, env.clock.now() - startedAt, {

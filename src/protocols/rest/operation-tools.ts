@@ -92,7 +92,8 @@ class ToolCalls {
       }
       const key = keyFor(operation, exchange.header('idempotency-key'), call.requestId)
       if (key !== undefined) call.idempotencyKey = key
-      const reply = await engine.call(call, identify, { presence: () => exchange.signal, holdMs })
+      const replying = engine.call(call, identify, { presence: () => exchange.signal, holdMs })
+      const reply = replying instanceof Promise ? await replying : replying
       if (reply.state === 'complete' && 'result' in reply) return encodeValue(reply.result, traceId)
       return await this.#encode(await this.#settled(reply, identify), operation, key, traceId, exchange, identify)
     } catch (thrown) {
