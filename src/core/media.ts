@@ -13,6 +13,8 @@ export function isTextual(mimeType: string): boolean {
 
 /** Without parameters, in lower case. */
 export function bareType(mimeType: string): string {
+  // What nearly every request says needs no taking apart.
+  if (mimeType === 'application/json') return mimeType
   const end = mimeType.indexOf(';')
   return (end < 0 ? mimeType : mimeType.slice(0, end)).trim().toLowerCase()
 }

@@ -49,8 +49,9 @@ export function createSiteRules(options: SiteOptions): SiteRules | undefined {
   const publicHost = options.publicUrl === undefined ? undefined : new URL(options.publicUrl).host
   const expose = (cors?.exposeHeaders ?? ['Location', 'ETag', 'Retry-After', 'Content-Range']).join(', ')
   const maxAge = String(cors?.maxAgeSeconds ?? 600)
-  // Almost every request names the host the one before it named.
+  // Almost every request names the host the one before it named, and comes from where that one came from.
   let lastAccepted: string | undefined
+  let lastLoopback: string | undefined
 
   function hostAllowed(host: string | undefined): boolean {
     if (!allowedHosts || (host !== undefined && host === lastAccepted)) return true
@@ -80,7 +81,10 @@ export function createSiteRules(options: SiteOptions): SiteRules | undefined {
   return {
     objection(exchange, remoteAddress) {
       // Not known also means no: a socket that has been reset has no address any more.
-      if (remote && !LOOPBACK_ADDRESS.test(remoteAddress ?? '')) return notLoopback()
+      if (remote && (remoteAddress === undefined || remoteAddress !== lastLoopback)) {
+        if (!LOOPBACK_ADDRESS.test(remoteAddress ?? '')) return notLoopback()
+        lastLoopback = remoteAddress
+      }
       if (!hostAllowed(exchange.header('host'))) return hostNotAllowed(exchange.header('host'))
       if (options.crossSite === 'refuse' && fromElsewhere(exchange)) return crossSite(exchange.header('origin'))
       return undefined
