@@ -77,7 +77,7 @@ test('a port that is taken is said so', async () => {
 test('a client that takes nothing of its answer is cut off; one that waits long for a call is not', async () => {
   const { held, started, open } = heldRoute()
   const large = route('/large', { GET: () => text('x'.repeat(64 << 20)) })
-  const { server, port } = await startCarrier([held, large], {}, { stallTimeoutMs: 100 })
+  const { server, port } = await startCarrier([held, large], { stallTimeoutMs: 100 })
   const waiting = await openSocket(port)
   waiting.write('GET /held HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
   await started
@@ -93,7 +93,7 @@ test('a client that takes nothing of its answer is cut off; one that waits long 
 
 test('a client that reads slowly gets all of its answer', async () => {
   const large = route('/large', { GET: () => text('x'.repeat(32 << 20)) })
-  const { port } = await startCarrier([large], {}, { stallTimeoutMs: 300 })
+  const { port } = await startCarrier([large], { stallTimeoutMs: 300 })
   const socket = await openSocket(port)
   let got = 0
   let pauses = 0

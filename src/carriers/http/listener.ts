@@ -21,7 +21,7 @@ export interface ListenerOptions extends SiteOptions {
   idleTimeoutMs?: number
   /** What a streamed upload must send at the least, and in what time; 30 KiB in 30 s unless given. */
   slowestUpload?: UploadPace['slowestUpload']
-  /** How long a client may take nothing of a streamed answer. */
+  /** How long a client may take nothing of an answer that waits for it. */
   stallTimeoutMs?: number
   log?: Log
 }

@@ -43,7 +43,12 @@ export function send(
     if (body === undefined || body.length === 0 || exchange.method === 'HEAD') response.flushHeaders()
     else response.write(body)
     linger(exchange)
-  } else response.end(body)
+  } else {
+    response.end(body)
+    // Set for the few answers that do not fit into the socket: on every connection it cost a timer per request.
+    // Node cuts the connection when nothing has gone through for that long, and counts slow progress as progress.
+    if (response.writableLength > 0) response.socket?.setTimeout(settings.stallTimeoutMs)
+  }
 }
 
 /** Whether some of the body is still to come; at the request event even a small one is not handed over yet. */

@@ -16,8 +16,6 @@ export interface ServerLimits {
   keepAliveTimeoutMs?: number
   /** 10,000 unless given; one more is closed at once. */
   maxConnections?: number
-  /** How long a client may take nothing of an answer that waits for it. */
-  stallTimeoutMs?: number
 }
 
 export function createHttpServer(listener: RequestListener, limits: ServerLimits = {}): Server {
@@ -31,7 +29,6 @@ export function createHttpServer(listener: RequestListener, limits: ServerLimits
     connectionsCheckingInterval: Math.min(1_000, headersTimeout),
   })
   server.maxConnections = limits.maxConnections ?? 10_000
-  server.setTimeout(limits.stallTimeoutMs ?? 120_000, cutStalled)
   server.on('request', (request, response) => listener(request, response))
   // Without this Node asks for the body by itself, before anybody could refuse it.
   server.on('checkContinue', (request: Incoming, response) => {
@@ -40,14 +37,6 @@ export function createHttpServer(listener: RequestListener, limits: ServerLimits
   })
   server.on('clientError', answerClientError)
   return server
-}
-
-/**
- * Called when nothing has gone through a socket for that long, in either direction; for an idle connection after the
- * keep-alive time already. A call that takes long has no bytes waiting, and goes on.
- */
-function cutStalled(socket: Socket & { _httpMessage?: unknown }): void {
-  if (socket.writableLength > 0 || !socket._httpMessage) socket.destroy()
 }
 
 export interface Listening {
