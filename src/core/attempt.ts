@@ -170,7 +170,7 @@ export class Attempt {
   #withText({ message, cause }: Fault, thrown: unknown): Fault {
     const said = thrown instanceof Error ? thrown.message : thrown
     if (typeof said !== 'string' || said === '') return new Fault('internal', message, { cause })
-    const exceptionText = this.#parts.env.redact(said.slice(0, MAX_EXCEPTION_TEXT)) as string
+    const exceptionText = (this.#parts.env.redact(said) as string).slice(0, MAX_EXCEPTION_TEXT)
     return new Fault('internal', message, { cause, exceptionText })
   }
 

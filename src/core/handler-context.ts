@@ -101,7 +101,8 @@ export class AttemptContext implements HandlerContext {
 
   progress(fraction: number, message?: string): void {
     const bounded = Math.min(1, Math.max(0, Number(fraction) || 0))
-    this.#attempt.onProgress?.({ fraction: bounded, ...(message !== undefined && { message }) })
+    const said = message === undefined ? undefined : (this.#parts.env.redact(message) as string)
+    this.#attempt.onProgress?.({ fraction: bounded, ...(said !== undefined && { message: said }) })
   }
 
   fail(code: string, message: string, options: FailOptions = {}): never {

@@ -55,7 +55,9 @@ async function collectText(request: Incoming, maxBytes: number, timeoutMs: numbe
 }
 
 function decodeText(request: IncomingMessage, bytes: Buffer): string {
-  if (isUtf8(bytes)) return bytes.toString('utf8')
+  const text = bytes.toString('utf8')
+  // Only what was broken, or stood in the text itself, comes out as this character.
+  if (!text.includes('\ufffd') || isUtf8(bytes)) return text
   throw bodyNotUtf8(request.headers['content-encoding'])
 }
 

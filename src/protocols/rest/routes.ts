@@ -109,8 +109,8 @@ class Rest<T> {
   /** "Precondition Checks": in this order, and the first that fails is the answer. */
   async call(exchange: Exchange, name: string): Promise<Answer> {
     const { allowExecute, maxBodyBytes, around } = this.#settings
-    if (isForeignForm(exchange)) return FOREIGN_FORM
     if (!allowExecute) return EXECUTION_DISABLED
+    if (isForeignForm(exchange)) return FOREIGN_FORM
     const finding = this.#host.find(name)
     const tool = finding instanceof Promise ? await finding : finding
     if (tool === undefined) return toolNotFound(name)
