@@ -18,7 +18,7 @@ export interface Job {
   traceparent?: string
   media: readonly MediaInput[]
   lineage: readonly string[]
-  /** Handed over for this run; a run after a restart does without. */
+  /** Handed over with the call; a run after a restart does without. */
   given?: Given
 }
 

@@ -54,7 +54,8 @@ export class Recorder {
     const waitMs = waitFor(admitted, options)
     const watching = waitMs > 0 ? watchFor(this.#store, instance.id, hasEnded) : undefined
     if (operation.model === 'sync' && watching) this.#worker.expectDirectly(instance.id)
-    if (startNow) this.#worker.start(instance, operation, { parsed, ...(given && { given }) })
+    this.#worker.keepGiven(instance.id, given)
+    if (startNow) this.#worker.start(instance, operation, { parsed })
     else this.#worker.wake()
     // OpenCALL, "Asynchronous": the first answer says accepted, and at this moment the handler has not begun.
     if (!watching) return replyTo(operation.model === 'async' ? { ...instance, state: 'accepted' } : instance, 0)
@@ -89,6 +90,7 @@ export class Recorder {
       dueAt,
     })
     const standing = await this.insert(instance)
+    this.#worker.keepGiven(standing.id, admitted.given)
     this.#worker.wake()
     return replyTo(standing, 0)
   }

@@ -41,6 +41,7 @@ interface Running {
 export class Worker {
   readonly #running = new Map<string, Running>()
   readonly #awaited = new Set<string>()
+  readonly #given = new Map<string, Given>()
   readonly #registry: Registry
   readonly #bounded: readonly Operation[]
   readonly #store: Store
@@ -78,9 +79,10 @@ export class Worker {
   }
 
   /** Runs an instance this node holds the lease and has taken a slot for. `args` saves parsing again where they were parsed just now. */
-  start(instance: Instance, operation: Operation, args?: { parsed: unknown; given?: Given }): void {
+  start(instance: Instance, operation: Operation, args?: { parsed: unknown }): void {
     const job = jobOf(instance, operation)
-    const attempt = new Attempt(args?.given ? { ...job, given: args.given } : job, instance.attempt, this.#parts)
+    const given = this.#given.get(instance.id)
+    const attempt = new Attempt(given ? { ...job, given } : job, instance.attempt, this.#parts)
     this.#watch(attempt, instance, operation)
     if (args) attempt.start(args.parsed)
     else void this.#parseAndStart(attempt, instance, operation)
@@ -89,6 +91,11 @@ export class Worker {
   /** Takes over an attempt that began before its call was recorded. */
   adopt(attempt: Attempt, instance: Instance, operation: Operation): void {
     this.#watch(attempt, instance, operation)
+  }
+
+  /** What was handed over with a call is for all its attempts, as long as this process lives. */
+  keepGiven(id: string, given: Given | undefined): void {
+    if (given) this.#given.set(id, given)
   }
 
   /** Somebody waits for this outcome directly: it need not be kept for polling. */
@@ -117,6 +124,7 @@ export class Worker {
     const change: Change = { id, from: statesBefore('error'), to: 'error', attempt, outcome, releaseKey: attempt === 0 }
     const { applied } = await this.#store.advance(change)
     if (!applied) return false
+    this.#given.delete(id)
     this.#limits.closed(owner)
     if (attempt === 0) this.#limits.dequeued()
     const operation = this.#registry.byKey(seen.operation)
@@ -282,6 +290,7 @@ export class Worker {
       keepUntil: instance.idempotencyKey === undefined ? expiresAt : instance.keepUntil,
       releaseKey: !began,
     })
+    this.#given.delete(instance.id)
     if (!applied) return
     this.#limits.closed(ownerOf(instance.caller))
     this.#parts.observer?.callEnded(operation, outcomeName(outcome), now - instance.createdAt)
