@@ -7,14 +7,14 @@ import { Fault } from '../core/fault.ts'
 import { ANONYMOUS, type Caller, ownerOf } from '../core/model.ts'
 import type { AuthorizationChallenge, Authorizations, Environment } from '../core/ports.ts'
 import type { AuthorizationNeed } from '../core/requirements.ts'
-import { createGrants, type Grants } from './grants.ts'
+import { covers, createGrants, type Grants } from './grants.ts'
 import type { AuthorizationRequest, OAuthClient, OAuthClients } from './oauth.ts'
 import type { Vault } from './vault.ts'
 
 export interface AuthorizationService extends Authorizations {
   /** Takes the query a person comes back from a provider with; says whether it ended in an authorization. */
   complete(query: string): Promise<boolean>
-  /** Of a challenge; what is unknown or past its time has failed. */
+  /** Of a challenge; what is unknown, past its time or unreadable has failed. Never throws. */
   status(challenge: string): Promise<ChallengeStatus>
 }
 
@@ -154,7 +154,13 @@ class PersonalAuthorizations implements AuthorizationService {
   }
 
   async status(challenge: string): Promise<ChallengeStatus> {
-    return (await this.#read<ChallengeStatus>(this.#challengeKey(challenge))) ?? 'failed'
+    try {
+      return (await this.#read<ChallengeStatus>(this.#challengeKey(challenge))) ?? 'failed'
+    } catch (err) {
+      this.#env.log.warn({ err }, 'how a challenge stands could not be read')
+      // What the vault cannot open nobody can complete; what the store cannot tell now may be known at the next look.
+      return Fault.from(err).retryable ? 'pending' : 'failed'
+    }
   }
 
   #settle(challenge: string, outcome: ChallengeStatus): Promise<void> {
@@ -199,10 +205,6 @@ function unguessable(): string {
 
 function parse<T>(text: string | undefined): T | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as T)
-}
-
-function covers(granted: readonly string[], needed: readonly string[]): boolean {
-  return needed.every((scope) => granted.includes(scope))
 }
 
 /** One question for each provider, however often an operation names it. */

@@ -6,7 +6,10 @@ import type { Vault } from './vault.ts'
 /** `holder` is the key of one person's grant at one provider. */
 export interface Grants {
   get(holder: string): Promise<Held | undefined>
-  /** In place of what is held; `asked` are the scopes where the provider does not say which it granted. */
+  /**
+   * In place of what is held, unless that is good for more; `asked` are the scopes where the provider does not say which
+   * it granted. Returns what is held from then on.
+   */
   replace(holder: string, grant: Grant, asked: readonly string[]): Promise<Held>
   /** With a token that lasts a while; nothing if that cannot be had any more. */
   fresh(holder: string, held: Held, client: OAuthClient): Promise<Held | undefined>
@@ -19,6 +22,8 @@ export interface Held {
   refreshToken?: string
   expiresAt?: number
   scopes: readonly string[]
+  /** What the refresh token is good for, where it is from an earlier consent. */
+  renewableScopes?: readonly string[]
 }
 
 /** A token that ends so soon might not last for what it is needed for. */
@@ -47,7 +52,8 @@ export function createGrants({ clock, log }: Pick<Environment, 'clock' | 'log'>,
   }
 
   async function renewOnce(holder: string, held: Held, client: OAuthClient): Promise<Held | undefined> {
-    const { refreshToken, scopes, expiresAt = 0 } = held
+    const { refreshToken, expiresAt = 0 } = held
+    const scopes = held.renewableScopes ?? held.scopes
     const stillGood = clock.now() < expiresAt
     let grant: Grant | undefined
     try {
@@ -70,13 +76,22 @@ export function createGrants({ clock, log }: Pick<Environment, 'clock' | 'log'>,
     return { ...granted, ...(lifetimeMs !== undefined && { expiresAt: clock.now() + lifetimeMs }) }
   }
 
+  function isUsable({ expiresAt, refreshToken }: Held): boolean {
+    return refreshToken !== undefined || expiresAt === undefined || clock.now() < expiresAt
+  }
+
   return {
     get,
 
     async replace(holder, grant, asked) {
       // Or a renewal that is under way would write over it; how that ends is told to whoever waits for it.
       await Promise.allSettled([renewing.get(holder)])
-      return put(holder, heldOf({ scopes: asked, ...grant }))
+      const held = await get(holder)
+      const granted = heldOf({ scopes: asked, ...grant })
+      // A person who answers an older, smaller question takes nothing back by it.
+      if (held && isUsable(held) && covers(held.scopes, granted.scopes) && !covers(granted.scopes, held.scopes))
+        return held
+      return put(holder, held ? withRefreshToken(granted, held) : granted)
     },
 
     async fresh(holder, held, client) {
@@ -89,4 +104,14 @@ export function createGrants({ clock, log }: Pick<Environment, 'clock' | 'log'>,
       if (held?.accessToken === accessToken) await put(holder, { ...held, expiresAt: 0 })
     },
   }
+}
+
+/** Some providers give a refresh token at the first consent only, and mean it to be kept. */
+function withRefreshToken(granted: Held, { refreshToken, renewableScopes, scopes }: Held): Held {
+  if (granted.refreshToken !== undefined || refreshToken === undefined) return granted
+  return { ...granted, refreshToken, renewableScopes: renewableScopes ?? scopes }
+}
+
+export function covers(granted: readonly string[], needed: readonly string[]): boolean {
+  return needed.every((scope) => granted.includes(scope))
 }

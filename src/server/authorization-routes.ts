@@ -1,6 +1,6 @@
 /** Where people come back from a provider, and where callers ask whether they have. */
 import type { Answer, Refuse, Route } from '../core/exchange.ts'
-import { type AuthorizationService, CALLBACK_PATH } from '../governance/authorizations.ts'
+import { type AuthorizationService, CALLBACK_PATH, type ChallengeStatus } from '../governance/authorizations.ts'
 
 export function createAuthorizationRoutes(authorizations: AuthorizationService, refuse: Refuse): Route[] {
   return [
@@ -16,15 +16,19 @@ export function createAuthorizationRoutes(authorizations: AuthorizationService, 
     },
     {
       path: '/authorizations/{challenge}/status',
-      refuse,
+      // An id that cannot even be read is the id of no challenge.
+      refuse: (exchange, why) =>
+        why.kind === 'fault' && why.fault.code === 'INVALID_PATH' ? statusAnswer('failed') : refuse(exchange, why),
       methods: {
-        async GET(_exchange, { challenge = '' }) {
-          const status = await authorizations.status(challenge)
-          return { status: 200, headers: JSON_HEADERS, body: JSON.stringify({ status }) }
-        },
+        GET: async (_exchange, { challenge = '' }) => statusAnswer(await authorizations.status(challenge)),
       },
     },
   ]
+}
+
+/** Always 200: whoever asks is told how it stands, not how we are. */
+function statusAnswer(status: ChallengeStatus): Answer {
+  return { status: 200, headers: JSON_HEADERS, body: JSON.stringify({ status }) }
 }
 
 const JSON_HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }

@@ -69,7 +69,7 @@ async function startAuthorizations(answers: Answer[], provider: Partial<OAuthPro
     const id = challenge?.checkUrl.split('/').at(-2) ?? ''
     return { done, url, status: await authorizations.status(id) }
   }
-  return { authorizations, authorize, clock, endpoint, startNode }
+  return { authorizations, authorize, clock, endpoint, startNode, store }
 }
 
 const BEARER = { access_token: 'first-token', token_type: 'bearer' }
@@ -173,6 +173,44 @@ test('what a renewal does not mention stays: the refresh token and the scopes', 
   ])
 })
 
+test('a later consent to less takes nothing away, also where it comes without a refresh token', async () => {
+  const { authorizations, authorize, clock, endpoint } = await startAuthorizations([
+    { body: { ...BEARER, scope: 'read write', expires_in: 60, refresh_token: 'renew-me' } },
+    { body: { ...BEARER, access_token: 'smaller', scope: 'read' } },
+    { body: { ...BEARER, access_token: 'larger', scope: 'read write list', expires_in: 60 } },
+    { body: { ...BEARER, access_token: 'renewed', expires_in: 60 } },
+  ])
+  const held = () => Promise.all(['read', 'write', 'list'].map((scope) => authorizations.token(ADA, 'hub', [scope])))
+  await authorize(['read', 'write'])
+
+  expect(await authorize(['read'])).toMatchObject({ done: true, status: 'completed' })
+  expect(await held()).toEqual(['first-token', 'first-token', undefined])
+
+  await authorize(['list'])
+  expect(await held()).toEqual(['larger', 'larger', 'larger'])
+
+  // Renewed is what the first consent granted, since the refresh token is from there.
+  clock.advance(60_000)
+  expect(await authorizations.token(ADA, 'hub', ['write'])).toBe('renewed')
+  expect(await held()).toEqual(['renewed', 'renewed', undefined])
+  expect(endpoint.asked.at(-1)?.form.refresh_token).toBe('renew-me')
+})
+
+test('a consent to less, or to something else, stands where what is held is of no more use', async () => {
+  const { authorizations, authorize, clock } = await startAuthorizations([
+    { body: { ...BEARER, scope: 'read write', expires_in: 60 } },
+    { body: { ...BEARER, access_token: 'smaller', scope: 'read' } },
+    { body: { ...BEARER, access_token: 'other', scope: 'list' } },
+  ])
+  await authorize(['read', 'write'])
+  clock.advance(60_000)
+
+  await authorize(['read'])
+  expect(await authorizations.token(ADA, 'hub', ['read'])).toBe('smaller')
+  await authorize(['list'])
+  expect(await authorizations.token(ADA, 'hub', ['list'])).toBe('other')
+})
+
 test('an answer that is no answer, too large, or leads elsewhere authorizes nothing', async () => {
   const answers: Answer[] = [
     { body: 'not json' },
@@ -264,6 +302,16 @@ test("each of a caller's users has their own, and the caller has none of theirs"
   const tokens = await Promise.all(callers.map((caller) => authorizations.token(caller, 'hub', [])))
 
   expect(tokens).toEqual(['token-of-u1', 'token-of-u2', undefined, undefined, undefined, undefined])
+})
+
+test('how a challenge stands is open while the store cannot tell', async () => {
+  const { authorizations, store } = await startAuthorizations([])
+  const [challenge] = await authorizations.challenge(ADA, [{ id: 'hub' }], ORIGIN)
+  const id = challenge?.checkUrl.split('/').at(-2) ?? ''
+
+  await store.close()
+
+  expect(await authorizations.status(id)).toBe('pending')
 })
 
 test('nothing is asked of a provider that is not configured', async () => {

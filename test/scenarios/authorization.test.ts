@@ -288,6 +288,7 @@ test('what was authorized is there after a restart, and not with another vault k
   const oauth = await startOAuthServer()
   const first = await startCalendarSite(oauth)
   await browse(challengeIn(await first.call('v1:Calendar.Read')).url)
+  const { pathname: checkPath } = new URL(challengeIn(await first.call('v1:Calendar.Write')).checkUrl)
   await first.close()
   const { data } = first
   const again = (vault?: ServerOptions['vault']) => startCalendarSite(oauth, { data, ...(vault && { vault }) })
@@ -299,6 +300,9 @@ test('what was authorized is there after a restart, and not with another vault k
   const changed = await again({ key: Buffer.alloc(32, 7) })
   const { status, body } = await changed.call('v1:Calendar.Read')
   expect([status, body.error?.code]).toEqual([503, 'PANIC_VAULT_KEY'])
+  // What cannot be opened cannot be completed; and this answer is always 200.
+  const check = await changed.request(checkPath)
+  expect([check.status, await check.json()]).toEqual([200, { status: 'failed' }])
   await changed.close()
 
   const rotated = await again({ key: Buffer.alloc(32, 7), oldKeys: [readFileSync(join(data, 'vault.key'))] })

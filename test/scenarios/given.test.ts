@@ -1,7 +1,9 @@
 /** What a call hands over is for all its attempts, and for nobody's eyes. */
 import { Fault, operation } from 'callplane'
 import { expect, test } from 'vitest'
-import { createGate, startSite } from './server.ts'
+import { browse, CLIENT, startOAuthServer } from '../governance/oauth-server.ts'
+import { oxpClient } from './oxp.ts'
+import { createGate, startSite, temporaryFolder } from './server.ts'
 
 const SECRET = 'hunter2-hunter2'
 
@@ -50,4 +52,133 @@ test('a secret in a progress message is in no poll', async () => {
 
   gate.open('done')
   expect(await (await calling).json()).toMatchObject({ success: true })
+})
+
+test('a secret is there at the second attempt of one whose first attempt outlasted the wait for it', async () => {
+  const gate = createGate()
+  let requestId = ''
+  const slow = operation('v1:t.slow', {
+    maxSyncMs: 1,
+    requires: { secrets: ['s'] },
+    retry: { attempts: 2, backoffMs: 1 },
+    run: (_args, ctx) => {
+      requestId = ctx.requestId
+      return ctx.attempt === 1 ? gate.pass() : ctx.secret('s').length
+    },
+  })
+  const site = await startSite({ operations: [slow] })
+
+  const calling = site.request('/tools/call', toolCall('t.slow'))
+  await gate.began
+  await expect.poll(async () => (await site.poll(requestId)).body.state).toBe('pending')
+  gate.fail(new Fault('upstream', 'Not yet.'))
+
+  expect(await (await calling).json()).toMatchObject({ success: true, value: SECRET.length })
+})
+
+const needsHub = { authorization: [{ id: 'hub', scopes: ['openid'] }] }
+
+test.each([
+  ['a call', 'whoami', '', true],
+  ['what a call calls in turn', 'outer', '', true],
+  ['what a call of nobody else calls in turn', 'outer', '', false],
+  ['a call with effects', 'act', ', under a new id, if it has had no effect yet', true],
+])('after a restart %s that brought a token does not act with another one', async (_what, tool, advice, authorized) => {
+  const oauth = await startOAuthServer()
+  const used: string[] = []
+  const began = Promise.withResolvers<void>()
+  const cutOff = (signal: AbortSignal) =>
+    new Promise<never>((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason))
+      began.resolve()
+    })
+  const rules = { model: 'async', requires: needsHub } as const
+  const act = operation('v1:t.act', {
+    ...rules,
+    sideEffecting: true,
+    run: async (_args, ctx) => used.push(ctx.attempt === 1 ? await cutOff(ctx.signal) : await ctx.authorization('hub')),
+  })
+  const whoami = operation('v1:t.whoami', {
+    ...rules,
+    run: async ({ now }, ctx) =>
+      used.push(ctx.attempt === 1 && !now ? await cutOff(ctx.signal) : await ctx.authorization('hub')),
+  })
+  const outer = operation('v1:t.outer', {
+    model: 'async',
+    run: (_args, ctx) => (ctx.attempt === 1 ? cutOff(ctx.signal) : ctx.call(whoami, { now: true })),
+  })
+  const data = temporaryFolder()
+  const hub = { issuer: oauth.issuer, clientId: CLIENT.id, clientSecret: CLIENT.secret, allowInsecure: true }
+  const start = async () => {
+    const site = await startSite({ operations: [act, whoami, outer], authorization: { providers: { hub } }, data })
+    oauth.register(`${site.url}/authorizations/callback`)
+    return site
+  }
+  const before = await start()
+  const { body } = await oxpClient(before.url).call('t.whoami', {})
+  if (authorized) await browse(body.missing_requirements.authorization[0].url)
+  const context = { authorization: [{ id: 'hub', token: 'another-account' }] }
+  const calling = oxpClient(before.url).call(`t.${tool}`, {}, { call_id: 'c1', context })
+  calling.catch(() => undefined)
+  await began.promise
+  await before.close(0)
+
+  const after = await start()
+  const ended = await after.ended('c1')
+
+  expect(used).toEqual([])
+  expect(ended.body.error).toMatchObject({
+    code: 'REQUIREMENTS_MISSING',
+    message: `The token for hub came with the call and is gone since. Call again${advice}.`,
+  })
+  // The person's own is there for whoever brings none.
+  expect((await oxpClient(after.url).call('t.whoami', { now: true })).status).toBe(authorized ? 200 : 400)
+})
+
+test.each([
+  ['that runs on the spot', {}],
+  ['with an effect', { sideEffecting: true }],
+  ['that is async', { model: 'async' }],
+] as const)('a call %s whose token was no good may be sent again under its id', async (_kind, rules) => {
+  let runs = 0
+  const read = operation('v1:t.read', {
+    ...rules,
+    requires: needsHub,
+    run: async (_args, ctx) => ((await ctx.authorization('hub')) === 'expired' ? ctx.reauthorize('hub') : ++runs),
+  })
+  const site = await startSite({ operations: [read] })
+  const send = (token: string, input = {}) =>
+    oxpClient(site.url).call('t.read', input, { call_id: 'c1', context: { authorization: [{ id: 'hub', token }] } })
+
+  const refused = [await send('expired'), await send('expired')]
+  const other = await send('good-enough', { other: 1 })
+  const [first, second] = await Promise.all([send('good-enough'), send('good-enough')])
+  const third = await send('expired')
+
+  expect(refused.map(({ status, body }) => [status, body.missing_requirements])).toEqual(
+    refused.map(() => [400, { authorization: [] }]),
+  )
+  expect([other.status, other.body.message]).toEqual([400, expect.stringContaining('was used for another call')])
+  for (const { body } of [first, second, third]) expect(body).toMatchObject({ success: true, value: 1 })
+})
+
+test('one that has had others act before it found out may not', async () => {
+  let notes = 0
+  const note = operation('v1:t.note', { sideEffecting: true, run: () => ++notes })
+  const both = operation('v1:t.both', {
+    sideEffecting: true,
+    requires: needsHub,
+    run: async (_args, ctx) => {
+      await ctx.call(note, {})
+      return (await ctx.authorization('hub')) === 'expired' ? ctx.reauthorize('hub') : 'done'
+    },
+  })
+  const site = await startSite({ operations: [note, both] })
+  const send = (token: string) =>
+    oxpClient(site.url).call('t.both', {}, { call_id: 'c1', context: { authorization: [{ id: 'hub', token }] } })
+
+  const answers = [await send('expired'), await send('good-enough')]
+
+  expect(answers.map(({ status }) => status)).toEqual([400, 400])
+  expect(notes).toBe(1)
 })

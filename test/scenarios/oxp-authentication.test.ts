@@ -87,13 +87,26 @@ describe('credentials', () => {
   })
 
   test('a server can be told to answer 401 to calls as well', async () => {
-    const { url } = await startSite({ operations: [whoAmI, scoped], auth, oxp: { unauthorizedStatus: 401 } })
+    const open = operation('v1:code.list', {
+      public: true,
+      requires: { authorization: [{ id: 'hub' }] },
+      run: () => null,
+    })
+    const hub = { authorizationUrl: 'https://hub.example/a', tokenUrl: 'https://hub.example/t', clientId: 'us' }
+    const { url } = await startSite({
+      operations: [whoAmI, scoped, open],
+      auth,
+      authorization: { providers: { hub } },
+      oxp: { unauthorizedStatus: 401 },
+    })
     const client = oxpClient(url)
 
     const none = await client.call('people.whoAmI')
+    const personal = await client.call('code.list')
     const known = await client.call('orders.read', {}, {}, { 'OXP-API-Key': key.token })
 
-    expect([none.status, none.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
+    for (const { status, headers } of [none, personal])
+      expect([status, headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
     // Who it is, is known; that they may not is another matter.
     expect(known).toMatchObject({ status: 400, body: { message: expect.stringContaining('orders:read') } })
   })

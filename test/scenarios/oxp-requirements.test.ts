@@ -106,6 +106,7 @@ describe('authorization challenges', () => {
     const [challenge] = body.missing_requirements.authorization
     const check = await fetch(challenge.check_url)
     const unknown = await fetch(challenge.check_url.replace(/[^/]+(?=\/status$)/, 'of-nobody'))
+    const unreadable = await fetch(challenge.check_url.replace(/[^/]+(?=\/status$)/, '%zz'))
 
     expect(status).toBe(400)
     expect(body.missing_requirements).toEqual({
@@ -117,6 +118,7 @@ describe('authorization challenges', () => {
     for (const [answer, expected] of [
       [check, 'pending'],
       [unknown, 'failed'],
+      [unreadable, 'failed'],
     ] as const) {
       expect(answer.status).toBe(200)
       const status = await answer.json()

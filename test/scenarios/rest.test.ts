@@ -231,12 +231,36 @@ describe('a tool that fails', () => {
     expect(await (await fetch(checkUrl)).json()).toEqual({ status: 'pending' })
   })
 
+  test('for want of an authorization whose provider cannot be reached says that, and to nobody unknown', async () => {
+    const needs = { requires: { authorization: [{ id: 'git' }] }, run: () => 'none' }
+    const operations = [operation('v1:git.issues', needs), operation('v1:git.open', { ...needs, public: true })]
+    const git = { issuer: 'http://127.0.0.1:1', clientId: 'callplane', allowInsecure: true }
+    const known = createToken()
+    const site = await startSite({
+      operations,
+      authorization: { providers: { git } },
+      auth: { tokens: [{ hash: known.hash, kind: 'bearer', subject: 'ada', scopes: [] }] },
+      ...on,
+    })
+
+    const down = await callTool(site, 'git_issues', {}, { Authorization: `Bearer ${known.token}` })
+    const nobody = await callTool(site, 'git_open')
+
+    expect([down.status, down.json.isError, down.json.structuredContent.code]).toEqual([
+      500,
+      true,
+      'PROVIDER_UNREACHABLE',
+    ])
+    expect([nobody.status, nobody.json]).toEqual([401, { error: 'Unauthorized' }])
+  })
+
   test('because its arguments are wrong never runs, and names every problem', async () => {
     const site = await startSite({ operations: [add, forecast], ...on })
 
     const missing = await callTool(site, 'weather_forecast', { town: 'Rome' })
     const list = await callTool(site, 'math_add', [1, 2])
-    const twice = await callTool(site, 'math_add', '{"a":1,"a":2}')
+    const twice = await callTool(site, 'math_add', '{"a":1,"a":2}', { traceparent: TRACEPARENT })
+    const deep = await callTool(site, 'math_add', `${'['.repeat(65)}${']'.repeat(65)}`)
 
     expect([missing.status, missing.json.isError]).toEqual([500, true])
     expect(missing.json.structuredContent).toEqual({
@@ -253,6 +277,8 @@ describe('a tool that fails', () => {
       [{ path: '', message: 'must be object', keyword: 'type' }],
     ])
     expect([twice.status, twice.json.structuredContent]).toEqual([500, { code: 'DUPLICATE_KEY', retryable: false }])
+    expect(twice.json._meta).toEqual({ _trace_id: TRACE_ID })
+    expect([deep.status, deep.json.structuredContent.code]).toEqual([500, 'TOO_DEEP'])
   })
 })
 
@@ -277,7 +303,7 @@ describe('a call', () => {
     verifies('rest:06', 'rest:13', 'rest:59')
     const site = await startSite({ operations: [operation('v1:it.echoes', { run: (args) => args as never })], ...on })
 
-    for (const body of ['', 'null', '{bad', 'a=b']) {
+    for (const body of ['', 'null', '{bad', 'a=b', '['.repeat(64), '['.repeat(65), '[{]'.repeat(40)]) {
       expect((await callTool(site, 'it_echoes', body)).json).toMatchObject({ isError: false, structuredContent: {} })
     }
   })
@@ -356,6 +382,17 @@ describe('who may call', () => {
   const { token, hash } = createToken()
   const auth = { tokens: [{ hash, kind: 'bearer' as const, subject: 'ada', scopes: ['a'] }] }
   const bearer = { Authorization: `Bearer ${token}` }
+
+  test('is asked before the request is judged', async () => {
+    const site = await startSite({ operations: [add], auth, ...on })
+    const badKey = { 'Idempotency-Key': 'a b' }
+
+    const unknown = [await callTool(site, 'math_add', {}, badKey), await callTool(site, 'math_add', [1])]
+    const known = await callTool(site, 'math_add', {}, { ...badKey, ...bearer })
+
+    expect(unknown.map(({ status }) => status)).toEqual([401, 401])
+    expect([known.status, known.json.structuredContent.code]).toEqual([500, 'INVALID_REQUEST'])
+  })
 
   test('nobody, unless the server says that tools can be run', async () => {
     verifies('rest:09', 'rest:10', 'rest:51', 'rest:58')

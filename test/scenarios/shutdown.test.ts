@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createServer, operation, type ServerOptions, type Store } from 'callplane'
 import { expect, onTestFinished, test } from 'vitest'
+import type { Clock } from '../../src/core/ports.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { verifies } from '../requirements.ts'
 import { answered, callerOf, createGate, createStepClock, startSite, temporaryFolder } from './server.ts'
@@ -21,6 +22,26 @@ async function startMounted(options: ServerOptions) {
 /** Enough of the event loop for whatever does not wait for anything. */
 async function turns(count: number): Promise<void> {
   for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** A moment that the test holds on to: it learns that it is reached, and says when it is over. */
+function createPause() {
+  const reached = Promise.withResolvers<void>()
+  const over = Promise.withResolvers<void>()
+  return {
+    reached: reached.promise,
+    end: over.resolve,
+    here() {
+      reached.resolve()
+      return over.promise
+    },
+  }
+}
+
+/** The store that a server on this folder would have, some of it done otherwise. */
+function changedStore(data: string, clock: Clock, change: (sqlite: Store) => Partial<Store>): Store {
+  const sqlite = createSqliteStore({ file: join(data, 'callplane.db'), clock })
+  return { ...sqlite, ...change(sqlite) }
 }
 
 test('a running call is finished within the grace; meanwhile no new one is taken, and readiness says so', async () => {
@@ -209,20 +230,14 @@ test('work that is being claimed at that moment is given back, not lost to a lea
   verifies('opencall:294')
   const clock = createStepClock()
   const data = temporaryFolder()
-  const sqlite = createSqliteStore({ file: join(data, 'callplane.db'), clock })
-  const claimed = Promise.withResolvers<void>()
-  const goOn = Promise.withResolvers<void>()
-  const store: Store = {
-    ...sqlite,
+  const pause = createPause()
+  const store = changedStore(data, clock, (sqlite) => ({
     async claim(wanted) {
       const answer = await sqlite.claim(wanted)
-      if (answer.instances.length > 0) {
-        claimed.resolve()
-        await goOn.promise
-      }
+      if (answer.instances.length > 0) await pause.here()
       return answer
     },
-  }
+  }))
   const gate = createGate<string>()
   const began: string[] = []
   const build = operation('v1:jobs.build', {
@@ -237,11 +252,11 @@ test('work that is being claimed at that moment is given back, not lost to a lea
   await before.call('v1:jobs.build', {}, { requestId: 'first' })
   await before.call('v1:jobs.build', {}, { requestId: 'second' })
   gate.open('built')
-  await claimed.promise
+  await pause.reached
 
   const closing = before.server.close(60_000)
   await turns(20)
-  goOn.resolve()
+  pause.end()
   await closing
   expect(began).toEqual(['first'])
 
@@ -254,17 +269,13 @@ test('a call that is being written down at that moment is given back as well', a
   verifies('opencall:294')
   const clock = createStepClock()
   const data = temporaryFolder()
-  const sqlite = createSqliteStore({ file: join(data, 'callplane.db'), clock })
-  const accepting = Promise.withResolvers<void>()
-  const goOn = Promise.withResolvers<void>()
-  const store: Store = {
-    ...sqlite,
+  const pause = createPause()
+  const store = changedStore(data, clock, (sqlite) => ({
     async accept(instance) {
-      accepting.resolve()
-      await goOn.promise
+      await pause.here()
       return sqlite.accept(instance)
     },
-  }
+  }))
   const build = operation('v1:jobs.build', {
     model: 'async',
     run: (_args, ctx) => {
@@ -274,11 +285,11 @@ test('a call that is being written down at that moment is given back as well', a
   })
   const before = await startSite({ operations: [build], data, store, clock })
   const calling = before.call('v1:jobs.build', {}, { requestId: 'build-1' })
-  await accepting.promise
+  await pause.reached
 
   const closing = before.close(60_000)
   await turns(20)
-  goOn.resolve()
+  pause.end()
   expect((await calling).status).toBe(202)
   await clock.passing(closing, 0)
 

@@ -1,4 +1,5 @@
 /** OpenCALL's HTTP binding: which path does what. */
+import { withChallenges } from '../../core/challenges.ts'
 import type { Engine } from '../../core/engine.ts'
 import type { Answer, Exchange, Refusal, Route } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
@@ -18,7 +19,6 @@ import {
   refusalAnswer,
   replyEnvelope,
 } from './answers.ts'
-import { withChallenges } from './challenges.ts'
 import { binaryChunk, jsonChunk } from './chunk-answers.ts'
 import { decodeCall, decodeCursor, encodeChunk } from './codec.ts'
 import { parseEnvelope, requestIdIn, sessionIdIn } from './envelope.ts'

@@ -12,10 +12,9 @@ import type { Operation } from '../../core/operation.ts'
 import type { Authorizations, Environment, Identify } from '../../core/ports.ts'
 import type { CallOptions } from '../../core/recorder.ts'
 import type { Tools } from '../../core/tools.ts'
-import { answer, refusalAnswer } from './answers.ts'
+import { answer } from './answers.ts'
 import { decodeCall, encodeReply, type Locate, marked } from './codec.ts'
 import { checkVersionHeader, dialectOf, parseRequest, parseToolId } from './envelope.ts'
-import { statusOf } from './faults.ts'
 import { type Asked, Refusals } from './refusals.ts'
 import type { CallToolRequest, Dialect } from './wire.ts'
 
@@ -158,8 +157,7 @@ export class Calls {
       return await this.#refusals.word(this.#explain(thrown), asked)
     } catch (another) {
       // A provider that cannot be reached, for one.
-      const fault = this.#explain(another)
-      return refusalAnswer(fault, statusOf(fault), asked.dialect)
+      return this.#refusals.plain(this.#explain(another), asked.dialect)
     }
   }
 

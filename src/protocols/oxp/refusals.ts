@@ -47,15 +47,19 @@ export class Refusals {
   async word(fault: Fault, asked: Asked): Promise<Answer> {
     const { dialect } = asked
     switch (fault.kind) {
-      case 'unauthenticated':
-        return refusalAnswer(fault, this.#parts.unauthorizedStatus, dialect)
       case 'invalid-input':
         return answer(statusOf(fault), marked(dialect, this.#validationError(fault, asked)))
       case 'requirements-missing':
         return answer(statusOf(fault), marked(dialect, await this.#requirementsError(fault, asked)))
       default:
-        return refusalAnswer(fault, statusOf(fault), dialect)
+        return this.plain(fault, dialect)
     }
+  }
+
+  /** The message and no more. */
+  plain(fault: Fault, dialect: Dialect): Answer {
+    const status = fault.kind === 'unauthenticated' ? this.#parts.unauthorizedStatus : statusOf(fault)
+    return refusalAnswer(fault, status, dialect)
   }
 
   #validationError(fault: Fault, { operation, request }: Asked): ValidationErrorResponse {

@@ -13,12 +13,24 @@ const NOT_JSON = ['INVALID_JSON', 'INVALID_UTF8']
  * that means different things to different readers, such as a key twice, is refused all the same.
  */
 export async function readCallArguments(exchange: Exchange, maxBytes: number): Promise<JsonValue> {
+  let text = ''
   try {
-    const text = await exchange.text(maxBytes)
+    text = await exchange.text(maxBytes)
     return text === '' ? {} : (parseJsonText(text) ?? {})
   } catch (thrown) {
-    if (thrown instanceof Fault && NOT_JSON.includes(thrown.code)) return {}
+    if (thrown instanceof Fault && (NOT_JSON.includes(thrown.code) || isDeepNonsense(thrown, text))) return {}
     throw thrown
+  }
+}
+
+/** Depth is refused before anybody knows whether the text is JSON; V8 parses without recursion, so that it can be asked. */
+function isDeepNonsense({ code }: Fault, text: string): boolean {
+  if (code !== 'TOO_DEEP') return false
+  try {
+    JSON.parse(text)
+    return false
+  } catch (thrown) {
+    return thrown instanceof SyntaxError
   }
 }
 

@@ -1,13 +1,13 @@
 /** The engine's operations as tools: the name picks the operation, the engine does everything else. */
+import { withChallenges } from '../../core/challenges.ts'
 import type { Engine } from '../../core/engine.ts'
 import type { Exchange } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
 import type { FollowUp } from '../../core/follow-up.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { ANONYMOUS, type Call, type Caller, type Reply } from '../../core/model.ts'
+import { ANONYMOUS, type Call, type Reply } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Authorizations, Environment, Identify } from '../../core/ports.ts'
-import { missingAuthorization } from '../../core/requirements.ts'
 import type { Tools } from '../../core/tools.ts'
 import {
   annotationsOf,
@@ -71,6 +71,8 @@ async function validate(operation: Operation, args: JsonObject): Promise<Validat
   }
 }
 
+const KEY = /^[\x21-\x7e]{1,256}$/
+
 class ToolCalls {
   readonly #parts: OperationToolsParts
 
@@ -86,20 +88,21 @@ class ToolCalls {
     if (traceId !== call.requestId && traceparent !== undefined) call.traceparent = traceparent
     const identify = this.#parts.identify(exchange)
     try {
-      if (!isJsonObject(args)) {
+      const sentKey = exchange.header('idempotency-key')
+      if (!isJsonObject(args) || (sentKey !== undefined && !KEY.test(sentKey))) {
+        // Who it is comes before what is wrong with it.
         await engine.admit(operation.key, identify)
-        return notAnObject(traceId)
+        if (!isJsonObject(args)) return notAnObject(traceId)
+        throw new Fault('malformed', 'Idempotency-Key must be 1 to 256 printable characters without spaces.')
       }
-      const key = keyFor(operation, exchange.header('idempotency-key'), call.requestId)
+      const key = keyFor(operation, sentKey, call.requestId)
       if (key !== undefined) call.idempotencyKey = key
       const replying = engine.call(call, identify, { presence: () => exchange.signal, holdMs })
       const reply = replying instanceof Promise ? await replying : replying
       if (reply.state === 'complete' && 'result' in reply) return encodeValue(reply.result, traceId)
       return await this.#encode(await this.#settled(reply, identify), operation, key, traceId, exchange, identify)
     } catch (thrown) {
-      const fault = this.#explain(thrown)
-      if (!isResultOnCall(fault)) throw fault
-      return this.#failure(fault, operation, traceId, exchange, identify)
+      return this.#failure(this.#explain(thrown), operation, traceId, exchange, identify)
     }
   }
 
@@ -140,13 +143,20 @@ class ToolCalls {
     exchange: Exchange,
     identify: Identify,
   ): Promise<CallToolResult> {
-    const failure = encodeFailure(fault, traceId)
-    const needs = fault.kind === 'requirements-missing' ? missingAuthorization(operation, fault) : []
-    if (needs.length === 0 || !this.#parts.authorizations) return failure
-    const caller: Caller = (await identify()) ?? ANONYMOUS
-    const challenges = await this.#parts.authorizations.challenge(caller, needs, exchange.origin)
-    const authorization = challenges.map((challenge) => ({ ...challenge }))
-    return { ...failure, structuredContent: { ...failure.structuredContent, authorization } }
+    const told =
+      fault.kind === 'requirements-missing' ? await this.#advise(fault, operation, exchange, identify) : fault
+    if (!isResultOnCall(told)) throw told
+    return encodeFailure(told, traceId)
+  }
+
+  async #advise(fault: Fault, operation: Operation, exchange: Exchange, identify: Identify): Promise<Fault> {
+    try {
+      const caller = (await identify()) ?? ANONYMOUS
+      return await withChallenges(fault, operation, caller, exchange.origin, this.#parts.authorizations)
+    } catch (thrown) {
+      // A provider that cannot be reached, for one.
+      return this.#explain(thrown)
+    }
   }
 
   #explain(thrown: unknown): Fault {
@@ -163,11 +173,7 @@ function joins(operation: Operation): boolean {
 
 /** The document knows no keys, so each request has one of its own; a client that wants to repeat one names it. */
 function keyFor(operation: Operation, sent: string | undefined, requestId: string): string | undefined {
-  if (sent !== undefined) {
-    if (/^[\x21-\x7e]{1,256}$/.test(sent)) return sent
-    throw new Fault('malformed', 'Idempotency-Key must be 1 to 256 printable characters without spaces.')
-  }
-  return joins(operation) ? requestId : undefined
+  return sent ?? (joins(operation) ? requestId : undefined)
 }
 
 function hasEnded(reply: Reply): boolean {

@@ -13,6 +13,7 @@ import {
   toolNotFound,
 } from './answers.ts'
 import { isForeignForm, readCallArguments, readValidateArguments } from './arguments.ts'
+import { traceIdIn } from './codec.ts'
 import { type PageSettings, pageAnswer } from './page.ts'
 import type { CallToolResult, ToolDetail, ToolSummary, ValidateResult } from './wire.ts'
 
@@ -51,7 +52,8 @@ export function createToolRoutes<T>(host: ToolHost<T>, settings: RestSettings): 
         if (why.kind === 'method') return refusalAnswer(why)
         if (!settings.allowExecute) return EXECUTION_DISABLED
         const unknown = refuseName(exchange, why, tool)
-        return unknown ?? (why.kind === 'fault' ? callFaultAnswer(why.fault) : refusalAnswer(why))
+        if (unknown || why.kind !== 'fault') return unknown ?? refusalAnswer(why)
+        return callFaultAnswer(why.fault, traceIdIn(exchange.header('traceparent')))
       },
       methods: { POST: (exchange, { name = '' }) => rest.call(exchange, name) },
     },

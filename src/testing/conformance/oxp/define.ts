@@ -1,5 +1,6 @@
 /** How a case of these suites is written down: once, for one dialect or for both. */
 import type { ConformanceCase } from '../case.ts'
+import { requirementIds } from '../define.ts'
 import { type Dialect, Subject } from './subject.ts'
 
 export interface DialectCase {
@@ -27,7 +28,7 @@ export function casesFor(dialect: Dialect, cases: readonly DialectCase[]): reado
     .map(({ id, title, requirements, run }) => ({
       id,
       title,
-      requirements: requirements.map((number) => `oxp:${String(number).padStart(2, '0')}`),
+      requirements: requirementIds('oxp', 2, requirements),
       run: (target) => run(new Subject(target, dialect)),
     }))
 }

@@ -1,10 +1,10 @@
-/** Says of each authorization that a call lacks where the person can give it. The specification has no word for this. */
-import { Fault } from '../../core/fault.ts'
-import type { JsonObject } from '../../core/json.ts'
-import type { Caller } from '../../core/model.ts'
-import type { Operation } from '../../core/operation.ts'
-import type { Authorizations } from '../../core/ports.ts'
-import { missingAuthorization } from '../../core/requirements.ts'
+/** Says of each authorization that a call lacks where the person can give it, for protocols that have no word for this. */
+import { Fault } from './fault.ts'
+import type { JsonObject } from './json.ts'
+import type { Caller } from './model.ts'
+import type { Operation } from './operation.ts'
+import type { Authorizations } from './ports.ts'
+import { missingAuthorization } from './requirements.ts'
 
 /** `url` and `checkUrl` are missing for what this server knows no provider of. */
 export async function withChallenges(
@@ -12,7 +12,7 @@ export async function withChallenges(
   operation: Operation,
   caller: Caller,
   origin: string,
-  authorizations: Authorizations | undefined,
+  authorizations: Pick<Authorizations, 'challenge'> | undefined,
 ): Promise<Fault> {
   const needs = missingAuthorization(operation, fault)
   if (needs.length === 0) return fault

@@ -1,0 +1,28 @@
+/** How the cases of a suite are written down, and how they name their requirements. */
+import type { ConformanceCase, Target } from './case.ts'
+
+/** `requirements` are numbers of the document's requirements; none where only a sibling page of it asks for this. */
+export type DefineCase<Subject> = (
+  id: string,
+  title: string,
+  requirements: readonly number[],
+  run: (server: Subject) => Promise<void>,
+) => ConformanceCase
+
+export function createDefine<Subject>(
+  protocol: string,
+  digits: number,
+  subjectOf: (target: Target) => Subject,
+): DefineCase<Subject> {
+  return (id, title, requirements, run) => ({
+    id,
+    title,
+    requirements: requirementIds(protocol, digits, requirements),
+    run: (target) => run(subjectOf(target)),
+  })
+}
+
+/** With two digits, 6 is `rest:06`. */
+export function requirementIds(protocol: string, digits: number, numbers: readonly number[]): readonly string[] {
+  return numbers.map((number) => `${protocol}:${String(number).padStart(digits, '0')}`)
+}

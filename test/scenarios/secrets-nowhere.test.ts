@@ -1,0 +1,185 @@
+/**
+ * Every profile with a known secret, from every place a secret can be in, through tools that give back what they were
+ * shown in whatever form. Afterwards everything the server wrote and said is searched for the secrets.
+ */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { context, trace } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import { type OperationDefinition, operation } from 'callplane'
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
+import type { AuthDeclaration } from '../../src/core/credential.ts'
+import { type Asked, startTool } from '../backends/tool-server.ts'
+import { runCommand } from '../cli/streams.ts'
+import { verifies } from '../requirements.ts'
+import { type Answered, startSite, temporaryFolder } from './server.ts'
+
+// Thirty-two calls, each with retries, and a program that is started for some of them.
+vi.setConfig({ testTimeout: 60_000 })
+
+/** With characters that every encoding writes in its own way. */
+const BEARER = 'bearer?token>+/~"and\\more'
+const API_KEY = 'api-key/with+signs=and%more'
+const PASSWORD = 'pässword: with "quotes" & more'
+const CLIENT_SECRET = 'client secret/+?&=ö'
+const ACCESS_TOKEN = 'access.token/with+signs=='
+const PAIR = `ann:${PASSWORD}`
+
+const SECRETS = [BEARER, API_KEY, PASSWORD, CLIENT_SECRET, ACCESS_TOKEN, PAIR]
+
+/** As text, base64 of both alphabets, and URL-encoded in both ways; and the inside of the pair's base64. */
+function formsOf(secret: string): string[] {
+  const base64 = Buffer.from(secret).toString('base64').replace(/=+$/, '')
+  const form = new URLSearchParams({ v: secret }).toString().slice(2)
+  const url = encodeURIComponent(secret)
+  return [secret, JSON.stringify(secret).slice(1, -1), base64, Buffer.from(secret).toString('base64url'), url, form]
+}
+
+/** What a careless tool gives back: what it was shown, and what that means. */
+function echo({ headers }: Asked): string {
+  const { authorization = '', 'x-api-key': key = '' } = headers
+  const shown = authorization.replace(/^\w+ /, '') || String(key)
+  const meant = authorization.startsWith('Basic') ? Buffer.from(shown, 'base64').toString() : shown
+  return [
+    authorization,
+    ...formsOf(shown),
+    ...formsOf(meant),
+    `Bearer ${meant}`,
+    `https://x.example/?k=${formsOf(meant)[4]}`,
+  ].join(' | ')
+}
+
+const MODES = ['ok', 'fails', 'refuses', 'breaks'] as const
+
+async function startCarelessTool() {
+  return startTool((asked, response) => {
+    const said = echo(asked)
+    const [, kind, mode] = asked.path.split('/')
+    const json = (status: number, body: object) =>
+      response.writeHead(status, { 'Content-Type': 'application/json', 'X-Said': 'nothing' }).end(JSON.stringify(body))
+    const request_id = kind === 'external' ? (JSON.parse(asked.body) as { request_id: string }).request_id : undefined
+    if (mode === 'ok' && kind === 'http') response.end(said)
+    else if (mode === 'ok') json(200, { request_id, status: 'ok', output: { said, [said]: [said] } })
+    else if (mode === 'fails') {
+      const error = { code: 'execution_failed', reason: 'r', retryable: true, message: said, details: { said } }
+      json(200, { request_id, status: 'error', error })
+    } else if (mode === 'refuses') response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end(said)
+    else response.writeHead(500).end(said)
+  })
+}
+
+function registerTraceSdk() {
+  const exporter = new InMemorySpanExporter()
+  trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }))
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  return () =>
+    exporter.getFinishedSpans().map(({ name, attributes, events, status }) => ({ name, attributes, events, status }))
+}
+
+afterEach(() => {
+  trace.disable()
+  context.disable()
+})
+
+/** One secret in each kind of place. */
+async function placeSecrets(data: string) {
+  const folder = temporaryFolder()
+  vi.stubEnv('CALLPLANE_SECRET_TOKEN', BEARER)
+  onTestFinished(() => void vi.unstubAllEnvs())
+  writeFileSync(join(folder, 'api-key'), `${API_KEY}\n`)
+  mkdirSync(join(folder, 'crm'))
+  writeFileSync(join(folder, 'crm', 'client_id'), 'me')
+  writeFileSync(join(folder, 'crm', 'client_secret'), CLIENT_SECRET)
+  await runCommand(['secrets', 'set', 'pair', '--data', data], { stdin: PAIR })
+  const script = `if (process.argv.at(-1) === 'from-command') process.stdout.write(${JSON.stringify(BEARER)})`
+  return [
+    { kind: 'env' },
+    { kind: 'files', folder },
+    { kind: 'store' },
+    { kind: 'command', command: [process.execPath, '-e', script] },
+  ] as const
+}
+
+function contentsOf(folder: string): { name: string; content: Buffer }[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => ({ name, content: readFileSync(join(parentPath, name)) }))
+}
+
+test('no secret is in a reply, a log line, a span, the database or the objects, in any form', async () => {
+  verifies('contract:106', 'contract:107', 'contract:108', 'contract:109')
+  const spans = registerTraceSdk()
+  const data = temporaryFolder()
+  const secrets = await placeSecrets(data)
+  const tool = await startCarelessTool()
+  const endpoint = await startTool((asked, response) => {
+    const refused = asked.path === '/refusing'
+    const body = { access_token: ACCESS_TOKEN, expires_in: 3600, ...(refused && { error: 'invalid_client' }) }
+    const said = `${asked.headers.authorization} ${asked.body} ${formsOf(CLIENT_SECRET).join(' ')}`
+    response.writeHead(refused ? 401 : 200).end(JSON.stringify({ ...body, error_description: said }))
+  })
+  const oauth = { profile: 'oauth2_client_credentials', secretRef: 'crm' } as const
+  const profiles: Record<string, AuthDeclaration> = {
+    Bearer: { secretRef: 'token' },
+    Command: { secretRef: 'from-command' },
+    Key: { profile: 'api_key_header', secretRef: 'api-key', headerName: 'X-Api-Key' },
+    Basic: { profile: 'basic', secretRef: 'pair' },
+    OAuth: { ...oauth, tokenURL: `${endpoint.url}/token` },
+    Unknown: { ...oauth, tokenURL: `${endpoint.url}/refusing` },
+  }
+  const operations: OperationDefinition[] = Object.entries(profiles).flatMap(([profile, auth]) =>
+    ['http', 'external'].flatMap((kind) =>
+      MODES.map((mode) =>
+        operation(`v1:${kind}.${mode}${profile}`, {
+          backend: { kind, endpoint: `${tool.url}/${kind}/${mode}`, allowPrivate: true },
+          auth,
+          model: mode === 'fails' ? 'async' : 'sync',
+          sideEffecting: false,
+          ttlSeconds: 3600,
+          retry: { attempts: 2, backoffMs: 1 },
+        }),
+      ),
+    ),
+  )
+  const lines: string[] = []
+  const site = await startSite({
+    operations,
+    data,
+    secrets,
+    tokenEndpoints: {
+      [`${endpoint.url}/token`]: { allowPrivate: true },
+      [`${endpoint.url}/refusing`]: { allowPrivate: true, clientAuth: 'post' },
+    },
+    log: 'debug',
+    logTo: { write: (line) => lines.push(line) },
+    requestLog: true,
+  })
+
+  const replies: Answered[] = []
+  for (const { name } of operations) {
+    const accepted = await site.call(name, { hello: 'world' })
+    replies.push(accepted, await site.ended(accepted.body.requestId))
+  }
+  await site.close()
+
+  // The secrets did go out, and came back: else nothing would be proven.
+  const shown = tool.asked.map(({ headers }) => headers.authorization ?? String(headers['x-api-key']))
+  const pair = Buffer.from(PAIR).toString('base64')
+  expect(new Set(shown)).toEqual(new Set([`Bearer ${BEARER}`, API_KEY, `Basic ${pair}`, `Bearer ${ACCESS_TOKEN}`]))
+  expect(replies.filter(({ body }) => body.state === 'complete').length).toBeGreaterThan(10)
+  expect(JSON.stringify(replies)).toContain('[redacted]')
+  expect(lines.length).toBeGreaterThan(operations.length)
+  expect(spans().length).toBeGreaterThan(operations.length)
+  const written = [
+    ...replies.map(({ body, headers }) => ({ name: 'reply', content: JSON.stringify([body, ...headers]) })),
+    ...lines.map((line) => ({ name: 'log', content: line })),
+    ...spans().map((span) => ({ name: 'span', content: JSON.stringify(span) })),
+    ...contentsOf(data),
+  ]
+  expect(written.map(({ name }) => name)).toEqual(expect.arrayContaining(['reply', 'log', 'span', 'callplane.db']))
+  for (const form of new Set(SECRETS.flatMap(formsOf))) {
+    const found = written.filter(({ content }) => content.includes(form)).map(({ name }) => name)
+    expect({ form, found: [...new Set(found)] }).toEqual({ form, found: [] })
+  }
+})
