@@ -1,10 +1,12 @@
 /** Callplane's public face. */
 export type { ChildOptions, FailOptions, HandlerContext, MediaFile, ObjectOptions } from './core/context.ts'
+export type { AuthDeclaration } from './core/credential.ts'
 export { Fault, type FaultKind, type FaultOptions } from './core/fault.ts'
 export type { JsonObject, JsonValue } from './core/json.ts'
 export type { LimitRules } from './core/limits.ts'
 export type { Call, Caller, Instance, Reply } from './core/model.ts'
 export {
+  type BackendSpec,
   Located,
   type MediaSlot,
   type OperationDefinition,
@@ -12,10 +14,11 @@ export {
   operation,
   operationsWith,
   type RetryRules,
+  type Risk,
   removed,
   type Tombstone,
 } from './core/operation.ts'
-export type { Guard, Log, ObjectStore, Store } from './core/ports.ts'
+export type { Decision, Guard, Log, ObjectStore, Store } from './core/ports.ts'
 export {
   type Input,
   jsonSchema,
@@ -27,9 +30,11 @@ export {
 export type { AuthConfig, JwtRules } from './governance/auth.ts'
 export { createToken, hashToken, type StaticToken } from './governance/auth-tokens.ts'
 export type { AuthorizationConfig, OAuthProvider } from './governance/oauth-provider.ts'
+export { definePolicy, type PolicyDefinition } from './governance/policy.ts'
+export type { SecretPlace } from './governance/secrets.ts'
 export type { AuthHook } from './server/auth-hook.ts'
 export { type CallplaneServer, createServer } from './server/compose.ts'
-export type { ContextSource, ServerOptions, VaultOptions } from './server/options.ts'
+export type { ContextSource, GrpcServerOptions, ServerOptions, VaultOptions } from './server/options.ts'
 export {
   type CallToolResult,
   type Content,

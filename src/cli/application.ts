@@ -1,45 +1,63 @@
 /**
- * Loads an application from its modules: every operation they export, by whatever name, and the two names that mean
- * something else, `context` and `server`. Operations are known by their shape, because the application may have a copy
- * of this package of its own.
+ * Loads an application from its files: every operation its modules export, by whatever name, the two names that mean
+ * something else, `context` and `server`, and the tools that YAML files declare. Operations are known by their shape,
+ * because the application may have a copy of this package of its own.
  */
 import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
-import { relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Fault } from '../core/fault.ts'
 import type { OperationDefinition, Tombstone } from '../core/operation.ts'
 import { OPTIONS } from '../server/check-options.ts'
+import { BACKEND_CHECKS, type Declarations, loadDeclarations, type ToolImport } from '../server/declarations/index.ts'
+import { fileName as nameOf } from '../server/file-name.ts'
 import type { ServerOptions } from '../server/options.ts'
+import { isYaml } from './modules.ts'
 
 export type ServerSettings = Partial<Omit<ServerOptions<unknown>, 'operations' | 'context'>>
 
 export interface Application {
   operations: readonly (OperationDefinition | Tombstone)[]
+  /** Servers whose tools are to become operations as well. */
+  imports: readonly ToolImport[]
   context?: object
   settings: ServerSettings
 }
 
 export async function loadApplication(files: readonly string[]): Promise<Application> {
-  const operations = new Set<OperationDefinition | Tombstone>()
+  /** With the file each was first seen in. */
+  const operations = new Map<OperationDefinition | Tombstone, string>()
   const context = new OnlyOne<object>('context')
   const settings = new OnlyOne<ServerSettings>('server')
-  for (const file of files) {
+  for (const file of files.filter((file) => !isYaml(file))) {
     for (const [name, value] of Object.entries(await load(file))) {
       if (name === 'context' && !isDefined(value)) context.set(checkContext(value, file), file)
       else if (name === 'server' && !isDefined(value)) settings.set(checkSettings(value, file), file)
-      else for (const found of [value].flat().filter(isDefined)) operations.add(found)
+      else
+        for (const found of [value].flat().filter(isDefined)) {
+          if (!operations.has(found)) operations.set(found, nameOf(file))
+        }
     }
   }
-  if (operations.size === 0) {
+  const declared = await loadDeclared(files.filter(isYaml), operations)
+  if (operations.size + declared.operations.length + declared.imports.length === 0) {
     const places = files.length === 1 ? nameOf(files[0] as string) : `any of the ${files.length} modules`
     throw refused(`No operation is exported by ${places}. Export what operation(...) gives you.`)
   }
   return {
-    operations: [...operations],
+    operations: [...operations.keys(), ...declared.operations],
+    imports: declared.imports,
     settings: settings.value ?? {},
     ...(context.value && { context: context.value }),
   }
+}
+
+async function loadDeclared(
+  files: readonly string[],
+  exported: ReadonlyMap<OperationDefinition | Tombstone, string>,
+): Promise<Declarations> {
+  const taken = new Map([...exported].flatMap(([entry, file]) => ('removed' in entry ? [] : [[entry, file] as const])))
+  return loadDeclarations(files, { checks: BACKEND_CHECKS, taken })
 }
 
 async function load(file: string): Promise<object> {
@@ -74,15 +92,11 @@ function placeOf(thrown: unknown, file: string): string {
   return line === undefined ? nameOf(file) : `${nameOf(file)}:${line}`
 }
 
-function nameOf(file: string): string {
-  const short = relative('.', file)
-  return short.startsWith('..') ? file : short
-}
-
 function isDefined(value: unknown): value is OperationDefinition | Tombstone {
   if (typeof value !== 'object' || value === null || !('name' in value) || typeof value.name !== 'string') return false
   if ('removed' in value) return typeof value.removed === 'object'
-  return 'run' in value && typeof value.run === 'function' && 'rules' in value
+  const runs = 'run' in value && typeof value.run === 'function'
+  return 'rules' in value && (runs || ('backend' in value && typeof value.backend === 'object'))
 }
 
 function checkContext(value: unknown, file: string): object {

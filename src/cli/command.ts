@@ -22,6 +22,8 @@ export const EXIT = {
   /** The command line or the request is wrong. */
   usage: 2,
   unreachable: 3,
+  /** It would wait for somebody's approval. */
+  held: 4,
   /** 128 and SIGINT, as shells have it. */
   interrupted: 130,
 } as const

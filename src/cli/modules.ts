@@ -1,14 +1,23 @@
-/** Which files a path stands for: itself, or every module in a folder. Tests, declarations and packages are left out. */
+/**
+ * Which files a path stands for: itself, or every module and every YAML file in a folder. Tests, type declarations and
+ * packages are left out.
+ */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { usageFault } from './command.ts'
 
 const MODULE = /\.(?:ts|mts|js|mjs)$/
-const NOT_A_MODULE = /\.(?:test|spec)\.|\.d\.m?ts$/
+const YAML = /\.ya?ml$/
+const LEFT_OUT = /\.(?:test|spec)\.|\.d\.m?ts$/
 const DEFAULTS = ['operations', 'operations.ts', 'operations.js', 'operations.mjs']
 
+/** Tools are declared in it, not programmed. */
+export function isYaml(fileName: string): boolean {
+  return YAML.test(fileName)
+}
+
 export function isModule(fileName: string): boolean {
-  return MODULE.test(fileName) && !NOT_A_MODULE.test(fileName)
+  return (MODULE.test(fileName) || isYaml(fileName)) && !LEFT_OUT.test(fileName)
 }
 
 export function findModules(path: string | undefined): string[] {
@@ -18,7 +27,7 @@ export function findModules(path: string | undefined): string[] {
   if (!existsSync(place)) throw usageFault(`There is no file or folder "${place}".`)
   if (!statSync(place).isDirectory()) return [resolve(place)]
   const modules = modulesIn(resolve(place))
-  if (modules.length === 0) throw usageFault(`The folder "${place}" holds no .ts, .js or .mjs file.`)
+  if (modules.length === 0) throw usageFault(`The folder "${place}" holds no .ts, .js, .mjs or .yaml file.`)
   return modules
 }
 

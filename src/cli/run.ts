@@ -1,8 +1,8 @@
 /** Finds the command, runs it and words whatever went wrong. A command is loaded only when it is asked for. */
 import { readFileSync } from 'node:fs'
 import { Fault } from '../core/fault.ts'
+import { nearest } from '../core/nearest.ts'
 import { type Command, type CommandIo, EXIT, exitCodeOf, print, usageFault } from './command.ts'
-import { nearest } from './nearest.ts'
 
 interface Entry {
   summary: string
@@ -26,9 +26,17 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Compares two registries and finds what breaks callers.',
     load: async () => (await import('./check.ts')).check,
   },
+  policy: {
+    summary: 'Says what a policy would do to a call, without running it.',
+    load: async () => (await import('./policy.ts')).policy,
+  },
   conformance: {
     summary: 'Judges a server by the requirements of a protocol.',
     load: async () => (await import('./conformance.ts')).conformance,
+  },
+  secrets: {
+    summary: 'Keeps secrets for remote tools, encrypted in the data folder.',
+    load: async () => (await import('./secrets.ts')).secrets,
   },
   token: {
     summary: 'Makes a new token, and the hash that goes into the configuration.',

@@ -1,6 +1,7 @@
 /** `callplane serve`: a server made of the operations that some modules export. */
 import { Fault } from '../core/fault.ts'
 import { type CallplaneServer, createServer } from '../server/compose.ts'
+import type { ToolImport } from '../server/declarations/index.ts'
 import { loadApplication } from './application.ts'
 import { type Command, type CommandIo, EXIT, print } from './command.ts'
 import { createReadableLog, wantsColours } from './log-lines.ts'
@@ -16,9 +17,10 @@ export const serve: Command = {
   help: `
 Usage: callplane serve [file or folder] [options]
 
-Takes every operation that the file exports, or that any .ts, .js or .mjs file in the folder exports (tests,
-declarations, node_modules and dot folders left out). Without a name: ./operations, ./operations.ts or .js. TypeScript
-is taken as it is, without a build. A module can also export
+Takes every operation that the file exports or declares, or that any .ts, .js, .mjs, .yaml or .yml file in the folder
+does (tests, type declarations, node_modules and dot folders left out). Without a name: ./operations, ./operations.ts or
+.js. TypeScript is taken as it is, without a build; a YAML file declares tools that run elsewhere. A module can also
+export
   context      what every handler finds in its ctx: an object, or a function that makes one for each call
   server       options of createServer, such as auth, cors and limits
 
@@ -51,6 +53,7 @@ async function serveOnce(settings: ServeSettings, io: CommandIo): Promise<number
   const watcher = joinWatcher(env)
   const signal = watcher ? AbortSignal.any([io.signal, watcher]) : io.signal
   const application = await loadApplication(findModules(settings.path))
+  refuseImports(application.imports)
   const options = settings.over(application.settings)
   const server = await createServer({
     logTo: stdout.isTTY ? createReadableLog(stdout, { colours: wantsColours(stdout, env) }) : stdout,
@@ -70,6 +73,14 @@ async function serveOnce(settings: ServeSettings, io: CommandIo): Promise<number
   if (stdout.isTTY && !watcher) print(stdout, 'Finishing what is running; Ctrl-C again ends at once.')
   await closeFully(server, watcher && WATCHED_GRACE_MS)
   return EXIT.ok
+}
+
+/** What is declared and would not be there is better said than found out. */
+function refuseImports([first]: readonly ToolImport[]): void {
+  if (!first) return
+  throw new Fault('malformed', `${first.place}: this server imports no tools. Remove the import.`, {
+    code: 'INVALID_DECLARATION',
+  })
 }
 
 async function listenOrClose(server: CallplaneServer, { host, port }: ServeSettings) {

@@ -1,10 +1,12 @@
 /** A call that has passed every check, and the instance it becomes when it is recorded. */
+import type { ApprovalRequest } from './approvals.ts'
 import type { Job } from './job.ts'
 import { canonicalJson } from './json.ts'
-import type { Call, Caller, Instance, MediaInput } from './model.ts'
+import type { Call, Caller, Instance, InstanceExtras, MediaInput } from './model.ts'
 import type { Operation } from './operation.ts'
-import type { Environment } from './ports.ts'
-import type { Given } from './requirements.ts'
+import type { Decision, Environment } from './ports.ts'
+import { broughtIn, type Given } from './requirements.ts'
+import { deadlineOf } from './terms.ts'
 
 export interface Admitted {
   id: string
@@ -17,6 +19,12 @@ export interface Admitted {
   media: readonly MediaInput[]
   /** Handed over for this call only. */
   given?: Given
+  /** What the policy says, if there is one. */
+  decision?: Decision
+  /** It waits for an approval before it runs. */
+  held?: true
+  /** The approval that was given before and is used up by this call. */
+  grantId?: string
 }
 
 /** How long a call that outlasted its direct answer is retained at the least. */
@@ -24,7 +32,13 @@ export const OVERRUN_RETENTION_MS = 600_000
 /** How long an idempotency key is kept at the least. */
 const KEY_RETENTION_MS = 86_400_000
 
-export function newInstance(env: Environment, admitted: Admitted, life: Partial<Instance>): Instance {
+/** `startedAt` is when it arrived, where that was before now: a call that ran unrecorded so far. */
+export function newInstance(
+  env: Environment,
+  admitted: Admitted,
+  life: Partial<Instance>,
+  startedAt = env.clock.now(),
+): Instance {
   const { id, call, operation, caller, owner, media } = admitted
   const { sessionId, parentId, idempotencyKey, locale, traceparent, lineage = [] } = call
   const now = env.clock.now()
@@ -48,7 +62,7 @@ export function newInstance(env: Environment, admitted: Admitted, life: Partial<
     failures: 0,
     rerunnable: operation.model === 'async' || !operation.sideEffecting,
     stopRequested: false,
-    createdAt: now,
+    createdAt: startedAt,
     expiresAt,
     keepUntil: idempotencyKey === undefined ? expiresAt : Math.max(expiresAt, now + KEY_RETENTION_MS),
     ...(sessionId !== undefined && { sessionId }),
@@ -56,8 +70,31 @@ export function newInstance(env: Environment, admitted: Admitted, life: Partial<
     ...(idempotencyKey !== undefined && { idempotencyKey }),
     ...(locale !== undefined && { locale }),
     ...(traceparent !== undefined && { traceparent }),
+    ...extrasOf(admitted, startedAt),
     ...life,
   }
+}
+
+/** Nothing at all for nearly every call. */
+function extrasOf({ id, call, operation, given, decision, held, grantId }: Admitted, startedAt: number) {
+  const brought = given && broughtIn(given)
+  const deadlineMs = held ? undefined : deadlineOf(operation, call.terms)
+  if (!brought?.length && !call.terms && deadlineMs === undefined && !decision) return undefined
+  const approvalId = held ? id : grantId
+  const extras: InstanceExtras = {
+    ...(brought?.length && { brought }),
+    ...(call.terms && { terms: call.terms }),
+    ...(deadlineMs !== undefined && { deadlineAt: startedAt + deadlineMs }),
+    ...(decision?.rule !== undefined && { rule: decision.rule }),
+    ...(approvalId !== undefined && { approvalId }),
+    ...(held && { held }),
+  }
+  return { extras }
+}
+
+export function approvalRequest(env: Environment, admitted: Admitted, decision: Decision): ApprovalRequest {
+  const { caller, operation, call } = admitted
+  return { caller, operation, args: call.args, fingerprint: fingerprintOf(env, admitted), decision }
 }
 
 export function retentionMs(operation: Operation): number {
@@ -77,8 +114,18 @@ export function fingerprintOf(env: Environment, { call, caller, media }: Admitte
 }
 
 export function jobFor({ id, operation, caller, call, media, given }: Admitted): Job {
-  const { requestId, lineage = [] } = call
-  return { id, operation, caller, requestId, media, lineage, ...correlation(call), ...(given && { given }) }
+  const { requestId, terms, lineage = [] } = call
+  return {
+    id,
+    operation,
+    caller,
+    requestId,
+    media,
+    lineage,
+    ...correlation(call),
+    ...(terms && { terms }),
+    ...(given && { given }),
+  }
 }
 
 /** The optional fields that tie a call to others. */

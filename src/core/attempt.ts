@@ -8,17 +8,44 @@ import type { AttemptParts, Job } from './job.ts'
 import type { JsonValue } from './json.ts'
 import { isTextual } from './media.ts'
 import type { Outcome, Progress } from './model.ts'
-import { type ChunkSource, Located } from './operation.ts'
+import { unharmed } from './observing.ts'
+import { type ChunkSource, Deferred, Located, type Operation } from './operation.ts'
 import type { AttemptObservation } from './ports.ts'
+import { type EffectiveTerms, effectiveTerms } from './terms.ts'
 
 const MAX_EXCEPTION_TEXT = 2_000
+
+/** How an attempt ended: for good, or by leaving the call to wait. */
+export type Ending = Outcome | Deferral
+
+export interface Deferral {
+  kind: 'deferred'
+  deferred: Deferred
+}
+
+/** Where in a call's life an attempt stands. */
+export interface AttemptRun {
+  /** How many tries have failed before it. */
+  failures: number
+  /** When this try's time, or that of all tries, is over; the operation's limit of one attempt counts besides. */
+  endsAt?: number
+  /** What an earlier attempt of the same try left behind. */
+  waiting?: JsonValue
+  answer?: JsonValue
+  /** Absent where the call is not recorded: such a call cannot wait. */
+  expectAnswer?(waiting: JsonValue): Promise<void>
+}
+
+const FIRST_TRY: AttemptRun = { failures: 0 }
 
 export class Attempt {
   readonly job: Job
   readonly number: number
+  readonly run: AttemptRun
   readonly #parts: AttemptParts
-  #outcome: Outcome | undefined
-  #done: PromiseWithResolvers<Outcome> | undefined
+  #ending: Ending | undefined
+  #done: PromiseWithResolvers<Ending> | undefined
+  #endsAt: number | undefined
   #controller: AbortController | undefined
   #stoppedBy: Fault | undefined
   #observation: AttemptObservation | undefined
@@ -28,22 +55,39 @@ export class Attempt {
   onProgress: ((progress: Progress) => void) | undefined
   /** Whether the handler was called. */
   began = false
-  /** Whether it left bytes in the object store. */
+  /** Whether the handler has called other operations. */
+  calledOthers = false
+  /** Whether it, or a try before it, left bytes in the object store. */
   storedObjects = false
 
-  constructor(job: Job, number: number, parts: AttemptParts) {
+  constructor(job: Job, number: number, parts: AttemptParts, run: AttemptRun = FIRST_TRY) {
     this.job = job
     this.number = number
     this.#parts = parts
+    this.run = run
   }
 
   /** Never rejects. Made for those who wait; most calls end before anybody does. */
-  get done(): Promise<Outcome> {
+  get done(): Promise<Ending> {
     if (!this.#done) {
       this.#done = Promise.withResolvers()
-      if (this.#outcome) this.#done.resolve(this.#outcome)
+      if (this.#ending) this.#done.resolve(this.#ending)
     }
     return this.#done.promise
+  }
+
+  get terms(): EffectiveTerms {
+    return effectiveTerms(this.job.operation, this.job.terms)
+  }
+
+  /** When its time is over, if it has a limit. */
+  get endsAt(): number | undefined {
+    if (this.#endsAt === undefined) {
+      const { timeoutMs } = this.terms
+      const own = timeoutMs === undefined ? undefined : this.#parts.env.clock.now() + timeoutMs
+      this.#endsAt = Math.min(own ?? Number.POSITIVE_INFINITY, this.run.endsAt ?? Number.POSITIVE_INFINITY)
+    }
+    return Number.isFinite(this.#endsAt) ? this.#endsAt : undefined
   }
 
   /** The attempt's own span where there is one, so that what the handler calls hangs below it. */
@@ -68,18 +112,39 @@ export class Attempt {
    * `args` is the schema's output; what the handler returns is validated before anyone sees it. The outcome is returned
    * where there is one at once: a handler that does not wait costs neither a timer nor a turn.
    */
-  start(args: unknown): Outcome | undefined {
+  start(args: unknown): Ending | undefined {
     const { operation } = this.job
-    this.#observation = this.#parts.observer?.attemptStarted(operation, this)
-    const ran = this.#observation ? this.#observation.within(() => this.#run(args)) : this.#run(args)
+    const startedAt = this.run.endsAt === undefined ? undefined : this.#parts.env.clock.now()
+    this.#observation = this.#observe(operation)
+    if (startedAt !== undefined && (this.run.endsAt as number) <= startedAt && this.run.answer === undefined) {
+      this.refuse(timedOut(this.terms.timeoutMs))
+      return this.#ending
+    }
+    const ran = this.#observation ? this.#runWithin(this.#observation, args) : this.#run(args)
     if (!(ran instanceof Promise)) {
       this.#end(ran)
-      return this.#outcome
+      return this.#ending
     }
-    void ran.then((outcome) => this.#end(outcome))
-    const { timeoutMs } = operation
-    if (timeoutMs !== undefined) this.#after(timeoutMs, () => this.stop(timedOut(timeoutMs)))
+    void ran.then((ending) => this.#end(ending))
+    if (this.endsAt !== undefined) this.#limit(this.endsAt)
     return undefined
+  }
+
+  #observe(operation: Operation): AttemptObservation | undefined {
+    const { observer, env } = this.#parts
+    return observer && unharmed(env.log, () => observer.attemptStarted(operation, this))
+  }
+
+  /** Run once, whatever the observation makes of it. */
+  #runWithin(observation: AttemptObservation, args: unknown): Ending | Promise<Ending> {
+    let ran: Ending | Promise<Ending> | undefined
+    unharmed(this.#parts.env.log, () => observation.within(() => (ran = this.#run(args))))
+    return ran ?? this.#run(args)
+  }
+
+  #limit(endsAt: number): void {
+    const leftMs = Math.max(0, endsAt - this.#parts.env.clock.now())
+    this.#after(leftMs, () => this.stop(timedOut(this.terms.timeoutMs)))
   }
 
   /** Ends an attempt whose handler cannot be started. */
@@ -89,22 +154,27 @@ export class Attempt {
 
   /** Tells the handler to stop. If it does not within the grace, the attempt ends without it. */
   stop(why: Fault): void {
-    if (this.#stoppedBy || this.#outcome) return
+    if (this.#stoppedBy || this.#ending) return
     this.#stoppedBy = why
     this.#controller?.abort(why)
     this.#after(this.#parts.stopGraceMs, () => this.#end({ kind: 'fault', fault: why.toRecord() }))
   }
 
   /** The first end counts: a handler that comes back after it was given up is not heard. */
-  #end(ended: Outcome): void {
-    if (this.#outcome) return
-    const outcome =
-      this.#release.length > 0 ? (this.#parts.env.redact(ended as unknown as JsonValue) as unknown as Outcome) : ended
-    this.#outcome = outcome
+  #end(ended: Ending): void {
+    if (this.#ending) return
+    const ending = this.#release.length > 0 && ended.kind !== 'deferred' ? this.#redacted(ended) : ended
+    this.#ending = ending
     for (const release of this.#release) release()
     for (const cancel of this.#cancelTimers) cancel()
-    this.#observation?.ended(outcome)
-    this.#done?.resolve(outcome)
+    const observation = this.#observation
+    if (observation)
+      unharmed(this.#parts.env.log, () => observation.ended(ending.kind === 'deferred' ? undefined : ending))
+    this.#done?.resolve(ending)
+  }
+
+  #redacted(outcome: Outcome): Outcome {
+    return this.#parts.env.redact(outcome as unknown as JsonValue) as unknown as Outcome
   }
 
   /** A secret value the handler is about to see: from here on it is in no log, no record and no reply. */
@@ -117,7 +187,7 @@ export class Attempt {
     this.#cancelTimers.push(this.#parts.env.clock.schedule(delayMs, run))
   }
 
-  #run(args: unknown): Outcome | Promise<Outcome> {
+  #run(args: unknown): Ending | Promise<Ending> {
     try {
       const context = new AttemptContext(this, this.#parts)
       const injected = this.#parts.inject?.(this.job)
@@ -131,21 +201,29 @@ export class Attempt {
     }
   }
 
-  #execute(args: unknown, context: AttemptContext): Outcome | Promise<Outcome> {
+  #execute(args: unknown, context: AttemptContext): Ending | Promise<Ending> {
     const { backend, chunked } = this.job.operation
+    const { waiting } = this.run
     this.began = true
-    const returned = backend.execute(args, context)
+    const returned =
+      waiting !== undefined && backend.resume ? backend.resume(waiting, args, context) : backend.execute(args, context)
     if (chunked) return this.#writeChunks(returned as ChunkSource | Promise<ChunkSource>, chunked.mimeType)
     return isThenable(returned)
       ? Promise.resolve(returned).then((value) => this.#outcomeOf(value))
       : this.#outcomeOf(returned)
   }
 
-  #outcomeOf(returned: unknown): Outcome | Promise<Outcome> {
+  #outcomeOf(returned: unknown): Ending | Promise<Ending> {
+    if (returned instanceof Deferred) return this.#deferral(returned)
     if (returned instanceof Located) return { kind: 'location', location: returned.location }
     const parsed = this.job.operation.parseResult(returned)
     if (parsed instanceof Promise) return parsed.then((value) => ({ kind: 'result', value: value as JsonValue }))
     return { kind: 'result', value: parsed as JsonValue }
+  }
+
+  #deferral(deferred: Deferred): Ending {
+    if (this.run.expectAnswer) return { kind: 'deferred', deferred }
+    throw new Error(`${this.job.operation.backend.kind} leaves a call waiting that is not recorded`)
   }
 
   #failed(thrown: unknown): Outcome {
@@ -210,6 +288,8 @@ export function chunksId(instanceId: string): string {
   return `${instanceId}/chunks`
 }
 
-function timedOut(limitMs: number): Fault {
+/** Without a limit of its own it was the time of all attempts together that ran out. */
+function timedOut(limitMs: number | undefined): Fault {
+  if (limitMs === undefined) return new Fault('timeout', 'The operation did not finish by its deadline.')
   return new Fault('timeout', `The operation did not finish within ${limitMs} ms.`, { details: { timeoutMs: limitMs } })
 }

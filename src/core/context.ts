@@ -1,9 +1,11 @@
 /** What a handler is given besides its arguments. */
 
 import type { FaultOptions } from './fault.ts'
+import type { JsonValue } from './json.ts'
 import type { Caller, LocationAuth, Progress } from './model.ts'
-import type { Located, OperationDefinition } from './operation.ts'
-import type { Log } from './ports.ts'
+import type { Located, Operation, OperationDefinition } from './operation.ts'
+import type { Credential, Log } from './ports.ts'
+import type { EffectiveTerms } from './terms.ts'
 
 export interface HandlerContext {
   readonly caller: Caller
@@ -39,6 +41,23 @@ export interface HandlerContext {
   object(source: AsyncIterable<Uint8Array> | Uint8Array | string, options: ObjectOptions): Promise<Located>
   /** A result that lives at another address. */
   location(uri: string, options?: { auth?: LocationAuth; redirect?: boolean }): Located
+}
+
+/** What a backend is given: a handler's context, and what running something elsewhere needs besides. */
+export interface BackendContext extends HandlerContext {
+  readonly operation: Operation
+  /** Which try this is; 1 is the first. Being handed out again after a crash is not a new one. */
+  readonly tryNumber: number
+  /** The limits of this call: the operation's, or tighter ones. */
+  readonly terms: EffectiveTerms
+  /** What is left of this attempt's time, if it has a limit. */
+  readonly remainingMs: number | undefined
+  /** The operation's own credential, resolved now; nothing if it has none. */
+  credential(): Promise<Credential | undefined>
+  /** Commits what taking this call up again needs, before anything leaves that an answer from outside may follow. */
+  expectAnswer(waiting: JsonValue): Promise<void>
+  /** The answer that came from outside. */
+  readonly answer: JsonValue | undefined
 }
 
 export type FailOptions = Pick<

@@ -2,7 +2,9 @@
  * What happens to a call, from top to bottom: resolve, admit, validate, decide, then either run it on the spot or
  * record it and have the worker run it. It knows no protocol, no status code and no SQL.
  */
-import { type Admitted, correlation, OVERRUN_RETENTION_MS } from './admitted.ts'
+import { type Admitted, approvalRequest, correlation, OVERRUN_RETENTION_MS } from './admitted.ts'
+import { Approvals } from './approvals.ts'
+import { auditRefusal } from './audit.ts'
 import type { ChildOptions } from './context.ts'
 import { Fault } from './fault.ts'
 import { InlineRunner } from './inline.ts'
@@ -12,11 +14,12 @@ import type { Limits } from './limits.ts'
 import { checkMedia } from './media.ts'
 import { ANONYMOUS, type Call, type Caller, ownerOf, type Reply } from './model.ts'
 import type { Operation } from './operation.ts'
-import type { Guard, Identify, ResultCache, Store } from './ports.ts'
+import type { Decision, Guard, Identify, ResultCache, Store } from './ports.ts'
 import { type CallOptions, Recorder } from './recorder.ts'
 import type { Registry } from './registry.ts'
 import { replyTo } from './replies.ts'
 import { checkRequirements, NOTHING_GIVEN, personOf } from './requirements.ts'
+import { decideAll, denied } from './rulings.ts'
 import { hasEnded, watchFor } from './waiting.ts'
 import { Worker, type WorkerSettings } from './worker.ts'
 
@@ -34,6 +37,7 @@ const MAX_DEPTH = 16
 export class Engine {
   readonly registry: Registry
   readonly worker: Worker
+  readonly approvals: Approvals
   readonly #parts: EngineParts
   readonly #recorder: Recorder
   readonly #inline: InlineRunner
@@ -43,10 +47,11 @@ export class Engine {
     const { env, registry, store, limits } = parts
     const attempts: AttemptParts = { ...parts, callChild: (...child) => this.#callChild(...child) }
     this.registry = registry
-    this.worker = new Worker(registry, store, limits, attempts, parts.work)
+    this.approvals = new Approvals(env, store.records)
+    this.worker = new Worker(registry, store, limits, attempts, parts.work, this.approvals)
     this.#parts = parts
-    this.#recorder = new Recorder(env, store, limits, this.worker)
-    this.#inline = new InlineRunner(attempts, limits, this.#recorder, parts.cache)
+    this.#recorder = new Recorder(env, store, parts.objects, limits, this.worker, this.approvals)
+    this.#inline = new InlineRunner(attempts, limits, this.#recorder, parts.cache, store.audit)
   }
 
   /** From now on no call is taken; what runs goes on, with the calls its handlers make. */
@@ -109,7 +114,7 @@ export class Engine {
   #admitCaller(operation: Operation, identified: Caller | undefined): Caller | Promise<Caller> {
     const caller = identified ?? (operation.public ? ANONYMOUS : undefined)
     if (!caller) throw new Fault('unauthenticated', `${operation.name.full} needs authentication. Send a credential.`)
-    const objections = askAll(this.#parts.guards, (guard) => guard.admit?.(caller, operation))
+    const objections = admitAll(this.#parts.guards, caller, operation)
     return objections ? objections.then(() => caller) : caller
   }
 
@@ -134,14 +139,14 @@ export class Engine {
 
   #decide(
     valid: Omit<Admitted, 'id' | 'owner'>,
-    { freezes = false, given }: CallOptions,
+    { freezes = false, hold = false, given }: CallOptions,
   ): Admitted | Promise<Admitted> {
     const { operation, caller, call } = valid
     if (operation.idempotencyRequired && call.idempotencyKey === undefined) {
       const message = `${operation.name.full} has side effects: send an idempotency key, so that a repeat is not a second call.`
       throw new Fault('invalid-input', message, { code: 'IDEMPOTENCY_KEY_REQUIRED' })
     }
-    const objections = askAll(this.#parts.guards, (guard) => guard.decide?.(caller, operation, call.args))
+    const decided = decideAll(this.#parts.guards, { caller, operation, args: call.args, parsed: valid.parsed })
     const keyed = freezes || call.idempotencyKey === undefined || isKeyed(operation)
     const admitted: Admitted = {
       ...valid,
@@ -150,21 +155,40 @@ export class Engine {
       call: keyed ? call : withoutKey(call),
       ...(given && { given }),
     }
-    if (!operation.requires) return objections ? objections.then(() => admitted) : admitted
-    return this.#withRequirements(admitted, objections)
+    if (!decided && !operation.requires) return admitted
+    return this.#rule(admitted, decided, hold)
   }
 
-  async #withRequirements(admitted: Admitted, objections: Promise<void> | undefined): Promise<Admitted> {
-    await objections
+  /** What the guards said, and what the operation needs of the person it acts for. */
+  async #rule(
+    admitted: Admitted,
+    decided: Decision | undefined | Promise<Decision | undefined>,
+    hold: boolean,
+  ): Promise<Admitted> {
     const { operation, caller, given = NOTHING_GIVEN } = admitted
-    await checkRequirements(operation, caller, given, this.#parts.authorizations)
-    return admitted
+    const decision = await decided
+    if (decision?.verdict === 'deny') {
+      const why = denied(operation, decision)
+      await this.#parts.store.audit.append(auditRefusal(this.#parts.env, admitted, decision, why))
+      throw why
+    }
+    if (operation.requires) await checkRequirements(operation, caller, given, this.#parts.authorizations)
+    if (!decision) return admitted
+    return decision.verdict === 'hold' ? this.#askApproval(admitted, decision, hold) : { ...admitted, decision }
+  }
+
+  /** An approval that was given before is used up; else the call waits for one, or is refused until there is one. */
+  async #askApproval(admitted: Admitted, decision: Decision, hold: boolean): Promise<Admitted> {
+    const request = approvalRequest(this.#parts.env, admitted, decision)
+    const approval = hold ? await this.approvals.unused(request) : await this.approvals.use(request)
+    return approval ? { ...admitted, decision, grantId: approval.id } : { ...admitted, decision, held: true }
   }
 
   #run(admitted: Admitted, options: CallOptions): Reply | Promise<Reply> {
     const { operation, call } = admitted
     const leavesTraces = operation.model === 'async' || operation.sideEffecting || operation.ttlSeconds > 0
-    const recorded = leavesTraces || call.idempotencyKey !== undefined || options.durable === true
+    const waits = operation.backend.durable === true || admitted.held === true
+    const recorded = leavesTraces || waits || call.idempotencyKey !== undefined || options.durable === true
     return recorded ? this.#recorder.record(admitted, options) : this.#inline.run(admitted, options)
   }
 
@@ -193,7 +217,10 @@ export class Engine {
     }
     const caller = await this.#admit(operation, () => parent.caller)
     // What was handed over for a call is for all that it calls in turn.
-    const admitted = await this.#validate(operation, caller, call, parent.given ? { given: parent.given } : {})
+    const admitted = await this.#validate(operation, caller, call, {
+      hold: true,
+      ...(parent.given && { given: parent.given }),
+    })
     const running = this.#run(admitted, { holdMs: OVERRUN_RETENTION_MS, child: true, presence: () => signal })
     const ended = Promise.resolve(running).then((reply) => this.#untilEnded(admitted, reply))
     return resultOf(await this.#unlessStopped(ended, admitted, signal))
@@ -291,14 +318,10 @@ function withoutKey({ idempotencyKey: _, ...call }: Call): Call {
 }
 
 /** Asks one guard after the other, as they are listed; a promise only if one of them needs time. */
-function askAll(
-  guards: readonly Guard[],
-  ask: (guard: Guard) => void | Promise<void>,
-  from = 0,
-): Promise<void> | undefined {
+function admitAll(guards: readonly Guard[], caller: Caller, operation: Operation, from = 0): Promise<void> | undefined {
   for (let at = from; at < guards.length; at++) {
-    const answer = ask(guards[at] as Guard)
-    if (answer instanceof Promise) return answer.then(() => askAll(guards, ask, at + 1))
+    const answer = (guards[at] as Guard).admit?.(caller, operation)
+    if (answer instanceof Promise) return answer.then(() => admitAll(guards, caller, operation, at + 1))
   }
   return undefined
 }

@@ -22,6 +22,15 @@ export type FaultKind =
   | 'canceled'
   | 'timeout'
   | 'upstream' // something the operation depends on failed
+  | 'policy-invalid' // the declaration, or what the call asks for, is against the rules it runs under
+  | 'isolation-unavailable' // it must run in a sandbox and there is none
+  | 'secret-missing' // a secret it refers to cannot be had
+  | 'credential-invalid' // what we show to a remote tool was not accepted
+  | 'credential-forbidden' // it was, and does not suffice
+  | 'credential-expired'
+  | 'approval-pending' // somebody has to approve it first
+  | 'approval-denied'
+  | 'approval-expired'
   | 'outcome-unknown' // cut off after it may have taken effect
   | 'internal'
 
@@ -72,6 +81,15 @@ const DEFAULTS: Record<FaultKind, { code: string; retryable: boolean }> = {
   canceled: { code: 'CANCELED', retryable: false },
   timeout: { code: 'TIMEOUT', retryable: true },
   upstream: { code: 'UPSTREAM', retryable: true },
+  'policy-invalid': { code: 'RUNTIME_POLICY_INVALID', retryable: false },
+  'isolation-unavailable': { code: 'ISOLATION_UNAVAILABLE', retryable: false },
+  'secret-missing': { code: 'SECRET_RESOLUTION_FAILED', retryable: false },
+  'credential-invalid': { code: 'AUTH_INVALID', retryable: false },
+  'credential-forbidden': { code: 'AUTH_FORBIDDEN', retryable: false },
+  'credential-expired': { code: 'AUTH_EXPIRED', retryable: true },
+  'approval-pending': { code: 'APPROVAL_PENDING', retryable: false },
+  'approval-denied': { code: 'APPROVAL_DENIED', retryable: false },
+  'approval-expired': { code: 'APPROVAL_TIMEOUT', retryable: false },
   'outcome-unknown': { code: 'OUTCOME_UNKNOWN', retryable: false },
   internal: { code: 'INTERNAL', retryable: false },
 }

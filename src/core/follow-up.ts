@@ -179,8 +179,14 @@ function orGone(found: Promise<Instance>, presence: (() => AbortSignal) | undefi
 }
 
 /** What changes during a call, without what an alias has of its own. */
-function latestOf({ outcome, progress }: Instance): Pick<Instance, 'outcome' | 'progress'> {
-  return { ...(outcome && { outcome }), ...(progress && { progress }) }
+function latestOf(instance: Instance): Pick<Instance, 'outcome' | 'progress' | 'failures' | 'endedAt'> {
+  const { outcome, progress, failures, endedAt } = instance
+  return {
+    failures,
+    ...(outcome && { outcome }),
+    ...(progress && { progress }),
+    ...(endedAt !== undefined && { endedAt }),
+  }
 }
 
 /** Attachments and leftovers of earlier attempts share the owner id; only what the outcome points at is for callers. */

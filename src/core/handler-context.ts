@@ -1,16 +1,18 @@
 /** The context a handler is given, made from its attempt. */
 import type { Attempt } from './attempt.ts'
-import type { ChildOptions, FailOptions, HandlerContext, MediaFile, ObjectOptions } from './context.ts'
+import type { BackendContext, ChildOptions, FailOptions, MediaFile, ObjectOptions } from './context.ts'
 import { Fault } from './fault.ts'
 import type { AttemptParts } from './job.ts'
+import type { JsonValue } from './json.ts'
 import { isLocation, isMediaType, openMedia } from './media.ts'
 import type { Caller, LocationAuth } from './model.ts'
 import { Located, type Operation, type OperationDefinition } from './operation.ts'
-import type { Log } from './ports.ts'
-import { NOTHING_GIVEN } from './requirements.ts'
+import type { Credential, Log } from './ports.ts'
+import { NOTHING_GIVEN, secretGone, tokenGone } from './requirements.ts'
+import type { EffectiveTerms } from './terms.ts'
 
 /** A class rather than a literal: what a handler does not ask for is not built. */
-export class AttemptContext implements HandlerContext {
+export class AttemptContext implements BackendContext {
   readonly #attempt: Attempt
   readonly #parts: AttemptParts
   #media: Readonly<Record<string, MediaFile>> | undefined
@@ -62,6 +64,36 @@ export class AttemptContext implements HandlerContext {
     return this.#media
   }
 
+  get operation(): Operation {
+    return this.#attempt.job.operation
+  }
+  get tryNumber(): number {
+    return this.#attempt.run.failures + 1
+  }
+  get terms(): EffectiveTerms {
+    return this.#attempt.terms
+  }
+  get remainingMs(): number | undefined {
+    const { endsAt } = this.#attempt
+    return endsAt === undefined ? undefined : Math.max(0, endsAt - this.#parts.env.clock.now())
+  }
+  get answer(): JsonValue | undefined {
+    return this.#attempt.run.answer
+  }
+
+  async credential(): Promise<Credential | undefined> {
+    const { operation } = this.#attempt.job
+    if (!operation.auth) return undefined
+    const { credentials } = this.#parts
+    if (credentials) return credentials.resolve(operation.auth, (value) => this.#attempt.conceal(value), this.signal)
+    const message = `${operation.name.full} needs the secret "${operation.auth.secretRef}", and this server has no place for secrets. Configure "secrets".`
+    throw new Fault('secret-missing', message)
+  }
+
+  async expectAnswer(waiting: JsonValue): Promise<void> {
+    await this.#attempt.run.expectAnswer?.(waiting)
+  }
+
   get userId(): string | undefined {
     return this.#attempt.job.caller.userId
   }
@@ -72,6 +104,7 @@ export class AttemptContext implements HandlerContext {
     if (!need) throw undeclared(operation, `authorization "${id}"`)
     const brought = given.tokens.get(id)
     if (brought !== undefined) return this.#attempt.conceal(brought)
+    if (given.gone?.includes(id)) throw tokenGone(id, operation)
     const token = await this.#parts.authorizations?.token(caller, id, need.scopes ?? [])
     if (token === undefined) throw unauthorized(id, `The authorization at ${id} is no longer there. Authorize again.`)
     this.#tokens ??= new Map()
@@ -94,9 +127,7 @@ export class AttemptContext implements HandlerContext {
     if (!operation.requires?.secrets?.includes(id)) throw undeclared(operation, `secret "${id}"`)
     const value = given.secrets.get(id)
     if (value !== undefined) return this.#attempt.conceal(value)
-    throw new Fault('requirements-missing', `The secret "${id}" came with the call and is gone since. Call again.`, {
-      details: { authorization: [], secrets: [id], userId: false },
-    })
+    throw secretGone(id, operation)
   }
 
   progress(fraction: number, message?: string): void {
@@ -113,6 +144,7 @@ export class AttemptContext implements HandlerContext {
     const name = typeof operation === 'string' ? operation : operation.name
     const { job, traceparent } = this.#attempt
     const parent = traceparent === undefined ? job : { ...job, traceparent }
+    this.#attempt.calledOthers = true
     return (await this.#parts.callChild(parent, this.#children++, name, args, options, this.signal)) as T
   }
 

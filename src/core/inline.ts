@@ -1,16 +1,19 @@
 /** Runs a call on the spot: no side effects and nothing retained, so no write, unless it takes longer than anyone waits. */
 import { type Admitted, fingerprintOf, jobFor, newInstance, waitLimit } from './admitted.ts'
-import { Attempt } from './attempt.ts'
-import { canceled, outcomeName } from './endings.ts'
+import { Attempt, type AttemptRun, type Ending } from './attempt.ts'
+import { auditUnrecorded } from './audit.ts'
+import { canceled, faultOutcome, outcomeName } from './endings.ts'
 import type { AttemptParts } from './job.ts'
 import { canonicalJson } from './json.ts'
 import type { Limits } from './limits.ts'
-import { ANONYMOUS, type Outcome, type Reply } from './model.ts'
-import type { ResultCache } from './ports.ts'
+import { ANONYMOUS, type Outcome, type Reply, type Usage } from './model.ts'
+import { unharmed } from './observing.ts'
+import type { AuditTrail, ResultCache } from './ports.ts'
 import { busy, type CallOptions, type Recorder } from './recorder.ts'
 import { replyTo, replyWith } from './replies.ts'
 import { retryDelay } from './retry.ts'
-import { delay, within } from './waiting.ts'
+import { deadlineOf } from './terms.ts'
+import { within } from './waiting.ts'
 
 /** Watching for a client's departure costs more than most calls; those that end sooner never pay for it. */
 const PRESENCE_AFTER_MS = 25
@@ -20,12 +23,14 @@ export class InlineRunner {
   readonly #limits: Limits
   readonly #recorder: Recorder
   readonly #cache: ResultCache
+  readonly #audit: AuditTrail
 
-  constructor(parts: AttemptParts, limits: Limits, recorder: Recorder, cache: ResultCache) {
+  constructor(parts: AttemptParts, limits: Limits, recorder: Recorder, cache: ResultCache, audit: AuditTrail) {
     this.#parts = parts
     this.#limits = limits
     this.#recorder = recorder
     this.#cache = cache
+    this.#audit = audit
   }
 
   run(admitted: Admitted, options: CallOptions): Reply | Promise<Reply> {
@@ -59,8 +64,8 @@ export class InlineRunner {
     if (!options.child && !this.#limits.hasSlot(operation)) throw busy(operation)
     const startedAt = this.#parts.env.clock.now()
     this.#limits.started(operation)
-    const attempt = new Attempt(job, 1, this.#parts)
-    const outcome = attempt.start(admitted.parsed)
+    const attempt = new Attempt(job, 1, this.#parts, firstRun(admitted, startedAt))
+    const outcome = settled(attempt.start(admitted.parsed))
     if (!outcome || (outcome.kind === 'fault' && operation.retry.attempts > 1))
       return this.#runOn(admitted, options, attempt, outcome, startedAt)
     this.#limits.ended(operation)
@@ -75,29 +80,57 @@ export class InlineRunner {
     startedAt: number,
   ): Promise<Reply> {
     const { operation, call } = admitted
-    const { env } = this.#parts
+    const { clock } = this.#parts.env
     const endsAt = startedAt + waitLimit(operation, call)
     let handedOver = false
+    let attempt = first
     try {
-      let attempt = first
-      let outcome = firstOutcome
-      for (let failures = 0; ; ) {
+      for (let outcome = firstOutcome; ; ) {
         outcome ??= await this.#outcomeInTime(attempt, endsAt, options)
         if (!outcome) {
           handedOver = true
-          return this.#recorder.recordRunning(admitted, attempt, failures)
+          return this.#recorder.recordRunning(admitted, attempt, startedAt)
         }
-        const retryInMs =
-          outcome.kind === 'fault' ? retryDelay(operation.retry, failures + 1, outcome.fault, env.random) : undefined
-        if (retryInMs === undefined || attempt.stoppedBy) return this.#conclude(admitted, attempt, outcome, startedAt)
-        failures++
-        if (env.clock.now() + retryInMs > endsAt) return this.#recorder.recordWaiting(admitted, failures, retryInMs)
-        await delay(env.clock, retryInMs)
-        attempt = new Attempt(first.job, failures + 1, this.#parts)
-        outcome = attempt.start(await operation.parseArgs(call.args))
+        const retryInMs = this.#retryIn(attempt, outcome)
+        if (retryInMs === undefined) return this.#conclude(admitted, attempt, outcome, startedAt)
+        const failures = attempt.run.failures + 1
+        if (clock.now() + retryInMs > endsAt)
+          return this.#recorder.recordWaiting(admitted, failures, retryInMs, startedAt)
+        if (!(await this.#backOff(retryInMs, options)))
+          return this.#conclude(admitted, attempt, faultOutcome(canceled()), startedAt)
+        const { storedObjects } = attempt
+        attempt = new Attempt(first.job, failures + 1, this.#parts, { ...first.run, failures })
+        attempt.storedObjects = storedObjects
+        outcome = settled(attempt.start(await operation.parseArgs(call.args)))
       }
+    } catch (thrown) {
+      if (attempt.storedObjects) await this.#recorder.discard(admitted.id)
+      throw thrown
     } finally {
       if (!handedOver) this.#limits.ended(operation)
+    }
+  }
+
+  /** Nothing if the outcome is the call's: for good, or because the time of all attempts would be over by then. */
+  #retryIn({ terms, run }: Attempt, outcome: Outcome): number | undefined {
+    if (outcome.kind !== 'fault') return undefined
+    const { clock, random } = this.#parts.env
+    const delayMs = retryDelay(terms.retry, run.failures + 1, outcome.fault, random)
+    const tooLate = clock.now() + (delayMs ?? 0) >= (run.endsAt ?? Number.POSITIVE_INFINITY)
+    return tooLate ? undefined : delayMs
+  }
+
+  /** Whether somebody still waits for the next attempt when it is due. */
+  async #backOff(delayMs: number, options: CallOptions): Promise<boolean> {
+    const presence = options.presence?.()
+    if (presence?.aborted) return false
+    const left = Promise.withResolvers<'left'>()
+    const leave = () => left.resolve('left')
+    presence?.addEventListener('abort', leave, { once: true })
+    try {
+      return (await within(this.#parts.env.clock, delayMs, left.promise)) === undefined
+    } finally {
+      presence?.removeEventListener('abort', leave)
     }
   }
 
@@ -105,13 +138,13 @@ export class InlineRunner {
     const { clock } = this.#parts.env
     const limitMs = Math.max(0, endsAt - clock.now())
     const soon = await within(clock, Math.min(limitMs, PRESENCE_AFTER_MS), attempt.done)
-    if (soon || limitMs <= PRESENCE_AFTER_MS) return soon
+    if (soon || limitMs <= PRESENCE_AFTER_MS) return settled(soon)
     const presence = options.presence?.()
     const leave = () => attempt.stop(canceled())
     if (presence?.aborted) leave()
     presence?.addEventListener('abort', leave, { once: true })
     try {
-      return await within(clock, Math.max(0, endsAt - clock.now()), attempt.done)
+      return settled(await within(clock, Math.max(0, endsAt - clock.now()), attempt.done))
     } finally {
       presence?.removeEventListener('abort', leave)
     }
@@ -119,29 +152,70 @@ export class InlineRunner {
 
   #conclude(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {
     const { observer, env } = this.#parts
-    observer?.callEnded(admitted.operation, outcomeName(outcome), env.clock.now() - startedAt)
-    if (attempt.storedObjects) return this.#settleObjects(admitted, outcome)
-    return replyWith(identityOf(admitted), outcome)
+    const { operation } = admitted
+    if (observer)
+      unharmed(env.log, () => observer.callEnded(operation, outcomeName(outcome), env.clock.now() - startedAt))
+    if (admitted.decision || observer?.executed || objectIn(outcome))
+      return this.#account(admitted, attempt, outcome, startedAt)
+    return this.#replyOf(admitted, attempt, outcome, startedAt)
+  }
+
+  /** A call that a rule let pass, or that leaves a record, is in the trail before its outcome is told. */
+  async #account(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Promise<Reply> {
+    const { observer, env } = this.#parts
+    const { operation, decision, call } = admitted
+    const entry = auditUnrecorded(env, admitted, outcome, { startedAt, attempts: attempt.run.failures + 1 })
+    try {
+      if (decision || objectIn(outcome)) await this.#audit.append(entry)
+    } catch (thrown) {
+      if (attempt.storedObjects) await this.#recorder.discard(admitted.id)
+      throw thrown
+    }
+    const { traceparent } = call
+    const execution = { entry, outcome, ...(traceparent !== undefined && { traceparent }) }
+    unharmed(env.log, () => observer?.executed?.(operation, execution))
+    return this.#replyOf(admitted, attempt, outcome, startedAt)
+  }
+
+  #replyOf(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {
+    if (objectIn(outcome)) return this.#recordObject(admitted, attempt, outcome, startedAt)
+    const usage = { attempt: attempt.run.failures + 1, durationMs: this.#parts.env.clock.now() - startedAt }
+    const reply = replyWith(identityOf(admitted, usage), outcome)
+    return attempt.storedObjects ? this.#recorder.discard(admitted.id).then(() => reply) : reply
   }
 
   /** Bytes that can be fetched belong to an instance, which says who may fetch them and until when; others go. */
-  async #settleObjects(admitted: Admitted, outcome: Outcome): Promise<Reply> {
-    const { objects, env } = this.#parts
-    if (outcome.kind !== 'location' || outcome.location.kind !== 'object') {
-      await objects.removeOwner(admitted.id)
-      return replyWith(identityOf(admitted), outcome)
-    }
-    const instance = newInstance(env, admitted, { state: 'complete', attempt: 1, settled: 1, outcome })
-    const standing = await this.#recorder.insert(instance)
-    if (standing !== instance) await objects.removeOwner(instance.id)
+  async #recordObject(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Promise<Reply> {
+    const { env } = this.#parts
+    const { failures } = attempt.run
+    const tries = failures + 1
+    const endedAt = env.clock.now()
+    const life = { state: 'complete' as const, attempt: tries, settled: tries, failures, outcome, endedAt }
+    const standing = await this.#recorder.insert(newInstance(env, admitted, life, startedAt))
     return replyTo(standing, env.clock.now())
   }
 }
 
-function identityOf({ call, operation }: Admitted) {
+/** Whether the result is bytes on our side. */
+function objectIn(outcome: Outcome): boolean {
+  return outcome.kind === 'location' && outcome.location.kind === 'object'
+}
+
+/** What runs unrecorded cannot be left waiting: an attempt that is tells so itself. */
+function settled(ending: Ending | undefined): Outcome | undefined {
+  return ending?.kind === 'deferred' ? undefined : ending
+}
+
+function firstRun({ operation, call }: Admitted, startedAt: number): AttemptRun | undefined {
+  const deadlineMs = deadlineOf(operation, call.terms)
+  return deadlineMs === undefined ? undefined : { failures: 0, endsAt: startedAt + deadlineMs }
+}
+
+function identityOf({ call, operation }: Admitted, usage?: Usage) {
   return {
     requestId: call.requestId,
     model: operation.model,
+    ...(usage && { usage }),
     ...(call.sessionId !== undefined && { sessionId: call.sessionId }),
   }
 }

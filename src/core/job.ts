@@ -1,8 +1,8 @@
 /** What an attempt is given: the call it belongs to, and what all attempts of a node share. */
 import type { ChildOptions } from './context.ts'
-import type { Caller, MediaInput } from './model.ts'
+import type { Caller, CallTerms, MediaInput } from './model.ts'
 import type { Operation } from './operation.ts'
-import type { Authorizations, Environment, Fetcher, ObjectStore, Observer } from './ports.ts'
+import type { Authorizations, Credentials, Environment, Fetcher, ObjectStore, Observer } from './ports.ts'
 import type { Given } from './requirements.ts'
 
 /** The call an attempt belongs to, as far as the attempt needs to know it. */
@@ -18,7 +18,8 @@ export interface Job {
   traceparent?: string
   media: readonly MediaInput[]
   lineage: readonly string[]
-  /** Handed over with the call; a run after a restart does without. */
+  terms?: CallTerms
+  /** Handed over with the call; a run after a restart knows only what is gone. */
   given?: Given
 }
 
@@ -32,6 +33,8 @@ export interface AttemptParts {
   inject?: (job: Job) => object | Promise<object>
   /** Absent where no provider is configured. */
   authorizations?: Authorizations
+  /** Absent where no place for secrets is configured. */
+  credentials?: Credentials
   /** Runs a child operation for a handler. */
   callChild: (
     parent: Job,

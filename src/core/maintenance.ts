@@ -13,6 +13,8 @@ export interface MaintenanceParts {
   limits: Limits
   worker: Worker
   everyMs: number
+  /** How long the trail of who did what is kept. */
+  auditMs?: number
 }
 
 /** Small enough that calls in between are not held up. */
@@ -64,6 +66,7 @@ export class Maintenance {
     await this.#endOverdue()
     await this.#purge()
     await this.#purgeRecords()
+    await this.#purgeAudit()
     if (++this.#rounds % COUNT_EVERY === 0) limits.adjust(await store.openCounts())
   }
 
@@ -106,6 +109,12 @@ export class Maintenance {
       await store.purge(ids)
       if (ids.length < BATCH || this.#stopped) return
     }
+  }
+
+  async #purgeAudit(): Promise<void> {
+    const { store, env, auditMs } = this.#parts
+    if (auditMs === undefined) return
+    while ((await store.audit.purge(env.clock.now() - auditMs, BATCH)) === BATCH && !this.#stopped);
   }
 
   async #purgeRecords(): Promise<void> {

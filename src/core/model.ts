@@ -52,6 +52,19 @@ export interface Call {
   traceparent?: string
   /** Operations this call descends from, outermost first; set by the engine for child calls. */
   lineage?: readonly string[]
+  /** What the caller asks for within the operation's own limits. */
+  terms?: CallTerms
+}
+
+/** Limits of one call. They can be tighter than the operation's, never looser. */
+export interface CallTerms {
+  /** Of one attempt. */
+  timeoutMs?: number
+  /** How often it may be started in all. */
+  attempts?: number
+  maxBackoffMs?: number
+  /** Of all attempts together, the waits between them included. */
+  deadlineMs?: number
 }
 
 /** A result that is not a value in the reply but bytes somewhere. */
@@ -69,7 +82,8 @@ export interface LocationAuth {
 export type Outcome =
   | { kind: 'result'; value: JsonValue }
   | { kind: 'location'; location: ResultLocation }
-  | { kind: 'fault'; fault: FaultRecord }
+  /** `unbegun`: it says what it lacks and has done nothing, so the same call may be sent again under the same ids. */
+  | { kind: 'fault'; fault: FaultRecord; unbegun?: true }
 
 export interface Progress {
   /** 0 to 1. */
@@ -118,6 +132,28 @@ export interface Instance {
   keepUntil: number
   /** When a worker may take it: now, after a back-off, or when its lease has run out. Absent: not for a worker. */
   dueAt?: number
+  endedAt?: number
+  /** What few calls have. */
+  extras?: InstanceExtras
+  /** What a backend needs to take up a call whose answer comes from outside; absent once it is settled. */
+  waiting?: JsonValue
+  /** The answer that came from outside, first come only. */
+  answer?: JsonValue
+}
+
+export interface InstanceExtras {
+  terms?: CallTerms
+  /** When the time for all attempts together is over. */
+  deadlineAt?: number
+  /** When the time of the present try is over; kept while it waits for an answer from outside. */
+  tryEndsAt?: number
+  /** Ids of the authorizations that came with the call: their tokens are not kept, and no others stand in for them. */
+  brought?: readonly string[]
+  /** The rule of the policy that let it pass, or held it. */
+  rule?: string
+  approvalId?: string
+  /** It is not run before its approval is given. */
+  held?: true
 }
 
 export type ExecutionModel = 'sync' | 'async'
@@ -128,6 +164,14 @@ interface ReplyBase {
   model: ExecutionModel
   /** Present where the instance is retained. */
   expiresAt?: number
+  /** Once it has ended: how many tries that took, and how long. */
+  usage?: Usage
+}
+
+export interface Usage {
+  /** Which try the outcome is from; 1 is the first. */
+  attempt: number
+  durationMs: number
 }
 
 /** What the engine says of a call. A union, so that two outcomes at once cannot be written down. */

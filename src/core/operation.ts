@@ -4,8 +4,9 @@
  * backends turn one into the other.
  */
 import type { HandlerContext } from './context.ts'
+import type { AuthBinding, AuthDeclaration } from './credential.ts'
 import { Fault } from './fault.ts'
-import type { JsonObject } from './json.ts'
+import type { JsonObject, JsonValue } from './json.ts'
 import type { ExecutionModel, ResultLocation } from './model.ts'
 import { type OperationName, parseName } from './names.ts'
 import type { Backend } from './ports.ts'
@@ -18,6 +19,10 @@ export interface MediaSlot {
   acceptedTypes: readonly string[]
   maxBytes: number
 }
+
+export const RISKS = ['low', 'medium', 'high', 'critical'] as const
+
+export type Risk = (typeof RISKS)[number]
 
 export interface RetryRules {
   /** How often the handler may be started in all; 1 means no retry. */
@@ -43,7 +48,13 @@ export interface OperationRules {
   ttlSeconds?: number
   /** Limit of one attempt. */
   timeoutMs?: number
+  /** Limit of all attempts together, the waits between them included, an approval's not. */
+  deadlineMs?: number
   retry?: RetryRules
+  /** What it does to the world, for policies: `network.read`, `data.write`. */
+  capabilities?: readonly string[]
+  /** How much harm it can do, for policies; low unless given. */
+  risk?: Risk
   scopes?: readonly string[]
   /** Callable without authentication. */
   public?: boolean
@@ -77,6 +88,18 @@ export class Located {
   }
 }
 
+/** What a backend returns instead of a result: the answer comes later, from outside or at the next look. */
+export class Deferred {
+  readonly waiting: JsonValue
+  /** When to look again. */
+  readonly resumeInMs: number
+
+  constructor(waiting: JsonValue, resumeInMs: number) {
+    this.waiting = waiting
+    this.resumeInMs = resumeInMs
+  }
+}
+
 export type ChunkSource = AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>
 
 /** A plain schema that nobody gave a type: some object. */
@@ -92,7 +115,19 @@ export interface OperationDefinition<App = unknown> {
   readonly result?: Schema
   /** Published instead of what a library would export; needed for libraries that cannot export JSON Schema. */
   readonly jsonSchema?: { args?: PlainSchema; result?: PlainSchema }
-  run(args: unknown, ctx: HandlerContext & App): unknown
+  /** Absent where a backend runs it. */
+  run?(args: unknown, ctx: HandlerContext & App): unknown
+  /** Where it runs, if not in this process. */
+  readonly backend?: BackendSpec
+  readonly auth?: AuthDeclaration
+  /** Paths in the backend's settings are relative to it; to the working folder unless given. */
+  readonly folder?: string
+}
+
+/** A backend as it is declared: its kind, and what that kind needs. */
+export interface BackendSpec {
+  readonly kind: string
+  readonly [setting: string]: unknown
 }
 
 export type OperationOptions<A extends Schema, R extends Schema, App> = Omit<OperationRules, 'chunked'> & {
@@ -100,9 +135,10 @@ export type OperationOptions<A extends Schema, R extends Schema, App> = Omit<Ope
   result?: R
   jsonSchema?: { args?: PlainSchema; result?: PlainSchema }
 } & (
-    | { chunked?: never; run: Run<Args<A>, Returned<Output<R>>, App> }
+    | { chunked?: never; backend?: never; auth?: never; run: Run<Args<A>, Returned<Output<R>>, App> }
     // Apart from the other, or every text would do as a result: it is a list of characters.
-    | { chunked: { mimeType: string }; run: Run<Args<A>, ChunkSource, App> }
+    | { chunked: { mimeType: string }; backend?: never; auth?: never; run: Run<Args<A>, ChunkSource, App> }
+    | { chunked?: never; backend: BackendSpec; auth?: AuthDeclaration; run?: never }
   )
 
 export function operation<A extends Schema = PlainSchema<JsonObject>, R extends Schema = PlainSchema<unknown>>(
@@ -127,7 +163,7 @@ function define<A extends Schema, R extends Schema, App>(
   name: string,
   options: OperationOptions<A, R, App>,
 ): OperationDefinition<App> {
-  const { args, result, jsonSchema, run, ...rules } = options
+  const { args, result, jsonSchema, run, backend, auth, ...rules } = options
   parseName(name)
   return {
     name,
@@ -135,7 +171,9 @@ function define<A extends Schema, R extends Schema, App>(
     ...(args && { args }),
     ...(result && { result }),
     ...(jsonSchema && { jsonSchema }),
-    run: run as OperationDefinition<App>['run'],
+    ...(run && { run: run as NonNullable<OperationDefinition<App>['run']> }),
+    ...(backend && { backend }),
+    ...(auth && { auth }),
   }
 }
 
@@ -159,13 +197,14 @@ export type Parse = (value: unknown) => unknown | Promise<unknown>
 /** An operation ready to run: defaults filled in, schemas as functions and as JSON Schema. */
 export interface Operation
   extends Required<
-    Omit<OperationRules, 'deprecated' | 'requires' | 'chunked' | 'timeoutMs' | 'concurrency' | 'title'>
+    Omit<OperationRules, 'deprecated' | 'requires' | 'chunked' | 'timeoutMs' | 'deadlineMs' | 'concurrency' | 'title'>
   > {
   /** Registry key: `v1:orders.getItem@1.0.0`. */
   readonly key: string
   readonly name: OperationName
   readonly title?: string
   readonly timeoutMs?: number
+  readonly deadlineMs?: number
   readonly concurrency?: number
   readonly chunked?: { mimeType: string }
   readonly deprecated?: { sunset?: string; replacement?: string }
@@ -175,6 +214,8 @@ export interface Operation
   /** Published schemas: the input side of the arguments, the output side of the result. */
   readonly schemas: { readonly args: JsonObject; readonly result: JsonObject }
   readonly backend: Backend
+  /** What a remote tool is shown. */
+  readonly auth?: AuthBinding
 }
 
 /** What a schema library is asked for: see `src/schemas`. */

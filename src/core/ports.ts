@@ -2,9 +2,10 @@
  * Everything an adapter must implement, in one place. Stores keep, objects hold bytes, backends run, guards decide;
  * the engine alone knows what it all means.
  */
-import type { HandlerContext } from './context.ts'
+import type { BackendContext } from './context.ts'
+import type { AuthBinding } from './credential.ts'
 import type { JsonValue } from './json.ts'
-import type { Caller, Instance, Outcome, Progress } from './model.ts'
+import type { Caller, Instance, InstanceExtras, Outcome, Progress } from './model.ts'
 import type { Operation } from './operation.ts'
 import type { AuthorizationNeed } from './requirements.ts'
 import type { State } from './state.ts'
@@ -53,8 +54,11 @@ export interface Log {
  * is free to answer them together. A store never judges a transition: it compares and sets.
  */
 export interface Store {
-  /** Inserts unless the request id or the idempotency key is taken; then it says by whom, and nothing is written. */
-  accept(instance: Instance): Promise<Acceptance>
+  /**
+   * Inserts unless the request id or the idempotency key is taken; then it says by whom, and nothing is inserted. `over`
+   * is an instance that first gives up the request id, if it has it: it is found under that no more.
+   */
+  accept(instance: Instance, over?: string): Promise<Acceptance>
   /** Lets a further request id of the same owner stand for an instance, until `expiresAt`. */
   alias(alias: Alias): Promise<Acceptance>
   get(id: string): Promise<Instance | undefined>
@@ -66,6 +70,8 @@ export interface Store {
   extend(leases: readonly Lease[], leaseMs: number): Promise<readonly Renewal[]>
   /** Compare and set: applied if the state is one of `from` and, where given, the attempt is this one. */
   advance(change: Change): Promise<Advanced>
+  /** Stores an answer from outside if something waits for one and none has come; a call that nobody runs becomes due. */
+  answer(id: string, answer: JsonValue): Promise<Advanced>
   /** Stores how far an attempt has come; ignored if the attempt is no longer this one. */
   progress(lease: Lease, progress: Progress): Promise<void>
   /** Asks whichever node runs the instance to stop it; that node learns of it when it extends its lease. */
@@ -77,10 +83,11 @@ export interface Store {
   /** Instances past `keepUntil`, oldest first: what may be removed, with the objects that go first. */
   purgeable(limit: number): Promise<readonly string[]>
   purge(ids: readonly string[]): Promise<void>
-  /** Unended instances, and how many of them have never been started. */
+  /** Unended instances, and how many of them have never been started and wait for nobody's approval. */
   openCounts(): Promise<OpenCounts>
   /** Small values that are neither calls nor bytes. */
   readonly records: Records
+  readonly audit: AuditTrail
   /** Waits for writes under way, then closes. */
   close(): Promise<void>
 }
@@ -90,11 +97,54 @@ export interface Records {
   /** Replaces what is there, its expiry included; without one it stays until it is removed. */
   put(key: string, value: string, expiresAt?: number): Promise<void>
   get(key: string): Promise<string | undefined>
+  /** Writes only if the key is free; says whether it did. */
+  add(key: string, value: string, expiresAt?: number): Promise<boolean>
+  /** Writes only if the value is still the expected one; says whether it did. */
+  replace(key: string, expected: string, value: string, expiresAt?: number): Promise<boolean>
   /** Reads and removes at once: of two who take the same record, one gets it. */
   take(key: string): Promise<string | undefined>
   remove(key: string): Promise<void>
+  /** Those whose key begins so, in the order of their keys, from behind `after`. */
+  list(prefix: string, limit: number, after?: string): Promise<readonly { key: string; value: string }[]>
   /** Removes up to `limit` that are past their expiry, and says how many there were. */
   purge(limit: number): Promise<number>
+}
+
+/** Who did what, when and with which outcome; kept longer than the calls themselves. */
+export interface AuditTrail {
+  append(entry: AuditEntry): Promise<void>
+  /** The newest first, from before `before` (an entry's id). */
+  list(query: AuditQuery): Promise<readonly AuditEntry[]>
+  /** Removes up to `limit` that ended before this time, and says how many there were. */
+  purge(endedBefore: number, limit: number): Promise<number>
+}
+
+export interface AuditEntry {
+  id: string
+  tenant: string
+  owner: string
+  requestId: string
+  operation: string
+  /** Of the arguments and attachments: they are not kept here themselves. */
+  fingerprint: string
+  verdict: 'allow' | 'deny' | 'hold'
+  rule?: string
+  approvalId?: string
+  backend: string
+  attempts: number
+  /** `complete` or the fault's kind. */
+  outcome: string
+  code?: string
+  startedAt: number
+  endedAt: number
+}
+
+export interface AuditQuery {
+  tenant: string
+  operation?: string
+  owner?: string
+  before?: string
+  limit: number
 }
 
 export type Acceptance =
@@ -150,10 +200,16 @@ export interface Change {
   failures?: number
   /** When a worker may take it again; absent: never. */
   dueAt?: number
-  /** Gives the idempotency key back, for a call whose handler never started. */
+  /** Gives the idempotency key back, for a call whose handler never started, or counts as never started. */
   releaseKey?: boolean
   expiresAt?: number
   keepUntil?: number
+  endedAt?: number
+  extras?: InstanceExtras
+  /** `null` clears it, and the answer with it. */
+  waiting?: JsonValue | null
+  /** Kept if the change applies. */
+  audit?: AuditEntry
 }
 
 /** `instance` is the row after the change, or as it stands if the change did not apply; absent if there is none. */
@@ -240,18 +296,101 @@ export interface Chunk {
 
 // ── Backends, guards, and what else the engine asks of the outside ──────────────────────────────────────────────────
 
-/** Runs one attempt. What it returns is checked against the result schema before anybody sees it. */
+/**
+ * Runs one attempt. What it returns is checked against the result schema before anybody sees it; a `Deferred` leaves
+ * the call waiting.
+ */
 export interface Backend {
   readonly kind: string
-  execute(args: unknown, context: HandlerContext): unknown
+  /** What it runs can reach nothing but its input: no files, no network, bounded memory and time. */
+  readonly isolated?: boolean
+  /** The name of the secret that signs answers from outside; without one, none are taken. */
+  readonly callbackSecret?: string
+  /** Its calls are recorded whatever their operation says, because their answers may come after a restart. */
+  readonly durable?: boolean
+  execute(args: unknown, context: BackendContext): unknown
+  /** Takes up a call that was left waiting, or cut off after it had announced an answer from outside. */
+  resume?(waiting: JsonValue, args: unknown, context: BackendContext): unknown
+  /** A call that was left waiting has ended without its answer: tells the other side, as well as it can. */
+  abandon?(waiting: JsonValue, context: BackendContext): Promise<void>
+  /** Lets go of connections, processes and threads. */
+  close?(): Promise<void>
 }
 
-/** Decides whether a call may go on; it objects by throwing a fault. */
+/** What every kind of backend is made with, besides its own settings. */
+export interface BackendParts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly remote: RemoteClient
+  /** Paths in a declaration are relative to it. */
+  readonly folder: string
+  /** For backends with connections of their own: where a host is, or a fault if one must not connect there. */
+  lookup?(hostname: string, allowPrivate: boolean): Promise<readonly RemoteAddress[]>
+}
+
+export interface RemoteAddress {
+  address: string
+  family: number
+}
+
+/** Speaks HTTP with remote tools, under rules about where it may go. Connections are kept; redirects are not followed. */
+export interface RemoteClient {
+  /** Throws a fault if there is no answer, it is too large, or the target is not allowed. */
+  send(request: RemoteRequest): Promise<RemoteAnswer>
+}
+
+export interface RemoteRequest {
+  method: 'GET' | 'POST' | 'DELETE'
+  url: string
+  headers: Readonly<Record<string, string>>
+  body?: string
+  /** Of the answer's body. */
+  maxBytes: number
+  /** The operator has said that this one may be in a private network or on this machine. */
+  allowPrivate?: boolean
+  signal: AbortSignal
+}
+
+export interface RemoteAnswer {
+  status: number
+  header(name: string): string | undefined
+  text: string
+}
+
+/** Headers (or metadata) that show a remote tool who we are. */
+export interface Credential {
+  readonly headers: Readonly<Record<string, string>>
+  /** The tool has refused them. True if they were remembered and fresh ones are worth one more request. */
+  refused(): boolean
+}
+
+/** Resolves the secrets that operations refer to; asked anew for each attempt. */
+export interface Credentials {
+  /** Whatever it resolves passes through `conceal` before it is used. */
+  resolve(auth: AuthBinding, conceal: (value: string) => string, signal: AbortSignal): Promise<Credential>
+}
+
+/** Decides whether a call may go on: it says so, objects by throwing a fault, or has no opinion. */
 export interface Guard {
   /** Before the arguments are looked at. */
   admit?(caller: Caller, operation: Operation): void | Promise<void>
-  /** With the validated arguments. */
-  decide?(caller: Caller, operation: Operation, args: JsonValue): void | Promise<void>
+  /** With the arguments, once they are valid; asked for each form of them, as sent and as the handler gets them. */
+  decide?(caller: Caller, operation: Operation, args: JsonValue): Decision | void | Promise<Decision> | Promise<void>
+}
+
+/** Of several decisions the strictest counts. */
+export interface Decision {
+  verdict: 'allow' | 'hold' | 'deny'
+  /** What decided: `policy.yaml#no-deletes`. */
+  rule?: string
+  /** For the caller. */
+  reason?: string
+  /** A denial that may be tried again as it is, because the policy says so. */
+  retryable?: boolean
+  /** How long an approval is waited for. */
+  approvalTtlMs?: number
+  /** Whether the caller may approve it too. */
+  selfApproval?: boolean
 }
 
 /** Who is calling: the caller, nothing if no credential was given, or a fault if it is not a good one. */
@@ -300,6 +439,14 @@ export interface Observer {
   attemptStarted(operation: Operation, attempt: ObservedAttempt): AttemptObservation
   /** `outcome` is `complete` or the fault's kind. */
   callEnded(operation: Operation, outcome: string, durationMs: number): void
+  /** A call as a whole, once it has ended. */
+  executed?(operation: Operation, execution: Execution): void
+}
+
+export interface Execution {
+  entry: AuditEntry
+  outcome: Outcome
+  traceparent?: string
 }
 
 export interface AttemptObservation {
@@ -307,7 +454,8 @@ export interface AttemptObservation {
   readonly traceparent?: string
   /** Runs the handler with the attempt's span as the current one, so that the handler's own spans nest in it. */
   within<T>(run: () => T): T
-  ended(outcome: Outcome): void
+  /** Without an outcome: the call waits for an answer from outside. */
+  ended(outcome: Outcome | undefined): void
 }
 
 export interface ObservedAttempt {

@@ -1,12 +1,13 @@
 /** Writes calls down before they run, and recognises the ones that were written down before. */
-import { type Admitted, fingerprintOf, newInstance, retentionMs, waitLimit } from './admitted.ts'
+import { type Admitted, approvalRequest, fingerprintOf, newInstance, retentionMs, waitLimit } from './admitted.ts'
+import { APPROVAL_TTL_MS, type Approvals } from './approvals.ts'
 import type { Attempt } from './attempt.ts'
 import { canceled } from './endings.ts'
 import { Fault } from './fault.ts'
 import type { Limits } from './limits.ts'
 import type { Instance, Reply } from './model.ts'
 import type { Operation } from './operation.ts'
-import type { Acceptance, Environment, Store } from './ports.ts'
+import type { Acceptance, Environment, ObjectStore, Store } from './ports.ts'
 import { replyTo } from './replies.ts'
 import type { Given } from './requirements.ts'
 import { hasEnded, watchFor, within } from './waiting.ts'
@@ -23,6 +24,8 @@ export interface CallOptions {
   freezes?: boolean
   /** Tokens and secrets the caller handed over; they are never written down. */
   given?: Given
+  /** Whether the caller can be told that the call waits for an approval, and come back for it. */
+  hold?: boolean
   /** A handler's call: it runs inside the room its parent has, since waiting for more could wait for ever. */
   child?: boolean
 }
@@ -35,17 +38,29 @@ const CONCLUDING_MS = 5_000
 export class Recorder {
   readonly #env: Environment
   readonly #store: Store
+  readonly #objects: ObjectStore
   readonly #limits: Limits
   readonly #worker: Worker
+  readonly #approvals: Approvals
 
-  constructor(env: Environment, store: Store, limits: Limits, worker: Worker) {
+  constructor(
+    env: Environment,
+    store: Store,
+    objects: ObjectStore,
+    limits: Limits,
+    worker: Worker,
+    approvals: Approvals,
+  ) {
     this.#env = env
     this.#store = store
+    this.#objects = objects
     this.#limits = limits
     this.#worker = worker
+    this.#approvals = approvals
   }
 
   async record(admitted: Admitted, options: CallOptions): Promise<Reply> {
+    if (admitted.held) return this.#recordHeld(admitted, options)
     const { operation, owner, parsed, given } = admitted
     const startNow = this.#takeRoom(operation, owner, options)
     const instance = newInstance(this.#env, admitted, startNow ? this.#leased(1) : { dueAt: this.#env.clock.now() })
@@ -62,17 +77,44 @@ export class Recorder {
     return this.#replyWhenEnded(instance, watching, waitMs)
   }
 
+  /** Written down before anybody is asked; a worker looks at it when it is decided, or when the time to decide is over. */
+  async #recordHeld(admitted: Admitted, options: CallOptions): Promise<Reply> {
+    const { owner, given, decision = { verdict: 'hold' } } = admitted
+    this.#limits.requireRoom(owner, false)
+    this.#limits.opened(owner)
+    const ttlMs = decision.approvalTtlMs ?? APPROVAL_TTL_MS
+    const instance = newInstance(this.#env, admitted, {})
+    const held: Instance = {
+      ...instance,
+      dueAt: instance.createdAt + ttlMs,
+      expiresAt: instance.expiresAt + ttlMs,
+      keepUntil: instance.keepUntil + ttlMs,
+      progress: { fraction: 0, message: 'Waiting for an approval.' },
+    }
+    const acceptance = await this.#accept(held, () => this.#limits.closed(owner))
+    if (acceptance.kind !== 'created') return this.#repeat(admitted, acceptance, options)
+    this.#worker.keepGiven(held.id, given)
+    await this.#approvals.open(approvalRequest(this.#env, admitted, decision), held)
+    this.#worker.wake()
+    return replyTo(held, 0)
+  }
+
   /** An inline call outlasted the wait: from now on it is a recorded one, and the worker keeps its lease. */
-  async recordRunning(admitted: Admitted, attempt: Attempt, failures: number): Promise<Reply> {
+  async recordRunning(admitted: Admitted, attempt: Attempt, startedAt: number): Promise<Reply> {
     const { operation } = admitted
-    const instance = newInstance(this.#env, admitted, { ...this.#leased(failures + 1), settled: failures, failures })
+    const { failures } = attempt.run
+    const life = { ...this.#leased(failures + 1), settled: failures, failures }
+    const instance = newInstance(this.#env, admitted, life, startedAt)
     let standing: Instance | undefined
     try {
-      standing = await this.insert(instance)
+      standing = await this.#insert(instance)
     } finally {
       if (standing !== instance) {
         attempt.stop(canceled())
-        void attempt.done.then(() => this.#limits.ended(operation))
+        void attempt.done.then(() => {
+          this.#limits.ended(operation)
+          return this.discard(instance.id)
+        })
       }
     }
     if (standing === instance) this.#worker.adopt(attempt, instance, operation)
@@ -80,24 +122,42 @@ export class Recorder {
   }
 
   /** An inline call that failed and whose next attempt lies beyond the wait. */
-  async recordWaiting(admitted: Admitted, failures: number, retryInMs: number): Promise<Reply> {
+  async recordWaiting(admitted: Admitted, failures: number, retryInMs: number, startedAt: number): Promise<Reply> {
     const dueAt = this.#env.clock.now() + retryInMs
-    const instance = newInstance(this.#env, admitted, {
-      state: 'pending',
-      attempt: failures,
-      settled: failures,
-      failures,
-      dueAt,
-    })
+    const life = { state: 'pending' as const, attempt: failures, settled: failures, failures, dueAt }
+    const instance = newInstance(this.#env, admitted, life, startedAt)
     const standing = await this.insert(instance)
-    this.#worker.keepGiven(standing.id, admitted.given)
+    if (standing === instance) this.#worker.keepGiven(instance.id, admitted.given)
     this.#worker.wake()
     return replyTo(standing, 0)
   }
 
-  /** Writes down what ran unrecorded so far. Where the same request was written down before, that one stands. */
+  /**
+   * Writes down what ran unrecorded so far. Where the same request was written down before, that one stands, and the
+   * bytes of this one go.
+   */
   async insert(instance: Instance): Promise<Instance> {
-    const acceptance = await this.#store.accept(instance)
+    let standing: Instance | undefined
+    try {
+      standing = await this.#insert(instance)
+      return standing
+    } finally {
+      if (standing !== instance) await this.discard(instance.id)
+    }
+  }
+
+  /** Removes the bytes of a call that was not recorded. The reply is what counts: the sweep finds what stays behind. */
+  async discard(id: string): Promise<void> {
+    try {
+      await this.#objects.removeOwner(id)
+    } catch (err) {
+      this.#env.log.warn({ err }, 'the bytes of a call that was not recorded could not be removed')
+    }
+  }
+
+  async #insert(instance: Instance): Promise<Instance> {
+    const first = await this.#store.accept(instance)
+    const acceptance = first.kind === 'created' ? first : await this.#takeOver(instance, first)
     if (acceptance.kind === 'created') {
       if (!hasEnded(instance)) this.#limits.opened(instance.owner)
       return instance
@@ -126,13 +186,21 @@ export class Recorder {
 
   async #accept(instance: Instance, giveRoomBack: () => void): Promise<Acceptance> {
     try {
-      const acceptance = await this.#store.accept(instance)
+      const first = await this.#store.accept(instance)
+      const acceptance = first.kind === 'created' ? first : await this.#takeOver(instance, first)
       if (acceptance.kind !== 'created') giveRoomBack()
       return acceptance
     } catch (thrown) {
       giveRoomBack()
       throw thrown
     }
+  }
+
+  /** A call that said what it lacked, and did nothing, makes way for the same call with what it lacked. */
+  async #takeOver(instance: Instance, taken: Taken): Promise<Acceptance> {
+    const { id, outcome, fingerprint } = taken.instance
+    const yields = outcome?.kind === 'fault' && outcome.unbegun === true && fingerprint === instance.fingerprint
+    return yields && taken.kind === 'request-id-taken' ? this.#store.accept(instance, id) : taken
   }
 
   /** The direct answer if the call ends in time, else where to look. */
@@ -206,7 +274,7 @@ export class Recorder {
       return replyTo(
         {
           ...instance,
-          ...(ended && { state: ended.state, ...(ended.outcome && { outcome: ended.outcome }) }),
+          ...(ended && endOf(ended)),
           ...(ended && ended.requestId === instance.requestId && { expiresAt: ended.expiresAt }),
         },
         clock.now(),
@@ -219,6 +287,11 @@ export class Recorder {
   #leased(attempt: number): Pick<Instance, 'state' | 'attempt'> & { dueAt: number } {
     return { state: 'pending', attempt, dueAt: this.#env.clock.now() + this.#worker.leaseMs }
   }
+}
+
+/** What an end changes of what the caller is told. */
+function endOf({ state, failures, outcome, endedAt }: Instance): Partial<Instance> {
+  return { state, failures, ...(outcome && { outcome }), ...(endedAt !== undefined && { endedAt }) }
 }
 
 function waitFor({ operation, call }: Admitted, { holdMs = 0 }: CallOptions): number {

@@ -1,6 +1,6 @@
 /** What the engine says about an instance. */
 import { Fault } from './fault.ts'
-import type { Instance, Outcome, Reply } from './model.ts'
+import type { Instance, Outcome, Reply, Usage } from './model.ts'
 
 /** A cadence no poll limit objects to, and short enough for a person who waits. */
 const POLL_HINT_MS = 250
@@ -10,6 +10,7 @@ interface Identity {
   sessionId?: string
   model: Instance['model']
   expiresAt?: number
+  usage?: Usage
 }
 
 /** `now` hides an expiry that has passed: such an outcome is not retained, so there is nothing to come back for. */
@@ -35,6 +36,17 @@ export function replyWith(identity: Identity, outcome: Outcome): Reply {
   }
 }
 
-function identityOf({ requestId, sessionId, model, expiresAt }: Instance, now: number): Identity {
-  return { requestId, model, ...(expiresAt > now && { expiresAt }), ...(sessionId !== undefined && { sessionId }) }
+function identityOf(instance: Instance, now: number): Identity {
+  const { requestId, sessionId, model, expiresAt, endedAt } = instance
+  return {
+    requestId,
+    model,
+    ...(expiresAt > now && { expiresAt }),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(endedAt !== undefined && { usage: usageOf(instance, endedAt) }),
+  }
+}
+
+function usageOf({ failures, createdAt }: Instance, endedAt: number): Usage {
+  return { attempt: failures + 1, durationMs: Math.max(0, endedAt - createdAt) }
 }

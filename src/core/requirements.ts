@@ -1,6 +1,7 @@
 /** What an operation needs of the person it acts for, and what a call brings of it. */
 import { Fault } from './fault.ts'
-import type { Caller } from './model.ts'
+import type { JsonObject } from './json.ts'
+import type { Caller, Instance } from './model.ts'
 import type { Operation } from './operation.ts'
 import type { Authorizations } from './ports.ts'
 
@@ -23,6 +24,8 @@ export interface Given {
   tokens: ReadonlyMap<string, string>
   secrets: ReadonlyMap<string, string>
   userId?: string
+  /** Ids of tokens that came with the call and did not outlive the process that took it. */
+  gone?: readonly string[]
 }
 
 /** The caller, acting for whom the call says it acts. */
@@ -31,6 +34,16 @@ export function personOf(caller: Caller, { userId }: Given): Caller {
 }
 
 export const NOTHING_GIVEN: Given = { tokens: new Map(), secrets: new Map() }
+
+/** What is left of what a call handed over, once the process that took it is gone. */
+export function leftOf({ extras }: Instance): Given | undefined {
+  return extras?.brought && { ...NOTHING_GIVEN, gone: extras.brought }
+}
+
+/** Of which authorizations the call brought the token, whether or not it is still there. */
+export function broughtIn({ tokens, gone = [] }: Given): readonly string[] {
+  return [...tokens.keys(), ...gone]
+}
 
 export async function checkRequirements(
   operation: Operation,
@@ -41,6 +54,7 @@ export async function checkRequirements(
   const { authorization: needed = [], secrets = [], userId = false } = operation.requires ?? {}
   const authorization: string[] = []
   for (const { id, scopes = [] } of needed) {
+    if (given.gone?.includes(id)) throw tokenGone(id, operation)
     if (!given.tokens.has(id) && (await authorizations?.token(caller, id, scopes)) === undefined) authorization.push(id)
   }
   const missingSecrets = secrets.filter((id) => !given.secrets.has(id))
@@ -53,6 +67,21 @@ export async function checkRequirements(
       details: { authorization, secrets: missingSecrets, userId: missingUser },
     },
   )
+}
+
+/** The caller chose this token, so that nobody else's takes its place. */
+export function tokenGone(id: string, operation: Operation): Fault {
+  return goneSince(`token for ${id}`, operation, { authorization: [id], secrets: [], userId: false })
+}
+
+export function secretGone(id: string, operation: Operation): Fault {
+  return goneSince(`secret "${id}"`, operation, { authorization: [], secrets: [id], userId: false })
+}
+
+function goneSince(what: string, { sideEffecting }: Operation, details: JsonObject): Fault {
+  // An attempt with an effect keeps its ids taken: see `mayHaveActed` in worker.ts.
+  const advice = sideEffecting ? 'Call again, under a new id, if it has had no effect yet.' : 'Call again.'
+  return new Fault('requirements-missing', `The ${what} came with the call and is gone since. ${advice}`, { details })
 }
 
 /** What the person has yet to authorize, as a `requirements-missing` fault of this operation has it. */

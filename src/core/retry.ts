@@ -15,6 +15,8 @@ export function retryDelay(
   random: () => number,
 ): number | undefined {
   if (!fault.retryable || failures >= rules.attempts) return undefined
+  // Tool Contract v1, "Auth Error Codes": one retry, with a token that is fresh; a second time it is no accident.
+  if (fault.kind === 'credential-expired' && failures > 1) return undefined
   const cap = rules.maxBackoffMs ?? MAX_BACKOFF_MS
   const delay = Math.min((rules.backoffMs ?? BACKOFF_MS) * 2 ** Math.min(failures - 1, MAX_DOUBLINGS), cap)
   const spread =

@@ -1,12 +1,23 @@
 /** Fills in what an operation's developer left out and refuses what cannot work, at start-up, with a message that says how to mend it. */
+import { parseAuth } from './credential.ts'
 import { Fault } from './fault.ts'
 import { type OperationName, parseName, parseVersion } from './names.ts'
-import type { Operation, OperationDefinition, OperationRules, PreparedSchemas } from './operation.ts'
+import {
+  type Operation,
+  type OperationDefinition,
+  type OperationRules,
+  type PreparedSchemas,
+  RISKS,
+} from './operation.ts'
 import type { Backend } from './ports.ts'
 
 const SYNC_TTL_SECONDS = 0
 const ASYNC_TTL_SECONDS = 86_400
 const MAX_SYNC_MS = 5_000
+/** Of one attempt at something that is not ours: a tool that is silent for ever must not be waited for that long. */
+const REMOTE_TIMEOUT_MS = 60_000
+/** Tool Contract v1, "Capability Taxonomy" (reading A27): the list is open. */
+const CAPABILITY = /^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$/
 
 export function completeOperation(
   definition: OperationDefinition,
@@ -19,6 +30,7 @@ export function completeOperation(
   const sideEffecting = rules.sideEffecting ?? false
   const version = rules.version ?? `${name.major}.0.0`
   const operation: Operation = {
+    ...(definition.backend && { timeoutMs: REMOTE_TIMEOUT_MS }),
     ...optional(rules),
     key: `${name.full}@${version}`,
     name,
@@ -31,6 +43,8 @@ export function completeOperation(
     ttlSeconds: rules.ttlSeconds ?? (model === 'async' ? ASYNC_TTL_SECONDS : SYNC_TTL_SECONDS),
     retry: rules.retry ?? { attempts: 1 },
     scopes: rules.scopes ?? [],
+    capabilities: rules.capabilities ?? [],
+    risk: rules.risk ?? 'low',
     public: rules.public ?? false,
     media: rules.media ?? [],
     cache: rules.cache ?? { policy: 'none' },
@@ -38,16 +52,18 @@ export function completeOperation(
     parseResult: schemas.parseResult,
     schemas: schemas.schemas,
     backend,
+    ...(definition.auth && { auth: parseAuth(definition.auth) }),
   }
   check(operation)
   return operation
 }
 
 function optional(rules: OperationRules): Partial<Operation> {
-  const { title, timeoutMs, concurrency, chunked, deprecated, requires } = rules
+  const { title, timeoutMs, deadlineMs, concurrency, chunked, deprecated, requires } = rules
   return {
     ...(title !== undefined && { title }),
     ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(deadlineMs !== undefined && { deadlineMs }),
     ...(concurrency !== undefined && { concurrency }),
     ...(chunked && { chunked }),
     ...(deprecated && { deprecated }),
@@ -75,6 +91,7 @@ function check(operation: Operation): void {
   for (const [field, value] of Object.entries({
     maxSyncMs: operation.maxSyncMs,
     timeoutMs: operation.timeoutMs,
+    deadlineMs: operation.deadlineMs,
     concurrency: operation.concurrency,
   })) {
     refuseUnless(value === undefined || isCount(value), name, `${field} must be a whole number of 1 or more.`)
@@ -95,6 +112,14 @@ function check(operation: Operation): void {
     )
     refuseUnless(isCount(slot.maxBytes), name, `media slot "${slot.name}" needs maxBytes of 1 or more.`)
   }
+  for (const capability of operation.capabilities) {
+    refuseUnless(
+      CAPABILITY.test(capability),
+      name,
+      `the capability "${capability}" must be lower-case words with dots between them, such as network.read.`,
+    )
+  }
+  refuseUnless(RISKS.includes(operation.risk), name, `risk "${operation.risk}" is none of ${RISKS.join(', ')}.`)
   if (deprecated?.sunset !== undefined) sunsetOf(name.full, deprecated.sunset)
   if (deprecated?.replacement !== undefined) parseName(deprecated.replacement)
 }

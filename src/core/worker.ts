@@ -3,19 +3,24 @@
  * attempt ended. It is the only writer of an instance's state after its acceptance.
  */
 import { correlation } from './admitted.ts'
-import { Attempt } from './attempt.ts'
-import { canceled, cutOffByShutdown, faultOutcome, givenUp, leaseLost, outcomeName, outcomeUnknown } from './endings.ts'
+import type { Approvals } from './approvals.ts'
+import { Attempt, type AttemptRun, type Ending } from './attempt.ts'
+import { Conclusions } from './conclusions.ts'
+import { canceled, cutOffByShutdown, faultOutcome, givenUp, leaseLost, outcomeUnknown } from './endings.ts'
 import { Fault } from './fault.ts'
+import { AttemptContext } from './handler-context.ts'
 import type { AttemptParts, Job } from './job.ts'
+import type { JsonValue } from './json.ts'
 import type { Limits } from './limits.ts'
 import { type Instance, type Outcome, ownerOf } from './model.ts'
-import type { Operation } from './operation.ts'
-import type { Change, Claim, Store } from './ports.ts'
+import type { Deferred, Operation } from './operation.ts'
+import type { Claim, Store } from './ports.ts'
 import { throttleProgress } from './progress.ts'
 import type { Registry } from './registry.ts'
-import type { Given } from './requirements.ts'
+import { type Given, leftOf } from './requirements.ts'
 import { retryDelay } from './retry.ts'
-import { statesBefore } from './state.ts'
+import { deadlineOf } from './terms.ts'
+import { hasEnded } from './waiting.ts'
 
 export interface WorkerSettings {
   leaseMs: number
@@ -48,6 +53,8 @@ export class Worker {
   readonly #limits: Limits
   readonly #parts: AttemptParts
   readonly #settings: WorkerSettings
+  readonly #conclusions: Conclusions
+  readonly #approvals: Approvals
   readonly #shutdown = cutOffByShutdown()
   #claiming = false
   #claimUnderWay: Promise<void> | undefined
@@ -59,13 +66,22 @@ export class Worker {
   #cancelLeaseTimer: (() => void) | undefined
   #whenIdle: (() => void) | undefined
 
-  constructor(registry: Registry, store: Store, limits: Limits, parts: AttemptParts, settings: WorkerSettings) {
+  constructor(
+    registry: Registry,
+    store: Store,
+    limits: Limits,
+    parts: AttemptParts,
+    settings: WorkerSettings,
+    approvals: Approvals,
+  ) {
     this.#registry = registry
     this.#bounded = registry.keys.flatMap((key) => registry.byKey(key) ?? []).filter(isBounded)
     this.#store = store
     this.#limits = limits
     this.#parts = parts
     this.#settings = settings
+    this.#conclusions = new Conclusions(parts.env, store, parts.observer)
+    this.#approvals = approvals
     limits.onFreed = () => this.wake()
   }
 
@@ -81,15 +97,39 @@ export class Worker {
   /** Runs an instance this node holds the lease and has taken a slot for. `args` saves parsing again where they were parsed just now. */
   start(instance: Instance, operation: Operation, args?: { parsed: unknown }): void {
     const job = jobOf(instance, operation)
-    const given = this.#given.get(instance.id)
-    const attempt = new Attempt(given ? { ...job, given } : job, instance.attempt, this.#parts)
+    const given = this.#given.get(instance.id) ?? leftOf(instance)
+    const run = this.#runOf(instance, operation)
+    const attempt = new Attempt(given ? { ...job, given } : job, instance.attempt, this.#parts, run)
     this.#watch(attempt, instance, operation)
     if (args) attempt.start(args.parsed)
     else void this.#parseAndStart(attempt, instance, operation)
   }
 
+  #runOf({ id, failures, extras, waiting, answer }: Instance, { backend }: Operation): AttemptRun | undefined {
+    if (failures === 0 && !extras && !backend.resume) return undefined
+    const endsAt = Math.min(
+      extras?.tryEndsAt ?? Number.POSITIVE_INFINITY,
+      extras?.deadlineAt ?? Number.POSITIVE_INFINITY,
+    )
+    return {
+      failures,
+      ...(Number.isFinite(endsAt) && { endsAt }),
+      ...(waiting !== undefined && { waiting }),
+      ...(answer !== undefined && { answer }),
+      ...(backend.resume && { expectAnswer: (more) => this.#expectAnswer(id, more) }),
+    }
+  }
+
+  async #expectAnswer(id: string, waiting: JsonValue): Promise<void> {
+    const running = this.#running.get(id)
+    if (!running) throw leaseLost()
+    const { instance, attempt } = running
+    running.instance = await this.#conclusions.expectAnswer(instance, waiting, attempt, this.#settings.leaseMs)
+  }
+
   /** Takes over an attempt that began before its call was recorded. */
   adopt(attempt: Attempt, instance: Instance, operation: Operation): void {
+    this.keepGiven(instance.id, attempt.job.given)
     this.#watch(attempt, instance, operation)
   }
 
@@ -117,19 +157,23 @@ export class Worker {
     return true
   }
 
-  /** Ends a call as it was seen: if somebody has taken it up since, nothing happens. A call that never began gives its key back. */
+  /** Ends a call as it was seen: if somebody has taken it up since, nothing happens. */
   async endUnrun(seen: Instance, why: Fault): Promise<boolean> {
-    const { id, attempt, owner, createdAt } = seen
-    const outcome = faultOutcome(why)
-    const change: Change = { id, from: statesBefore('error'), to: 'error', attempt, outcome, releaseKey: attempt === 0 }
-    const { applied } = await this.#store.advance(change)
-    if (!applied) return false
-    this.#given.delete(id)
-    this.#limits.closed(owner)
-    if (attempt === 0) this.#limits.dequeued()
     const operation = this.#registry.byKey(seen.operation)
-    if (operation) this.#parts.observer?.callEnded(operation, why.kind, this.#parts.env.clock.now() - createdAt)
+    if (!(await this.#conclusions.endUnrun(seen, operation, why))) return false
+    this.#given.delete(seen.id)
+    this.#limits.closed(seen.owner)
+    if (seen.attempt === 0 && !isHeld(seen)) this.#limits.dequeued()
+    if (operation) this.#abandon(seen, operation)
     return true
+  }
+
+  /** An answer from outside: whether it is the one that was waited for, comes after that, or is for nothing we know. */
+  async deliver(id: string, answer: JsonValue): Promise<'taken' | 'answered' | 'unknown'> {
+    const { applied, instance } = await this.#store.answer(id, answer)
+    if (applied) this.wake()
+    if (applied) return 'taken'
+    return instance && (hasEnded(instance) || instance.answer !== undefined) ? 'answered' : 'unknown'
   }
 
   /** Looks for due work now. */
@@ -166,7 +210,7 @@ export class Worker {
       const free = this.#limits.rules.runningCalls - this.#limits.running
       const claimed = await this.#store.claim(this.#claimFor(free))
       for (const instance of claimed.instances) {
-        if (this.#stopping) await this.#giveBackUnbegun(instance)
+        if (this.#stopping) await this.#conclusions.giveBackUnbegun(instance)
         else this.#begin(instance)
       }
       if (claimed.instances.length === free) this.#claimAgain = true
@@ -204,16 +248,59 @@ export class Worker {
       return
     }
     const operation = this.#registry.byKey(instance.operation) as Operation
-    if (instance.attempt === 1) this.#limits.dequeued()
+    if (instance.attempt === 1 && !isHeld(instance)) this.#limits.dequeued()
     const cutOffs = instance.attempt - 1 - instance.settled
-    if (instance.stopRequested) void this.#end(instance, operation, faultOutcome(canceled()))
-    else if (cutOffs > 0 && !instance.rerunnable) void this.#end(instance, operation, faultOutcome(outcomeUnknown()))
+    if (instance.stopRequested) {
+      void this.#end(instance, operation, faultOutcome(canceled()))
+      this.#abandon(instance, operation)
+    } else if (cutOffs > 0 && !canGoOn(instance)) void this.#end(instance, operation, faultOutcome(outcomeUnknown()))
     else if (cutOffs > this.#settings.maxCutOffs) void this.#end(instance, operation, faultOutcome(givenUp(cutOffs)))
-    else if (instance.lineage.length === 0 && !this.#limits.hasSlot(operation)) void this.#giveBackUnbegun(instance)
-    else {
-      this.#limits.started(operation)
-      this.start(instance, operation)
+    else if (isHeld(instance)) void this.#beginHeld(instance, operation)
+    else this.#beginIfRoom(instance, operation)
+  }
+
+  #beginIfRoom(instance: Instance, operation: Operation): void {
+    if (instance.lineage.length === 0 && !this.#limits.hasSlot(operation)) {
+      void this.#conclusions.giveBackUnbegun(instance)
+      return
     }
+    this.#limits.started(operation)
+    this.start(instance, operation)
+  }
+
+  /** A call that waited for an approval: it was decided, or its time is over. */
+  async #beginHeld(instance: Instance, operation: Operation): Promise<void> {
+    try {
+      const ruling = await this.#approvals.settle(instance, instance.extras?.approvalId as string)
+      if (ruling instanceof Fault) await this.#end(instance, operation, faultOutcome(ruling), false)
+      else if (ruling !== 'run') await this.#conclusions.giveBackUnbegun(instance, ruling.waitUntil)
+      else this.#beginIfRoom((await this.#startDeadline(instance, operation)) ?? instance, operation)
+    } catch (err) {
+      // The lease runs out, and whoever takes it up then looks again.
+      this.#parts.env.log.error({ operation: operation.key, err }, 'an approval could not be looked up')
+    }
+  }
+
+  /** The time of all attempts begins when the call may run. */
+  async #startDeadline(instance: Instance, operation: Operation): Promise<Instance | undefined> {
+    const { extras } = instance
+    const deadlineMs = deadlineOf(operation, extras?.terms)
+    if (deadlineMs === undefined || extras?.deadlineAt !== undefined) return instance
+    const deadlineAt = this.#parts.env.clock.now() + deadlineMs
+    return this.#conclusions.amend(instance, { ...extras, deadlineAt }, this.#settings.leaseMs)
+  }
+
+  /** Lets the other side know that nobody waits any more. */
+  #abandon(instance: Instance, operation: Operation): void {
+    const { backend } = operation
+    if (instance.waiting === undefined || !backend.abandon) return
+    const attempt = new Attempt(jobOf(instance, operation), instance.attempt, this.#parts, {
+      failures: instance.failures,
+    })
+    backend
+      .abandon(instance.waiting, new AttemptContext(attempt, this.#parts))
+      .catch((err) => this.#parts.env.log.warn({ operation: operation.key, err }, 'a remote tool was not told to stop'))
+      .finally(() => attempt.refuse(canceled()))
   }
 
   /** Arguments are stored as received and parsed again at each attempt, so that defaults and transforms are the schema's of today. */
@@ -238,92 +325,57 @@ export class Worker {
       return true
     })
     if (this.#running.size === 1) this.#keepLeases()
-    void attempt.done.then((outcome) => this.#ended(running, outcome))
+    void attempt.done.then((ending) => this.#ended(running, ending))
     if (this.#graceOver) this.#cutOff(running)
   }
 
   #cutOff({ attempt, instance }: Running): void {
-    attempt.stop(instance.rerunnable ? this.#shutdown : outcomeUnknown())
+    attempt.stop(canGoOn(instance) ? this.#shutdown : outcomeUnknown())
   }
 
-  async #ended(running: Running, outcome: Outcome): Promise<void> {
+  async #ended(running: Running, ending: Ending): Promise<void> {
     const { instance, operation, attempt } = running
     running.concluding = true
     this.#limits.ended(operation)
     try {
-      const cutOff = attempt.stoppedBy === this.#shutdown && outcome.kind === 'fault'
-      if (cutOff && instance.rerunnable) await this.#giveBack(instance)
-      else await this.#conclude(instance, operation, outcome, attempt.began)
+      if (ending.kind === 'deferred') await this.#leaveWaiting(running, ending.deferred)
+      else if (attempt.stoppedBy === this.#shutdown && ending.kind === 'fault')
+        await this.#conclusions.giveBack(instance)
+      else await this.#conclude(running, ending)
     } finally {
       if (this.#running.get(instance.id) === running) this.#running.delete(instance.id)
       if (this.#running.size === 0) this.#whenIdle?.()
     }
   }
 
-  async #conclude(instance: Instance, operation: Operation, outcome: Outcome, began: boolean): Promise<void> {
+  async #leaveWaiting({ instance, attempt }: Running, deferred: Deferred): Promise<void> {
+    await this.#conclusions.leaveWaiting(instance, deferred, attempt)
+    this.wake()
+  }
+
+  async #conclude(running: Running, outcome: Outcome): Promise<void> {
+    const { instance, operation, attempt } = running
+    if (!attempt.began && instance.waiting !== undefined) this.#abandon(instance, operation)
     if (outcome.kind === 'fault') {
       const failures = instance.failures + 1
-      const delayMs = retryDelay(operation.retry, failures, outcome.fault, this.#parts.env.random)
-      if (delayMs !== undefined) {
-        const dueAt = this.#parts.env.clock.now() + delayMs
-        await this.#reschedule(instance, { failures, dueAt })
+      const delayMs = retryDelay(attempt.terms.retry, failures, outcome.fault, this.#parts.env.random)
+      const dueAt = this.#parts.env.clock.now() + (delayMs ?? 0)
+      if (delayMs !== undefined && dueAt < (instance.extras?.deadlineAt ?? Number.POSITIVE_INFINITY)) {
+        await this.#conclusions.retryLater(instance, failures, dueAt)
         this.wake()
         return
       }
     }
-    await this.#end(instance, operation, outcome, began || instance.attempt > 1)
+    const acted = mayHaveActed(running, outcome)
+    const unbegun = !acted && outcome.kind === 'fault' && isLacking(outcome)
+    await this.#end(instance, operation, unbegun ? { ...outcome, unbegun } : outcome, acted)
   }
 
-  async #end(instance: Instance, operation: Operation, outcome: Outcome, began = true): Promise<void> {
-    const to = outcome.kind === 'fault' ? 'error' : 'complete'
-    const now = this.#parts.env.clock.now()
-    // Told directly, so the operation's own retention counts, not the longer one of a call that had to be polled for.
-    const direct = this.#awaited.delete(instance.id) && outcome.kind !== 'location'
-    const expiresAt = direct ? instance.createdAt + operation.ttlSeconds * 1000 : instance.expiresAt
-    const applied = await this.#write(instance, {
-      id: instance.id,
-      from: statesBefore(to),
-      to,
-      attempt: instance.attempt,
-      outcome,
-      expiresAt,
-      keepUntil: instance.idempotencyKey === undefined ? expiresAt : instance.keepUntil,
-      releaseKey: !began,
-    })
+  async #end(instance: Instance, operation: Operation, outcome: Outcome, acted = true): Promise<void> {
+    const direct = this.#awaited.delete(instance.id)
+    const applied = await this.#conclusions.end(instance, operation, outcome, { acted, direct })
     this.#given.delete(instance.id)
-    if (!applied) return
-    this.#limits.closed(ownerOf(instance.caller))
-    this.#parts.observer?.callEnded(operation, outcomeName(outcome), now - instance.createdAt)
-  }
-
-  /** Ready for whoever comes next, without counting as a failure. */
-  async #giveBack(instance: Instance): Promise<void> {
-    await this.#reschedule(instance, { dueAt: this.#parts.env.clock.now() })
-  }
-
-  /** Accounts for this attempt only: if an earlier one was cut off, whoever comes next must still see that. */
-  async #giveBackUnbegun(instance: Instance): Promise<void> {
-    await this.#reschedule(instance, { dueAt: this.#parts.env.clock.now(), settled: instance.settled + 1 })
-  }
-
-  /** Ends an attempt without ending the call. */
-  async #reschedule(instance: Instance, rest: { dueAt: number; failures?: number; settled?: number }): Promise<void> {
-    const { id, attempt } = instance
-    await this.#write(instance, { id, from: ['pending'], to: 'pending', attempt, settled: attempt, ...rest })
-  }
-
-  async #write(instance: Instance, change: Change): Promise<boolean> {
-    const { log } = this.#parts.env
-    const fields = { operation: instance.operation, requestId: instance.requestId, attempt: instance.attempt }
-    try {
-      const { applied } = await this.#store.advance(change)
-      if (!applied) log.warn(fields, 'the lease was lost before the attempt ended; what it did is not recorded')
-      return applied
-    } catch (thrown) {
-      // The lease runs out and the call is run again, or ends as unknown: nothing is claimed that is not stored.
-      log.error({ ...fields, err: thrown }, 'the end of an attempt could not be stored')
-      return false
-    }
+    if (applied) this.#limits.closed(ownerOf(instance.caller))
   }
 
   #keepLeases(): void {
@@ -349,8 +401,32 @@ export class Worker {
 }
 
 function jobOf(instance: Instance, operation: Operation): Job {
-  const { id, caller, requestId, media, lineage } = instance
-  return { id, operation, caller, requestId, media, lineage, ...correlation(instance) }
+  const { id, caller, requestId, media, lineage, extras } = instance
+  const terms = extras?.terms && { terms: extras.terms }
+  return { id, operation, caller, requestId, media, lineage, ...correlation(instance), ...terms }
+}
+
+/** Whether it may be taken up after it was cut off: it has no effects, or knows where it stands with the other side. */
+function canGoOn({ rerunnable, waiting }: Instance): boolean {
+  return rerunnable || waiting !== undefined
+}
+
+function isHeld({ extras }: Instance): boolean {
+  return extras?.held === true
+}
+
+/**
+ * Whether a repeat could do twice what this call has done. A handler that ends by saying what it lacks counts as not
+ * started, unless it has effects and has been run before or has called others: then some of them may have happened.
+ */
+function mayHaveActed({ attempt, instance, operation }: Running, outcome: Outcome): boolean {
+  const runBefore = instance.attempt > 1
+  if (!isLacking(outcome)) return attempt.began || runBefore
+  return operation.sideEffecting && (attempt.calledOthers || runBefore)
+}
+
+function isLacking(outcome: Outcome): boolean {
+  return outcome.kind === 'fault' && outcome.fault.kind === 'requirements-missing'
 }
 
 function isBounded({ concurrency }: Operation): boolean {

@@ -48,20 +48,29 @@ export function createTargetRules(options: OutboundRules, resolve: Resolve): Tar
       if (isIP(host) !== 0 && !mayConnectTo(host, allowPrivate)) throw refusedAddress(host)
       return url
     },
-    lookup(hostname, { all }, callback) {
-      resolve(hostname).then(
-        (addresses) => {
-          // One bad address is enough: which one a connection would take is chance.
-          const bad = addresses.find(({ address }) => !mayConnectTo(address, allowPrivate))
-          const first = addresses[0]
-          if (bad) callback(refusedAddress(hostname), '')
-          else if (!first) callback(new Error(`${hostname} has no address`), '')
-          else if (all) callback(null, [...addresses])
-          else callback(null, first.address, first.family)
-        },
-        (error: NodeJS.ErrnoException) => callback(error, ''),
-      )
-    },
+    lookup: createCheckedLookup(resolve, allowPrivate, refusedAddress),
+  }
+}
+
+/** For node's sockets: hands out addresses that may be connected to, or fails with what `refuse` says of the host. */
+export function createCheckedLookup(
+  resolve: Resolve,
+  allowPrivate: boolean,
+  refuse: (host: string) => Fault,
+): LookupFunction {
+  return (hostname, { all }, callback) => {
+    resolve(hostname).then(
+      (addresses) => {
+        // One bad address is enough: which one a connection would take is chance.
+        const bad = addresses.find(({ address }) => !mayConnectTo(address, allowPrivate))
+        const first = addresses[0]
+        if (bad) callback(refuse(hostname), '')
+        else if (!first) callback(new Error(`${hostname} has no address`), '')
+        else if (all) callback(null, [...addresses])
+        else callback(null, first.address, first.family)
+      },
+      (error: NodeJS.ErrnoException) => callback(error, ''),
+    )
   }
 }
 
@@ -82,7 +91,7 @@ function parseTarget(uri: string): URL {
 }
 
 /** As the URL parser writes it (so `0x7f.1` is `127.0.0.1`), without brackets and without a final dot. */
-function bareHost(url: URL): string {
+export function bareHost(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 }
 

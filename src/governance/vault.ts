@@ -6,7 +6,7 @@ import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto
 import { Fault } from '../core/fault.ts'
 import type { Records } from '../core/ports.ts'
 
-export type Vault = Omit<Records, 'purge'>
+export type Vault = Pick<Records, 'put' | 'get' | 'take' | 'remove'>
 
 export interface VaultKeys {
   /** Seals and opens; 32 bytes. */

@@ -8,7 +8,15 @@ import type { WorkerSettings } from '../core/worker.ts'
 import type { AuthConfig, JwtRules, StaticToken } from '../governance/auth.ts'
 import type { FetcherOptions } from '../governance/outbound.ts'
 import type { SigningOptions } from '../governance/signatures.ts'
-import type { OpenCallOptions, OxpOptions, RestOptions, ServerOptions, Sizes, VaultOptions } from './options.ts'
+import type {
+  GrpcServerOptions,
+  OpenCallOptions,
+  OxpOptions,
+  RestOptions,
+  ServerOptions,
+  Sizes,
+  VaultOptions,
+} from './options.ts'
 
 type Names<T> = Record<keyof T, true>
 
@@ -31,7 +39,12 @@ export const OPTIONS: Names<ServerOptions> = {
   authorization: true,
   vault: true,
   signing: true,
+  policy: true,
   guards: true,
+  secrets: true,
+  tokenEndpoints: true,
+  grpc: true,
+  audit: true,
   log: true,
   logTo: true,
   requestLog: true,
@@ -87,6 +100,8 @@ const REST: Names<RestOptions> = {
   projectUrl: true,
 }
 const VAULT: Names<VaultOptions> = { key: true, oldKeys: true }
+const GRPC: Names<GrpcServerOptions> = { host: true, port: true, tls: true }
+const AUDIT: Names<NonNullable<ServerOptions['audit']>> = { keepDays: true }
 const SIGNING: Names<SigningOptions> = { keyId: true, privateKey: true }
 
 export function checkOptions(options: Omit<ServerOptions, 'operations' | 'context'>): void {
@@ -104,6 +119,8 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   check('rest', options.rest, REST)
   check('vault', options.vault, VAULT)
   check('signing', options.signing, SIGNING)
+  check('grpc', options.grpc, GRPC)
+  check('audit', options.audit, AUDIT)
   if (options.publicUrl !== undefined) checkPublicUrl(options.publicUrl)
 }
 

@@ -1,6 +1,5 @@
 /** Where the adapters meet: the only file that knows which store, which carrier and which protocols a server has. */
 import type { Server } from 'node:http'
-import { createHandlerBackend } from '../backends/handler/index.ts'
 import { createFetchHandler } from '../carriers/fetch/index.ts'
 import {
   closeHttpServer,
@@ -26,9 +25,11 @@ import type { AuthConfig, Authenticator } from '../governance/auth.ts'
 import { readCredential } from '../governance/auth-credential.ts'
 import { createFetcher } from '../governance/outbound.ts'
 import { createRedactor } from '../governance/redaction.ts'
+import { createRemoteClient } from '../governance/remote.ts'
 import { scopesGuard } from '../governance/scopes.ts'
 import { createSigner, signRefusals, signRoutes } from '../governance/signatures.ts'
 import { createFileObjects } from '../objects/files/index.ts'
+import { type ContractSettings, createContractMethods, createContractRoutes } from '../protocols/contract/index.ts'
 import {
   createOpenCallRoutes,
   encodeRegistry,
@@ -48,18 +49,30 @@ import {
   registerProcessReadings,
 } from '../telemetry/index.ts'
 import { createAuthorizationRoutes } from './authorization-routes.ts'
+import { describeBackend, loadBackends } from './backends.ts'
+import { createCallbackDesk } from './callback-desk.ts'
+import { createCallbackRoutes } from './callback-routes.ts'
 import { checkOptions } from './check-options.ts'
 import { createInjector } from './context-source.ts'
 import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { registerEngineReadings } from './engine-readings.ts'
 import { createEnvironment, systemClock } from './environment.ts'
+import { loadPolicyGuard, openSecrets } from './governing.ts'
 import { isLoopback } from './loopback.ts'
 import { buildRegistry } from './operations.ts'
-import { DEFAULT_SIZES, DEFAULT_TOOLKIT, DEFAULT_WORK, type ServerOptions } from './options.ts'
+import {
+  DEFAULT_SIZES,
+  DEFAULT_TOOLKIT,
+  DEFAULT_WORK,
+  type GrpcServerOptions,
+  type ServerOptions,
+  type Sizes,
+} from './options.ts'
 import { logRequests } from './request-log.ts'
 import { createResultCache } from './result-cache.ts'
 import { createSystemRoutes } from './system-routes.ts'
 import { createToolSurface } from './tool-handler.ts'
+import { vaultKeys } from './vault-keys.ts'
 
 export interface CallplaneServer {
   /** For `http.createServer`, Express and whatever else takes a Node request listener. */
@@ -86,6 +99,9 @@ const HOLD_MS = 30_000
 /** Where the page of the tools is, and their API once more. */
 const EXPLORER = '/explorer'
 const TIDY_EVERY_MS = 5_000
+const AUDIT_DAYS = 90
+/** How long a Contract job may take to be answered at once. */
+const JOB_WAIT_MS = 1_000
 const LEFTOVER_MS = 3_600_000
 
 export async function createServer<App = unknown>(options: ServerOptions<App>): Promise<CallplaneServer> {
@@ -106,14 +122,17 @@ type Node = Awaited<ReturnType<typeof openNode>>
 async function prepare<App>(options: ServerOptions<App>) {
   checkOptions(options)
   const clock = options.clock ?? systemClock
-  const registry = buildRegistry(options.operations, (definition) =>
-    createHandlerBackend((args, context) => definition.run(args, context as typeof context & App)),
-  )
+  const redactor = createRedactor()
+  const log = chooseLog(options, redactor)
+  const remote = createRemoteClient()
+  const definitions = options.operations.flatMap((entry) => ('removed' in entry ? [] : [entry]))
+  const backends = await loadBackends(definitions, { clock, log, remote, lookup: remote.lookup, folder: process.cwd() })
+  const registry = buildRegistry(options.operations, backends.create)
+  const policy = options.policy !== undefined && (await loadPolicyGuard(options.policy, operationsIn(registry), log))
+  const guards = [scopesGuard, ...(policy ? [policy] : []), ...(options.guards ?? [])]
   const tools = createTools(registry, options.toolkit ?? DEFAULT_TOOLKIT, needsNoAttachment)
   const authenticator = options.auth && (await loadAuthenticator(options.auth, clock))
   const signer = options.signing && createSigner(options.signing, clock)
-  const redactor = createRedactor()
-  const log = chooseLog(options, redactor)
   const sizes = { ...DEFAULT_SIZES, ...options.sizes }
   return {
     clock,
@@ -122,6 +141,9 @@ async function prepare<App>(options: ServerOptions<App>) {
     authenticator,
     signer,
     inject: createInjector(options.context),
+    remote,
+    backends,
+    guards,
     redactor,
     log,
     sizes,
@@ -130,7 +152,7 @@ async function prepare<App>(options: ServerOptions<App>) {
 
 /** The engine on its storage, with everything that follows up on calls. */
 async function openNode<App>(options: ServerOptions<App>, prepared: Prepared) {
-  const { clock, registry, authenticator, inject, redactor, log, sizes } = prepared
+  const { clock, registry, authenticator, inject, redactor, log, sizes, remote, guards } = prepared
   const folder = openDataFolder(options.data ?? '.callplane')
   const authorization = await loadAuthorizations(options, folder, clock)
   const metrics = createMetrics()
@@ -141,6 +163,14 @@ async function openNode<App>(options: ServerOptions<App>, prepared: Prepared) {
   const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, clock)
   const store = options.store ?? createSqliteStore({ file: folder.database, clock })
   const authorizations = authorization?.open({ env, store, anonymous: authenticator === undefined })
+  const { secrets, credentials } = openSecrets({
+    places: options.secrets,
+    tokenEndpoints: options.tokenEndpoints,
+    vaultKeys: () => vaultKeys(options.vault ?? {}, folder),
+    store,
+    remote,
+    clock,
+  })
   const engine = new Engine({
     env,
     registry,
@@ -148,7 +178,8 @@ async function openNode<App>(options: ServerOptions<App>, prepared: Prepared) {
     objects,
     limits,
     fetcher: createFetcher(options.references ?? {}),
-    guards: [scopesGuard, ...(options.guards ?? [])],
+    guards,
+    credentials,
     cache: createResultCache(clock),
     work: { ...DEFAULT_WORK, ...options.work },
     chunkBytes: sizes.chunkBytes,
@@ -159,9 +190,44 @@ async function openNode<App>(options: ServerOptions<App>, prepared: Prepared) {
     ...(inject && { inject }),
   })
   const { worker } = engine
+  const auditMs = (options.audit?.keepDays ?? AUDIT_DAYS) * 86_400_000
   const followUp = new FollowUp({ env, registry, store, objects, limits, worker, cancelWaitMs: STOP_GRACE_MS * 2 })
-  const maintenance = new Maintenance({ env, registry, store, objects, limits, worker, everyMs: TIDY_EVERY_MS })
-  return { env, store, files, objects, limits, metrics, authorizations, engine, followUp, maintenance }
+  const maintenance = new Maintenance({
+    env,
+    registry,
+    store,
+    objects,
+    limits,
+    worker,
+    everyMs: TIDY_EVERY_MS,
+    auditMs,
+  })
+  return {
+    env,
+    store,
+    files,
+    objects,
+    limits,
+    metrics,
+    authorizations,
+    secrets,
+    credentials,
+    engine,
+    followUp,
+    maintenance,
+  }
+}
+
+/** Who sent this, as its headers or metadata say. */
+function identifyBy(authenticator: Authenticator | undefined) {
+  return (source: { header(name: string): string | undefined }): Identify => {
+    if (!authenticator) return () => LOCAL
+    return () => authenticator.authenticate(readCredential((name) => source.header(name)))
+  }
+}
+
+function contractSettings(sizes: Sizes): ContractSettings {
+  return { maxBodyBytes: sizes.envelopeBytes, holdMs: HOLD_MS, jobWaitMs: JOB_WAIT_MS }
 }
 
 /** Every protocol's routes. */
@@ -171,11 +237,8 @@ function createRoutes<App>(
   node: Node,
   refuse: Refuse,
 ): Route[] {
-  const { engine, followUp, objects, env, metrics, authorizations } = node
-  const identify = (exchange: Exchange): Identify => {
-    if (!authenticator) return () => LOCAL
-    return () => authenticator.authenticate(readCredential((name) => exchange.header(name)))
-  }
+  const { engine, followUp, objects, env, metrics, store, secrets, credentials, authorizations } = node
+  const identify = identifyBy(authenticator)
   const shared = {
     engine,
     followUp,
@@ -222,12 +285,18 @@ function createRoutes<App>(
       identify,
       refuse,
     }),
+    ...createContractRoutes({ ...shared, records: store.records, settings: contractSettings(sizes) }),
+    ...createCallbackRoutes({
+      ...createCallbackDesk({ env, store, registry: engine.registry, worker: engine.worker, secrets, credentials }),
+      clock: env.clock,
+      refuse,
+    }),
     ...(authorizations ? createAuthorizationRoutes(authorizations, refuse) : []),
   ]
 }
 
 async function serve<App>(options: ServerOptions<App>, prepared: Prepared, node: Node): Promise<CallplaneServer> {
-  const { authenticator, signer, log, registry } = prepared
+  const { authenticator, signer, log, registry, backends, remote } = prepared
   const { env, store, files, limits, metrics, engine, maintenance } = node
   const { worker } = engine
   const refuse = (exchange: Exchange, why: Refusal) =>
@@ -256,6 +325,7 @@ async function serve<App>(options: ServerOptions<App>, prepared: Prepared, node:
   const processReadings = registerProcessReadings(metrics)
   registerEngineReadings(metrics, limits)
 
+  const grpc = options.grpc && (await openGrpc(options.grpc, prepared, node))
   const servers = new Set<Server>()
   let closing: Promise<void> | undefined
   return {
@@ -275,20 +345,52 @@ async function serve<App>(options: ServerOptions<App>, prepared: Prepared, node:
 
   async function closeAll(graceMs: number): Promise<void> {
     engine.drain()
-    await Promise.all([worker.stop(graceMs), ...[...servers].map((server) => closeHttpServer(server, graceMs))])
+    const closings = [...servers].map((server) => closeHttpServer(server, graceMs))
+    await Promise.all([worker.stop(graceMs), grpc?.close(graceMs), ...closings])
     // A call that was being written down when the first word came has begun since.
     await worker.stop(0)
     await maintenance.stop()
     await sweeping
     processReadings[Symbol.dispose]()
+    await backends.close()
+    remote.close()
     await store.close()
   }
 }
 
+/** Loaded when it is used. */
+async function openGrpc(
+  { host = '127.0.0.1', port, tls }: GrpcServerOptions,
+  { authenticator, tools, log, sizes }: Prepared,
+  { engine, followUp, env, store }: Node,
+) {
+  if (!authenticator && !isLoopback(host)) throw unprotected(host)
+  const { createGrpcCarrier } = await import('../carriers/grpc/index.ts')
+  const methods = createContractMethods({
+    engine,
+    followUp,
+    env,
+    tools,
+    records: store.records,
+    identify: identifyBy(authenticator),
+    locate: locateResult,
+    settings: contractSettings(sizes),
+    origin: () => `${tls ? 'https' : 'http'}://${host}:${port}`,
+  })
+  const carrier = createGrpcCarrier({ methods, maxBytes: sizes.envelopeBytes, log, ...(tls && { tls }) })
+  const listening = await carrier.listen({ host, port })
+  log.info({ ...listening }, 'the Tool Contract is served over gRPC')
+  return { ...carrier, ...listening }
+}
+
 /** What a server with these operations would answer at `/.well-known/ops`; nothing is opened or started. */
 export function describeOperations(operations: ServerOptions['operations'], now: number): RegistryDocument {
-  const registry = buildRegistry(operations, (definition) => createHandlerBackend(definition.run))
+  const registry = buildRegistry(operations, describeBackend)
   return encodeRegistry(registry, now)
+}
+
+function operationsIn(registry: Registry): Operation[] {
+  return registry.keys.flatMap((key) => registry.byKey(key) ?? [])
 }
 
 /** Loaded when it is used: what verifies JWTs takes 40 ms and 16 MB. */

@@ -5,8 +5,11 @@ import type { OperationDefinition, Tombstone } from '../core/operation.ts'
 import type { Clock, Guard, Log, ObjectStore, Store } from '../core/ports.ts'
 import type { WorkerSettings } from '../core/worker.ts'
 import type { AuthConfig } from '../governance/auth.ts'
+import type { TokenEndpointRules } from '../governance/oauth-client-credentials.ts'
 import type { AuthorizationConfig } from '../governance/oauth-provider.ts'
 import type { FetcherOptions } from '../governance/outbound.ts'
+import type { PolicyDefinition } from '../governance/policy.ts'
+import type { SecretPlace } from '../governance/secrets.ts'
 import type { SigningOptions } from '../governance/signatures.ts'
 import type { AuthHook } from './auth-hook.ts'
 
@@ -49,8 +52,18 @@ interface BaseOptions<App> {
   toolkit?: string
   /** Signs every answer (RFC 9421). */
   signing?: SigningOptions
-  /** Rules besides the scopes that operations name. */
+  /** Who may run what, what needs an approval, what must run in a sandbox: a file, or the policy itself. */
+  policy?: string | PolicyDefinition
+  /** Rules besides the scopes that operations name, and the policy. */
   guards?: readonly Guard[]
+  /** Where the secrets are that operations refer to: the environment and the encrypted store unless given. */
+  secrets?: readonly SecretPlace[]
+  /** How the token endpoints of `oauth2_client_credentials` want to be asked, by their URL. */
+  tokenEndpoints?: Readonly<Record<string, TokenEndpointRules>>
+  /** The Tool Contract over gRPC, on a port of its own; not served unless given. */
+  grpc?: GrpcServerOptions
+  /** How long the trail of who did what is kept; 90 days unless given. */
+  audit?: { keepDays?: number }
   /** `silent` unless given; a log of one's own is used as it is. */
   log?: Log | 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** Where the log's lines go, one JSON object each; standard output unless given. */
@@ -83,6 +96,14 @@ export interface OpenCallOptions {
   strict?: boolean
   /** How many `GET /ops/{id}/events` one caller may have open; 100 unless given. */
   eventStreamsPerCaller?: number
+}
+
+export interface GrpcServerOptions {
+  /** 127.0.0.1 unless given. */
+  host?: string
+  port: number
+  /** PEM; without it the connection is in plain text. */
+  tls?: { key: string | Uint8Array; cert: string | Uint8Array }
 }
 
 export interface OxpOptions {

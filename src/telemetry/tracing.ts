@@ -137,13 +137,22 @@ const IS_ERROR: Record<FaultKind, boolean> = {
   canceled: false,
   timeout: true,
   upstream: true,
+  'policy-invalid': false,
+  'isolation-unavailable': true,
+  'secret-missing': true,
+  'credential-invalid': true,
+  'credential-forbidden': true,
+  'credential-expired': true,
+  'approval-pending': false,
+  'approval-denied': false,
+  'approval-expired': false,
   'outcome-unknown': true,
   internal: true,
 }
 
-function endSpan(span: Span, outcome: Outcome, redact: (text: string) => string): void {
-  span.setAttribute('callplane.outcome', outcome.kind)
-  if (outcome.kind === 'fault') describeFault(span, outcome.fault, redact)
+function endSpan(span: Span, outcome: Outcome | undefined, redact: (text: string) => string): void {
+  span.setAttribute('callplane.outcome', outcome?.kind ?? 'waiting')
+  if (outcome?.kind === 'fault') describeFault(span, outcome.fault, redact)
   span.end()
 }
 

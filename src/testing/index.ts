@@ -1,4 +1,11 @@
 /** `callplane/testing`: to test operations without a server, and adapters with the suites that ours pass. */
+export {
+  type BackendStories,
+  describeBackend,
+  type OpenBackend,
+  type OpenedBackend,
+  type ToolBehaviour,
+} from './backend.ts'
 export { type CarrierOptions, describeCarrier, type OpenCarrier, type OpenedCarrier } from './carrier.ts'
 export { createManualClock, type ManualClock } from './clock.ts'
 export {

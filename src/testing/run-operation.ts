@@ -137,8 +137,9 @@ async function prepareJob<App>(
 }
 
 function prepareOperation<App>(definition: OperationDefinition<App>): Operation {
-  const execute: Operation['backend']['execute'] = (args, context) =>
-    definition.run(args, context as typeof context & App)
+  const { run } = definition
+  if (!run) throw new Fault('malformed', `${definition.name} runs on a backend; only functions can be run here.`)
+  const execute: Operation['backend']['execute'] = (args, context) => run(args, context as typeof context & App)
   return completeOperation(definition as OperationDefinition, prepareSchemas(definition), { kind: 'handler', execute })
 }
 
@@ -149,7 +150,9 @@ async function runAttempt(attempt: Attempt, args: unknown, signal?: AbortSignal)
   try {
     if (signal?.aborted) attempt.refuse(canceled())
     else attempt.start(parsed)
-    return await attempt.done
+    const ending = await attempt.done
+    if (ending.kind === 'deferred') throw new Fault('internal', 'A function cannot leave its call waiting.')
+    return ending
   } finally {
     signal?.removeEventListener('abort', cancel)
   }

@@ -21,6 +21,7 @@ export function describeAcceptance({ describe, expect }: TestRunner, story: Stor
         attempt: 1,
         rerunnable: false,
         dueAt: clock.now() + 10,
+        extras: { brought: ['hub'] },
       })
 
       expect(await Promise.all([store.accept(plain), store.accept(full)])).toEqual([
@@ -94,6 +95,28 @@ export function describeAcceptance({ describe, expect }: TestRunner, story: Stor
       expect(reuse).toEqual({ kind: 'request-id-taken', instance: seen })
       const own = await store.alias({ ...alias, requestId: instance.requestId, expiresAt })
       expect(own).toEqual({ kind: 'request-id-taken', instance })
+    })
+
+    story('a request id goes over to another call only from the one that is named', async (store, clock) => {
+      const first = sampleInstance(clock.now(), { requestId: 'r1', state: 'error' })
+      await store.accept(first)
+      const expiresAt = clock.now() + 1_000
+      await store.alias({ tenant: 'main', owner: first.owner, requestId: 'r2', instanceId: first.id, expiresAt })
+      const [second, third, late] = ['r1', 'r2', 'r1'].map((requestId) => sampleInstance(clock.now(), { requestId }))
+      const other = sampleInstance(clock.now(), { requestId: 'r1' })
+
+      expect(await store.accept(other as Instance, 'another')).toMatchObject({ kind: 'request-id-taken' })
+      const answers = await Promise.all([
+        store.accept(second as Instance, first.id),
+        store.accept(third as Instance, first.id),
+        store.accept(late as Instance, first.id),
+      ])
+
+      const taken = { kind: 'request-id-taken', instance: second }
+      expect(answers).toEqual([{ kind: 'created' }, { kind: 'created' }, taken])
+      expect(await store.find('main', first.owner, 'r1')).toEqual(second)
+      expect(await store.find('main', first.owner, 'r2')).toEqual(third)
+      expect(await store.get(first.id)).toMatchObject({ state: 'error', revision: 2 })
     })
 
     story('an alias for a call that is not kept is refused', async (store, clock) => {

@@ -22,8 +22,15 @@ export const folderRules: readonly FolderRule[] = [
   { name: 'protocols', files: '^src/protocols/([^/]+)/', may: [CORE, '^src/protocols/$1/'], platform: false },
   {
     name: 'adapters',
-    files: '^src/((?:carriers|backends|stores|objects)/[^/]+)/',
+    files: '^src/((?:carriers|stores|objects)/[^/]+)/',
     may: [CORE, '^src/$1/'],
+    platform: true,
+  },
+  // A backend that speaks a protocol with its tool shares that protocol's shapes and its client side: docs/adr/0008.
+  {
+    name: 'backends',
+    files: '^src/(backends/[^/]+)/',
+    may: [CORE, '^src/$1/', '^src/protocols/[^/]+/(?:wire|faults|client)\\.ts$'],
     platform: true,
   },
   {
@@ -78,8 +85,9 @@ const forbidden: IForbiddenRuleType[] = [
   {
     name: 'adapters-meet-in-compose',
     severity: 'error',
-    from: { path: '^src/server/', pathNot: '^src/server/(?:compose|tool-handler)\\.ts$' },
-    to: { path: ADAPTERS, dependencyTypesNot: ['type-only'] },
+    // What an answer to a webhook looks like is the client side's to know, wherever it comes in.
+    from: { path: '^src/server/', pathNot: '^src/server/(?:compose|tool-handler|backends|stored-secrets)\\.ts$' },
+    to: { path: ADAPTERS, pathNot: '^src/protocols/[^/]+/client\\.ts$', dependencyTypesNot: ['type-only'] },
   },
   {
     name: 'folder-without-a-rule',

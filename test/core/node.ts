@@ -99,7 +99,7 @@ export class Node {
     const { store, objects } = cluster
     const clock = this.#mortal(cluster.clock)
     const env = createEnvironment(createMemoryLog(this.log), new Uint8Array(32), clock, createRedactor())
-    const registry = buildRegistry(operations, ({ run }) => ({ kind: 'handler', execute: run }))
+    const registry = buildRegistry(operations, ({ run = () => {} }) => ({ kind: 'handler', execute: run }))
     const limits = new Limits({ ...DEFAULT_LIMITS, ...rules }, clock)
     const shared = { env, registry, store, objects, limits }
     this.limits = limits

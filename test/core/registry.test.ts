@@ -8,7 +8,7 @@ import { verifies } from '../requirements.ts'
 const NOW = Date.UTC(2026, 0, 1)
 
 function registryOf(...given: (OperationDefinition | Tombstone)[]) {
-  return buildRegistry(given, ({ run }) => ({ kind: 'handler', execute: run }))
+  return buildRegistry(given, ({ run = () => {} }) => ({ kind: 'handler', execute: run }))
 }
 
 const define = (

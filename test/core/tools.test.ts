@@ -8,7 +8,7 @@ const NOW = Date.UTC(2026, 0, 1)
 const LATER = Date.UTC(2027, 0, 1)
 
 function toolsOf(...given: (OperationDefinition | Tombstone)[]) {
-  const registry = buildRegistry(given, ({ run }) => ({ kind: 'handler', execute: run }))
+  const registry = buildRegistry(given, ({ run = () => {} }) => ({ kind: 'handler', execute: run }))
   return createTools(registry, 'home', ({ media }) => media.length === 0)
 }
 
@@ -44,7 +44,7 @@ test('what would be two tools under one name is refused at the start, with both 
 })
 
 test('a toolkit must be a name', () => {
-  const registry = buildRegistry([define('v1:ping')], ({ run }) => ({ kind: 'handler', execute: run }))
+  const registry = buildRegistry([define('v1:ping')], ({ run = () => {} }) => ({ kind: 'handler', execute: run }))
 
   for (const toolkit of ['', 'a b', 'ä', 'a/b']) {
     expect(() => createTools(registry, toolkit, () => true)).toThrow(/cannot be a toolkit/)

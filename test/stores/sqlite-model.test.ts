@@ -37,8 +37,9 @@ const accept = fc
     due: fc.boolean(),
   })
   .chain((fixed) => fc.option(fc.constantFrom('k1', 'k2')).map((key) => ({ ...fixed, key })))
+  .chain((fixed) => fc.option(ids, { nil: undefined }).map((over) => ({ ...fixed, over })))
   .map(
-    ({ due, key, ...fixed }): Step =>
+    ({ due, key, over, ...fixed }): Step =>
       ({ model, store, clock }) => {
         const now = clock.now()
         const instance = sampleInstance(now, {
@@ -49,7 +50,7 @@ const accept = fc
           ...(due && { dueAt: now }),
         })
         if (model.get(instance.id)) return { expected: undefined, actual: async () => undefined }
-        return { expected: model.accept(instance), actual: () => store.accept(instance) }
+        return { expected: model.accept(instance, over), actual: () => store.accept(instance, over) }
       },
   )
 

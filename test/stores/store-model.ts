@@ -38,8 +38,18 @@ export class StoreModel {
     return instance && instance.expiresAt > this.#clock.now() ? instance : undefined
   }
 
-  accept(instance: Instance): Acceptance {
+  /** Also where the new one is not inserted in the end. */
+  #vacate({ owner, requestId }: Instance, over: string): void {
+    const alias = this.#aliases.findIndex((each) => each.owner === owner && each.requestId === requestId)
+    if (this.#aliases[alias]?.instanceId === over) this.#aliases.splice(alias, 1)
+    const standing = this.get(over)
+    if (standing?.owner !== owner || standing.requestId !== requestId) return
+    this.#replace({ ...standing, requestId: `yielded:${over}`, revision: standing.revision + 1 })
+  }
+
+  accept(instance: Instance, over?: string): Acceptance {
     const { owner, operation, idempotencyKey: key } = instance
+    if (over !== undefined) this.#vacate(instance, over)
     const sameRequest = this.#holder(owner, instance.requestId)
     if (sameRequest) return { kind: 'request-id-taken', instance: sameRequest }
     const sameKey = this.#instances.find(

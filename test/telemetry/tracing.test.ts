@@ -211,7 +211,7 @@ test('several observers are all told, each around the next', () => {
         heard.push(`${name} within`)
         return run()
       },
-      ended: (outcome) => heard.push(`${name} ${outcome.kind}`),
+      ended: (outcome) => heard.push(`${name} ${outcome?.kind}`),
     }),
     callEnded: (_operation, outcome) => heard.push(`${name} ${outcome}`),
   })

@@ -36,6 +36,14 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
   const insert = db.prepare(
     `INSERT INTO instances (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')}) ON CONFLICT DO NOTHING`,
   )
+  // Its own id is what no caller's request id is; if one is all the same, the id is not vacated, and found taken.
+  const yieldRequest = db.prepare<[string, string, string, string]>(
+    `UPDATE OR IGNORE instances SET request_id = 'yielded:' || id, revision = revision + 1
+     WHERE tenant = ? AND owner = ? AND request_id = ? AND id = ?`,
+  )
+  const yieldAlias = db.prepare<[string, string, string, string]>(
+    'DELETE FROM aliases WHERE tenant = ? AND owner = ? AND request_id = ? AND instance_id = ?',
+  )
   const insertAlias = db.prepare('INSERT INTO aliases VALUES (?, ?, ?, ?, ?, ?)')
 
   const get = (id: string): Instance | undefined => {
@@ -60,6 +68,12 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
     throw new Fault('internal', `The instance id ${id} is in use. Ids must be unique; see how newId makes them.`)
   }
 
+  function vacate({ tenant, owner, requestId }: Instance, over: string): void {
+    fresh.drop(over)
+    yieldRequest.run(tenant, owner, requestId, over)
+    yieldAlias.run(tenant, owner, requestId, over)
+  }
+
   return {
     get,
 
@@ -68,11 +82,12 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
       return instance && instance.expiresAt > now ? instance : undefined
     },
 
-    accept(instance: Instance): Action<Acceptance> {
+    accept(instance: Instance, over?: string): Action<Acceptance> {
       const values = encodeInstance(instance)
       const { tenant, owner, requestId } = instance
       const textLength = values.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0)
       return (changed) => {
+        if (over !== undefined) vacate(instance, over)
         if (aliasByRequest.get(tenant, owner, requestId) || insert.run(values).changes === 0) return conflict(instance)
         fresh.add(instance, textLength)
         changed.push(instance)

@@ -12,6 +12,18 @@ export function prepareRecords(db: Database, now: () => number) {
       'SELECT value FROM records WHERE key = ? AND (expires_at IS NULL OR expires_at > ?)',
     )
     .pluck()
+  const add = db.prepare<[string, string, number | null, number]>(
+    `INSERT INTO records (key, value, expires_at) VALUES (?, ?, ?)
+     ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at
+     WHERE records.expires_at <= ?`,
+  )
+  const replace = db.prepare<[string, number | null, string, string, number]>(
+    'UPDATE records SET value = ?, expires_at = ? WHERE key = ? AND value = ? AND (expires_at IS NULL OR expires_at > ?)',
+  )
+  const list = db.prepare<[string, string, number, number], { key: string; value: string }>(
+    `SELECT key, value FROM records WHERE key > ? AND key < ? AND (expires_at IS NULL OR expires_at > ?)
+     ORDER BY key LIMIT ?`,
+  )
   const take = db
     .prepare<[string, number], string>(
       'DELETE FROM records WHERE key = ? AND (expires_at IS NULL OR expires_at > ?) RETURNING value',
@@ -28,6 +40,19 @@ export function prepareRecords(db: Database, now: () => number) {
     },
 
     get: (key: string): string | undefined => get.get(key, now()),
+
+    add(key: string, value: string, expiresAt: number | undefined): Action<boolean> {
+      return () => add.run(key, value, expiresAt ?? null, now()).changes === 1
+    },
+
+    replace(key: string, expected: string, value: string, expiresAt: number | undefined): Action<boolean> {
+      return () => replace.run(value, expiresAt ?? null, key, expected, now()).changes === 1
+    },
+
+    /** Keys compare by their bytes, so what begins with the prefix lies between it and its end. */
+    list(prefix: string, limit: number, after: string | undefined) {
+      return list.all(after ?? prefix, `${prefix}\u{10ffff}`, now(), limit)
+    },
 
     take(key: string): Action<string | undefined> {
       return () => take.get(key, now())

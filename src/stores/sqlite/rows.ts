@@ -1,6 +1,14 @@
 /** How an instance lies in its row: plain columns, and JSON text for what SQL never looks into. */
 import type { JsonValue } from '../../core/json.ts'
-import type { Caller, ExecutionModel, Instance, MediaInput, Outcome, Progress } from '../../core/model.ts'
+import type {
+  Caller,
+  ExecutionModel,
+  Instance,
+  InstanceExtras,
+  MediaInput,
+  Outcome,
+  Progress,
+} from '../../core/model.ts'
 import type { Alias } from '../../core/ports.ts'
 import { isTerminal, type State } from '../../core/state.ts'
 
@@ -35,6 +43,10 @@ export interface InstanceRow {
   expires_at: number
   keep_until: number
   due_at: number | null
+  extras: string | null
+  ended_at: number | null
+  waiting: string | null
+  answer: string | null
 }
 
 export interface AliasRow {
@@ -44,7 +56,7 @@ export interface AliasRow {
   expires_at: number
 }
 
-/** In the order of `encodeInstance`. */
+/** What is written when a call is taken in, in the order of `encodeInstance`. */
 export const COLUMNS: readonly (keyof InstanceRow)[] = [
   'id',
   'tenant',
@@ -76,6 +88,8 @@ export const COLUMNS: readonly (keyof InstanceRow)[] = [
   'expires_at',
   'keep_until',
   'due_at',
+  'extras',
+  'ended_at',
 ]
 
 export function encodeInstance(instance: Instance): readonly (string | number | null)[] {
@@ -110,6 +124,8 @@ export function encodeInstance(instance: Instance): readonly (string | number | 
     instance.expiresAt,
     instance.keepUntil,
     instance.dueAt ?? null,
+    instance.extras ? JSON.stringify(instance.extras) : null,
+    instance.endedAt ?? null,
   ]
 }
 
@@ -149,6 +165,10 @@ export function decodeInstance(row: InstanceRow): Instance {
     expiresAt: row.expires_at,
     keepUntil: row.keep_until,
     ...(row.due_at !== null && { dueAt: row.due_at }),
+    ...(row.extras !== null && { extras: JSON.parse(row.extras) as InstanceExtras }),
+    ...(row.ended_at !== null && { endedAt: row.ended_at }),
+    ...(row.waiting !== null && { waiting: JSON.parse(row.waiting) as JsonValue }),
+    ...(row.answer !== null && { answer: JSON.parse(row.answer) as JsonValue }),
   }
 }
 

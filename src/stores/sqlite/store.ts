@@ -2,6 +2,7 @@
 import type { Clock, Log, Store } from '../../core/ports.ts'
 import { prepareAcceptance } from './acceptance.ts'
 import { prepareAdvance } from './advance.ts'
+import { prepareAudit } from './audit.ts'
 import { prepareClaim } from './claim.ts'
 import { createFreshInstances } from './fresh-instances.ts'
 import { type Action, createGroupCommit } from './group-commit.ts'
@@ -26,7 +27,8 @@ export function createSqliteStore({ clock, log, ...open }: SqliteStoreOptions): 
   const now = () => clock.now()
   const acceptance = prepareAcceptance(db, fresh)
   const { claim } = prepareClaim(db, fresh, now)
-  const { advance } = prepareAdvance(db, fresh)
+  const audit = prepareAudit(db)
+  const { advance, answer } = prepareAdvance(db, fresh, audit.add)
   const leases = prepareLeases(db, fresh, now)
   const upkeep = prepareUpkeep(db)
   leases.voidAll()
@@ -49,13 +51,14 @@ export function createSqliteStore({ clock, log, ...open }: SqliteStoreOptions): 
   }
 
   return {
-    accept: (instance) => write(() => acceptance.accept(instance)),
+    accept: (instance, over) => write(() => acceptance.accept(instance, over)),
     alias: (alias) => write(() => acceptance.alias(alias)),
     get: (id) => read(() => acceptance.get(id)),
     find: (tenant, owner, requestId) => read(() => acceptance.find(tenant, owner, requestId, now())),
     claim: (wanted) => write(() => claim(wanted)),
     extend: (held, leaseMs) => write(() => leases.extend(held, leaseMs)),
     advance: (change) => write(() => advance(change)),
+    answer: (id, given) => write(() => answer(id, JSON.stringify(given), now())),
     progress: (lease, progress) => write(() => leases.progress(lease, progress)),
     requestStop: (id) => write(() => leases.requestStop(id)),
     watch: watchers.watch,
@@ -66,9 +69,17 @@ export function createSqliteStore({ clock, log, ...open }: SqliteStoreOptions): 
     records: {
       put: (key, value, expiresAt) => write(() => records.put(key, value, expiresAt)),
       get: (key) => read(() => records.get(key)),
+      add: (key, value, expiresAt) => write(() => records.add(key, value, expiresAt)),
+      replace: (key, expected, value, expiresAt) => write(() => records.replace(key, expected, value, expiresAt)),
       take: (key) => write(() => records.take(key)),
       remove: (key) => write(() => records.remove(key)),
+      list: (prefix, limit, after) => read(() => records.list(prefix, limit, after)),
       purge: (limit) => write(() => records.purge(limit)),
+    },
+    audit: {
+      append: (entry) => write(() => audit.append(entry)),
+      list: (query) => read(() => audit.list(query)),
+      purge: (endedBefore, limit) => write(() => audit.purge(endedBefore, limit)),
     },
     async close() {
       await commits.end()

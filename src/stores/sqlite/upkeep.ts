@@ -17,7 +17,7 @@ export function prepareUpkeep(db: Database) {
   const removeAliases = db.prepare<[string]>('DELETE FROM aliases WHERE instance_id = ?')
   const remove = db.prepare<[string]>('DELETE FROM instances WHERE id = ?')
   const open = db.prepare<[], { owner: string; operation: string; open: number; queued: number }>(
-    `SELECT owner, operation, count(*) AS open, sum(attempt = 0) AS queued FROM instances INDEXED BY instances_open
+    `SELECT owner, operation, count(*) AS open, sum(attempt = 0 AND (extras IS NULL OR extras ->> 'held' IS NULL)) AS queued FROM instances INDEXED BY instances_open
      WHERE ended = 0 GROUP BY owner, operation`,
   )
 

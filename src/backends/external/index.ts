@@ -1,0 +1,3 @@
+/** Calls a tool that speaks the Tool Contract itself. */
+export { createExternalBackend } from './backend.ts'
+export { type ExternalSettings, parseExternalSettings } from './settings.ts'

@@ -1,0 +1,15 @@
+/** What the declaration of an `external` backend may say. */
+import type { BackendSpec } from '../../core/operation.ts'
+import { isText, optional, parseRemoteSettings, type RemoteSettings } from '../../core/remote-settings.ts'
+import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
+
+export interface ExternalSettings extends RemoteSettings {
+  /** What the other side calls the tool, if not by our name. */
+  readonly tool?: string
+}
+
+export function parseExternalSettings(spec: BackendSpec): ExternalSettings {
+  const remote = parseRemoteSettings(spec, DEFAULT_MAX_BYTES, ['tool'])
+  const tool = optional(spec, 'tool', isText, 'the name of the tool, such as web_search')
+  return { ...remote, ...(tool !== undefined && { tool }) }
+}

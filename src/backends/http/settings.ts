@@ -1,0 +1,10 @@
+/** What the declaration of an `http` backend may say. */
+import type { BackendSpec } from '../../core/operation.ts'
+import { parseRemoteSettings, type RemoteSettings } from '../../core/remote-settings.ts'
+import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
+
+export type HttpSettings = RemoteSettings
+
+export function parseHttpSettings(spec: BackendSpec): HttpSettings {
+  return parseRemoteSettings(spec, DEFAULT_MAX_BYTES)
+}

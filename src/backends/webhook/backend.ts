@@ -1,0 +1,126 @@
+/**
+ * Tool Contract v1, "Transport-Specific Behavior", webhook-callback. The wait is the engine's: between two questions
+ * nothing runs here, and what is kept is enough for another process to ask the next one.
+ */
+import type { BackendContext } from '../../core/context.ts'
+import { Fault } from '../../core/fault.ts'
+import type { JsonValue } from '../../core/json.ts'
+import { type BackendSpec, Deferred } from '../../core/operation.ts'
+import type { Backend, BackendParts, RemoteAnswer } from '../../core/ports.ts'
+import {
+  decodeResponse,
+  encodeRequest,
+  faultOfStatus,
+  outputOf,
+  parseResponse,
+  parseRetryAfter,
+} from '../../protocols/contract/client.ts'
+import { RemoteJob } from './job.ts'
+import { parseWebhookSettings } from './settings.ts'
+import { decodeWaiting, encodeWaiting, type Waiting } from './waiting.ts'
+
+/** Whatever `Retry-After` says, no tool is asked more often than this. */
+const MIN_PAUSE_MS = 100
+
+export function createWebhookBackend(spec: BackendSpec, parts: BackendParts): Backend {
+  const settings = parseWebhookSettings(spec)
+  const { pollMs, maxPollMs, tool } = settings
+  const { clock } = parts
+  const naming = { mode: 'webhook-callback', ...(tool !== undefined && { tool }) }
+
+  async function submit(args: unknown, context: BackendContext, job: RemoteJob, waiting: Waiting) {
+    const answer = await job.submit(JSON.stringify(encodeRequest(args, context, naming)))
+    if (answer.status === 200) return decodeResponse(answer.text, context.key)
+    // Reading A17: any other success is none.
+    if (answer.status !== 202) throw refusal(answer)
+    return pause({ ...waiting, phase: 'polling', pollMs }, answer)
+  }
+
+  async function poll(args: unknown, context: BackendContext, job: RemoteJob, waiting: Waiting) {
+    const answer = await ask(context, job)
+    const slower = { ...waiting, pollMs: Math.min(waiting.pollMs * 2, maxPollMs) }
+    if (answer === undefined || isPending(answer.status)) return pause(slower, answer)
+    if (answer.status === 200) return decodeResponse(answer.text, context.key)
+    // Cut off while it was handed over, and the tool does not know it: then it never got there.
+    if (answer.status === 404 && waiting.phase === 'submitting') return submit(args, context, job, waiting)
+    throw refusal(answer)
+  }
+
+  function pause(waiting: Waiting, answer: RemoteAnswer | undefined): Deferred {
+    const now = clock.now()
+    const asked = parseRetryAfter(answer?.header('retry-after'), now)
+    const wanted = asked === undefined ? waiting.pollMs : Math.max(asked, MIN_PAUSE_MS)
+    const left = (waiting.deadlineAt ?? Number.POSITIVE_INFINITY) - now
+    return new Deferred(encodeWaiting(waiting), Math.max(1, Math.min(wanted, left)))
+  }
+
+  function refusal(answer: RemoteAnswer): Fault {
+    return faultOfStatus(answer.status, parseRetryAfter(answer.header('retry-after'), clock.now()))
+  }
+
+  return {
+    kind: 'webhook',
+    durable: true,
+    ...(settings.callback && { callbackSecret: settings.callback.secretRef }),
+    async execute(args, context) {
+      const { remainingMs } = context
+      const deadline = remainingMs !== undefined && { deadlineAt: clock.now() + remainingMs }
+      const waiting: Waiting = { phase: 'submitting', pollMs, ...deadline }
+      await context.expectAnswer(encodeWaiting(waiting))
+      const job = new RemoteJob(settings, parts, context)
+      return callingOff(context, job, () => submit(args, context, job, waiting))
+    },
+    async resume(stored, args, context) {
+      if (context.answer !== undefined) return outputOf(parseResponse(context.answer, context.key))
+      const waiting = decodeWaiting(stored, pollMs)
+      const job = new RemoteJob(settings, parts, context)
+      if (waiting.deadlineAt !== undefined && waiting.deadlineAt <= clock.now()) {
+        await job.cancel()
+        throw timedOut(context)
+      }
+      return callingOff(context, job, () => poll(args, context, job, waiting))
+    },
+    async abandon(_stored: JsonValue, context) {
+      await new RemoteJob(settings, parts, context).cancel()
+    },
+  }
+}
+
+/** Nothing if the tool could not be asked: it is asked again, until the time is over. Reading A16. */
+async function ask(context: BackendContext, job: RemoteJob): Promise<RemoteAnswer | undefined> {
+  try {
+    return await job.poll()
+  } catch (thrown) {
+    if (!context.signal.aborted && thrown instanceof Fault && thrown.kind === 'upstream' && thrown.retryable) {
+      context.log.debug({ err: thrown }, 'the tool could not be asked; it is asked again')
+      return undefined
+    }
+    throw thrown
+  }
+}
+
+function isPending(status: number): boolean {
+  return status === 202 || status === 204 || status === 429 || status >= 500
+}
+
+/** A call that is canceled or out of time is over for the tool as well; one that merely moves to another process is not. */
+async function callingOff<T>({ signal }: BackendContext, job: RemoteJob, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (thrown) {
+    const why: unknown = signal.aborted ? signal.reason : undefined
+    if (why instanceof Fault && (why.kind === 'canceled' || why.kind === 'timeout')) await job.cancel()
+    throw thrown
+  }
+}
+
+function timedOut({ terms }: BackendContext): Fault {
+  const { timeoutMs } = terms
+  return new Fault(
+    'timeout',
+    'The tool did not answer in time. Give the operation a longer "timeoutMs", or ask again.',
+    {
+      ...(timeoutMs !== undefined && { details: { timeoutMs } }),
+    },
+  )
+}

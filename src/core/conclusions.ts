@@ -1,0 +1,162 @@
+/**
+ * Writes down how attempts ended: for good, to be tried again, or to wait for an answer. What was not written did not
+ * happen: its lease runs out and the call is run again, or ends as unknown.
+ */
+import type { Attempt } from './attempt.ts'
+import { auditInstance } from './audit.ts'
+import { faultOutcome, leaseLost, outcomeName } from './endings.ts'
+import type { Fault } from './fault.ts'
+import type { JsonValue } from './json.ts'
+import type { Instance, InstanceExtras, Outcome } from './model.ts'
+import { unharmed } from './observing.ts'
+import type { Deferred, Operation } from './operation.ts'
+import type { Change, Environment, Observer, Store } from './ports.ts'
+import { statesBefore } from './state.ts'
+
+export interface EndOptions {
+  /** Whether a repeat could do twice what this call has done; if not, it gives its key back. */
+  acted?: boolean
+  /** Told directly, so the operation's own retention counts, not the longer one of a call that had to be polled for. */
+  direct?: boolean
+}
+
+export class Conclusions {
+  readonly #env: Environment
+  readonly #store: Store
+  readonly #observer: Observer | undefined
+
+  constructor(env: Environment, store: Store, observer: Observer | undefined) {
+    this.#env = env
+    this.#store = store
+    this.#observer = observer
+  }
+
+  /** For good. False if somebody else has taken the call over, or it could not be stored. */
+  async end(instance: Instance, operation: Operation, outcome: Outcome, options: EndOptions = {}): Promise<boolean> {
+    const { acted = true, direct = false } = options
+    const to = outcome.kind === 'fault' ? 'error' : 'complete'
+    const endedAt = this.#env.clock.now()
+    const atOnce = direct && outcome.kind !== 'location'
+    const expiresAt = atOnce ? instance.createdAt + operation.ttlSeconds * 1000 : instance.expiresAt
+    const applied = await this.#write(instance, {
+      id: instance.id,
+      from: statesBefore(to),
+      to,
+      attempt: instance.attempt,
+      outcome,
+      expiresAt,
+      keepUntil: instance.idempotencyKey === undefined ? expiresAt : instance.keepUntil,
+      releaseKey: !acted,
+      endedAt,
+      audit: auditInstance(instance, operation, outcome, endedAt),
+    })
+    if (applied) this.#tell(instance, operation, outcome, endedAt)
+    return applied !== undefined
+  }
+
+  /** Ends a call as it was seen: if somebody has taken it up since, nothing happens. A call that never began gives its key back. */
+  async endUnrun(seen: Instance, operation: Operation | undefined, why: Fault): Promise<boolean> {
+    const { id, attempt } = seen
+    const outcome = faultOutcome(why)
+    const endedAt = this.#env.clock.now()
+    const { applied } = await this.#store.advance({
+      id,
+      from: statesBefore('error'),
+      to: 'error',
+      attempt,
+      outcome,
+      releaseKey: attempt === 0,
+      endedAt,
+      ...(operation && { audit: auditInstance(seen, operation, outcome, endedAt) }),
+    })
+    if (applied && operation) this.#tell(seen, operation, outcome, endedAt)
+    return applied
+  }
+
+  #tell(instance: Instance, operation: Operation, outcome: Outcome, endedAt: number): void {
+    const observer = this.#observer
+    if (!observer) return
+    unharmed(this.#env.log, () => {
+      observer.callEnded(operation, outcomeName(outcome), endedAt - instance.createdAt)
+      observer.executed?.(operation, {
+        entry: auditInstance(instance, operation, outcome, endedAt),
+        outcome,
+        ...(instance.traceparent !== undefined && { traceparent: instance.traceparent }),
+      })
+    })
+  }
+
+  /** Ends a try without ending the call; what it waited for is waited for no more. */
+  async retryLater(instance: Instance, failures: number, dueAt: number): Promise<void> {
+    const { tryEndsAt: _over, ...extras } = instance.extras ?? {}
+    const waits = instance.waiting !== undefined && { waiting: null, extras }
+    await this.#reschedule(instance, { failures, dueAt, ...waits })
+  }
+
+  /** Ready for whoever comes next, without counting as a failure. */
+  async giveBack(instance: Instance): Promise<void> {
+    await this.#reschedule(instance, { dueAt: this.#env.clock.now() })
+  }
+
+  /** Accounts for this attempt only: if an earlier one was cut off, whoever comes next must still see that. */
+  async giveBackUnbegun(instance: Instance, dueAt = this.#env.clock.now()): Promise<void> {
+    await this.#reschedule(instance, { dueAt, settled: instance.settled + 1 })
+  }
+
+  /** Leaves the call waiting. An answer that came while the attempt was under way is taken at once. */
+  async leaveWaiting(instance: Instance, { waiting, resumeInMs }: Deferred, attempt: Attempt): Promise<void> {
+    const now = this.#env.clock.now()
+    const { endsAt } = attempt
+    const dueAt = Math.min(now + resumeInMs, endsAt ?? Number.POSITIVE_INFINITY)
+    const after = await this.#reschedule(instance, { dueAt, waiting, ...extrasUntil(instance, endsAt) })
+    if (after?.answer !== undefined) await this.giveBack(after)
+  }
+
+  /** Commits what taking the call up again needs, under the lease that is held. */
+  async expectAnswer(instance: Instance, waiting: JsonValue, attempt: Attempt, leaseMs: number): Promise<Instance> {
+    const { applied, instance: after } = await this.#store.advance({
+      id: instance.id,
+      from: ['pending'],
+      to: 'pending',
+      attempt: instance.attempt,
+      dueAt: this.#env.clock.now() + leaseMs,
+      waiting,
+      ...extrasUntil(instance, attempt.endsAt),
+    })
+    if (!applied || !after) throw leaseLost()
+    return after
+  }
+
+  /** Sets what a call carries, under the lease that is held. */
+  async amend(instance: Instance, extras: InstanceExtras, leaseMs: number): Promise<Instance | undefined> {
+    const { id, attempt } = instance
+    const dueAt = this.#env.clock.now() + leaseMs
+    return this.#write(instance, { id, from: ['pending'], to: 'pending', attempt, dueAt, extras })
+  }
+
+  #reschedule(
+    instance: Instance,
+    rest: Pick<Change, 'failures' | 'settled' | 'waiting' | 'extras'> & { dueAt: number },
+  ): Promise<Instance | undefined> {
+    const { id, attempt } = instance
+    return this.#write(instance, { id, from: ['pending'], to: 'pending', attempt, settled: attempt, ...rest })
+  }
+
+  async #write(instance: Instance, change: Change): Promise<Instance | undefined> {
+    const { log } = this.#env
+    const fields = { operation: instance.operation, requestId: instance.requestId, attempt: instance.attempt }
+    try {
+      const { applied, instance: after } = await this.#store.advance(change)
+      if (!applied) log.warn(fields, 'the lease was lost before the attempt ended; what it did is not recorded')
+      return applied ? after : undefined
+    } catch (thrown) {
+      log.error({ ...fields, err: thrown }, 'the end of an attempt could not be stored')
+      return undefined
+    }
+  }
+}
+
+/** The try's time goes on while nobody runs it. */
+function extrasUntil({ extras }: Instance, endsAt: number | undefined): { extras?: InstanceExtras } {
+  return endsAt === undefined ? {} : { extras: { ...extras, tryEndsAt: endsAt } }
+}

@@ -1,0 +1,101 @@
+/** Between the Contract's messages and the engine's calls and replies. */
+import type { Fault } from '../../core/fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { Call, Reply, ResultLocation } from '../../core/model.ts'
+import type { ParsedRequest } from './envelope.ts'
+import { CODES, codeOf } from './faults.ts'
+import {
+  CONTRACT_VERSION,
+  type ToolExecutionError,
+  type ToolExecutionResponse,
+  type ToolStatus,
+  type Trace,
+} from './wire.ts'
+
+const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
+const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
+
+/** The request id is the idempotency key as well: the same request again joins the call, whatever the tool. */
+export function decodeCall(
+  { requestId, args, terms, taskId }: ParsedRequest,
+  operation: string,
+  { trace_id, span_id }: Trace,
+): Call {
+  const call: Call = { operation, args, media: [], requestId, idempotencyKey: requestId }
+  if (Object.keys(terms).length > 0) call.terms = terms
+  if (taskId.trim() !== '') call.sessionId = taskId
+  if (TRACE_ID.test(trace_id) && SPAN_ID.test(span_id)) call.traceparent = `00-${trace_id}-${span_id}-01`
+  return call
+}
+
+/** What every answer to a request has. */
+export interface Answered {
+  requestId: string
+  trace: Trace
+  /** Since the request came; what the engine says of the call counts more. */
+  elapsedMs: number
+}
+
+export type LocatedReply = Extract<Reply, { location: ResultLocation }>
+
+/** Where a result is that is not in the reply. */
+export type Locate = (reply: LocatedReply, origin: string) => { uri: string; mimeType?: string; auth?: JsonObject }
+
+export type EndedReply = Extract<Reply, { state: 'complete' | 'error' }>
+
+export function encodeReply(
+  reply: EndedReply,
+  answered: Answered,
+  locate: (reply: LocatedReply) => ReturnType<Locate>,
+): ToolExecutionResponse {
+  if (reply.state === 'error') return encodeFault(reply.fault, answered, reply.usage)
+  const output = 'result' in reply ? outputOf(reply.result) : encodeLocated(locate(reply))
+  return { ...base(answered, 'ok', reply.usage), output }
+}
+
+export function encodeFault(fault: Fault, answered: Answered, usage?: Reply['usage']): ToolExecutionResponse {
+  const error = encodeError(fault)
+  return { ...base(answered, CODES[error.code].status, usage), error }
+}
+
+/** Reading A23. A call that was refused before it ran counts as its first attempt. */
+function base({ requestId, trace, elapsedMs }: Answered, status: ToolStatus, usage: Reply['usage']) {
+  const { durationMs = elapsedMs, attempt = 1 } = usage ?? {}
+  return {
+    tool_contract_version: CONTRACT_VERSION,
+    request_id: requestId,
+    status,
+    usage: { duration_ms: Math.max(0, Math.round(durationMs)), attempt: Math.max(1, attempt) },
+    trace,
+  }
+}
+
+/** Reading A3. */
+function outputOf(result: JsonValue | undefined): JsonObject {
+  return isJsonObject(result) ? result : { result: result ?? null }
+}
+
+function encodeLocated({ uri, mimeType, auth }: ReturnType<Locate>): JsonObject {
+  return { location: uri, ...(mimeType !== undefined && { mime_type: mimeType }), ...(auth && { auth }) }
+}
+
+function encodeError(fault: Fault): ToolExecutionError {
+  const code = codeOf(fault.kind)
+  const { reason } = CODES[code]
+  return { code, reason, retryable: fault.retryable, message: fault.message, details: encodeDetails(fault) }
+}
+
+/** Readings A4 and A29. */
+function encodeDetails({ kind, code, details = {}, retryAfterMs, promptContent }: Fault): JsonObject {
+  const { timeoutMs, missing, ...facts } = details
+  return {
+    ...facts,
+    ...(missing !== undefined && { missing }),
+    ...(kind === 'forbidden' && Array.isArray(missing) && { permission_ref: missing.join(' ') }),
+    ...(timeoutMs !== undefined && { timeout_ms: timeoutMs }),
+    // The tool's own name for it: the Contract's codes have no room for it.
+    ...(kind === 'domain' && { tool_error: code }),
+    ...(retryAfterMs !== undefined && { retry_after_ms: Math.ceil(retryAfterMs) }),
+    ...(promptContent !== undefined && { prompt_content: promptContent }),
+  }
+}

@@ -1,0 +1,146 @@
+/** Reads a ToolExecutionRequest, or says what is wrong with it: one problem at a time, in the order of reading A7. */
+import { Fault } from '../../core/fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { parseJsonText } from '../../core/json-text.ts'
+import type { CallTerms } from '../../core/model.ts'
+import { RISKS } from '../../core/operation.ts'
+import { CONTRACT_VERSION, type Trace } from './wire.ts'
+
+const MAX_ID = 256
+const MAX_LIMIT = 2_147_483_647
+/** Reading A6: a further part of the number is an addition, and additions do no harm. */
+const SAME_MAJOR = /^v1(?:\.\d+)*$/
+
+/** A request as far as we act on it. */
+export interface ParsedRequest {
+  requestId: string
+  toolName: string
+  args: JsonValue
+  terms: CallTerms
+  /** Empty where the request names none. */
+  mode: string
+  auth: { profile: string; secretRef: string; scopes: readonly string[] }
+  taskId: string
+}
+
+/** What an answer repeats of a request, however little else could be read. */
+export function identityIn(body: JsonValue | undefined): { requestId: string; trace: Trace } {
+  const { request_id: requestId, trace }: JsonObject = isJsonObject(body) ? body : {}
+  const { trace_id, span_id }: JsonObject = isJsonObject(trace) ? trace : {}
+  return { requestId: shown(requestId), trace: { trace_id: shown(trace_id), span_id: shown(span_id) } }
+}
+
+/** `headerVersion` counts where the body names no version. */
+export function parseRequest(body: JsonValue, headerVersion?: string): ParsedRequest {
+  if (!isJsonObject(body)) throw invalid('The request must be a JSON object.')
+  checkVersion(isBlank(body.tool_contract_version) ? headerVersion : body.tool_contract_version)
+  const requestId = parseRequired(body.request_id, 'request_id')
+  const tool = parseObject(body.tool, 'tool')
+  const toolName = parseRequired(tool.name, 'tool.name')
+  checkTool(tool)
+  const runtime = parseObject(body.runtime, 'runtime')
+  const auth = parseObject(body.auth, 'auth')
+  return {
+    requestId,
+    toolName,
+    args: parseInput(body),
+    terms: parseTerms(runtime),
+    mode: parseText(runtime.mode, 'runtime.mode'),
+    auth: {
+      profile: parseText(auth.profile, 'auth.profile'),
+      secretRef: parseText(auth.secret_ref, 'auth.secret_ref'),
+      scopes: parseTexts(auth.scopes, 'auth.scopes'),
+    },
+    taskId: parseText(body.task_id, 'task_id'),
+  }
+}
+
+function checkVersion(version: JsonValue | undefined): void {
+  if (isBlank(version) || (typeof version === 'string' && SAME_MAJOR.test(version))) return
+  throw new Fault('invalid-input', 'This version of the Tool Contract is not supported. Send v1.', {
+    code: 'UNSUPPORTED_VERSION',
+    details: { field: 'tool_contract_version', expected: CONTRACT_VERSION },
+  })
+}
+
+function checkTool({ operation, capabilities, risk_level: risk }: JsonObject): void {
+  const asked = parseText(operation, 'tool.operation')
+  if (asked !== '' && asked !== 'invoke') {
+    throw new Fault('unknown-operation', 'Tools can be invoked here and nothing else. Send "invoke", or nothing.', {
+      details: { field: 'tool.operation', expected: 'invoke' },
+    })
+  }
+  parseTexts(capabilities, 'tool.capabilities')
+  // Reading A28.
+  const level = parseText(risk, 'tool.risk_level')
+  if (level !== '' && !RISKS.some((known) => known === level)) {
+    throw invalid(`tool.risk_level must be one of ${RISKS.join(', ')}.`, 'tool.risk_level')
+  }
+}
+
+/** Reading A2. */
+function parseInput({ input, input_raw: given }: JsonObject): JsonValue {
+  const raw = parseText(given, 'input_raw', Number.POSITIVE_INFINITY).trim()
+  if (raw === '') return parseObject(input, 'input')
+  try {
+    return parseJsonText(raw)
+  } catch (thrown) {
+    if (thrown instanceof Fault && thrown.code === 'INVALID_JSON') return raw
+    throw invalid(`input_raw: ${Fault.from(thrown).message}`, 'input_raw')
+  }
+}
+
+/** Reading A20 and A22: limits that the operation's own are held against later. Zero is how some write "none". */
+function parseTerms(runtime: JsonObject): CallTerms {
+  const timeoutMs = parseLimit(runtime.timeout_ms, 'runtime.timeout_ms')
+  const attempts = parseLimit(runtime.max_attempts, 'runtime.max_attempts')
+  const maxBackoffMs = parseLimit(runtime.max_backoff_ms, 'runtime.max_backoff_ms')
+  const deadlineMs = parseLimit(runtime.deadline_ms, 'runtime.deadline_ms')
+  return {
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(attempts !== undefined && { attempts }),
+    ...(maxBackoffMs !== undefined && { maxBackoffMs }),
+    ...(deadlineMs !== undefined && { deadlineMs }),
+  }
+}
+
+function parseLimit(value: JsonValue | undefined, field: string): number | undefined {
+  if (value === undefined || value === null || value === 0) return undefined
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return Math.min(value, MAX_LIMIT)
+  throw invalid(`${field} must be a whole number above 0, or left out.`, field)
+}
+
+function parseRequired(value: JsonValue | undefined, field: string): string {
+  if (isBlank(value)) throw invalid(`${field} is missing. Every request needs one.`, field)
+  return parseText(value, field)
+}
+
+function parseText(value: JsonValue | undefined, field: string, maxLength = MAX_ID): string {
+  if (value === undefined || value === null) return ''
+  if (typeof value === 'string' && value.length <= maxLength) return value
+  throw invalid(`${field} must be a text${maxLength === MAX_ID ? ` of at most ${MAX_ID} characters` : ''}.`, field)
+}
+
+function parseTexts(value: JsonValue | undefined, field: string): readonly string[] {
+  if (value === undefined || value === null) return []
+  if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value as string[]
+  throw invalid(`${field} must be an array of texts.`, field)
+}
+
+function parseObject(value: JsonValue | undefined, field: string): JsonObject {
+  if (value === undefined || value === null) return {}
+  if (isJsonObject(value)) return value
+  throw invalid(`${field} must be an object.`, field)
+}
+
+function isBlank(value: JsonValue | undefined): boolean {
+  return value === undefined || value === null || (typeof value === 'string' && value.trim() === '')
+}
+
+function shown(value: JsonValue | undefined): string {
+  return typeof value === 'string' ? value.slice(0, MAX_ID) : ''
+}
+
+function invalid(message: string, field?: string): Fault {
+  return new Fault('invalid-input', message, field === undefined ? {} : { details: { field } })
+}

@@ -1,0 +1,259 @@
+/** Runs what a ToolExecutionRequest asks for: at once, or as a job. How the bytes came is for the routes and methods. */
+import type { Engine } from '../../core/engine.ts'
+import { Fault } from '../../core/fault.ts'
+import type { FollowUp } from '../../core/follow-up.ts'
+import { isJsonObject, type JsonValue } from '../../core/json.ts'
+import { parseJsonText } from '../../core/json-text.ts'
+import { ANONYMOUS, type Caller, type Reply } from '../../core/model.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Environment, Identify, Records } from '../../core/ports.ts'
+import type { Tools } from '../../core/tools.ts'
+import { type Answered, decodeCall, type EndedReply, encodeFault, encodeReply, type Locate } from './codec.ts'
+import { identityIn, parseRequest } from './envelope.ts'
+import { failureLine, failureMetadata } from './metadata.ts'
+import { checkRuntimePolicy } from './runtime-policy.ts'
+import { type ToolExecutionResponse, type Trace, VERSION_HEADER } from './wire.ts'
+
+export interface ContractParts {
+  engine: Engine
+  followUp: FollowUp
+  tools: Tools
+  env: Environment
+  /** Keeps what a job's answer repeats of its request. */
+  records: Pick<Records, 'put' | 'get'>
+  /** Who sent this. `header` takes lower-case names. */
+  identify: (source: { header(name: string): string | undefined }) => Identify
+  locate: Locate
+  settings: ContractSettings
+}
+
+export interface ContractSettings {
+  maxBodyBytes: number
+  /** How long `execute` waits for a call to end. */
+  holdMs: number
+  /** How long a job may take to be answered at once. */
+  jobWaitMs: number
+}
+
+/** A request as a carrier hands it over. */
+export interface Incoming {
+  header(name: string): string | undefined
+  /** The body, or a fault if it cannot be read. */
+  text(): Promise<string>
+  /** Aborts when whoever asks has gone. */
+  readonly signal: AbortSignal
+  readonly deadlineMs?: number
+  readonly origin: string
+}
+
+export type Execution = Ended | { kind: 'running'; requestId: string; retryAfterMs: number }
+
+interface Ended {
+  kind: 'ended'
+  response: ToolExecutionResponse
+  /** What kept the request from being run, if anything did. */
+  refusal?: Fault
+}
+
+type RunningReply = Exclude<Reply, EndedReply>
+
+export class Executions {
+  readonly #parts: ContractParts
+  readonly #anyPublic: boolean
+
+  constructor(parts: ContractParts) {
+    this.#parts = parts
+    const { registry } = parts.engine
+    this.#anyPublic = registry.keys.some((key) => registry.byKey(key)?.public)
+  }
+
+  /** Waits for the end. A call that outlasts the wait goes on, and the same request joins it. */
+  execute(incoming: Incoming): Promise<Ended> {
+    return this.#run(incoming, 'execution', (reply, { operation, answered }) =>
+      this.#ended(stillRunning(reply, operation), answered, incoming),
+    )
+  }
+
+  /** The answer if it takes no longer than a moment; else where the job stands is asked for by its id. */
+  submit(incoming: Incoming): Promise<Execution> {
+    return this.#run(incoming, 'job', async ({ requestId, retryAfterMs, expiresAt }, { caller, answered }) => {
+      await this.#remember(caller, requestId, answered.trace, expiresAt)
+      return { kind: 'running', requestId, retryAfterMs }
+    })
+  }
+
+  async poll(incoming: Incoming, requestId: string): Promise<Execution> {
+    const { followUp, env } = this.#parts
+    const startedAt = env.clock.now()
+    const answered = { requestId, trace: { trace_id: '', span_id: '' } }
+    try {
+      const caller = await this.#caller(incoming)
+      const reply = await followUp.poll(caller ?? ANONYMOUS, requestId)
+      if (!isEnded(reply)) return { kind: 'running', requestId, retryAfterMs: reply.retryAfterMs }
+      const trace = await this.#recall(caller ?? ANONYMOUS, requestId)
+      return this.#ended(reply, { requestId, trace, elapsedMs: env.clock.now() - startedAt }, incoming)
+    } catch (thrown) {
+      return this.#refused(thrown, { ...answered, elapsedMs: env.clock.now() - startedAt })
+    }
+  }
+
+  async #run<R>(
+    incoming: Incoming,
+    kind: 'execution' | 'job',
+    running: (
+      reply: RunningReply,
+      about: { operation: Operation; caller: Caller; answered: Answered },
+    ) => R | Promise<R>,
+  ): Promise<Ended | R> {
+    const { env } = this.#parts
+    const startedAt = env.clock.now()
+    let body: JsonValue | undefined
+    const answered = (): Answered => ({ ...identityIn(body), elapsedMs: env.clock.now() - startedAt })
+    try {
+      let unreadable: unknown
+      try {
+        body = parseJsonText(await incoming.text())
+      } catch (thrown) {
+        unreadable = thrown
+      }
+      // Read before anything is judged, because every answer repeats the request's id.
+      const caller = await this.#caller(incoming)
+      if (body === undefined) throw unreadable
+      const { reply, operation } = await this.#call(body, caller, incoming, kind)
+      if (isEnded(reply)) return this.#ended(reply, answered(), incoming)
+      return await running(reply, { operation, caller: caller ?? ANONYMOUS, answered: answered() })
+    } catch (thrown) {
+      return this.#refused(thrown, answered())
+    }
+  }
+
+  async #caller(incoming: Incoming): Promise<Caller | undefined> {
+    const caller = await this.#parts.identify(incoming)()
+    if (!caller && !this.#anyPublic) throw needsCredential()
+    return caller
+  }
+
+  async #call(
+    body: JsonValue,
+    caller: Caller | undefined,
+    incoming: Incoming,
+    kind: 'execution' | 'job',
+  ): Promise<{ reply: Reply; operation: Operation }> {
+    const { engine, env, settings } = this.#parts
+    const request = parseRequest(body, incoming.header(VERSION_HEADER))
+    const operation = this.#resolve(request.toolName, caller)
+    checkRuntimePolicy(request, operation)
+    const call = decodeCall(request, operation.name.full, identityIn(body).trace)
+    const waitMs = kind === 'job' ? settings.jobWaitMs : settings.holdMs
+    if (kind === 'job') call.waitMs = waitMs
+    const bound = kind === 'execution' && operation.model === 'sync'
+    // The time of whoever waits is the call's as well, unless the call outlives the wait.
+    if (bound && incoming.deadlineMs !== undefined) {
+      const deadlineMs = Math.min(incoming.deadlineMs, call.terms?.deadlineMs ?? incoming.deadlineMs)
+      call.terms = { ...call.terms, deadlineMs }
+    }
+    const endsAt = env.clock.now() + waitMs
+    const leaving = bound ? this.#cancelOnLeaving(caller, call, incoming) : undefined
+    try {
+      const options = { holdMs: waitMs, freezes: true, presence: () => incoming.signal }
+      const first = await engine.call(call, () => caller, options)
+      return { reply: await this.#wait(caller ?? ANONYMOUS, first, endsAt, incoming), operation }
+    } finally {
+      leaving?.[Symbol.dispose]()
+    }
+  }
+
+  /** Whoever shows no credential learns of public tools only. */
+  #resolve(name: string, caller: Caller | undefined): Operation {
+    const { tools, env } = this.#parts
+    const operation = tools.byName(name, env.clock.now())
+    if (!caller && !operation?.public) throw needsCredential()
+    if (operation) return operation
+    throw new Fault('unknown-operation', `There is no tool "${name}" here.`, { details: { field: 'tool.name' } })
+  }
+
+  /**
+   * "Runtime Semantics", cancellation: a runtime that gives up waiting takes the work with it. A job is not waited for,
+   * and an async operation goes on by nature; a deadline is the engine's own to keep.
+   */
+  #cancelOnLeaving(caller: Caller | undefined, { requestId }: { requestId: string }, { signal }: Incoming): Disposable {
+    const { followUp, env } = this.#parts
+    const leave = () => {
+      if (signal.reason instanceof Fault && signal.reason.kind === 'timeout') return
+      followUp
+        .cancel(caller ?? ANONYMOUS, requestId)
+        .catch((err) => env.log.warn({ err, requestId }, 'a call that nobody waits for could not be canceled'))
+    }
+    signal.addEventListener('abort', leave, { once: true })
+    return { [Symbol.dispose]: () => signal.removeEventListener('abort', leave) }
+  }
+
+  /** An operation may give up waiting sooner than we do. */
+  async #wait(caller: Caller, first: Reply, endsAt: number, { signal }: Incoming): Promise<Reply> {
+    const { followUp, env } = this.#parts
+    let reply = first
+    for (let left = endsAt - env.clock.now(); left > 0 && !isEnded(reply); left = endsAt - env.clock.now()) {
+      if (signal.aborted) break
+      reply = await followUp.poll(caller, first.requestId, left, () => signal)
+    }
+    return reply
+  }
+
+  #ended(reply: EndedReply, answered: Answered, { origin }: Incoming): Ended {
+    const response = encodeReply(reply, answered, (located) => this.#parts.locate(located, origin))
+    this.#report(response)
+    return { kind: 'ended', response }
+  }
+
+  #refused(thrown: unknown, answered: Answered): Ended {
+    const refusal = Fault.from(thrown)
+    if (refusal.kind === 'internal') this.#parts.env.log.error({ err: refusal.cause ?? refusal }, 'a request failed')
+    const response = encodeFault(refusal, answered)
+    this.#report(response)
+    return { kind: 'ended', response, refusal }
+  }
+
+  #report(response: ToolExecutionResponse): void {
+    const metadata = failureMetadata(response)
+    if (metadata) this.#parts.env.log.info(metadata, failureLine(response))
+  }
+
+  /** A job's answer comes later than its request; an id that is no W3C trace is kept nowhere else. */
+  async #remember(caller: Caller, requestId: string, trace: Trace, expiresAt: number | undefined): Promise<void> {
+    if (trace.trace_id === '' && trace.span_id === '') return
+    await this.#parts.records.put(this.#traceKey(caller, requestId), JSON.stringify(trace), expiresAt)
+  }
+
+  async #recall(caller: Caller, requestId: string): Promise<Trace> {
+    const kept = await this.#parts.records.get(this.#traceKey(caller, requestId))
+    const value = kept === undefined ? {} : JSON.parse(kept)
+    return identityIn({ trace: isJsonObject(value) ? value : {} }).trace
+  }
+
+  #traceKey({ tenant, issuer, subject }: Caller, requestId: string): string {
+    return `contract-trace/${this.#parts.env.digest(JSON.stringify([tenant, issuer, subject, requestId]))}`
+  }
+}
+
+function isEnded(reply: Reply): reply is EndedReply {
+  return reply.state === 'complete' || reply.state === 'error'
+}
+
+function stillRunning({ requestId, model, retryAfterMs }: RunningReply, { name }: Operation): EndedReply {
+  const message = `${name.full} is still running. Send the same request again: it joins this one and runs nothing twice.`
+  return {
+    requestId,
+    model,
+    state: 'error',
+    fault: new Fault('unavailable', message, {
+      code: 'STILL_RUNNING',
+      retryable: true,
+      retryAfterMs,
+      details: { still_running: true },
+    }),
+  }
+}
+
+function needsCredential(): Fault {
+  return new Fault('unauthenticated', 'This server needs authentication. Send "Authorization: Bearer <token>".')
+}

@@ -1,0 +1,28 @@
+/** The Contract as a unary RPC with a JSON codec: what a `grpc` runtime would call. */
+import type { UnaryMethods } from '../../core/unary.ts'
+import { type ContractParts, Executions } from './executions.ts'
+import { statusOf } from './statuses.ts'
+import { EXECUTE_METHOD } from './wire.ts'
+
+/** `origin` is how our HTTP side is reached: results that are bytes are fetched there. */
+export function createContractMethods(parts: ContractParts & { origin: () => string }): UnaryMethods {
+  const executions = new Executions(parts)
+  return new Map([
+    [
+      EXECUTE_METHOD,
+      async (call) => {
+        const { text, signal, deadlineMs } = call
+        const { response, refusal } = await executions.execute({
+          header: (name) => call.header(name),
+          text: async () => text,
+          signal,
+          origin: parts.origin(),
+          ...(deadlineMs !== undefined && { deadlineMs }),
+        })
+        // What HTTP says in its status is a gRPC status here; everything else is in the message.
+        if (refusal && statusOf(refusal) !== 200) throw refusal
+        return JSON.stringify(response)
+      },
+    ],
+  ])
+}

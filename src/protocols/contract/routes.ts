@@ -1,0 +1,103 @@
+/** The Contract over HTTP: what an `external` runtime and what a `webhook-callback` runtime would call. */
+import type { Answer, Exchange, Refusal, Route } from '../../core/exchange.ts'
+import { Fault } from '../../core/fault.ts'
+import { bareType } from '../../core/media.ts'
+import { encodeFault } from './codec.ts'
+import { type ContractParts, type Execution, Executions, type Incoming } from './executions.ts'
+import { statusOf } from './statuses.ts'
+import { CONTRACT_VERSION } from './wire.ts'
+
+const PREFIX = '/tool-contract/v1'
+const JOBS = `${PREFIX}/jobs`
+
+const HEADERS = {
+  'Content-Type': 'application/json',
+  'Cache-Control': 'no-store',
+  'X-Tool-Contract-Version': CONTRACT_VERSION,
+}
+
+export function createContractRoutes(parts: ContractParts): Route[] {
+  const executions = new Executions(parts)
+  const { maxBodyBytes } = parts.settings
+  const incoming = (exchange: Exchange): Incoming => ({
+    header: (name) => exchange.header(name),
+    text: () => readText(exchange, maxBodyBytes),
+    get signal() {
+      return exchange.signal
+    },
+    origin: exchange.origin,
+  })
+  const refuse = (_exchange: Exchange, why: Refusal) => refusalAnswer(why)
+  return [
+    {
+      path: `${PREFIX}/execute`,
+      refuse,
+      methods: {
+        POST: async (exchange) => answer(await executions.execute(incoming(exchange)), exchange),
+      },
+    },
+    {
+      path: JOBS,
+      refuse,
+      methods: { POST: async (exchange) => answer(await executions.submit(incoming(exchange)), exchange) },
+    },
+    {
+      path: `${JOBS}/{id}`,
+      refuse,
+      methods: {
+        GET: async (exchange, { id = '' }) => answer(await executions.poll(incoming(exchange), id), exchange),
+      },
+    },
+  ]
+}
+
+async function readText(exchange: Exchange, maxBytes: number): Promise<string> {
+  if (bareType(exchange.header('content-type') ?? '') === 'application/json') return exchange.text(maxBytes)
+  throw new Fault('malformed', 'The request must be application/json. Set its Content-Type.', {
+    code: 'UNSUPPORTED_CONTENT_TYPE',
+  })
+}
+
+/** Without a `status` in the body while it runs: that field says how an execution ended. */
+function answer(execution: Execution, { origin }: Exchange): Answer {
+  if (execution.kind === 'ended') {
+    const { response, refusal } = execution
+    return json(refusal ? statusOf(refusal) : 200, response, refusal)
+  }
+  const { requestId, retryAfterMs } = execution
+  const { status, headers, body } = json(202, { tool_contract_version: CONTRACT_VERSION, request_id: requestId })
+  const Location = `${origin}${JOBS}/${encodeURIComponent(requestId)}`
+  return { status, headers: { ...headers, Location, 'Retry-After': seconds(retryAfterMs) }, body: body as string }
+}
+
+function json(status: number, body: object, refusal?: Fault): Answer {
+  const hints =
+    status === 401
+      ? { 'WWW-Authenticate': 'Bearer' }
+      : refusal?.retryAfterMs !== undefined && { 'Retry-After': seconds(refusal.retryAfterMs) }
+  return { status, headers: hints ? { ...HEADERS, ...hints } : HEADERS, body: JSON.stringify(body) }
+}
+
+function seconds(ms: number): string {
+  return String(Math.max(1, Math.ceil(ms / 1000)))
+}
+
+/** What no handler of a route has seen. */
+function refusalAnswer(why: Refusal): Answer {
+  const fault = faultIn(why)
+  const blank = { requestId: '', trace: { trace_id: '', span_id: '' }, elapsedMs: 0 }
+  if (why.kind !== 'method') return json(statusOf(fault), encodeFault(fault, blank), fault)
+  const refused = json(405, encodeFault(fault, blank))
+  return { ...refused, headers: { ...refused.headers, Allow: why.allow.join(', ') } }
+}
+
+function faultIn(why: Refusal): Fault {
+  switch (why.kind) {
+    case 'fault':
+      return why.fault
+    case 'path':
+      return new Fault('not-found', `There is nothing at this path. Send requests to ${PREFIX}/execute.`)
+    case 'method':
+      return new Fault('malformed', `This path takes ${why.allow.join(', ')}.`)
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * The words of a declaration: the same as in TypeScript. As records over the types of core, so that a rule that is added
+ * there does not compile until it is named here.
+ */
+import type { AuthBinding } from '../../core/credential.ts'
+import { parseName, parseVersion } from '../../core/names.ts'
+import { type OperationRules, type RetryRules, RISKS } from '../../core/operation.ts'
+import type { AuthorizationNeed, Requirements } from '../../core/requirements.ts'
+import { sunsetOf } from '../../core/rules.ts'
+import { flag, listOf, object, oneOf, parsed, record, type Shape, text, whole, wholeOrZero } from './shapes.ts'
+
+type Shapes<T> = Record<keyof T, Shape>
+
+/** A remote tool takes JSON and gives JSON: attachments and chunks need a function in this process. */
+type DeclaredRules = Omit<OperationRules, 'media' | 'chunked'>
+
+const RETRY: Shapes<RetryRules> = {
+  attempts: whole,
+  backoffMs: wholeOrZero,
+  maxBackoffMs: wholeOrZero,
+  jitter: oneOf('none', 'full', 'equal'),
+}
+
+const DEPRECATED: Shapes<NonNullable<OperationRules['deprecated']>> = {
+  sunset: parsed((date) => sunsetOf('the last day', date)),
+  replacement: parsed(parseName),
+}
+
+const NEED: Shapes<AuthorizationNeed> = { id: text, scopes: listOf(text) }
+
+const REQUIRES: Shapes<Requirements> = {
+  authorization: listOf(record(NEED, { required: { id: 'Name the provider.' } })),
+  secrets: listOf(text),
+  userId: flag,
+}
+
+const CACHE = { policy: oneOf('none', 'server', 'location'), ttlSeconds: whole }
+
+const RULES: Shapes<DeclaredRules> = {
+  description: text,
+  title: text,
+  version: parsed(parseVersion),
+  model: oneOf('sync', 'async'),
+  sideEffecting: flag,
+  idempotencyRequired: flag,
+  maxSyncMs: whole,
+  ttlSeconds: wholeOrZero,
+  timeoutMs: whole,
+  deadlineMs: whole,
+  retry: record(RETRY, { required: { attempts: 'Say how often it may be started in all.' } }),
+  capabilities: listOf(text),
+  risk: oneOf(...RISKS),
+  scopes: listOf(text),
+  public: flag,
+  cache: record(CACHE, { required: { policy: 'Write none, server or location.' } }),
+  concurrency: whole,
+  deprecated: record(DEPRECATED),
+  requires: record(REQUIRES),
+}
+
+const AUTH: Shapes<AuthBinding> = {
+  profile: oneOf('bearer', 'api_key_header', 'basic', 'oauth2_client_credentials'),
+  secretRef: text,
+  headerName: text,
+  tokenURL: text,
+  scopes: listOf(text),
+}
+
+/** What people call a secret when they write it down. */
+const SECRET_NAME = /secret|token|password|passwd|passphrase|credential|bearer|api_?key|^(?:key|value|username|user)$/i
+
+const auth = record(AUTH, {
+  advice(name) {
+    const plain = name.toLowerCase().replaceAll(/[_-]/g, '')
+    if (Object.keys(AUTH).some((known) => known.toLowerCase() === plain)) return undefined
+    if (!SECRET_NAME.test(name)) return undefined
+    return `auth.${name} would put a secret into a file. Keep it where the server finds it by name, and write that name: auth.secretRef.`
+  },
+})
+
+export const OPERATION = {
+  operation: parsed(parseName),
+  args: object,
+  result: object,
+  ...RULES,
+  backend: object,
+  auth,
+}
+
+/** What is imported brings its names, descriptions and schemas along. */
+export const IMPORT = {
+  import: object,
+  model: RULES.model,
+  sideEffecting: flag,
+  idempotencyRequired: flag,
+  maxSyncMs: whole,
+  ttlSeconds: wholeOrZero,
+  timeoutMs: whole,
+  deadlineMs: whole,
+  retry: RULES.retry,
+  capabilities: RULES.capabilities,
+  risk: RULES.risk,
+  scopes: RULES.scopes,
+  public: flag,
+  concurrency: whole,
+  auth,
+}

@@ -1,0 +1,95 @@
+/** One declared tool made an operation, the same as `operation(name, { …, backend, auth })` makes in TypeScript. */
+import { parseName } from '../../core/names.ts'
+import {
+  type BackendSpec,
+  type OperationDefinition,
+  type OperationOptions,
+  operation,
+  type PreparedSchemas,
+} from '../../core/operation.ts'
+import { completeOperation } from '../../core/rules.ts'
+import type { PlainSchema } from '../../core/standard-schema.ts'
+import { prepareSchemas } from '../../schemas/index.ts'
+import { attempt, type Source } from './entry.ts'
+import { OPERATION } from './fields.ts'
+import { isObject, type LocatedObject, placeAt } from './located.ts'
+import type { Place, Problems } from './problems.ts'
+import { quoted } from './read.ts'
+import { checkFields, guess } from './shapes.ts'
+
+export interface DeclaredOperation extends OperationDefinition {
+  readonly backend: BackendSpec
+  /** Paths in its backend's settings are relative to it. */
+  readonly folder: string
+}
+
+export interface PlacedOperation {
+  definition: DeclaredOperation
+  /** Registry key. */
+  key: string
+  place: Place
+}
+
+type Declared = OperationOptions<PlainSchema, PlainSchema, unknown> & { operation: string; backend: BackendSpec }
+
+const ABSENT: Record<string, string> = {
+  media: 'A declared tool takes no attachments. Write the operation in TypeScript, with run.',
+  chunked: 'The result of a declared tool is JSON. Write the operation in TypeScript, with run.',
+  run: 'A declared tool is run by its backend. Leave run out, or write the operation in TypeScript.',
+}
+
+const REQUIRED = { backend: 'Say what runs it, such as backend: { kind: http, endpoint: https://tools.example/run }.' }
+
+/** Nothing if something is wrong with it. */
+export function parseOperation(entry: LocatedObject, source: Source): PlacedOperation | undefined {
+  const { problems, folder } = source
+  const before = problems.count
+  const advice = (name: string) => (Object.hasOwn(ABSENT, name) ? ABSENT[name] : undefined)
+  checkFields(entry, '', OPERATION, { required: REQUIRED, advice }, problems)
+  checkBackend(entry, source)
+  const schemas = (['args', 'result'] as const).map((side) => checkSchema(entry, side, problems))
+  // Rules that hold between fields can only be judged where each of them is in order.
+  if (problems.count > before) return undefined
+  const { operation: name, ...options } = entry.value as unknown as Declared
+  const { backend } = options
+  const definition = operation(name, options)
+  const complete = attempt(entry, problems, () =>
+    completeOperation(definition, schemas[0] as PreparedSchemas, { kind: backend.kind, execute: () => undefined }),
+  )
+  if (!complete) return undefined
+  const place = placeAt(entry, ['operation'])
+  return { definition: { ...definition, backend, folder }, key: complete.key, place }
+}
+
+/** One side at a time: a mistake in one must not hide one in the other. */
+function checkSchema(entry: LocatedObject, side: 'args' | 'result', problems: Problems): PreparedSchemas | undefined {
+  const given = entry.fields.get(side)?.content
+  if (given && !isObject(given)) return undefined
+  const name = String(entry.fields.get('operation')?.content.value)
+  const schema = given && { [side]: given.value as PlainSchema }
+  return attempt(entry, problems, () => prepareSchemas({ name, rules: {}, ...schema }))
+}
+
+/** Its kind here, the rest by whoever wrote that kind. */
+function checkBackend(entry: LocatedObject, { checks, problems }: Source): void {
+  const backend = entry.fields.get('backend')?.content
+  if (!backend?.fields) return
+  const { kind } = backend.value as Partial<BackendSpec>
+  const kinds = Object.keys(checks).filter((known) => known !== 'mcp')
+  const check = typeof kind === 'string' && kinds.includes(kind) ? checks[kind] : undefined
+  if (check) {
+    attempt(entry, problems, () => check(backend.value as BackendSpec))
+    return
+  }
+  const place = placeAt(backend, ['kind'])
+  const list = `Write one of ${kinds.join(', ')}.`
+  if (kind === undefined) problems.add(place, `backend.kind is missing. ${list}`)
+  else if (kind === 'mcp') {
+    problems.add(place, 'Tools of an MCP server are imported: import: { kind: mcp, url: …, as: "v1:github.*" }.')
+  } else problems.add(place, `backend.kind is ${quoted(String(kind))}. ${list}${guess(kind, kinds)}`)
+}
+
+/** How an operation that a module exports is known to the registry. */
+export function keyOf({ name, rules }: OperationDefinition): string {
+  return `${name}@${rules.version ?? `${parseName(name).major}.0.0`}`
+}

@@ -1,0 +1,37 @@
+/** What is wrong with declared tools: every problem with its place, told all at once. */
+import { Fault } from '../../core/fault.ts'
+
+/** Where something stands, as editors and terminals open it: `tools/search.yaml:4:3`. */
+export type Place = string
+
+export interface Problem {
+  place: Place
+  message: string
+}
+
+const SHOWN = 50
+
+export class Problems {
+  readonly #found: Problem[] = []
+
+  get count(): number {
+    return this.#found.length
+  }
+
+  add(place: Place, message: string): void {
+    this.#found.push({ place, message })
+  }
+
+  throwIfAny(): void {
+    if (this.#found.length === 0) return
+    const shown = this.#found.slice(0, SHOWN)
+    const more = this.#found.length - shown.length
+    const lines = shown.map(({ place, message }) => `\n  ${place}  ${message}`)
+    const head = this.#found.length === 1 ? 'Mend the declaration' : `Mend ${this.#found.length} places in declarations`
+    const rest = more > 0 ? `\n  and ${more} more` : ''
+    throw new Fault('malformed', `${head}, then start again:${lines.join('')}${rest}`, {
+      code: 'INVALID_DECLARATION',
+      details: { problems: shown.map(({ place, message }) => ({ place, message })) },
+    })
+  }
+}

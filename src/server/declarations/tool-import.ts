@@ -1,0 +1,63 @@
+/** Tools that another server offers, declared as a whole: what is imported, and under which name. */
+import { type AuthDeclaration, parseAuth } from '../../core/credential.ts'
+import { parseName } from '../../core/names.ts'
+import type { BackendSpec, OperationRules } from '../../core/operation.ts'
+import { attempt, type Source } from './entry.ts'
+import { IMPORT } from './fields.ts'
+import { describeValue, type LocatedObject, placeAt } from './located.ts'
+import type { Place } from './problems.ts'
+import { checkFields } from './shapes.ts'
+
+export interface ToolImport {
+  readonly kind: 'mcp'
+  /** `github` of `v1:github.*`. */
+  readonly namespace: string
+  /** 1 of `v1:github.*`. */
+  readonly major: number
+  /** What `import` says besides `as`: how the other server is reached. */
+  readonly settings: BackendSpec
+  /** What holds for every tool of it. */
+  readonly rules: OperationRules
+  readonly auth?: AuthDeclaration
+  /** Paths in the settings are relative to it. */
+  readonly folder: string
+  /** For messages. */
+  readonly place: Place
+}
+
+type Declared = OperationRules & { import: BackendSpec & { as: string }; auth?: AuthDeclaration }
+
+/** Nothing if something is wrong with it. */
+export function parseImport(entry: LocatedObject, { checks, problems, folder }: Source): ToolImport | undefined {
+  const before = problems.count
+  checkFields(entry, '', IMPORT, {}, problems)
+  const given = entry.fields.get('import')?.content
+  if (!given?.fields) return undefined
+  const { import: settings, auth, ...rules } = entry.value as unknown as Declared
+  const { as, ...rest } = settings
+  if (rest.kind !== 'mcp') problems.add(placeAt(given, ['kind']), 'import.kind must be mcp.')
+  if (given.fields.has('command') === given.fields.has('url')) {
+    problems.add(
+      given.place,
+      'import needs either command, a server to start, or url, one that runs. Write one of the two.',
+    )
+  }
+  const name =
+    typeof as === 'string' && as.endsWith('.*')
+      ? attempt(given, problems, () => parseName(`${as.slice(0, -1)}x`))
+      : undefined
+  if (!name?.namespace) {
+    const said = given.fields.get('as')
+    const not = said ? `, not ${typeof as === 'string' ? JSON.stringify(as) : describeValue(said.content)}` : ''
+    problems.add(
+      placeAt(given, ['as']),
+      `import.as must say how the tools are called here, such as "v1:github.*"${not}.`,
+    )
+  }
+  if (problems.count > before || !name?.namespace) return undefined
+  if (auth) attempt(entry, problems, () => parseAuth(auth))
+  if (checks.mcp) attempt(entry, problems, () => checks.mcp?.(rest))
+  if (problems.count > before) return undefined
+  const { namespace, major } = name
+  return { kind: 'mcp', namespace, major, settings: rest, rules, folder, place: entry.place, ...(auth && { auth }) }
+}

@@ -1,0 +1,52 @@
+/** Puts together what governs calls and what remote tools are shown: the policy, the secrets and their vault. */
+import type { Operation } from '../core/operation.ts'
+import type { Clock, Credentials, Guard, Log, RemoteClient, Store } from '../core/ports.ts'
+import { createCredentials } from '../governance/credentials.ts'
+import type { TokenEndpointRules } from '../governance/oauth-client-credentials.ts'
+import type { PolicyDefinition } from '../governance/policy.ts'
+import { createSecrets, DEFAULT_PLACES, type SecretPlace, type SecretSource } from '../governance/secrets.ts'
+import { createSecretStore } from '../governance/secrets-store.ts'
+import { createVault, type VaultKeys } from '../governance/vault.ts'
+
+export interface SecretSettings {
+  places: readonly SecretPlace[] | undefined
+  tokenEndpoints: Readonly<Record<string, TokenEndpointRules>> | undefined
+  store: Store
+  /** Asked for when a secret is first looked for: making the key is not for servers without secrets. */
+  vaultKeys: () => VaultKeys
+  remote: RemoteClient
+  clock: Clock
+}
+
+export interface OpenSecrets {
+  secrets: SecretSource
+  credentials: Credentials
+}
+
+export function openSecrets(settings: SecretSettings): OpenSecrets {
+  const { places = DEFAULT_PLACES, store, vaultKeys, remote, clock, tokenEndpoints } = settings
+  const secrets = createSecrets(places, {
+    env: process.env,
+    folder: process.cwd(),
+    store: () => createSecretStore(store.records, createVault(store.records, vaultKeys())),
+  })
+  const credentials = createCredentials({ secrets, remote, clock, ...(tokenEndpoints && { tokenEndpoints }) })
+  return { secrets, credentials }
+}
+
+/** Loaded when it is used: most servers on a laptop have none. */
+export async function loadPolicyGuard(
+  given: string | PolicyDefinition,
+  operations: readonly Operation[],
+  log: Log,
+): Promise<Guard> {
+  const { checkOperations, createPolicyGuard } = await import('../governance/policy-guard.ts')
+  const policy = await readPolicy(given)
+  for (const warning of checkOperations(policy, operations)) log.warn({ policy: policy.name }, warning)
+  return createPolicyGuard(policy)
+}
+
+async function readPolicy(given: string | PolicyDefinition) {
+  if (typeof given === 'string') return (await import('../governance/policy-file.ts')).loadPolicy(given)
+  return (await import('../governance/policy-parse.ts')).parsePolicy(given)
+}

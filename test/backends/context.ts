@@ -1,0 +1,59 @@
+/** What a backend is given in a test that looks at one request of it: everything can be set. */
+import type { BackendContext } from '../../src/core/context.ts'
+import type { AuthDeclaration } from '../../src/core/credential.ts'
+import { ANONYMOUS } from '../../src/core/model.ts'
+import { type OperationRules, operation } from '../../src/core/operation.ts'
+import { completeOperation } from '../../src/core/rules.ts'
+import { prepareSchemas } from '../../src/schemas/index.ts'
+import { createMemoryLog } from '../../src/testing/memory-log.ts'
+
+export type ContextOptions = Partial<BackendContext> & { rules?: OperationRules; auth?: AuthDeclaration }
+
+export const KEY = '0196d4f0-0000-7000-8000-000000000001'
+
+export function backendContext({ rules = {}, auth, ...more }: ContextOptions = {}): BackendContext {
+  const backend = { kind: 'any' }
+  const definition = operation('v1:orders.getItem', { ...rules, backend, ...(auth && { auth }) } as never)
+  const declared = completeOperation(definition, prepareSchemas(definition), { ...backend, execute: () => undefined })
+  const { timeoutMs, retry } = declared
+  const given: Partial<BackendContext> = {
+    caller: ANONYMOUS,
+    requestId: 'asked-1',
+    sessionId: undefined,
+    traceparent: undefined,
+    signal: new AbortController().signal,
+    attempt: 1,
+    tryNumber: 1,
+    key: KEY,
+    log: createMemoryLog([]),
+    operation: declared,
+    terms: timeoutMs === undefined ? { retry } : { timeoutMs, retry },
+    remainingMs: timeoutMs,
+    answer: undefined,
+    credential: async () => undefined,
+    expectAnswer: async () => {},
+    ...more,
+  }
+  return given as BackendContext
+}
+
+/** Credentials as an OAuth cache hands them out: each `refused` is believed as often as there is another token. */
+export function tokens(...values: readonly string[]): { credential: BackendContext['credential']; refused: string[] } {
+  const refused: string[] = []
+  let at = 0
+  return {
+    refused,
+    async credential() {
+      const value = values[at] ?? ''
+      const fresh = at === values.length - 1
+      return {
+        headers: { Authorization: `Bearer ${value}` },
+        refused() {
+          refused.push(value)
+          if (!fresh) at++
+          return !fresh
+        },
+      }
+    },
+  }
+}

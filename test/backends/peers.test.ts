@@ -1,0 +1,49 @@
+import { operation } from 'callplane'
+import { expect, test } from 'vitest'
+import { type Site, startSite } from '../scenarios/server.ts'
+
+const shop = [
+  operation('v1:orders.get', { run: async (args) => ({ got: args }) }),
+  operation('v1:orders.fail', {
+    run: async (_args, ctx) => ctx.fail('SOLD_OUT', 'There is none left.', { details: { left: 0 } }),
+  }),
+]
+
+/** A server whose tools are another server's. */
+async function startFront(kind: string, path: string, tool: string): Promise<Site> {
+  const peer = await startSite({ operations: shop })
+  const backend = {
+    kind,
+    endpoint: `${peer.url}${path}`,
+    allowPrivate: true,
+    tool,
+    ...(kind === 'webhook' && { pollMs: 20 }),
+  }
+  return startSite({ operations: [operation('v1:front.run', { backend })] })
+}
+
+test.each([
+  ['external', '/tool-contract/v1/execute'],
+  ['webhook', '/tool-contract/v1/jobs'],
+])('%s: a server of ours can be the tool of another', async (kind, path) => {
+  const front = await startFront(kind, path, 'orders_get')
+
+  expect((await front.call('v1:front.run', { id: 7 })).body).toMatchObject({
+    state: 'complete',
+    result: { got: { id: 7 } },
+  })
+})
+
+test.each([
+  ['external', '/tool-contract/v1/execute'],
+  ['webhook', '/tool-contract/v1/jobs'],
+])('%s: what went wrong there is told here', async (kind, path) => {
+  const failing = await startFront(kind, path, 'orders_fail')
+  const missing = await startFront(kind, path, 'orders_none')
+
+  expect((await failing.call('v1:front.run')).body).toMatchObject({
+    state: 'error',
+    error: { message: 'There is none left.' },
+  })
+  expect((await missing.call('v1:front.run')).body).toMatchObject({ state: 'error' })
+})

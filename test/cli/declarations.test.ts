@@ -1,0 +1,171 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { isYaml } from '../../src/cli/modules.ts'
+import { operation } from '../../src/core/operation.ts'
+import { BACKEND_CHECKS, loadDeclarations } from '../../src/server/declarations/index.ts'
+import { callOver, runProcess, SOURCE, serveProcess, temporaryFolder } from './processes.ts'
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 30_000 })
+
+const EXAMPLE = join(import.meta.dirname, '../../examples/remote-tools')
+
+const declared = (name: string, more = '') => `operation: v1:${name}
+backend: { kind: http, endpoint: https://tools.example/run }
+${more}`
+
+const exported = (name: string) => `
+  import { operation } from '${SOURCE}'
+  export const op = operation('v1:${name}', { run: () => 1 })`
+
+test('a declaration says what the same words say in TypeScript', async () => {
+  const folder = await temporaryFolder({
+    'search.yaml': `
+operation: v1:web.search
+version: 1.2.0
+description: Searches the web
+args: { type: object, required: [query], properties: { query: { type: string } } }
+capabilities: [network.read]
+risk: medium
+backend: { kind: http, endpoint: https://search.example/api }
+auth: { profile: api_key_header, secretRef: search-api-key, headerName: X-Api-Key }
+retry: { attempts: 3, backoffMs: 250, maxBackoffMs: 30000, jitter: full }
+timeoutMs: 15000
+`,
+  })
+
+  const { operations } = await loadDeclarations([join(folder, 'search.yaml')], { checks: BACKEND_CHECKS })
+
+  const written = operation('v1:web.search', {
+    version: '1.2.0',
+    description: 'Searches the web',
+    args: { type: 'object', required: ['query'], properties: { query: { type: 'string' } } },
+    capabilities: ['network.read'],
+    risk: 'medium',
+    backend: { kind: 'http', endpoint: 'https://search.example/api' },
+    auth: { profile: 'api_key_header', secretRef: 'search-api-key', headerName: 'X-Api-Key' },
+    retry: { attempts: 3, backoffMs: 250, maxBackoffMs: 30_000, jitter: 'full' },
+    timeoutMs: 15_000,
+  })
+  expect(operations).toEqual([{ ...written, folder }])
+})
+
+test('a file holds one tool, several documents or a list, with anchors, and servers whose tools are imported', async () => {
+  const shared = 'retry: &often { attempts: 5 }'
+  const folder = await temporaryFolder({
+    'documents.yaml': `${declared('a.one', shared)}\n---\n---\n${declared('a.two')}`,
+    'list.yml': `
+- operation: v1:b.one
+  retry: &often { attempts: 5 }
+  backend: &there { kind: http, endpoint: https://tools.example/run }
+- { operation: v1:b.two, retry: *often, backend: *there }
+- import: { kind: mcp, command: npx, args: [server-github], as: 'v2:dev.github.*' }
+  risk: high
+  auth: { secretRef: github }
+`,
+  })
+  const files = ['documents.yaml', 'list.yml'].map((name) => join(folder, name))
+
+  const { operations, imports } = await loadDeclarations(files, { checks: BACKEND_CHECKS })
+
+  const summary = operations.map(({ name, rules, backend }) => [name, rules.retry?.attempts, backend.kind])
+  expect(summary).toEqual([
+    ['v1:a.one', 5, 'http'],
+    ['v1:a.two', undefined, 'http'],
+    ['v1:b.one', 5, 'http'],
+    ['v1:b.two', 5, 'http'],
+  ])
+  expect(imports).toEqual([
+    {
+      kind: 'mcp',
+      namespace: 'dev.github',
+      major: 2,
+      settings: { kind: 'mcp', command: 'npx', args: ['server-github'] },
+      rules: { risk: 'high' },
+      auth: { secretRef: 'github' },
+      folder,
+      place: `${files[1]}:6:3`,
+    },
+  ])
+})
+
+test('the tools of the example are called where they run', async () => {
+  const tools = spawn(process.execPath, [join(EXAMPLE, 'tool-server.ts')], { env: { ...process.env, PORT: '0' } })
+  onTestFinished(() => void tools.kill('SIGKILL'))
+  const [line] = (await once(tools.stdout.setEncoding('utf8'), 'data')) as [string]
+  const there = /127\.0\.0\.1:\d+/.exec(line)?.[0] as string
+  const folder = await temporaryFolder()
+  for (const name of ['weather.yaml', 'people.yaml']) {
+    const text = await readFile(join(EXAMPLE, 'tools', name), 'utf8')
+    await writeFile(join(folder, name), text.replaceAll('127.0.0.1:4800', there))
+  }
+
+  const { url } = await serveProcess([folder, '--data', join(folder, '.data')])
+
+  const calls: [op: string, args: object, result: unknown][] = [
+    ['v1:weather.now', { city: 'Oslo' }, { city: 'Oslo', celsius: 4 }],
+    ['v1:people.greet', { name: 'Ada' }, { greeting: 'Hello Ada' }],
+  ]
+  for (const [op, args, result] of calls) {
+    expect((await callOver(url, op, args)).body).toMatchObject({ state: 'complete', result })
+  }
+})
+
+test('every file of the example is in order', async () => {
+  const files = (await readdir(join(EXAMPLE, 'tools'))).filter(isYaml).map((name) => join(EXAMPLE, 'tools', name))
+
+  const { operations } = await loadDeclarations(files, { checks: BACKEND_CHECKS })
+
+  expect(operations.map(({ backend }) => backend.kind).sort()).toEqual(['external', 'http', 'wasm'])
+})
+
+test('an import is told where it cannot be served, and not left out', async () => {
+  const folder = await temporaryFolder({
+    'a.yaml': "import: { kind: mcp, url: https://mcp.example, as: 'v1:github.*' }",
+  })
+
+  const { code, stderr } = await runProcess(['serve', folder, '--port', '0', '--data', join(folder, '.data')])
+
+  expect(code).toBe(1)
+  expect(stderr).toContain('a.yaml:1:1: this server imports no tools.')
+})
+
+test('a tool that is both declared and exported is refused with both places', async () => {
+  const folder = await temporaryFolder({
+    'a.yaml': `# search\n${declared('web.search')}`,
+    'b.ts': exported('web.search'),
+  })
+
+  const { code, stderr } = await runProcess(['serve', folder, '--port', '0', '--data', join(folder, '.data')])
+
+  expect(code).toBe(1)
+  expect(stderr).toContain(`a.yaml:2:12  v1:web.search@1.0.0 is defined already, at ${join(folder, 'b.ts')}.`)
+})
+
+test('declared tools are served side by side with exported ones; changed, broken and new files are noticed', async () => {
+  const folder = await temporaryFolder({ 'a.ts': exported('Local'), 'tools/b.yaml': declared('Remote') })
+  const file = join(folder, 'tools/b.yaml')
+  const server = await serveProcess([folder, '--watch', '--data', join(folder, '.data')])
+  const operationsAt = async (url: string) => {
+    const { operations } = (await (await fetch(`${url}/.well-known/ops`)).json()) as { operations: { op: string }[] }
+    return operations.map(({ op }) => op).sort()
+  }
+  expect(await operationsAt(server.url)).toEqual(['v1:Local', 'v1:Remote'])
+
+  await writeFile(file, declared('Renamed'))
+  expect(await operationsAt((await server.nextStart()).url)).toEqual(['v1:Local', 'v1:Renamed'])
+
+  await writeFile(file, declared('Renamed', 'timeoutMS: 5'))
+  expect(await server.complaint('b.yaml:')).toContain(
+    'b.yaml:3:1  There is no field "timeoutMS". Did you mean "timeoutMs"?',
+  )
+  await server.complaint('started again when one of its files changes')
+
+  await writeFile(join(dirname(file), 'c.yml'), declared('Another'))
+  await server.complaint('b.yaml:')
+  await writeFile(file, declared('Mended'))
+  expect(await operationsAt((await server.nextStart()).url)).toEqual(['v1:Another', 'v1:Local', 'v1:Mended'])
+})
