@@ -1,4 +1,4 @@
-import { operation } from 'callplane'
+import { operation, type RetryRules } from 'callplane'
 import { expect, test } from 'vitest'
 import { type Site, startSite } from '../scenarios/server.ts'
 
@@ -10,8 +10,8 @@ const shop = [
 ]
 
 /** A server whose tools are another server's. */
-async function startFront(kind: string, path: string, tool: string): Promise<Site> {
-  const peer = await startSite({ operations: shop })
+async function startFront(kind: string, path: string, tool: string, retry?: RetryRules, tools = shop): Promise<Site> {
+  const peer = await startSite({ operations: tools })
   const backend = {
     kind,
     endpoint: `${peer.url}${path}`,
@@ -19,7 +19,7 @@ async function startFront(kind: string, path: string, tool: string): Promise<Sit
     tool,
     ...(kind === 'webhook' && { pollMs: 20 }),
   }
-  return startSite({ operations: [operation('v1:front.run', { backend })] })
+  return startSite({ operations: [operation('v1:front.run', { backend, ...(retry && { retry }) })] })
 }
 
 test.each([
@@ -46,4 +46,18 @@ test.each([
     error: { message: 'There is none left.' },
   })
   expect((await missing.call('v1:front.run')).body).toMatchObject({ state: 'error' })
+})
+
+test.each([
+  ['external', '/tool-contract/v1/execute'],
+  ['webhook', '/tool-contract/v1/jobs'],
+])('%s: a further attempt here is a further attempt there', async (kind, path) => {
+  let runs = 0
+  const unsteady = operation('v1:orders.get', {
+    run: (_args, ctx) =>
+      ++runs === 1 ? ctx.fail('BUSY', 'Not now.', { retryable: true }) : { runs, attempt: ctx.attempt },
+  })
+  const front = await startFront(kind, path, 'orders_get', { attempts: 2, backoffMs: 1 }, [unsteady])
+
+  expect((await front.call('v1:front.run')).body).toMatchObject({ state: 'complete', result: { runs: 2 } })
 })

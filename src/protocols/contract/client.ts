@@ -51,6 +51,7 @@ export function encodeRequest(
       backoff: 'exponential',
       max_backoff_ms: terms.retry.maxBackoffMs ?? DEFAULT_MAX_BACKOFF_MS,
       jitter: (terms.retry.jitter ?? 'none') !== 'none',
+      attempt: context.tryNumber,
     },
     // The secret's name and never the secret: that one travels in a header.
     auth: { profile: auth?.profile ?? '', secret_ref: auth?.secretRef ?? '', scopes: auth?.scopes ?? [] },

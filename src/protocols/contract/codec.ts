@@ -15,17 +15,25 @@ import {
 const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
 const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
 
-/** The request id is the idempotency key as well: the same request again joins the call, whatever the tool. */
+/**
+ * The request id is the idempotency key as well: the same request again joins the call, whatever the tool. A further
+ * attempt of the runtime is a call of its own, or it would only ever hear of the first one's failure.
+ */
 export function decodeCall(
-  { requestId, args, terms, taskId }: ParsedRequest,
+  { requestId: id, attempt, args, terms, taskId }: ParsedRequest,
   operation: string,
   { trace_id, span_id }: Trace,
 ): Call {
+  const requestId = attemptId(id, attempt)
   const call: Call = { operation, args, media: [], requestId, idempotencyKey: requestId }
   if (Object.keys(terms).length > 0) call.terms = terms
   if (taskId.trim() !== '') call.sessionId = taskId
   if (TRACE_ID.test(trace_id) && SPAN_ID.test(span_id)) call.traceparent = `00-${trace_id}-${span_id}-01`
   return call
+}
+
+export function attemptId(requestId: string, attempt: number): string {
+  return attempt > 1 ? `${requestId}~${attempt}` : requestId
 }
 
 /** What every answer to a request has. */

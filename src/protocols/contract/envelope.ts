@@ -16,6 +16,8 @@ export interface ParsedRequest {
   requestId: string
   toolName: string
   args: JsonValue
+  /** Which of the runtime's attempts this is; 1 where it does not say. */
+  attempt: number
   terms: CallTerms
   /** Empty where the request names none. */
   mode: string
@@ -44,6 +46,7 @@ export function parseRequest(body: JsonValue, headerVersion?: string): ParsedReq
     requestId,
     toolName,
     args: parseInput(body),
+    attempt: parseLimit(runtime.attempt, 'runtime.attempt') ?? 1,
     terms: parseTerms(runtime),
     mode: parseText(runtime.mode, 'runtime.mode'),
     auth: {

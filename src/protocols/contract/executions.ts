@@ -2,13 +2,21 @@
 import type { Engine } from '../../core/engine.ts'
 import { Fault } from '../../core/fault.ts'
 import type { FollowUp } from '../../core/follow-up.ts'
-import { isJsonObject, type JsonValue } from '../../core/json.ts'
+import type { JsonValue } from '../../core/json.ts'
 import { parseJsonText } from '../../core/json-text.ts'
 import { ANONYMOUS, type Caller, type Reply } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Environment, Identify, Records } from '../../core/ports.ts'
 import type { Tools } from '../../core/tools.ts'
-import { type Answered, decodeCall, type EndedReply, encodeFault, encodeReply, type Locate } from './codec.ts'
+import {
+  type Answered,
+  attemptId,
+  decodeCall,
+  type EndedReply,
+  encodeFault,
+  encodeReply,
+  type Locate,
+} from './codec.ts'
 import { identityIn, parseRequest } from './envelope.ts'
 import { failureLine, failureMetadata } from './metadata.ts'
 import { checkRuntimePolicy } from './runtime-policy.ts'
@@ -55,16 +63,19 @@ interface Ended {
   refusal?: Fault
 }
 
+/** What of a job's request its answers need. */
+interface Job {
+  trace: Trace
+  attempt: number
+}
+
 type RunningReply = Exclude<Reply, EndedReply>
 
 export class Executions {
   readonly #parts: ContractParts
-  readonly #anyPublic: boolean
 
   constructor(parts: ContractParts) {
     this.#parts = parts
-    const { registry } = parts.engine
-    this.#anyPublic = registry.keys.some((key) => registry.byKey(key)?.public)
   }
 
   /** Waits for the end. A call that outlasts the wait goes on, and the same request joins it. */
@@ -76,8 +87,9 @@ export class Executions {
 
   /** The answer if it takes no longer than a moment; else where the job stands is asked for by its id. */
   submit(incoming: Incoming): Promise<Execution> {
-    return this.#run(incoming, 'job', async ({ requestId, retryAfterMs, expiresAt }, { caller, answered }) => {
-      await this.#remember(caller, requestId, answered.trace, expiresAt)
+    return this.#run(incoming, 'job', async ({ retryAfterMs, expiresAt }, { caller, answered, attempt }) => {
+      const { requestId, trace } = answered
+      await this.#remember(caller, requestId, { trace, attempt }, expiresAt)
       return { kind: 'running', requestId, retryAfterMs }
     })
   }
@@ -87,10 +99,10 @@ export class Executions {
     const startedAt = env.clock.now()
     const answered = { requestId, trace: { trace_id: '', span_id: '' } }
     try {
-      const caller = await this.#caller(incoming)
-      const reply = await followUp.poll(caller ?? ANONYMOUS, requestId)
+      const caller = (await this.#caller(incoming)) ?? ANONYMOUS
+      const { trace, attempt } = await this.#recall(caller, requestId)
+      const reply = await followUp.poll(caller, attemptId(requestId, attempt))
       if (!isEnded(reply)) return { kind: 'running', requestId, retryAfterMs: reply.retryAfterMs }
-      const trace = await this.#recall(caller ?? ANONYMOUS, requestId)
       return this.#ended(reply, { requestId, trace, elapsedMs: env.clock.now() - startedAt }, incoming)
     } catch (thrown) {
       return this.#refused(thrown, { ...answered, elapsedMs: env.clock.now() - startedAt })
@@ -102,7 +114,7 @@ export class Executions {
     kind: 'execution' | 'job',
     running: (
       reply: RunningReply,
-      about: { operation: Operation; caller: Caller; answered: Answered },
+      about: { operation: Operation; caller: Caller; answered: Answered; attempt: number },
     ) => R | Promise<R>,
   ): Promise<Ended | R> {
     const { env } = this.#parts
@@ -119,9 +131,9 @@ export class Executions {
       // Read before anything is judged, because every answer repeats the request's id.
       const caller = await this.#caller(incoming)
       if (body === undefined) throw unreadable
-      const { reply, operation } = await this.#call(body, caller, incoming, kind)
+      const { reply, operation, attempt } = await this.#call(body, caller, incoming, kind)
       if (isEnded(reply)) return this.#ended(reply, answered(), incoming)
-      return await running(reply, { operation, caller: caller ?? ANONYMOUS, answered: answered() })
+      return await running(reply, { operation, caller: caller ?? ANONYMOUS, answered: answered(), attempt })
     } catch (thrown) {
       return this.#refused(thrown, answered())
     }
@@ -129,7 +141,7 @@ export class Executions {
 
   async #caller(incoming: Incoming): Promise<Caller | undefined> {
     const caller = await this.#parts.identify(incoming)()
-    if (!caller && !this.#anyPublic) throw needsCredential()
+    if (!caller && !this.#parts.engine.registry.operations.some(isPublic)) throw needsCredential()
     return caller
   }
 
@@ -138,7 +150,7 @@ export class Executions {
     caller: Caller | undefined,
     incoming: Incoming,
     kind: 'execution' | 'job',
-  ): Promise<{ reply: Reply; operation: Operation }> {
+  ): Promise<{ reply: Reply; operation: Operation; attempt: number }> {
     const { engine, env, settings } = this.#parts
     const request = parseRequest(body, incoming.header(VERSION_HEADER))
     const operation = this.#resolve(request.toolName, caller)
@@ -157,7 +169,8 @@ export class Executions {
     try {
       const options = { holdMs: waitMs, freezes: true, presence: () => incoming.signal }
       const first = await engine.call(call, () => caller, options)
-      return { reply: await this.#wait(caller ?? ANONYMOUS, first, endsAt, incoming), operation }
+      const reply = await this.#wait(caller ?? ANONYMOUS, first, endsAt, incoming)
+      return { reply, operation, attempt: request.attempt }
     } finally {
       leaving?.[Symbol.dispose]()
     }
@@ -219,19 +232,19 @@ export class Executions {
   }
 
   /** A job's answer comes later than its request; an id that is no W3C trace is kept nowhere else. */
-  async #remember(caller: Caller, requestId: string, trace: Trace, expiresAt: number | undefined): Promise<void> {
-    if (trace.trace_id === '' && trace.span_id === '') return
-    await this.#parts.records.put(this.#traceKey(caller, requestId), JSON.stringify(trace), expiresAt)
+  async #remember(caller: Caller, requestId: string, job: Job, expiresAt: number | undefined): Promise<void> {
+    const { trace, attempt } = job
+    if (trace.trace_id === '' && trace.span_id === '' && attempt === 1) return
+    await this.#parts.records.put(this.#jobKey(caller, requestId), JSON.stringify(job), expiresAt)
   }
 
-  async #recall(caller: Caller, requestId: string): Promise<Trace> {
-    const kept = await this.#parts.records.get(this.#traceKey(caller, requestId))
-    const value = kept === undefined ? {} : JSON.parse(kept)
-    return identityIn({ trace: isJsonObject(value) ? value : {} }).trace
+  async #recall(caller: Caller, requestId: string): Promise<Job> {
+    const kept = await this.#parts.records.get(this.#jobKey(caller, requestId))
+    return kept === undefined ? { trace: { trace_id: '', span_id: '' }, attempt: 1 } : (JSON.parse(kept) as Job)
   }
 
-  #traceKey({ tenant, issuer, subject }: Caller, requestId: string): string {
-    return `contract-trace/${this.#parts.env.digest(JSON.stringify([tenant, issuer, subject, requestId]))}`
+  #jobKey({ tenant, issuer, subject }: Caller, requestId: string): string {
+    return `contract-job/${this.#parts.env.digest(JSON.stringify([tenant, issuer, subject, requestId]))}`
   }
 }
 
@@ -256,4 +269,8 @@ function stillRunning({ requestId, model, retryAfterMs }: RunningReply, { name }
 
 function needsCredential(): Fault {
   return new Fault('unauthenticated', 'This server needs authentication. Send "Authorization: Bearer <token>".')
+}
+
+function isPublic(operation: Operation): boolean {
+  return operation.public
 }

@@ -27,6 +27,11 @@ export interface RuntimeTerms {
   jitter: boolean
   /** Ours, besides what the text has: of all attempts together. */
   deadline_ms?: number
+  /**
+   * Ours as well: which of the runtime's attempts this is. The request id is the same in all of them, so that a tool can
+   * tell the same attempt, sent twice, from the next one.
+   */
+  attempt?: number
 }
 
 export interface Trace {

@@ -1,0 +1,73 @@
+/** The command line of docker or podman: where it is, and running one short command of it. */
+import { execFile } from 'node:child_process'
+import { constants } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { delimiter, isAbsolute, join, resolve } from 'node:path'
+import { Fault } from '../../core/fault.ts'
+
+/** podman first: it needs no server, so where its program is it can be used. */
+const KNOWN = ['podman', 'docker'] as const
+
+export interface Engine {
+  readonly file: string
+  /** Before every command. */
+  readonly args: readonly string[]
+}
+
+/** Looked for anew each time, so that installing one needs no restart. Relative paths begin at `folder`. */
+export async function findEngine(
+  wanted: string | undefined,
+  args: readonly string[],
+  folder: string,
+): Promise<Engine | undefined> {
+  const names = wanted === undefined ? KNOWN : [wanted]
+  for (const name of names) {
+    const file = await findProgram(name, folder)
+    if (file !== undefined) return { file, args }
+  }
+  return undefined
+}
+
+export function noEngine(wanted: string | undefined): Fault {
+  const advice =
+    wanted === undefined
+      ? 'Neither podman nor docker is on the PATH of the server. Install one of them, or name it in backend.engine.'
+      : `There is no program ${wanted}. Install it, or correct backend.engine.`
+  return new Fault('isolation-unavailable', `This operation runs in a container. ${advice}`, {
+    details: { engine: wanted ?? KNOWN.join(' or ') },
+  })
+}
+
+async function findProgram(name: string, folder: string): Promise<string | undefined> {
+  const isPath = name.includes('/') || isAbsolute(name)
+  const candidates = isPath
+    ? [resolve(folder, name)]
+    : (process.env.PATH ?? '').split(delimiter).flatMap((each) => (each === '' ? [] : [join(each, name)]))
+  for (const file of candidates) if (await isProgram(file)) return file
+  return undefined
+}
+
+async function isProgram(file: string): Promise<boolean> {
+  try {
+    await access(file, constants.X_OK)
+    return (await stat(file)).isFile()
+  } catch {
+    // Not there, or not ours to run: the next place is looked at, and finding none is what gets reported.
+    return false
+  }
+}
+
+export interface CommandResult {
+  ok: boolean
+  stdout: string
+  stderr: string
+}
+
+/** Does not throw: what a failure means depends on the command. */
+export function runCommand({ file, args }: Engine, command: readonly string[]): Promise<CommandResult> {
+  return new Promise((done) => {
+    execFile(file, [...args, ...command], { maxBuffer: 1024 * 1024 }, (error, stdout, stderr) =>
+      done({ ok: error === null, stdout, stderr: stderr === '' && error ? error.message : stderr }),
+    )
+  })
+}

@@ -1,0 +1,37 @@
+/** What the declaration of a `wasm` backend may say. */
+import { availableParallelism } from 'node:os'
+import { Fault } from '../../core/fault.ts'
+import type { BackendSpec } from '../../core/operation.ts'
+import { isPositive, isText, optional, refuseUnknown } from '../../core/remote-settings.ts'
+import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
+
+export interface WasmSettings {
+  /** The file of the module. */
+  readonly module: string
+  /** What the module may have in all. */
+  readonly memoryMb: number
+  /** How many calls run at a time; each has a thread, and more of them wait. */
+  readonly threads: number
+  /** Of the output. */
+  readonly maxBytes: number
+}
+
+/** A module's addresses have 32 bits. */
+const MOST_MEMORY_MB = 4_096
+
+export function parseWasmSettings(spec: BackendSpec): WasmSettings {
+  refuseUnknown(spec, ['kind', 'module', 'memoryMb', 'threads', 'maxBytes'])
+  const file = 'the path of a WebAssembly file, such as ./convert.wasm'
+  const module = optional(spec, 'module', isText, file)
+  if (module === undefined) throw new Fault('policy-invalid', `backend.module must be ${file}.`)
+  return {
+    module,
+    memoryMb: optional(spec, 'memoryMb', isMemory, `a number of MiB up to ${MOST_MEMORY_MB}, such as 64`) ?? 64,
+    threads: optional(spec, 'threads', isPositive, 'a number of threads, such as 4') ?? availableParallelism(),
+    maxBytes: optional(spec, 'maxBytes', isPositive, 'a number of bytes, such as 1048576') ?? DEFAULT_MAX_BYTES,
+  }
+}
+
+function isMemory(value: unknown): value is number {
+  return isPositive(value) && value <= MOST_MEMORY_MB
+}
