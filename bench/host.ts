@@ -19,6 +19,10 @@ const CONTENDERS = {
   'node-http': () => import('./contenders/node-http.ts'),
   fastify: () => import('./contenders/fastify.ts'),
   hono: () => import('./contenders/hono.ts'),
+  tool: () => import('./contenders/tool.ts'),
+  direct: () => import('./contenders/direct.ts'),
+  governed: () => import('./contenders/governed.ts'),
+  guard: () => import('./contenders/guard.ts'),
 } satisfies Record<string, () => Promise<{ start: Contender }>>
 
 let serving: Serving | undefined

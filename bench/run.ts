@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { PROFILED, printProfiles } from './profile.ts'
 import { printFindings, writeResults } from './report.ts'
 import { async } from './suites/async.ts'
+import { backends } from './suites/backends.ts'
 import { chunks } from './suites/chunks.ts'
 import { operations } from './suites/operations.ts'
 import { start } from './suites/start.ts'
@@ -13,7 +14,7 @@ import type { Findings, Suite } from './suites/suite.ts'
 import { sync } from './suites/sync.ts'
 import { tools } from './suites/tools.ts'
 
-const SUITES: Readonly<Record<string, Suite>> = { sync, tools, async, operations, chunks, start }
+const SUITES: Readonly<Record<string, Suite>> = { sync, tools, async, operations, chunks, start, backends }
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,

@@ -1,4 +1,5 @@
 /** What every server under test offers to the process it runs in. */
+import type { Mix } from './policies.ts'
 
 export interface ContenderOptions {
   /** How arguments and results are validated: plain JSON Schema by ajv, or zod. */
@@ -9,6 +10,15 @@ export interface ContenderOptions {
   operations?: number
   /** The length of the chunked result. */
   chunkedBytes?: number
+  /** Where the called operation runs, if not in a function. */
+  backend?: 'http' | 'external' | 'wasm'
+  /** Where the remote tool listens. */
+  toolPort?: number
+  /** By node:http alone, without our client. */
+  bare?: boolean
+  /** How many rules the policy has; no policy unless given. */
+  rules?: number
+  mix?: Mix
 }
 
 export interface Serving {

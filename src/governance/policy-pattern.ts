@@ -4,15 +4,18 @@ export interface Pattern {
   readonly source: string
   /** Set where there is no `*`: the only text that fits. */
   readonly literal?: string
+  /** What every text that fits begins with. */
+  readonly prefix: string
   fits(text: string): boolean
 }
 
 export function createPattern(source: string): Pattern {
   const [first = '', ...rest] = split(source)
   const last = rest.pop()
-  if (last === undefined) return { source, literal: first, fits: (text) => text === first }
+  if (last === undefined) return { source, literal: first, prefix: first, fits: (text) => text === first }
   return {
     source,
+    prefix: first,
     fits(text) {
       const end = text.length - last.length
       if (end < first.length || !text.startsWith(first) || !text.endsWith(last)) return false

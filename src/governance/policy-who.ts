@@ -1,8 +1,8 @@
 /** Reads whom a rule or a role is about. */
-import { allOf, anyOf, type Clause, type Dimension } from './policy-clause.ts'
+import { allOf, anyOf, type Clause, type Dimension, type Key } from './policy-clause.ts'
 import { parseTests, TESTS } from './policy-condition.ts'
 import type { Field } from './policy-field.ts'
-import { createPattern, fitsOneOf } from './policy-pattern.ts'
+import { createPattern, fitsOneOf, type Pattern } from './policy-pattern.ts'
 
 const PERSON = ['subject', 'issuer', 'tenant', 'claim', ...TESTS] as const
 const ROLE: Dimension = { id: 'role', read: ({ roles }) => roles }
@@ -35,12 +35,21 @@ function parseNames(field: Field, what: 'subject' | 'issuer' | 'tenant'): Clause
   const patterns = field.oneOrMore().map((one) => createPattern(one.text()))
   const dimension: Dimension = { id: what, read: ({ caller }) => caller[what] }
   const passes = fitsOneOf(patterns)
-  const literals = patterns.flatMap(({ literal }) => literal ?? [])
+  const keyOf = ({ literal, prefix }: Pattern): Key[] => {
+    if (literal !== undefined) return [{ dimension, value: literal }]
+    return prefix === '' ? [] : [{ dimension: beginningOf(what, prefix.length), value: prefix }]
+  }
+  const keys = patterns.flatMap(keyOf)
   return {
     holds: ({ caller }) => passes(caller[what]),
-    keySets: literals.length === patterns.length ? [literals.map((value) => ({ dimension, value }))] : [],
+    keySets: keys.length === patterns.length ? [keys] : [],
     gate: { dimension, passes },
   }
+}
+
+/** Patterns are found by how they begin: as many lookups as there are lengths, instead of one test for each. */
+function beginningOf(what: 'subject' | 'issuer' | 'tenant', length: number): Dimension {
+  return { id: `${what}:${length}`, read: ({ caller }) => caller[what].slice(0, length) }
 }
 
 function parseRole(field: Field, defined: readonly string[]): Clause {

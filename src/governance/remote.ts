@@ -33,6 +33,7 @@ export interface ClosableRemoteClient extends RemoteClient {
 export function createRemoteClient(options: RemoteOptions = {}): ClosableRemoteClient {
   const resolve = options.resolve ?? ((hostname: string) => lookup(hostname, { all: true }))
   const routes = new Map<string, Route>()
+  const targets = new Map<string, URL>()
 
   /** A connection that was opened under one rule is not used under another. */
   function routeFor(scheme: string, allowPrivate: boolean): Route {
@@ -49,6 +50,18 @@ export function createRemoteClient(options: RemoteOptions = {}): ClosableRemoteC
     return route
   }
 
+  /** Reading and judging an address costs about 4 µs, and most requests go where others went before. */
+  function targetAt(text: string, allowPrivate: boolean): URL {
+    // Judged under one rule is not judged under the other.
+    const key = `${allowPrivate} ${text}`
+    const known = targets.get(key)
+    if (known) return known
+    const url = parseTarget(text, allowPrivate)
+    if (targets.size >= MAX_TARGETS) targets.clear()
+    targets.set(key, url)
+    return url
+  }
+
   return {
     async lookup(hostname, allowPrivate) {
       const family = isIP(hostname)
@@ -57,7 +70,7 @@ export function createRemoteClient(options: RemoteOptions = {}): ClosableRemoteC
       throw refusedAddress(hostname)
     },
     async send(sent) {
-      const url = parseTarget(sent.url, sent.allowPrivate ?? false)
+      const url = targetAt(sent.url, sent.allowPrivate ?? false)
       if (sent.signal.aborted) throw calledOff(sent.signal)
       const route = routeFor(url.protocol, sent.allowPrivate ?? false)
       const first = new Sending(url, sent, route, route.agent)
@@ -80,6 +93,9 @@ export function createRemoteClient(options: RemoteOptions = {}): ClosableRemoteC
     },
   }
 }
+
+/** Addresses that are made for one call, as when a job is asked after, come and go. */
+const MAX_TARGETS = 1_000
 
 interface Route {
   agent: Agent

@@ -65,6 +65,7 @@ test('the whole request goes out, with the names and the nesting of the text', a
       backoff: 'exponential',
       max_backoff_ms: 20_000,
       jitter: true,
+      attempt: 1,
     },
     auth: { profile: 'api_key_header', secret_ref: 'search-api-key', scopes: ['search.read'] },
     trace: { trace_id: '4bf92f3577b34da6a3ce929d0e0e4736', span_id: '00f067aa0ba902b7' },
