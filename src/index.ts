@@ -34,6 +34,8 @@ export { definePolicy, type PolicyDefinition } from './governance/policy.ts'
 export type { SecretPlace } from './governance/secrets.ts'
 export type { AuthHook } from './server/auth-hook.ts'
 export { type CallplaneServer, createServer } from './server/compose.ts'
+export type { ToolImport } from './server/declarations/index.ts'
+export { type ImportedRules, type ImportSettings, importTools } from './server/import-tools.ts'
 export type { ContextSource, GrpcServerOptions, ServerOptions, VaultOptions } from './server/options.ts'
 export {
   type CallToolResult,

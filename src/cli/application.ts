@@ -8,8 +8,9 @@ import { findPackageJSON } from 'node:module'
 import { pathToFileURL } from 'node:url'
 import { Fault } from '../core/fault.ts'
 import type { OperationDefinition, Tombstone } from '../core/operation.ts'
+import { loadBackendChecks } from '../server/backends.ts'
 import { OPTIONS } from '../server/check-options.ts'
-import { BACKEND_CHECKS, type Declarations, loadDeclarations, type ToolImport } from '../server/declarations/index.ts'
+import { type Declarations, loadDeclarations, type ToolImport } from '../server/declarations/index.ts'
 import { fileName as nameOf } from '../server/file-name.ts'
 import type { ServerOptions } from '../server/options.ts'
 import { isYaml } from './modules.ts'
@@ -56,8 +57,10 @@ async function loadDeclared(
   files: readonly string[],
   exported: ReadonlyMap<OperationDefinition | Tombstone, string>,
 ): Promise<Declarations> {
+  // What checks them is not for applications that declare nothing.
+  if (files.length === 0) return { operations: [], imports: [] }
   const taken = new Map([...exported].flatMap(([entry, file]) => ('removed' in entry ? [] : [[entry, file] as const])))
-  return loadDeclarations(files, { checks: BACKEND_CHECKS, taken })
+  return loadDeclarations(files, { checks: await loadBackendChecks(), taken })
 }
 
 async function load(file: string): Promise<object> {

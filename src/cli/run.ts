@@ -30,6 +30,10 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Says what a policy would do to a call, without running it.',
     load: async () => (await import('./policy.ts')).policy,
   },
+  approvals: {
+    summary: 'Lists the calls that wait for an approval, and decides about them.',
+    load: async () => (await import('./approvals.ts')).approvals,
+  },
   conformance: {
     summary: 'Judges a server by the requirements of a protocol.',
     load: async () => (await import('./conformance.ts')).conformance,

@@ -14,6 +14,8 @@ export interface ServeSettings {
   watch: boolean
   host: string
   port: number
+  /** The file that says who may run what, if the command line names one. */
+  policy: string | undefined
   /** Over what the application says about its server. */
   over(own: ServerSettings): ServerSettings & { data: string }
 }
@@ -25,6 +27,8 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       port: { type: 'string', short: 'p' },
       host: { type: 'string' },
       data: { type: 'string' },
+      policy: { type: 'string' },
+      'grpc-port': { type: 'string' },
       watch: { type: 'boolean', default: false },
       'log-level': { type: 'string' },
       'no-request-log': { type: 'boolean', default: false },
@@ -37,12 +41,15 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
   if (values['log-level'] !== undefined && !level) throw usageFault(`--log-level is one of ${LEVELS.join(', ')}.`)
   const port = values.port ?? (env.PORT || '4747')
   const host = values.host ?? '127.0.0.1'
+  const grpcPort = values['grpc-port']
+  const grpc = grpcPort !== undefined && { port: parseWhole(grpcPort, '--grpc-port', 0, 65_535) }
   const data = values.data ?? (env.CALLPLANE_DATA || undefined)
   return {
     path: positionals[0],
     watch: values.watch,
     host,
     port: parseWhole(port, values.port === undefined ? 'PORT' : '--port', 0, 65_535),
+    policy: values.policy,
     over(own) {
       const token = takeToken(values.token, env)
       return {
@@ -53,6 +60,8 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         ...(values['no-request-log'] && { requestLog: false }),
         data: resolve(data ?? own.data ?? '.callplane'),
         rest: { allowExecute: isLoopback(host) && !token && own.auth === undefined, ...own.rest },
+        ...(values.policy !== undefined && { policy: values.policy }),
+        ...(grpc && { grpc: { ...own.grpc, ...(values.host !== undefined && { host }), ...grpc } }),
         ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
         ...(token && { auth: withToken(own.auth, token) }),
       }

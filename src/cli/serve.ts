@@ -1,7 +1,7 @@
 /** `callplane serve`: a server made of the operations that some modules export. */
+import { resolve } from 'node:path'
 import { Fault } from '../core/fault.ts'
 import { type CallplaneServer, createServer } from '../server/compose.ts'
-import type { ToolImport } from '../server/declarations/index.ts'
 import { loadApplication } from './application.ts'
 import { type Command, type CommandIo, EXIT, print } from './command.ts'
 import { createReadableLog, wantsColours } from './log-lines.ts'
@@ -30,7 +30,9 @@ Options:
   --data <folder>        Where everything is kept; .callplane unless given. Also CALLPLANE_DATA.
   --token <token>        A bearer token that may do everything. CALLPLANE_TOKEN is better: other users of the machine
                          can read a command line. "callplane token" makes one.
-  --watch                Starts again when one of the loaded files changes.
+  --policy <file>        Who may run what, and what needs an approval: a YAML file, or a module that exports a policy.
+  --grpc-port <n>        Serves the Tool Contract over gRPC on this port; 0 takes a free one, which the log names.
+  --watch                Starts again when one of the loaded files changes, or the policy.
   --log-level <level>    debug, info, warn, error or silent; info unless given.
   --no-request-log       No line for each request.
   --strict               Refuses what OpenCALL asks for and lenient servers do without, such as a UUID as requestId.
@@ -40,11 +42,12 @@ Ctrl-C finishes what is running and ends; a second one ends at once.
 
 Examples:
   callplane serve operations.ts --watch
+  callplane serve operations.ts --policy policy.yaml
   PORT=8080 CALLPLANE_DATA=/var/lib/callplane callplane serve dist/operations
   CALLPLANE_TOKEN=$(cat token) callplane serve operations.ts --host 0.0.0.0`,
   async run(io) {
     const settings = parseServe(io)
-    return settings.watch ? (await import('./watch.ts')).watch(settings.path, io) : serveOnce(settings, io)
+    return settings.watch ? (await import('./watch.ts')).watch(settings, io) : serveOnce(settings, io)
   },
 }
 
@@ -52,13 +55,13 @@ async function serveOnce(settings: ServeSettings, io: CommandIo): Promise<number
   const { stdout, env } = io
   const watcher = joinWatcher(env)
   const signal = watcher ? AbortSignal.any([io.signal, watcher]) : io.signal
-  const application = await loadApplication(findModules(settings.path))
-  refuseImports(application.imports)
+  const application = await loadApplication(modulesOf(settings))
   const options = settings.over(application.settings)
   const server = await createServer({
     logTo: stdout.isTTY ? createReadableLog(stdout, { colours: wantsColours(stdout, env) }) : stdout,
     ...options,
     operations: application.operations,
+    imports: [...(options.imports ?? []), ...application.imports],
     ...(application.context && { context: application.context }),
   })
   const { url } = await listenOrClose(server, settings)
@@ -75,12 +78,10 @@ async function serveOnce(settings: ServeSettings, io: CommandIo): Promise<number
   return EXIT.ok
 }
 
-/** What is declared and would not be there is better said than found out. */
-function refuseImports([first]: readonly ToolImport[]): void {
-  if (!first) return
-  throw new Fault('malformed', `${first.place}: this server imports no tools. Remove the import.`, {
-    code: 'INVALID_DECLARATION',
-  })
+/** A policy that lies among the operations declares none. */
+function modulesOf({ path, policy }: ServeSettings): string[] {
+  const modules = findModules(path)
+  return policy === undefined ? modules : modules.filter((file) => file !== resolve(policy))
 }
 
 async function listenOrClose(server: CallplaneServer, { host, port }: ServeSettings) {

@@ -9,13 +9,16 @@ import { relative, resolve } from 'node:path'
 import { ChangedFiles } from './changed-files.ts'
 import { type CommandIo, EXIT, print } from './command.ts'
 import { findModules, isModule } from './modules.ts'
+import type { ServeSettings } from './serve-settings.ts'
 import { type FromServer, type FromWatcher, WATCHED } from './watched.ts'
 
 /** A server that is still loading cannot listen to reason. */
 const STOP_MS = 10_000
 
-export async function watch(path: string | undefined, io: CommandIo): Promise<number> {
-  const modules = findModules(path)
+type Watched = Pick<ServeSettings, 'path' | 'policy'>
+
+export async function watch({ path, policy }: Watched, io: CommandIo): Promise<number> {
+  const modules = [...findModules(path), ...(policy === undefined ? [] : [resolve(policy)])]
   const folder = path !== undefined && statSync(path).isDirectory() ? resolve(path) : undefined
   const loaded = new Set(modules)
   const isNewModule = (file: string) => folder !== undefined && file.startsWith(folder) && isModule(file)

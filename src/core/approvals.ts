@@ -24,6 +24,8 @@ export interface Approval {
   reason?: string
   /** The call that waits for it; without one it is good for the next call that matches. */
   instanceId?: string
+  /** The idempotency key of the call that has used it: the same call again is no second use. */
+  usedUnder?: string
   selfApproval: boolean
   createdAt: number
   /** Until when it can be decided, and once it is given, until when it can be used. */
@@ -43,6 +45,8 @@ export interface ApprovalRequest {
 export const APPROVAL_TTL_MS = 600_000
 /** How long it can be looked up after its end. */
 const RETENTION_MS = 30 * 86_400_000
+/** As long as the key of the call that used it is kept at the least, and no longer. */
+const USE_RETENTION_MS = 86_400_000
 
 export class Approvals {
   readonly #env: Environment
@@ -65,11 +69,14 @@ export class Approvals {
 
   /**
    * For a call that cannot wait: the approval it may use now, or a fault that says how its approval stands. The first
-   * such call opens one, and whoever repeats the call finds the same.
+   * such call opens one, and whoever repeats the call finds the same. Nothing if the call has been approved and sent
+   * under this key before, too long ago to be run: it can only be joined.
    */
-  async use(request: ApprovalRequest): Promise<Approval> {
+  async use(request: ApprovalRequest, key?: string): Promise<Approval | undefined> {
+    const before = key === undefined ? undefined : await this.#usedUnder(request, key)
+    if (before) return this.#isOver(before) ? undefined : before
     const standing = await this.#standing(request)
-    if (standing?.status === 'approved' && (await this.#markUsed(standing))) return standing
+    if (standing?.status === 'approved' && (await this.#markUsed(standing, key))) return standing
     if (standing?.status === 'pending' && !this.#isOver(standing)) throw pending(standing)
     if (standing) await this.#records.remove(pointerOf(standing))
     if (standing?.status === 'pending') throw expiredApproval(standing.operation)
@@ -78,7 +85,7 @@ export class Approvals {
     const { expiresAt } = approval
     // Past its end for as long again, so that whoever asks late hears that it was not decided in time.
     if (!(await this.#records.add(pointerOf(approval), approval.id, expiresAt + (expiresAt - approval.createdAt)))) {
-      return this.use(request)
+      return this.use(request, key)
     }
     await this.#records.put(keyOf(approval), JSON.stringify(approval), expiresAt + RETENTION_MS)
     this.onOpened?.(approval)
@@ -187,10 +194,27 @@ export class Approvals {
     return id === undefined ? undefined : this.get(tenant, id)
   }
 
+  async #usedUnder({ caller, operation, fingerprint }: ApprovalRequest, key: string): Promise<Approval | undefined> {
+    const { tenant } = caller
+    const id = await this.#records.get(this.#useOf(tenant, this.#bindingOf(caller, operation, fingerprint), key))
+    const approval = id === undefined ? undefined : await this.get(tenant, id)
+    return approval?.status === 'used' && approval.usedUnder === key ? approval : undefined
+  }
+
+  #useOf(tenant: string, binding: string, key: string): string {
+    return `approval-used/${tenant}/${this.#env.digest(JSON.stringify([binding, key]))}`
+  }
+
   /** Of two who would use it at once, one does. */
-  async #markUsed(approval: Approval): Promise<boolean> {
+  async #markUsed(approval: Approval, key?: string): Promise<boolean> {
     if (this.#isOver(approval) && !approval.instanceId) return false
-    const used = await this.#change(approval, { ...approval, status: 'used' })
+    const { tenant, binding, id } = approval
+    // Before it is used: a use that nobody could find again would be lost if the server ended here.
+    if (key !== undefined) {
+      await this.#records.put(this.#useOf(tenant, binding, key), id, this.#env.clock.now() + USE_RETENTION_MS)
+    }
+    const usedUnder = key === undefined ? {} : { usedUnder: key }
+    const used = await this.#change(approval, { ...approval, status: 'used', ...usedUnder })
     if (used && !approval.instanceId) await this.#records.remove(pointerOf(approval))
     return used
   }

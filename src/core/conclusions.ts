@@ -18,6 +18,8 @@ export interface EndOptions {
   acted?: boolean
   /** Told directly, so the operation's own retention counts, not the longer one of a call that had to be polled for. */
   direct?: boolean
+  /** The span of its last attempt. */
+  traceparent?: string | undefined
 }
 
 export class Conclusions {
@@ -33,7 +35,7 @@ export class Conclusions {
 
   /** For good. False if somebody else has taken the call over, or it could not be stored. */
   async end(instance: Instance, operation: Operation, outcome: Outcome, options: EndOptions = {}): Promise<boolean> {
-    const { acted = true, direct = false } = options
+    const { acted = true, direct = false, traceparent } = options
     const to = outcome.kind === 'fault' ? 'error' : 'complete'
     const endedAt = this.#env.clock.now()
     const atOnce = direct && outcome.kind !== 'location'
@@ -50,7 +52,7 @@ export class Conclusions {
       endedAt,
       audit: auditInstance(instance, operation, outcome, endedAt),
     })
-    if (applied) this.#tell(instance, operation, outcome, endedAt)
+    if (applied) this.#tell(instance, operation, outcome, endedAt, traceparent)
     return applied !== undefined
   }
 
@@ -73,15 +75,22 @@ export class Conclusions {
     return applied
   }
 
-  #tell(instance: Instance, operation: Operation, outcome: Outcome, endedAt: number): void {
+  #tell(
+    instance: Instance,
+    operation: Operation,
+    outcome: Outcome,
+    endedAt: number,
+    traceparent = instance.traceparent,
+  ): void {
     const observer = this.#observer
     if (!observer) return
     unharmed(this.#env.log, () => {
       observer.callEnded(operation, outcomeName(outcome), endedAt - instance.createdAt)
-      observer.executed?.(operation, {
+      if (!observer.executed) return
+      observer.executed(operation, {
         entry: auditInstance(instance, operation, outcome, endedAt),
         outcome,
-        ...(instance.traceparent !== undefined && { traceparent: instance.traceparent }),
+        ...(traceparent !== undefined && { traceparent }),
       })
     })
   }

@@ -6,6 +6,7 @@ import { type Admitted, approvalRequest, correlation, OVERRUN_RETENTION_MS } fro
 import { Approvals } from './approvals.ts'
 import { auditRefusal } from './audit.ts'
 import type { ChildOptions } from './context.ts'
+import { faultOutcome } from './endings.ts'
 import { Fault } from './fault.ts'
 import { InlineRunner } from './inline.ts'
 import type { AttemptParts, Job } from './job.ts'
@@ -13,6 +14,7 @@ import type { JsonValue } from './json.ts'
 import type { Limits } from './limits.ts'
 import { checkMedia } from './media.ts'
 import { ANONYMOUS, type Call, type Caller, ownerOf, type Reply } from './model.ts'
+import { unharmed } from './observing.ts'
 import type { Operation } from './operation.ts'
 import type { Decision, Guard, Identify, ResultCache, Store } from './ports.ts'
 import { type CallOptions, Recorder } from './recorder.ts'
@@ -168,19 +170,30 @@ export class Engine {
     const { operation, caller, given = NOTHING_GIVEN } = admitted
     const decision = await decided
     if (decision?.verdict === 'deny') {
-      const why = denied(operation, decision)
-      await this.#parts.store.audit.append(auditRefusal(this.#parts.env, admitted, decision, why))
-      throw why
+      throw await this.#accountForDenial(admitted, decision)
     }
     if (operation.requires) await checkRequirements(operation, caller, given, this.#parts.authorizations)
     if (!decision) return admitted
     return decision.verdict === 'hold' ? this.#askApproval(admitted, decision, hold) : { ...admitted, decision }
   }
 
+  /** What was not let pass is in the trail before its caller hears of it. */
+  async #accountForDenial(admitted: Admitted, decision: Decision): Promise<Fault> {
+    const { env, store, observer } = this.#parts
+    const { operation, call } = admitted
+    const why = denied(operation, decision)
+    const entry = auditRefusal(env, admitted, decision, why)
+    await store.audit.append(entry)
+    const trace = call.traceparent !== undefined && { traceparent: call.traceparent }
+    unharmed(env.log, () => observer?.executed?.(operation, { entry, outcome: faultOutcome(why), ...trace }))
+    return why
+  }
+
   /** An approval that was given before is used up; else the call waits for one, or is refused until there is one. */
   async #askApproval(admitted: Admitted, decision: Decision, hold: boolean): Promise<Admitted> {
     const request = approvalRequest(this.#parts.env, admitted, decision)
-    const approval = hold ? await this.approvals.unused(request) : await this.approvals.use(request)
+    const key = admitted.call.idempotencyKey
+    const approval = hold ? await this.approvals.unused(request) : await this.approvals.use(request, key)
     return approval ? { ...admitted, decision, grantId: approval.id } : { ...admitted, decision, held: true }
   }
 

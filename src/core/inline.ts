@@ -163,7 +163,7 @@ export class InlineRunner {
   /** A call that a rule let pass, or that leaves a record, is in the trail before its outcome is told. */
   async #account(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Promise<Reply> {
     const { observer, env } = this.#parts
-    const { operation, decision, call } = admitted
+    const { operation, decision } = admitted
     const entry = auditUnrecorded(env, admitted, outcome, { startedAt, attempts: attempt.run.failures + 1 })
     try {
       if (decision || objectIn(outcome)) await this.#audit.append(entry)
@@ -171,10 +171,13 @@ export class InlineRunner {
       if (attempt.storedObjects) await this.#recorder.discard(admitted.id)
       throw thrown
     }
-    const { traceparent } = call
-    const execution = { entry, outcome, ...(traceparent !== undefined && { traceparent }) }
-    unharmed(env.log, () => observer?.executed?.(operation, execution))
-    return this.#replyOf(admitted, attempt, outcome, startedAt)
+    const { traceparent } = attempt
+    try {
+      return await this.#replyOf(admitted, attempt, outcome, startedAt)
+    } finally {
+      const execution = { entry, outcome, ...(traceparent !== undefined && { traceparent }) }
+      unharmed(env.log, () => observer?.executed?.(operation, execution))
+    }
   }
 
   #replyOf(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {

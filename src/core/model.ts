@@ -176,7 +176,13 @@ export interface Usage {
 
 /** What the engine says of a call. A union, so that two outcomes at once cannot be written down. */
 export type Reply =
-  | (ReplyBase & { state: 'accepted' | 'pending'; retryAfterMs: number; progress?: Progress })
+  | (ReplyBase & {
+      state: 'accepted' | 'pending'
+      retryAfterMs: number
+      progress?: Progress
+      /** It is not run before this approval is given. */
+      approvalId?: string
+    })
   | (ReplyBase & { state: 'complete'; result: JsonValue })
   | (ReplyBase & { state: 'complete'; location: ResultLocation })
   | (ReplyBase & { state: 'error'; fault: Fault })

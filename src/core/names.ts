@@ -81,3 +81,9 @@ export function toolNameOf(name: OperationName, toolkit: string): string {
 function word(text: string): string {
   return text.replaceAll(/[.-]/g, '_')
 }
+
+/** The operation that stands for a tool of another server: `v1:github.create_issue` for its `create/issue`. */
+export function importedName(major: number, namespace: string, tool: string): string {
+  const cleaned = tool.replaceAll(/[^\w-]/g, '_')
+  return `v${major}:${namespace}.${/^[A-Za-z]/.test(cleaned) ? cleaned : `tool_${cleaned}`}`
+}

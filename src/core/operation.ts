@@ -58,6 +58,8 @@ export interface OperationRules {
   scopes?: readonly string[]
   /** Callable without authentication. */
   public?: boolean
+  /** Listed for those who have its scopes, and never a tool; for everybody else as if it were not there. */
+  internal?: boolean
   media?: readonly MediaSlot[]
   /** The result is bytes, produced and fetched piece by piece. */
   chunked?: { mimeType: string }
@@ -197,12 +199,16 @@ export type Parse = (value: unknown) => unknown | Promise<unknown>
 /** An operation ready to run: defaults filled in, schemas as functions and as JSON Schema. */
 export interface Operation
   extends Required<
-    Omit<OperationRules, 'deprecated' | 'requires' | 'chunked' | 'timeoutMs' | 'deadlineMs' | 'concurrency' | 'title'>
+    Omit<
+      OperationRules,
+      'deprecated' | 'requires' | 'chunked' | 'timeoutMs' | 'deadlineMs' | 'concurrency' | 'title' | 'internal'
+    >
   > {
   /** Registry key: `v1:orders.getItem@1.0.0`. */
   readonly key: string
   readonly name: OperationName
   readonly title?: string
+  readonly internal?: boolean
   readonly timeoutMs?: number
   readonly deadlineMs?: number
   readonly concurrency?: number

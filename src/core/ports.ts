@@ -446,6 +446,7 @@ export interface Observer {
 export interface Execution {
   entry: AuditEntry
   outcome: Outcome
+  /** The span of the last attempt where there is one; else what the caller sent. */
   traceparent?: string
 }
 
@@ -461,4 +462,5 @@ export interface AttemptObservation {
 export interface ObservedAttempt {
   readonly number: number
   readonly job: { requestId: string; sessionId?: string; traceparent?: string }
+  readonly run: { readonly failures: number }
 }

@@ -1,6 +1,9 @@
-/** All operations of a server by name, those that are gone included. Collisions and gaps are found here, at start-up. */
+/**
+ * All operations of a server by name, those that are gone included. Collisions and gaps are found here: at start-up
+ * they are refused, and of what is added later whatever collides is left out.
+ */
 import { Fault } from './fault.ts'
-import { compareVersions, lineageOf, nameIn, parseName } from './names.ts'
+import { compareVersions, lineageOf, nameIn, type OperationName, parseName } from './names.ts'
 import type { Operation, Tombstone } from './operation.ts'
 import { sunsetOf } from './rules.ts'
 
@@ -11,10 +14,14 @@ export interface Registry {
   isServed(operation: Operation, now: number): boolean
   /** By registry key, for instances accepted earlier: it is found even past its sunset. */
   byKey(key: string): Operation | undefined
-  /** What callers may see now: the highest version under each name, those past their sunset left out. */
+  /** What everybody may see now: the highest version under each name, those past their sunset left out. */
   list(now: number): readonly Operation[]
+  /** The same of the internal ones, which are for those who have their scopes. */
+  listInternal(now: number): readonly Operation[]
   /** When some version of an operation will be gone by itself, if ever. */
   nextChangeAt(now: number): number | undefined
+  /** Every version of every operation, in the order of their definition; the same array while they do not change. */
+  readonly operations: readonly Operation[]
   /** Registry keys of all operations that can be run; the same array while they do not change. */
   readonly keys: readonly string[]
   /**
@@ -22,6 +29,17 @@ export interface Registry {
    * name every version keeps to the same contract. False if there is none.
    */
   inherit(key: string): boolean
+  /**
+   * Puts these in the place of whatever came from this source before. Those that would take a name from somebody else
+   * are left out: the server runs, and what runs keeps its name.
+   */
+  replace(source: string, operations: readonly Operation[]): readonly Omission[]
+}
+
+/** An operation that was left out, and why. */
+export interface Omission {
+  operation: Operation
+  why: Fault
 }
 
 interface Entry {
@@ -29,56 +47,115 @@ interface Entry {
   goneAt: number
 }
 
-export function createRegistry(operations: readonly Operation[], tombstones: readonly Tombstone[] = []): Registry {
-  const byKey = new Map<string, Operation>()
-  const byName = new Map<string, Entry>()
-  for (const operation of operations) {
-    if (byKey.has(operation.key)) throw collision(`${operation.key} is defined twice.`)
-    byKey.set(operation.key, operation)
-    const current = byName.get(operation.name.full)
-    if (!current || compareVersions(current.operation.version, operation.version) < 0) {
-      byName.set(operation.name.full, { operation, goneAt: goneAt(operation) })
-    }
-  }
+interface Index {
+  operations: readonly Operation[]
+  byKey: Map<string, Operation>
+  byName: Map<string, Entry>
+  keys: readonly string[]
+}
+
+export function createRegistry(defined: readonly Operation[], tombstones: readonly Tombstone[] = []): Registry {
   const gone = new Map(tombstones.map((tombstone) => [tombstone.name, tombstone]))
-  for (const name of gone.keys()) {
-    if (byName.has(name)) throw collision(`${name} is both defined and listed as removed; keep one of the two.`)
-  }
-  requireFirstVersions([...byName.keys(), ...gone.keys()])
-  const entries = [...byName.values()]
-  let keys: readonly string[] = [...byKey.keys()]
+  const sources = new Map<string, readonly Operation[]>()
+  const inherited = new Set<string>()
+  const [omission] = admit([], defined, gone)
+  if (omission) throw omission.why
+  const started = firstVersions([...defined.map(({ name }) => name), ...[...gone.keys()].map(parseName)])
+  const unstarted = [...gone.keys()].flatMap((name) => startProblem(parseName(name), started) ?? [])
+  if (unstarted[0] !== undefined) throw collision(unstarted[0])
+  let index = buildIndex(defined, inherited)
 
   return {
+    get operations() {
+      return index.operations
+    },
     get keys() {
-      return keys
+      return index.keys
     },
     inherit(key) {
-      const heir = byName.get(nameIn(key))?.operation
-      if (!heir) return false
-      byKey.set(key, heir)
-      keys = [...byKey.keys()]
+      if (!index.byName.has(nameIn(key))) return false
+      inherited.add(key)
+      index = buildIndex(index.operations, inherited)
       return true
     },
-    byKey: (key) => byKey.get(key),
+    replace(source, operations) {
+      sources.delete(source)
+      const others = [...defined, ...[...sources.values()].flat()]
+      const omissions = admit(others, operations, gone)
+      const leftOut = new Set(omissions.map(({ operation }) => operation))
+      sources.set(
+        source,
+        operations.filter((operation) => !leftOut.has(operation)),
+      )
+      index = buildIndex([...defined, ...[...sources.values()].flat()], inherited)
+      return omissions
+    },
+    byKey: (key) => index.byKey.get(key),
     isServed: (operation, now) => now < goneAt(operation),
     resolve(name, now) {
-      const entry = byName.get(name) ?? entryOf(byKey.get(name))
+      const entry = index.byName.get(name) ?? entryOf(index.byKey.get(name))
       if (entry && now < entry.goneAt) return entry.operation
       if (entry) throw removedFault(name, entry.operation.deprecated?.sunset, entry.operation.deprecated?.replacement)
       const tombstone = gone.get(name)
       if (tombstone) throw removedFault(name, tombstone.removed.on, tombstone.removed.replacement)
-      throw unknownFault(name)
+      throw unknownOperation(name)
     },
-    list: (now) => entries.filter((entry) => now < entry.goneAt).map((entry) => entry.operation),
+    list: (now) => listed(index, now, false),
+    listInternal: (now) => listed(index, now, true),
     nextChangeAt(now) {
       let next = Number.POSITIVE_INFINITY
-      for (const operation of byKey.values()) {
+      for (const operation of index.operations) {
         const at = goneAt(operation)
         if (at > now && at < next) next = at
       }
       return Number.isFinite(next) ? next : undefined
     },
   }
+}
+
+function buildIndex(operations: readonly Operation[], inherited: ReadonlySet<string>): Index {
+  const byKey = new Map<string, Operation>()
+  const byName = new Map<string, Entry>()
+  for (const operation of operations) {
+    byKey.set(operation.key, operation)
+    const current = byName.get(operation.name.full)
+    if (!current || compareVersions(current.operation.version, operation.version) < 0) {
+      byName.set(operation.name.full, { operation, goneAt: goneAt(operation) })
+    }
+  }
+  for (const key of inherited) {
+    const heir = byName.get(nameIn(key))?.operation
+    if (heir && !byKey.has(key)) byKey.set(key, heir)
+  }
+  return { operations, byKey, byName, keys: [...byKey.keys()] }
+}
+
+function listed({ byName }: Index, now: number, internal: boolean): readonly Operation[] {
+  const served = [...byName.values()].filter((entry) => now < entry.goneAt).map((entry) => entry.operation)
+  return served.filter((operation) => (operation.internal ?? false) === internal)
+}
+
+/** Which of these cannot stand beside the others. */
+function admit(
+  others: readonly Operation[],
+  operations: readonly Operation[],
+  gone: ReadonlyMap<string, Tombstone>,
+): Omission[] {
+  const taken = new Set(others.map(({ key }) => key))
+  const names = [...others, ...operations].map(({ name }) => name)
+  const started = firstVersions([...names, ...[...gone.keys()].map(parseName)])
+  const omissions: Omission[] = []
+  for (const operation of operations) {
+    const { key, name } = operation
+    const problem = taken.has(key)
+      ? `${key} is defined twice.`
+      : gone.has(name.full)
+        ? `${name.full} is both defined and listed as removed; keep one of the two.`
+        : startProblem(name, started)
+    if (problem === undefined) taken.add(key)
+    else omissions.push({ operation, why: collision(problem) })
+  }
+  return omissions
 }
 
 function entryOf(operation: Operation | undefined): Entry | undefined {
@@ -91,16 +168,14 @@ function goneAt(operation: Operation): number {
 }
 
 /** OpenCALL, "Operation Naming Convention": all operations start at v1, so a lineage without one has lost its start. */
-function requireFirstVersions(names: readonly string[]): void {
-  const parsed = names.map(parseName)
-  const started = new Set(parsed.filter((name) => name.major === 1).map(lineageOf))
-  for (const name of parsed) {
-    const lineage = lineageOf(name)
-    if (started.has(lineage)) continue
-    throw collision(
-      `${name.full} has no v1. If v1:${lineage} is gone, say so with removed('v1:${lineage}', { on: '…', replacement: '${name.full}' }).`,
-    )
-  }
+function firstVersions(names: readonly OperationName[]): ReadonlySet<string> {
+  return new Set(names.filter((name) => name.major === 1).map(lineageOf))
+}
+
+function startProblem(name: OperationName, started: ReadonlySet<string>): string | undefined {
+  const lineage = lineageOf(name)
+  if (started.has(lineage)) return undefined
+  return `${name.full} has no v1. If v1:${lineage} is gone, say so with removed('v1:${lineage}', { on: '…', replacement: '${name.full}' }).`
 }
 
 function collision(message: string): Fault {
@@ -114,7 +189,7 @@ function removedFault(name: string, on: string | undefined, replacement: string 
   })
 }
 
-function unknownFault(name: string): Fault {
+export function unknownOperation(name: string): Fault {
   const versioned = /^v\d+:/.test(name)
   const advice = versioned ? '' : ' Names start with a version, such as v1:orders.getItem.'
   return new Fault(

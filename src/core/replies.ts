@@ -22,7 +22,14 @@ export function replyTo(instance: Instance, now: number): Reply {
     state: instance.state === 'accepted' ? 'accepted' : 'pending',
     retryAfterMs: POLL_HINT_MS,
     ...(instance.progress && { progress: instance.progress }),
+    ...awaited(instance),
   }
+}
+
+/** A held call stays accepted until its approval is settled. */
+function awaited({ state, extras }: Instance): { approvalId?: string } {
+  const { held, approvalId } = extras ?? {}
+  return state === 'accepted' && held && approvalId !== undefined ? { approvalId } : {}
 }
 
 export function replyWith(identity: Identity, outcome: Outcome): Reply {

@@ -59,7 +59,7 @@ export function completeOperation(
 }
 
 function optional(rules: OperationRules): Partial<Operation> {
-  const { title, timeoutMs, deadlineMs, concurrency, chunked, deprecated, requires } = rules
+  const { title, timeoutMs, deadlineMs, concurrency, chunked, deprecated, requires, internal } = rules
   return {
     ...(title !== undefined && { title }),
     ...(timeoutMs !== undefined && { timeoutMs }),
@@ -68,6 +68,7 @@ function optional(rules: OperationRules): Partial<Operation> {
     ...(chunked && { chunked }),
     ...(deprecated && { deprecated }),
     ...(requires && { requires }),
+    ...(internal && { internal }),
   }
 }
 

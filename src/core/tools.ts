@@ -1,11 +1,11 @@
 /**
- * Operations under the names that tool-shaped protocols give them. One mapping for all of them, made at start-up, so
- * that two operations which would answer to the same name are found before anybody calls one.
+ * Operations under the names that tool-shaped protocols give them. One mapping for all of them, made when
+ * operations come and go, so that two which would answer to the same name are found before anybody calls one.
  */
 import { Fault } from './fault.ts'
-import { compareVersions, toolIdOf, toolNameOf } from './names.ts'
+import { compareVersions, lineageOf, toolIdOf, toolNameOf } from './names.ts'
 import type { Operation } from './operation.ts'
-import type { Registry } from './registry.ts'
+import type { Omission, Registry } from './registry.ts'
 
 export interface Tools {
   /** By tool id and full version; without a version the highest there is. */
@@ -16,6 +16,8 @@ export interface Tools {
   list(now: number): readonly Tool[]
   /** Every version of every tool, in the order of their ids. */
   versions(now: number): readonly Tool[]
+  /** Which of these would be taken for another of them, or for one they are to stand beside. */
+  objections(operations: readonly Operation[], beside: readonly Operation[]): readonly Omission[]
 }
 
 export interface Tool {
@@ -26,47 +28,120 @@ export interface Tool {
   operation: Operation
 }
 
+type Lists = (operation: Operation) => boolean
+
 /** `toolkit` stands in for the namespace an operation does not have. `lists` says which operations a protocol can express. */
-export function createTools(registry: Registry, toolkit: string, lists: (operation: Operation) => boolean): Tools {
+export function createTools(registry: Registry, toolkit: string, lists: Lists): Tools {
   if (!/^\w[\w.-]*$/.test(toolkit)) {
     throw new Fault('malformed', `"${toolkit}" cannot be a toolkit: use letters, digits and "_".`)
   }
-  const tools = registry.keys
-    .map((key) => registry.byKey(key) as Operation)
-    .filter(lists)
-    .map(
-      (operation): Tool => ({
-        id: toolIdOf(operation.name, toolkit),
-        name: toolNameOf(operation.name, toolkit),
-        operation,
-      }),
-    )
-    .sort((a, b) => compareTexts(a.id, b.id) || compareVersions(a.operation.version, b.operation.version))
-  const byId = Map.groupBy(tools, (tool) => tool.id)
-  const byName = Map.groupBy(tools, (tool) => tool.name)
-  const pinned = Map.groupBy(tools, (tool) => pinnedName(tool))
-  refuseCollisions(byId, (tool) => tool.operation.name.full.replace(/^v\d+:/, ''))
-  const byVersion = Map.groupBy(tools, ({ id, operation }) => `${id}@${operation.version}`)
-  refuseCollisions(byVersion, ({ operation }) => operation.key)
-  refuseCollisions(
-    new Map([...byName].map(([name, own]) => [name, [...own, ...(pinned.get(name) ?? [])]])),
-    (tool) => tool.id,
-  )
-
+  let index = indexTools(registry.operations, toolkit, lists)
+  /** What is listed changes while the server runs. */
+  const current = () => {
+    if (index.of !== registry.operations) index = indexTools(registry.operations, toolkit, lists)
+    return index
+  }
   const latest = (of: readonly Tool[] | undefined, now: number) =>
     of?.findLast(({ operation }) => isServed(registry, operation, now))?.operation
   return {
     byId(id, version, now) {
+      const { byId, byVersion } = current()
       return latest(version === undefined ? byId.get(id) : byVersion.get(`${id}@${version}`), now)
     },
-    byName: (name, now) => latest(byName.get(name) ?? pinned.get(name), now),
+    byName(name, now) {
+      const { byName, pinned } = current()
+      return latest(byName.get(name) ?? pinned.get(name), now)
+    },
     list: (now) =>
-      [...byName.values()].flatMap((own) => {
+      [...current().byName.values()].flatMap((own) => {
         const operation = latest(own, now)
         return operation && own[0] ? [{ ...own[0], operation }] : []
       }),
-    versions: (now) => tools.filter(({ operation }) => isServed(registry, operation, now)),
+    versions: (now) => current().tools.filter(({ operation }) => isServed(registry, operation, now)),
+    objections(operations, beside) {
+      const names = new ToolNames(toolkit, lists)
+      for (const operation of beside) names.add(operation)
+      return operations.flatMap((operation) => {
+        const why = names.add(operation)
+        return why ? [{ operation, why }] : []
+      })
+    },
   }
+}
+
+function indexTools(operations: readonly Operation[], toolkit: string, lists: Lists) {
+  const tools = operations
+    .filter(lists)
+    .map((operation) => toolOf(operation, toolkit))
+    .sort((a, b) => compareTexts(a.id, b.id) || compareVersions(a.operation.version, b.operation.version))
+  const names = new ToolNames(toolkit, lists)
+  for (const { operation } of tools) {
+    const why = names.add(operation)
+    if (why) throw why
+  }
+  return {
+    of: operations,
+    tools,
+    byId: Map.groupBy(tools, (tool) => tool.id),
+    byVersion: Map.groupBy(tools, ({ id, operation }) => `${id}@${operation.version}`),
+    byName: Map.groupBy(tools, (tool) => tool.name),
+    pinned: Map.groupBy(tools, (tool) => pinnedName(tool)),
+  }
+}
+
+function toolOf(operation: Operation, toolkit: string): Tool {
+  return { id: toolIdOf(operation.name, toolkit), name: toolNameOf(operation.name, toolkit), operation }
+}
+
+/** Who answers to which name. */
+class ToolNames {
+  readonly #toolkit: string
+  readonly #lists: Lists
+  readonly #ids = new Map<string, Tool>()
+  readonly #versions = new Map<string, Tool>()
+  readonly #names = new Map<string, Tool>()
+  readonly #pinned = new Map<string, Tool>()
+
+  constructor(toolkit: string, lists: Lists) {
+    this.#toolkit = toolkit
+    this.#lists = lists
+  }
+
+  /** Nothing is added if it would be taken for another: then the fault says for which. */
+  add(operation: Operation): Fault | undefined {
+    if (!this.#lists(operation)) return undefined
+    try {
+      const tool = toolOf(operation, this.#toolkit)
+      this.#refuseCollisions(tool)
+      this.#ids.set(tool.id, tool)
+      this.#versions.set(versionedId(tool), tool)
+      this.#names.set(tool.name, tool)
+      this.#pinned.set(pinnedName(tool), tool)
+      return undefined
+    } catch (thrown) {
+      if (thrown instanceof Fault) return thrown
+      throw thrown
+    }
+  }
+
+  #refuseCollisions(tool: Tool): void {
+    const { id, name } = tool
+    const sameId = this.#ids.get(id)
+    if (sameId && lineageOf(sameId.operation.name) !== lineageOf(tool.operation.name)) throw collision(sameId, tool, id)
+    const version = versionedId(tool)
+    const sameVersion = this.#versions.get(version)
+    if (sameVersion && sameVersion.operation.key !== tool.operation.key) throw collision(sameVersion, tool, version)
+    const claims = [
+      [name, this.#names.get(name)],
+      [name, this.#pinned.get(name)],
+      [pinnedName(tool), this.#names.get(pinnedName(tool))],
+    ] as const
+    for (const [claimed, by] of claims) if (by && by.id !== id) throw collision(by, tool, claimed)
+  }
+}
+
+function versionedId({ id, operation }: Tool): string {
+  return `${id}@${operation.version}`
 }
 
 function pinnedName({ name, operation }: Tool): string {
@@ -81,14 +156,9 @@ function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-function refuseCollisions(groups: ReadonlyMap<string, readonly Tool[]>, lineage: (tool: Tool) => string): void {
-  for (const [name, own] of groups) {
-    const first = own[0]
-    const other = own.find((tool) => first && lineage(tool) !== lineage(first))
-    if (!first || !other) continue
-    const both = `${first.operation.name.full} and ${other.operation.name.full}`
-    throw new Fault('malformed', `${both} would both be the tool "${name}". Rename one of them.`, {
-      code: 'INVALID_REGISTRY',
-    })
-  }
+function collision(first: Tool, other: Tool, name: string): Fault {
+  const both = `${first.operation.name.full} and ${other.operation.name.full}`
+  return new Fault('malformed', `${both} would both be the tool "${name}". Rename one of them.`, {
+    code: 'INVALID_REGISTRY',
+  })
 }

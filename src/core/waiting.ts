@@ -15,12 +15,6 @@ export function within<T>(clock: Clock, limitMs: number, promise: Promise<T>): P
   })
 }
 
-export function delay(clock: Clock, delayMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    clock.schedule(delayMs, resolve)
-  })
-}
-
 /** Watches an instance from now on. `stop` must be called, or the watch stays. */
 export function watchFor(
   store: Store,

@@ -2,23 +2,24 @@
  * Runs recorded calls: claims them under a lease, keeps the lease while the handler works, and writes down how each
  * attempt ended. It is the only writer of an instance's state after its acceptance.
  */
-import { correlation } from './admitted.ts'
 import type { Approvals } from './approvals.ts'
 import { Attempt, type AttemptRun, type Ending } from './attempt.ts'
+import { Claiming } from './claiming.ts'
 import { Conclusions } from './conclusions.ts'
 import { canceled, cutOffByShutdown, faultOutcome, givenUp, leaseLost, outcomeUnknown } from './endings.ts'
 import { Fault } from './fault.ts'
 import { AttemptContext } from './handler-context.ts'
-import type { AttemptParts, Job } from './job.ts'
+import type { AttemptParts } from './job.ts'
 import type { JsonValue } from './json.ts'
 import type { Limits } from './limits.ts'
 import { type Instance, type Outcome, ownerOf } from './model.ts'
 import type { Deferred, Operation } from './operation.ts'
-import type { Claim, Store } from './ports.ts'
+import type { Store } from './ports.ts'
 import { throttleProgress } from './progress.ts'
 import type { Registry } from './registry.ts'
 import { type Given, leftOf } from './requirements.ts'
 import { retryDelay } from './retry.ts'
+import { canGoOn, isHeld, isLacking, jobOf, mayHaveActed, type Running } from './running.ts'
 import { deadlineOf } from './terms.ts'
 import { hasEnded } from './waiting.ts'
 
@@ -32,37 +33,21 @@ export interface WorkerSettings {
   progressEveryMs: number
 }
 
-/** Child calls are claimed in any case, so many at a time. */
-const CHILD_BATCH = 64
-
-interface Running {
-  attempt: Attempt
-  instance: Instance
-  operation: Operation
-  /** Its end is being written. */
-  concluding: boolean
-}
-
 export class Worker {
   readonly #running = new Map<string, Running>()
   readonly #awaited = new Set<string>()
   readonly #given = new Map<string, Given>()
   readonly #registry: Registry
-  readonly #bounded: readonly Operation[]
   readonly #store: Store
   readonly #limits: Limits
   readonly #parts: AttemptParts
   readonly #settings: WorkerSettings
   readonly #conclusions: Conclusions
   readonly #approvals: Approvals
+  readonly #claiming: Claiming
   readonly #shutdown = cutOffByShutdown()
-  #claiming = false
-  #claimUnderWay: Promise<void> | undefined
-  #claimAgain = false
-  #stopping = false
   /** Whatever begins from now on is told to stop at once. */
   #graceOver = false
-  #cancelClaimTimer: (() => void) | undefined
   #cancelLeaseTimer: (() => void) | undefined
   #whenIdle: (() => void) | undefined
 
@@ -75,13 +60,23 @@ export class Worker {
     approvals: Approvals,
   ) {
     this.#registry = registry
-    this.#bounded = registry.keys.flatMap((key) => registry.byKey(key) ?? []).filter(isBounded)
     this.#store = store
     this.#limits = limits
     this.#parts = parts
     this.#settings = settings
     this.#conclusions = new Conclusions(parts.env, store, parts.observer)
     this.#approvals = approvals
+    const { leaseMs, claimEveryMs } = settings
+    this.#claiming = new Claiming({
+      env: parts.env,
+      registry,
+      store,
+      limits,
+      leaseMs,
+      claimEveryMs,
+      begin: (instance) => this.#begin(instance),
+      giveBack: (instance) => this.#conclusions.giveBackUnbegun(instance),
+    })
     limits.onFreed = () => this.wake()
   }
 
@@ -91,7 +86,7 @@ export class Worker {
 
   /** Whether a call accepted now may be started at once, without overtaking those that wait. */
   canStart(operation: Operation): boolean {
-    return !this.#stopping && this.#limits.queued === 0 && this.#limits.hasSlot(operation)
+    return !this.#claiming.stopped && this.#limits.queued === 0 && this.#limits.hasSlot(operation)
   }
 
   /** Runs an instance this node holds the lease and has taken a slot for. `args` saves parsing again where they were parsed just now. */
@@ -178,20 +173,17 @@ export class Worker {
 
   /** Looks for due work now. */
   wake(): void {
-    if (this.#stopping) return
-    if (this.#claiming) this.#claimAgain = true
-    else this.#claimUnderWay = this.#claim()
+    this.#claiming.wake()
   }
 
   /** Takes no new work, lets what runs end, then tells the rest to stop and hands it back. */
   async stop(graceMs: number): Promise<void> {
-    this.#stopping = true
-    this.#cancelClaimTimer?.()
+    const claimed = this.#claiming.stop()
     const cancel = this.#parts.env.clock.schedule(graceMs, () => {
       this.#graceOver = true
       for (const running of this.#running.values()) this.#cutOff(running)
     })
-    await this.#claimUnderWay
+    await claimed
     if (this.#running.size > 0) {
       await new Promise<void>((resolve) => {
         this.#whenIdle = resolve
@@ -199,44 +191,6 @@ export class Worker {
     }
     cancel()
     this.#cancelLeaseTimer?.()
-  }
-
-  async #claim(): Promise<void> {
-    this.#claiming = true
-    this.#cancelClaimTimer?.()
-    const { clock, log } = this.#parts.env
-    let nextInMs = this.#settings.claimEveryMs
-    try {
-      const free = this.#limits.rules.runningCalls - this.#limits.running
-      const claimed = await this.#store.claim(this.#claimFor(free))
-      for (const instance of claimed.instances) {
-        if (this.#stopping) await this.#conclusions.giveBackUnbegun(instance)
-        else this.#begin(instance)
-      }
-      if (claimed.instances.length === free) this.#claimAgain = true
-      // Without a free slot somebody else's due time is of no use: a slot that is given back wakes us.
-      if (claimed.nextDueAt !== undefined && free > 0)
-        nextInMs = Math.min(nextInMs, Math.max(1, claimed.nextDueAt - clock.now()))
-    } catch (thrown) {
-      log.error({ err: thrown }, 'could not claim work; it is tried again')
-    }
-    this.#claiming = false
-    if (this.#stopping) return
-    if (this.#claimAgain && this.#limits.running < this.#limits.rules.runningCalls) {
-      this.#claimAgain = false
-      this.wake()
-      return
-    }
-    this.#cancelClaimTimer = clock.schedule(nextInMs, () => this.wake())
-  }
-
-  /** Without a free slot only what running calls wait for: they hold the slots their children would need. */
-  #claimFor(free: number): Claim {
-    const { leaseMs } = this.#settings
-    const operations = this.#registry.keys
-    if (free <= 0) return { operations, leaseMs, limit: CHILD_BATCH, onlyChildren: true }
-    const slots = this.#bounded.length > 0 && { slots: this.#limits.slotsOf(this.#bounded) }
-    return { operations, leaseMs, limit: free, ...slots }
   }
 
   /** A claimed instance is run, unless running it again would be wrong. */
@@ -247,7 +201,12 @@ export class Worker {
       running.instance = instance
       return
     }
-    const operation = this.#registry.byKey(instance.operation) as Operation
+    const operation = this.#registry.byKey(instance.operation)
+    if (!operation) {
+      // It went while this was being claimed: the call waits for it to come back, as those do that nobody claimed.
+      void this.#conclusions.giveBackUnbegun(instance)
+      return
+    }
     if (instance.attempt === 1 && !isHeld(instance)) this.#limits.dequeued()
     const cutOffs = instance.attempt - 1 - instance.settled
     if (instance.stopRequested) {
@@ -355,6 +314,11 @@ export class Worker {
 
   async #conclude(running: Running, outcome: Outcome): Promise<void> {
     const { instance, operation, attempt } = running
+    if (outcome.kind === 'fault' && (await this.#wasAnswered(running))) {
+      await this.#conclusions.giveBack(instance)
+      this.wake()
+      return
+    }
     if (!attempt.began && instance.waiting !== undefined) this.#abandon(instance, operation)
     if (outcome.kind === 'fault') {
       const failures = instance.failures + 1
@@ -368,12 +332,25 @@ export class Worker {
     }
     const acted = mayHaveActed(running, outcome)
     const unbegun = !acted && outcome.kind === 'fault' && isLacking(outcome)
-    await this.#end(instance, operation, unbegun ? { ...outcome, unbegun } : outcome, acted)
+    await this.#end(instance, operation, unbegun ? { ...outcome, unbegun } : outcome, acted, attempt.traceparent)
   }
 
-  async #end(instance: Instance, operation: Operation, outcome: Outcome, acted = true): Promise<void> {
+  /** Whether an answer has come that this attempt did not know of: it counts, whatever became of looking for one. */
+  async #wasAnswered({ instance, attempt }: Running): Promise<boolean> {
+    if (instance.waiting === undefined || attempt.run.answer !== undefined) return false
+    if (attempt.stoppedBy?.kind === 'canceled') return false
+    return (await this.#store.get(instance.id))?.answer !== undefined
+  }
+
+  async #end(
+    instance: Instance,
+    operation: Operation,
+    outcome: Outcome,
+    acted = true,
+    traceparent?: string,
+  ): Promise<void> {
     const direct = this.#awaited.delete(instance.id)
-    const applied = await this.#conclusions.end(instance, operation, outcome, { acted, direct })
+    const applied = await this.#conclusions.end(instance, operation, outcome, { acted, direct, traceparent })
     this.#given.delete(instance.id)
     if (applied) this.#limits.closed(ownerOf(instance.caller))
   }
@@ -398,37 +375,4 @@ export class Worker {
     }
     if (this.#running.size > 0) this.#keepLeases()
   }
-}
-
-function jobOf(instance: Instance, operation: Operation): Job {
-  const { id, caller, requestId, media, lineage, extras } = instance
-  const terms = extras?.terms && { terms: extras.terms }
-  return { id, operation, caller, requestId, media, lineage, ...correlation(instance), ...terms }
-}
-
-/** Whether it may be taken up after it was cut off: it has no effects, or knows where it stands with the other side. */
-function canGoOn({ rerunnable, waiting }: Instance): boolean {
-  return rerunnable || waiting !== undefined
-}
-
-function isHeld({ extras }: Instance): boolean {
-  return extras?.held === true
-}
-
-/**
- * Whether a repeat could do twice what this call has done. A handler that ends by saying what it lacks counts as not
- * started, unless it has effects and has been run before or has called others: then some of them may have happened.
- */
-function mayHaveActed({ attempt, instance, operation }: Running, outcome: Outcome): boolean {
-  const runBefore = instance.attempt > 1
-  if (!isLacking(outcome)) return attempt.began || runBefore
-  return operation.sideEffecting && (attempt.calledOthers || runBefore)
-}
-
-function isLacking(outcome: Outcome): boolean {
-  return outcome.kind === 'fault' && outcome.fault.kind === 'requirements-missing'
-}
-
-function isBounded({ concurrency }: Operation): boolean {
-  return concurrency !== undefined
 }

@@ -7,9 +7,12 @@ import type { LimitRules } from '../core/limits.ts'
 import type { WorkerSettings } from '../core/worker.ts'
 import type { AuthConfig, JwtRules, StaticToken } from '../governance/auth.ts'
 import type { FetcherOptions } from '../governance/outbound.ts'
+import { isSecretName } from '../governance/secrets-provider.ts'
 import type { SigningOptions } from '../governance/signatures.ts'
+import { type AnnounceOptions, EVENTS } from './announcements.ts'
 import type {
   GrpcServerOptions,
+  McpOptions,
   OpenCallOptions,
   OxpOptions,
   RestOptions,
@@ -22,6 +25,7 @@ type Names<T> = Record<keyof T, true>
 
 export const OPTIONS: Names<ServerOptions> = {
   operations: true,
+  imports: true,
   context: true,
   data: true,
   auth: true,
@@ -34,6 +38,7 @@ export const OPTIONS: Names<ServerOptions> = {
   work: true,
   opencall: true,
   oxp: true,
+  mcp: true,
   rest: true,
   toolkit: true,
   authorization: true,
@@ -44,6 +49,7 @@ export const OPTIONS: Names<ServerOptions> = {
   secrets: true,
   tokenEndpoints: true,
   grpc: true,
+  announce: true,
   audit: true,
   log: true,
   logTo: true,
@@ -92,6 +98,7 @@ const SIZES: Names<Sizes> = { envelopeBytes: true, uploadBytes: true, chunkBytes
 const WORK: Names<WorkerSettings> = { leaseMs: true, claimEveryMs: true, maxCutOffs: true, progressEveryMs: true }
 const OPENCALL: Names<OpenCallOptions> = { strict: true, eventStreamsPerCaller: true }
 const OXP: Names<OxpOptions> = { unauthorizedStatus: true }
+const MCP: Names<McpOptions> = { name: true, title: true, version: true, instructions: true }
 const REST: Names<RestOptions> = {
   allowExecute: true,
   authHook: true,
@@ -102,6 +109,7 @@ const REST: Names<RestOptions> = {
 const VAULT: Names<VaultOptions> = { key: true, oldKeys: true }
 const GRPC: Names<GrpcServerOptions> = { host: true, port: true, tls: true }
 const AUDIT: Names<NonNullable<ServerOptions['audit']>> = { keepDays: true }
+const ANNOUNCE: Names<AnnounceOptions> = { url: true, secretRef: true, events: true, allowPrivate: true }
 const SIGNING: Names<SigningOptions> = { keyId: true, privateKey: true }
 
 export function checkOptions(options: Omit<ServerOptions, 'operations' | 'context'>): void {
@@ -116,11 +124,14 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   check('work', options.work, WORK)
   check('opencall', options.opencall, OPENCALL)
   check('oxp', options.oxp, OXP)
+  check('mcp', options.mcp, MCP)
   check('rest', options.rest, REST)
   check('vault', options.vault, VAULT)
   check('signing', options.signing, SIGNING)
   check('grpc', options.grpc, GRPC)
   check('audit', options.audit, AUDIT)
+  check('announce', options.announce, ANNOUNCE)
+  if (options.announce) checkAnnounce(options.announce)
   if (options.publicUrl !== undefined) checkPublicUrl(options.publicUrl)
 }
 
@@ -130,6 +141,19 @@ function check(where: string, given: unknown, names: Record<string, true>): void
   const unknown = Object.keys(given).find((key) => !Object.hasOwn(names, key))
   if (unknown === undefined) return
   throw refused(`${where} has no option "${unknown}". There are ${Object.keys(names).join(', ')}.`)
+}
+
+function checkAnnounce({ url, secretRef, events = EVENTS }: AnnounceOptions): void {
+  const target = typeof url === 'string' ? URL.parse(url) : null
+  if (target?.protocol !== 'https:' && target?.protocol !== 'http:') {
+    throw refused('announce.url must be where announcements go, such as https://hooks.example.com/callplane.')
+  }
+  if (typeof secretRef !== 'string' || !isSecretName(secretRef)) {
+    throw refused('announce.secretRef must be the name of the secret that signs, such as announce-key.')
+  }
+  const unknown = Array.isArray(events) ? events.find((event) => !EVENTS.includes(event)) : 'none'
+  if (unknown === undefined) return
+  throw refused(`announce.events must be a list of ${EVENTS.join(' and ')}; "${unknown}" is none of them.`)
 }
 
 function checkPublicUrl(publicUrl: unknown): void {

@@ -29,7 +29,13 @@ import { createRemoteClient } from '../governance/remote.ts'
 import { scopesGuard } from '../governance/scopes.ts'
 import { createSigner, signRefusals, signRoutes } from '../governance/signatures.ts'
 import { createFileObjects } from '../objects/files/index.ts'
-import { type ContractSettings, createContractMethods, createContractRoutes } from '../protocols/contract/index.ts'
+import {
+  type ContractSettings,
+  contractCode,
+  contractWords,
+  createContractMethods,
+  createContractRoutes,
+} from '../protocols/contract/index.ts'
 import {
   createOpenCallRoutes,
   encodeRegistry,
@@ -42,12 +48,16 @@ import { createOperationTools, refusalAnswer as restRefusal } from '../protocols
 import { createSqliteStore } from '../stores/sqlite/index.ts'
 import {
   combineObservers,
+  createExecutionLog,
   createLog,
   createMetrics,
   loadTracing,
   METRICS_CONTENT_TYPE,
   registerProcessReadings,
 } from '../telemetry/index.ts'
+import { createAdminRecognition, type RecognizeAdmin } from './admin-token.ts'
+import { Announcements } from './announcements.ts'
+import { createApprovalRoutes } from './approval-routes.ts'
 import { createAuthorizationRoutes } from './authorization-routes.ts'
 import { describeBackend, loadBackends } from './backends.ts'
 import { createCallbackDesk } from './callback-desk.ts'
@@ -58,7 +68,9 @@ import { type DataFolder, openDataFolder } from './data-folder.ts'
 import { registerEngineReadings } from './engine-readings.ts'
 import { createEnvironment, systemClock } from './environment.ts'
 import { loadPolicyGuard, openSecrets } from './governing.ts'
+import { type Imports, openImports, prepareImports } from './imports.ts'
 import { isLoopback } from './loopback.ts'
+import { createMcpSurface } from './mcp.ts'
 import { buildRegistry } from './operations.ts'
 import {
   DEFAULT_SIZES,
@@ -68,6 +80,7 @@ import {
   type ServerOptions,
   type Sizes,
 } from './options.ts'
+import { createOwnOperations, isOurs, refuseOwnNames } from './own-operations.ts'
 import { logRequests } from './request-log.ts'
 import { createResultCache } from './result-cache.ts'
 import { createSystemRoutes } from './system-routes.ts'
@@ -90,7 +103,7 @@ export interface CallplaneServer {
   close(graceMs?: number): Promise<void>
 }
 
-/** Without authentication everybody on this machine is the same caller and may do everything. */
+/** Without authentication everybody on this machine is the same caller and may do everything but administer. */
 const LOCAL: Caller = { ...ANONYMOUS, scopes: ['*'] }
 const STOP_GRACE_MS = 5_000
 const MAX_WAIT_MS = 60_000
@@ -107,9 +120,19 @@ const LEFTOVER_MS = 3_600_000
 export async function createServer<App = unknown>(options: ServerOptions<App>): Promise<CallplaneServer> {
   const prepared = await prepare(options)
   const node = await openNode(options, prepared)
+  const imports = await openImports(prepared.imports, {
+    backend: prepared.backendParts,
+    env: node.env,
+    registry: prepared.registry,
+    tools: prepared.tools,
+    secrets: node.secrets,
+    credentials: node.credentials,
+    wake: () => node.engine.worker.wake(),
+  })
   try {
-    return await serve(options, prepared, node)
+    return await serve(options, prepared, node, imports)
   } catch (thrown) {
+    await imports.close()
     await node.store.close()
     throw thrown
   }
@@ -125,12 +148,19 @@ async function prepare<App>(options: ServerOptions<App>) {
   const redactor = createRedactor()
   const log = chooseLog(options, redactor)
   const remote = createRemoteClient()
+  refuseOwnNames(options.operations)
   const definitions = options.operations.flatMap((entry) => ('removed' in entry ? [] : [entry]))
-  const backends = await loadBackends(definitions, { clock, log, remote, lookup: remote.lookup, folder: process.cwd() })
-  const registry = buildRegistry(options.operations, backends.create)
+  const own = createOwnOperations()
+  const announcements = options.announce && new Announcements(options.announce)
+  const ours = [...own.definitions, ...(announcements ? [announcements.definition] : [])]
+  const backendParts = { clock, log, remote, lookup: remote.lookup, folder: process.cwd() }
+  const backends = await loadBackends(definitions, backendParts)
+  const imports = await prepareImports(options.imports)
+  const registry = buildRegistry([...options.operations, ...ours], backends.create)
   const policy = options.policy !== undefined && (await loadPolicyGuard(options.policy, operationsIn(registry), log))
-  const guards = [scopesGuard, ...(policy ? [policy] : []), ...(options.guards ?? [])]
-  const tools = createTools(registry, options.toolkit ?? DEFAULT_TOOLKIT, needsNoAttachment)
+  const announced = announcements ? [announcements.guard] : []
+  const guards = [scopesGuard, ...announced, ...(policy ? [policy] : []), ...(options.guards ?? [])]
+  const tools = createTools(registry, options.toolkit ?? DEFAULT_TOOLKIT, isTool)
   const authenticator = options.auth && (await loadAuthenticator(options.auth, clock))
   const signer = options.signing && createSigner(options.signing, clock)
   const sizes = { ...DEFAULT_SIZES, ...options.sizes }
@@ -143,7 +173,11 @@ async function prepare<App>(options: ServerOptions<App>) {
     inject: createInjector(options.context),
     remote,
     backends,
+    backendParts,
+    imports,
     guards,
+    own,
+    announcements,
     redactor,
     log,
     sizes,
@@ -152,11 +186,14 @@ async function prepare<App>(options: ServerOptions<App>) {
 
 /** The engine on its storage, with everything that follows up on calls. */
 async function openNode<App>(options: ServerOptions<App>, prepared: Prepared) {
-  const { clock, registry, authenticator, inject, redactor, log, sizes, remote, guards } = prepared
+  const { clock, registry, authenticator, inject, redactor, log, sizes, remote, guards, own, announcements } = prepared
   const folder = openDataFolder(options.data ?? '.callplane')
   const authorization = await loadAuthorizations(options, folder, clock)
-  const metrics = createMetrics()
-  const observer = combineObservers(metrics, await loadTracing({ redact: redactor.redact }))
+  const metrics = createMetrics({ codeOf: contractCode })
+  const tracing = await loadTracing({ redact: redactor.redact, words: contractWords })
+  const executions = showsInfo(options.log) ? createExecutionLog({ log, words: contractWords }) : undefined
+  const observers = combineObservers(metrics, tracing, executions)
+  const observer = announcements ? announcements.observing(observers) : observers
   const env = createEnvironment(log, folder.linkKey, clock, redactor)
   const files = options.objects ? undefined : createFileObjects({ folder: folder.objects, clock })
   const objects = options.objects ?? (files as NonNullable<typeof files>)
@@ -187,9 +224,12 @@ async function openNode<App>(options: ServerOptions<App>, prepared: Prepared) {
     stopGraceMs: STOP_GRACE_MS,
     ...(authorizations && { authorizations }),
     ...(observer && { observer }),
-    ...(inject && { inject }),
+    // Ours run for whoever administers, whom the application may not know.
+    ...(inject && { inject: (job) => (isOurs(job.operation) ? {} : inject(job)) }),
   })
-  const { worker } = engine
+  const { worker, approvals } = engine
+  own.connect({ approvals, worker, store, clock })
+  const identify = identifyBy(authenticator, createAdminRecognition(folder.adminToken, options.auth?.tenant))
   const auditMs = (options.audit?.keepDays ?? AUDIT_DAYS) * 86_400_000
   const followUp = new FollowUp({ env, registry, store, objects, limits, worker, cancelWaitMs: STOP_GRACE_MS * 2 })
   const maintenance = new Maintenance({
@@ -215,14 +255,16 @@ async function openNode<App>(options: ServerOptions<App>, prepared: Prepared) {
     engine,
     followUp,
     maintenance,
+    identify,
   }
 }
 
 /** Who sent this, as its headers or metadata say. */
-function identifyBy(authenticator: Authenticator | undefined) {
+function identifyBy(authenticator: Authenticator | undefined, recognizeAdmin: RecognizeAdmin) {
   return (source: { header(name: string): string | undefined }): Identify => {
-    if (!authenticator) return () => LOCAL
-    return () => authenticator.authenticate(readCredential((name) => source.header(name)))
+    const header = (name: string) => source.header(name)
+    if (!authenticator) return () => recognizeAdmin(header) ?? LOCAL
+    return () => recognizeAdmin(header) ?? authenticator.authenticate(readCredential(header))
   }
 }
 
@@ -237,8 +279,7 @@ function createRoutes<App>(
   node: Node,
   refuse: Refuse,
 ): Route[] {
-  const { engine, followUp, objects, env, metrics, store, secrets, credentials, authorizations } = node
-  const identify = identifyBy(authenticator)
+  const { engine, followUp, objects, env, metrics, store, secrets, credentials, authorizations, identify } = node
   const shared = {
     engine,
     followUp,
@@ -275,6 +316,18 @@ function createRoutes<App>(
         unauthorizedStatus: options.oxp?.unauthorizedStatus ?? 400,
       },
     }),
+    ...createMcpSurface(
+      {
+        ...shared,
+        records: store.records,
+        describe: (now) => encodeRegistry(engine.registry, now),
+        toolkit: options.toolkit ?? DEFAULT_TOOLKIT,
+        maxBodyBytes: sizes.envelopeBytes,
+        holdMs: HOLD_MS,
+        authenticated: authenticator !== undefined,
+      },
+      options.mcp ?? {},
+    ).routes,
     ...surface.tools(''),
     ...surface.tools(EXPLORER),
     ...surface.explorer(EXPLORER),
@@ -291,13 +344,19 @@ function createRoutes<App>(
       clock: env.clock,
       refuse,
     }),
+    ...createApprovalRoutes(engine.approvals, env, refuse),
     ...(authorizations ? createAuthorizationRoutes(authorizations, refuse) : []),
   ]
 }
 
-async function serve<App>(options: ServerOptions<App>, prepared: Prepared, node: Node): Promise<CallplaneServer> {
-  const { authenticator, signer, log, registry, backends, remote } = prepared
-  const { env, store, files, limits, metrics, engine, maintenance } = node
+async function serve<App>(
+  options: ServerOptions<App>,
+  prepared: Prepared,
+  node: Node,
+  imports: Imports,
+): Promise<CallplaneServer> {
+  const { authenticator, signer, log, registry, backends, remote, announcements } = prepared
+  const { env, store, files, limits, metrics, engine, maintenance, secrets } = node
   const { worker } = engine
   const refuse = (exchange: Exchange, why: Refusal) =>
     exchange.path.startsWith(`${EXPLORER}/`) ? restRefusal(why) : refusal(why, env.newId())
@@ -320,6 +379,7 @@ async function serve<App>(options: ServerOptions<App>, prepared: Prepared, node:
 
   await files?.sweep(LEFTOVER_MS)
   await maintenance.start()
+  await announcements?.start({ engine, store, env, remote, secrets })
   worker.wake()
   const sweeping = maintenance.sweepLeftovers().catch((err) => log.warn({ err }, 'leftovers could not be swept'))
   const processReadings = registerProcessReadings(metrics)
@@ -350,8 +410,10 @@ async function serve<App>(options: ServerOptions<App>, prepared: Prepared, node:
     // A call that was being written down when the first word came has begun since.
     await worker.stop(0)
     await maintenance.stop()
+    await announcements?.stop()
     await sweeping
     processReadings[Symbol.dispose]()
+    await imports.close()
     await backends.close()
     remote.close()
     await store.close()
@@ -362,7 +424,7 @@ async function serve<App>(options: ServerOptions<App>, prepared: Prepared, node:
 async function openGrpc(
   { host = '127.0.0.1', port, tls }: GrpcServerOptions,
   { authenticator, tools, log, sizes }: Prepared,
-  { engine, followUp, env, store }: Node,
+  { engine, followUp, env, store, identify }: Node,
 ) {
   if (!authenticator && !isLoopback(host)) throw unprotected(host)
   const { createGrpcCarrier } = await import('../carriers/grpc/index.ts')
@@ -372,7 +434,7 @@ async function openGrpc(
     env,
     tools,
     records: store.records,
-    identify: identifyBy(authenticator),
+    identify,
     locate: locateResult,
     settings: contractSettings(sizes),
     origin: () => `${tls ? 'https' : 'http'}://${host}:${port}`,
@@ -421,9 +483,14 @@ function chooseLog(
   return typeof log === 'object' ? log : createLog({ level: log, redactor, ...(logTo && { destination: logTo }) })
 }
 
-/** Tools take and give JSON: what cannot run without an attachment is none. */
-function needsNoAttachment({ media }: Operation): boolean {
-  return !media.some((slot) => slot.required)
+/** Of a log that is the application's own, it cannot be told. */
+function showsInfo(log: ServerOptions['log']): boolean {
+  return typeof log === 'object' || log === 'info' || log === 'debug'
+}
+
+/** Tools take and give JSON: what cannot run without an attachment is none. What administers is not for models. */
+function isTool({ media, internal }: Operation): boolean {
+  return !internal && !media.some((slot) => slot.required)
 }
 
 function unprotected(host: string): Fault {

@@ -1,13 +1,15 @@
-/** The folder a server keeps everything in: the database, the objects, and the keys that sign links and seal secrets. */
+/** The folder a server keeps everything in: the database, the objects, and the keys that sign links, seal secrets and administer. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Fault } from '../core/fault.ts'
+import { readOrCreateAdminToken } from './admin-token.ts'
 import { readOrCreateKey } from './key-file.ts'
 
 export interface DataFolder {
   database: string
   objects: string
   linkKey: Uint8Array
+  adminToken: string
   /** Made when it is first asked for: not every server has secrets to keep. */
   vaultKey(): Uint8Array
 }
@@ -34,6 +36,7 @@ export function openDataFolder(folder: string): DataFolder {
       database: join(folder, 'callplane.db'),
       objects: join(folder, 'objects'),
       linkKey: readOrCreateKey(join(folder, 'link.key'), 'links given out before stop working'),
+      adminToken: readOrCreateAdminToken(folder),
       vaultKey: () => using(() => readOrCreateKey(join(folder, 'vault.key'), WITHOUT_VAULT_KEY)),
     }
   })

@@ -8,13 +8,18 @@ const KEY_BYTES = 32
 
 /** `loss` says what happens if the key is given up. */
 export function readOrCreateKey(file: string, loss: string): Uint8Array {
-  const key = readIfPresent(file) ?? create(file)
+  const key = readOrCreateFile(file, () => randomBytes(KEY_BYTES))
   if (key.length === KEY_BYTES) return key
   throw new Fault(
     'unavailable',
     `${file} has ${key.length} bytes, where a key has ${KEY_BYTES}. Restore it from a backup, or delete it to have a new one made: ${loss}.`,
     { code: 'KEY_DAMAGED' },
   )
+}
+
+/** What `make` gives becomes the file's content if there is no file yet. */
+export function readOrCreateFile(file: string, make: () => Uint8Array): Uint8Array {
+  return readIfPresent(file) ?? create(file, make())
 }
 
 function readIfPresent(file: string): Uint8Array | undefined {
@@ -27,10 +32,10 @@ function readIfPresent(file: string): Uint8Array | undefined {
 }
 
 /** Whoever makes it first wins; another process that starts at the same moment reads what that one made. */
-function create(file: string): Uint8Array {
+function create(file: string, content: Uint8Array): Uint8Array {
   const unfinished = `${file}.${randomUUID()}`
   try {
-    writeFileSync(unfinished, randomBytes(KEY_BYTES), { flag: 'wx', mode: 0o600, flush: true })
+    writeFileSync(unfinished, content, { flag: 'wx', mode: 0o600, flush: true })
     publish(unfinished, file)
   } finally {
     rmSync(unfinished, { force: true })

@@ -11,7 +11,9 @@ import type { FetcherOptions } from '../governance/outbound.ts'
 import type { PolicyDefinition } from '../governance/policy.ts'
 import type { SecretPlace } from '../governance/secrets.ts'
 import type { SigningOptions } from '../governance/signatures.ts'
+import type { AnnounceOptions } from './announcements.ts'
 import type { AuthHook } from './auth-hook.ts'
+import type { ToolImport } from './declarations/index.ts'
 
 export type ServerOptions<App = unknown> = BaseOptions<App> & Injected<App>
 
@@ -22,6 +24,8 @@ export type ContextSource<App> = App | ((call: Pick<HandlerContext, 'caller' | '
 
 interface BaseOptions<App> {
   operations: readonly (OperationDefinition<App> | Tombstone)[]
+  /** Servers whose tools become operations as well: see `importTools`. */
+  imports?: readonly ToolImport[]
   /** Where everything is kept; `.callplane` unless given. */
   data?: string
   /** Who may call. Without it, everybody who reaches the loopback interface. */
@@ -46,6 +50,8 @@ interface BaseOptions<App> {
   work?: Partial<WorkerSettings>
   opencall?: OpenCallOptions
   oxp?: OxpOptions
+  /** The Model Context Protocol, at `/mcp` and on standard input and output. */
+  mcp?: McpOptions
   /** The Tool Execution API, at the root and below `/explorer`. */
   rest?: RestOptions
   /** Stands in for the namespace an operation does not have, where a protocol needs one; `callplane` unless given. */
@@ -62,6 +68,8 @@ interface BaseOptions<App> {
   tokenEndpoints?: Readonly<Record<string, TokenEndpointRules>>
   /** The Tool Contract over gRPC, on a port of its own; not served unless given. */
   grpc?: GrpcServerOptions
+  /** Which service is told of pending approvals and of calls that have ended; none unless given. */
+  announce?: AnnounceOptions
   /** How long the trail of who did what is kept; 90 days unless given. */
   audit?: { keepDays?: number }
   /** `silent` unless given; a log of one's own is used as it is. */
@@ -109,6 +117,16 @@ export interface GrpcServerOptions {
 export interface OxpOptions {
   /** What `POST /tools/call` answers to a missing or bad credential; 400 unless given, as the call page has it. */
   unauthorizedStatus?: 400 | 401
+}
+
+export interface McpOptions {
+  /** How the server calls itself; `callplane` unless given. */
+  name?: string
+  title?: string
+  /** Of the application; this package's unless given. */
+  version?: string
+  /** For the model: what these tools are for, and how they go together. */
+  instructions?: string
 }
 
 export interface RestOptions {

@@ -1,5 +1,6 @@
 /** Logs, metrics and traces: what the server needs of them. */
 
+export { createExecutionLog } from './executions.ts'
 export { loadTracing } from './load-tracing.ts'
 export { createLog, type LogOptions } from './log.ts'
 export { createMetrics, METRICS_CONTENT_TYPE } from './metrics.ts'

@@ -26,6 +26,8 @@ export interface MetricsOptions {
   bucketsSeconds?: readonly number[]
   /** Operations beyond this many are counted together, as `_other`. */
   maxOperations?: number
+  /** A further label, which follows from the outcome and so makes no further series. */
+  codeOf?: (outcome: string) => string
 }
 
 interface OperationCells {
@@ -52,6 +54,7 @@ const OTHER = '_other'
 export function createMetrics({
   bucketsSeconds = DEFAULT_BUCKETS,
   maxOperations = 1000,
+  codeOf,
 }: MetricsOptions = {}): Metrics {
   const boundsMs = bucketsSeconds.map((seconds) => seconds * 1000)
   const byKey = new Map<string, OperationCells>()
@@ -72,7 +75,7 @@ export function createMetrics({
   return {
     callEnded(operation, outcome, durationMs) {
       const cells = byKey.get(operation.key) ?? cellsOf(operation)
-      const counter = cells.outcomes.get(outcome) ?? openCounter(cells, outcome)
+      const counter = cells.outcomes.get(outcome) ?? openCounter(cells, outcome, codeOf)
       counter.count++
       // A clock that was set back must not make the sum shrink.
       const elapsedMs = Math.max(durationMs, 0)
@@ -99,11 +102,12 @@ export function createMetrics({
   }
 }
 
-function openCounter(cells: OperationCells, outcome: string): Counter {
+function openCounter(cells: OperationCells, outcome: string, codeOf: MetricsOptions['codeOf']): Counter {
   const name = cells.outcomes.size < MAX_OUTCOMES ? outcome : OTHER
   const existing = cells.outcomes.get(name)
   if (existing) return existing
-  const counter = { labels: `${cells.labels},outcome="${escapeLabel(name)}"`, count: 0 }
+  const code = codeOf && name !== OTHER ? `,code="${escapeLabel(codeOf(outcome))}"` : ''
+  const counter = { labels: `${cells.labels},outcome="${escapeLabel(name)}"${code}`, count: 0 }
   cells.outcomes.set(name, counter)
   return counter
 }

@@ -8,8 +8,14 @@ const UNWATCHED: AttemptObservation = { within: (run) => run(), ended: () => {} 
 export function combineObservers(...given: readonly (Partial<Observer> | undefined)[]): Observer | undefined {
   const ofAttempts = given.flatMap((observer) => observer?.attemptStarted?.bind(observer) ?? [])
   const ofCalls = given.flatMap((observer) => observer?.callEnded?.bind(observer) ?? [])
-  if (ofAttempts.length === 0 && ofCalls.length === 0) return undefined
-  return { attemptStarted: combineAttempts(ofAttempts), callEnded: combineEnds(ofCalls) }
+  const ofExecutions = given.flatMap((observer) => observer?.executed?.bind(observer) ?? [])
+  if (ofAttempts.length + ofCalls.length + ofExecutions.length === 0) return undefined
+  return {
+    attemptStarted: combineAttempts(ofAttempts),
+    callEnded: combineEnds(ofCalls),
+    // Left out where nobody listens: the engine then puts nothing together for it.
+    ...(ofExecutions.length > 0 && { executed: combineExecutions(ofExecutions) }),
+  }
 }
 
 function combineAttempts(starts: readonly Observer['attemptStarted'][]): Observer['attemptStarted'] {
@@ -34,5 +40,13 @@ function combineEnds(ends: readonly Observer['callEnded'][]): Observer['callEnde
   if (only && ends.length === 1) return only
   return (operation, outcome, durationMs) => {
     for (const ended of ends) ended(operation, outcome, durationMs)
+  }
+}
+
+type Executed = NonNullable<Observer['executed']>
+
+function combineExecutions(listeners: readonly Executed[]): Executed {
+  return (operation, execution) => {
+    for (const executed of listeners) executed(operation, execution)
   }
 }

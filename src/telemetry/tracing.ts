@@ -4,6 +4,7 @@
  * engine does no work at all for it.
  */
 import {
+  type Attributes,
   type Context,
   context,
   createNoopMeter,
@@ -25,11 +26,14 @@ import type { FaultKind, FaultRecord } from '../core/fault.ts'
 import type { Outcome } from '../core/model.ts'
 import type { Operation } from '../core/operation.ts'
 import type { AttemptObservation, ObservedAttempt, Observer } from '../core/ports.ts'
+import { authFields, outcomeFields, type ToolWords } from './tool-fields.ts'
 import { encodeTraceparent, parseTraceparent } from './traceparent.ts'
 
 export interface TracingOptions {
   /** Texts of callers and faults pass through it before a span has them. */
   redact?: (text: string) => string
+  /** Adds the Tool Contract's own fields. */
+  words?: ToolWords
 }
 
 export interface TracedAttempt extends AttemptObservation {
@@ -39,14 +43,14 @@ export interface TracedAttempt extends AttemptObservation {
 
 const SCOPE = 'callplane'
 
-export function createTracing({ redact = (text) => text }: TracingOptions = {}): Partial<Observer> | undefined {
+export function createTracing({ redact = (text) => text, words }: TracingOptions = {}): Partial<Observer> | undefined {
   const tracer = registeredTracer()
   const meter = registeredMeter()
   if (!tracer && !meter) return undefined
   return {
     ...(tracer && {
       attemptStarted: (operation: Operation, attempt: ObservedAttempt) =>
-        startAttempt(tracer, operation, attempt, redact),
+        startAttempt(tracer, operation, attempt, redact, words),
     }),
     ...(meter && { callEnded: recordCalls(meter) }),
   }
@@ -68,6 +72,7 @@ function startAttempt(
   operation: Operation,
   attempt: ObservedAttempt,
   redact: (text: string) => string,
+  words: ToolWords | undefined,
 ): TracedAttempt {
   const { requestId, sessionId } = attempt.job
   const { parent, links } = placeInTrace(operation, attempt)
@@ -82,6 +87,13 @@ function startAttempt(
         'callplane.request_id': redact(requestId),
         ...(sessionId !== undefined && { 'callplane.session_id': redact(sessionId) }),
         'callplane.attempt': attempt.number,
+        ...(words && {
+          tool_contract_version: words.version,
+          tool_request_id: redact(requestId),
+          // Which try it is: being handed out again after a crash, or to look for an answer, is not a new one.
+          tool_attempt: attempt.run.failures + 1,
+          ...authFields(operation),
+        }),
       },
     },
     parent,
@@ -90,7 +102,10 @@ function startAttempt(
   return {
     traceparent: encodeTraceparent(span.spanContext()),
     within: (run) => context.with(inSpan, run),
-    ended: (outcome) => endSpan(span, outcome, redact),
+    ended(outcome) {
+      if (outcome && words) span.setAttributes(toolAttributes(words, outcome))
+      endSpan(span, outcome, redact)
+    },
   }
 }
 
@@ -154,6 +169,13 @@ function endSpan(span: Span, outcome: Outcome | undefined, redact: (text: string
   span.setAttribute('callplane.outcome', outcome?.kind ?? 'waiting')
   if (outcome?.kind === 'fault') describeFault(span, outcome.fault, redact)
   span.end()
+}
+
+/** The Contract has two names for the same: those of its metadata, and those of its traces. */
+function toolAttributes(words: ToolWords, outcome: Outcome): Attributes {
+  const { tool_code, tool_reason, ...fields } = outcomeFields(words, outcome)
+  if (tool_code === undefined || tool_reason === undefined) return fields
+  return { ...fields, tool_code, tool_reason, error_code: tool_code, error_reason: tool_reason }
 }
 
 function describeFault(span: Span, fault: FaultRecord, redact: (text: string) => string): void {

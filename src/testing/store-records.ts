@@ -37,6 +37,48 @@ export function describeRecords({ describe, expect }: TestRunner, story: StoreSt
       expect(await records.get('a')).toBe(undefined)
     })
 
+    story('a value is added only where there is none, also by several at once', async ({ records }, clock) => {
+      await records.put('over', 'old', clock.now() + 10)
+      clock.advance(10)
+
+      const added = await Promise.all(['one', 'two', 'three'].map((value) => records.add('a', value)))
+      const overExpired = await records.add('over', 'new', clock.now() + 10)
+
+      expect([added, overExpired]).toEqual([[true, false, false], true])
+      expect([await records.get('a'), await records.get('over')]).toEqual(['one', 'new'])
+      clock.advance(10)
+      expect([await records.get('a'), await records.get('over')]).toEqual(['one', undefined])
+    })
+
+    story('a value is replaced only while it is the expected one, also by several at once', async (store, clock) => {
+      const { records } = store
+      await records.put('a', 'first', clock.now() + 10)
+      const replace = (expected: string, value: string) => records.replace('a', expected, value, clock.now() + 20)
+
+      const replaced = await Promise.all([replace('other', 'x'), replace('first', 'second'), replace('first', 'third')])
+      clock.advance(10)
+
+      expect(replaced).toEqual([false, true, false])
+      expect(await records.get('a')).toBe('second')
+      clock.advance(10)
+      expect([await replace('second', 'late'), await records.replace('none', '', 'x')]).toEqual([false, false])
+      expect(await records.get('a')).toBe(undefined)
+    })
+
+    story('those with a prefix are listed in the order of their keys, a page at a time', async ({ records }, clock) => {
+      for (const key of ['a/3', 'a/1', 'a/😀', 'a/2/1', 'a', 'ab', 'b/1', 'A/1'])
+        await records.put(key, `value of ${key}`)
+      await records.put('a/0', 'gone', clock.now() + 10)
+      clock.advance(10)
+      const keys = async (limit: number, after?: string) =>
+        (await records.list('a/', limit, after)).map(({ key }) => key)
+
+      expect(await keys(2)).toEqual(['a/1', 'a/2/1'])
+      expect(await keys(2, 'a/2/1')).toEqual(['a/3', 'a/😀'])
+      expect(await keys(2, 'a/😀')).toEqual([])
+      expect(await records.list('b', 10)).toEqual([{ key: 'b/1', value: 'value of b/1' }])
+    })
+
     story('past its expiry a value can be neither read nor taken, and is removed when asked', async (store, clock) => {
       const { records } = store
       await Promise.all(['a', 'b', 'c'].map((key) => records.put(key, key, clock.now() + 100)))

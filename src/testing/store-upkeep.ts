@@ -95,6 +95,20 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
       ])
     })
 
+    story('what waits for an approval is open, and not in the queue', async (store, clock) => {
+      const held = sampleInstance(clock.now(), { extras: { held: true, approvalId: 'a1' } })
+      const plain = sampleInstance(clock.now(), { extras: { rule: 'policy.yaml#any' } })
+      await Promise.all([held, plain].map((instance) => store.accept(instance)))
+
+      const { queued, byOwner, byOperation } = await store.openCounts()
+
+      expect(queued).toBe(1)
+      expect([...byOwner, ...byOperation]).toEqual([
+        [held.owner, 2],
+        [held.operation, 2],
+      ])
+    })
+
     story('closing waits for the writes under way and refuses later ones', async (store, clock) => {
       const writing = store.accept(sampleInstance(clock.now()))
 

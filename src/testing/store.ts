@@ -7,8 +7,10 @@ import type { Store } from '../core/ports.ts'
 import type { ManualClock } from './clock.ts'
 import type { TestRunner } from './runner.ts'
 import { describeAcceptance } from './store-acceptance.ts'
+import { describeAudit } from './store-audit.ts'
 import { describeRecords } from './store-records.ts'
 import { describeUpkeep } from './store-upkeep.ts'
+import { describeWaiting } from './store-waiting.ts'
 import { describeWork } from './store-work.ts'
 
 export interface OpenedStore {
@@ -35,7 +37,9 @@ export function describeStore(runner: TestRunner, name: string, open: () => Prom
   runner.describe(name, () => {
     describeAcceptance(runner, story)
     describeWork(runner, story)
+    describeWaiting(runner, story)
     describeUpkeep(runner, story)
     describeRecords(runner, story)
+    describeAudit(runner, story)
   })
 }

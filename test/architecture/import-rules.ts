@@ -86,7 +86,10 @@ const forbidden: IForbiddenRuleType[] = [
     name: 'adapters-meet-in-compose',
     severity: 'error',
     // What an answer to a webhook looks like is the client side's to know, wherever it comes in.
-    from: { path: '^src/server/', pathNot: '^src/server/(?:compose|tool-handler|backends|stored-secrets)\\.ts$' },
+    from: {
+      path: '^src/server/',
+      pathNot: '^src/server/(?:compose|tool-handler|backends|imports|stored-secrets)\\.ts$',
+    },
     to: { path: ADAPTERS, pathNot: '^src/protocols/[^/]+/client\\.ts$', dependencyTypesNot: ['type-only'] },
   },
   {

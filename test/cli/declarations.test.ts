@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { isYaml } from '../../src/cli/modules.ts'
 import { operation } from '../../src/core/operation.ts'
-import { BACKEND_CHECKS, loadDeclarations } from '../../src/server/declarations/index.ts'
+import { loadBackendChecks } from '../../src/server/backends.ts'
+import { loadDeclarations } from '../../src/server/declarations/index.ts'
 import { callOver, runProcess, SOURCE, serveProcess, temporaryFolder } from './processes.ts'
 
 // Processes start slowly on a busy machine.
@@ -20,6 +21,11 @@ ${more}`
 const exported = (name: string) => `
   import { operation } from '${SOURCE}'
   export const op = operation('v1:${name}', { run: () => 1 })`
+
+async function operationsAt(url: string): Promise<string[]> {
+  const { operations } = (await (await fetch(`${url}/.well-known/ops`)).json()) as { operations: { op: string }[] }
+  return operations.map(({ op }) => op).sort()
+}
 
 test('a declaration says what the same words say in TypeScript', async () => {
   const folder = await temporaryFolder({
@@ -37,7 +43,7 @@ timeoutMs: 15000
 `,
   })
 
-  const { operations } = await loadDeclarations([join(folder, 'search.yaml')], { checks: BACKEND_CHECKS })
+  const { operations } = await loadDeclarations([join(folder, 'search.yaml')], { checks: await loadBackendChecks() })
 
   const written = operation('v1:web.search', {
     version: '1.2.0',
@@ -69,7 +75,7 @@ test('a file holds one tool, several documents or a list, with anchors, and serv
   })
   const files = ['documents.yaml', 'list.yml'].map((name) => join(folder, name))
 
-  const { operations, imports } = await loadDeclarations(files, { checks: BACKEND_CHECKS })
+  const { operations, imports } = await loadDeclarations(files, { checks: await loadBackendChecks() })
 
   const summary = operations.map(({ name, rules, backend }) => [name, rules.retry?.attempts, backend.kind])
   expect(summary).toEqual([
@@ -98,39 +104,45 @@ test('the tools of the example are called where they run', async () => {
   const [line] = (await once(tools.stdout.setEncoding('utf8'), 'data')) as [string]
   const there = /127\.0\.0\.1:\d+/.exec(line)?.[0] as string
   const folder = await temporaryFolder()
-  for (const name of ['weather.yaml', 'people.yaml']) {
+  await mkdir(join(folder, 'tools'))
+  await copyFile(join(EXAMPLE, 'measure.wasm'), join(folder, 'measure.wasm'))
+  for (const name of (await readdir(join(EXAMPLE, 'tools'))).filter(isYaml)) {
     const text = await readFile(join(EXAMPLE, 'tools', name), 'utf8')
-    await writeFile(join(folder, name), text.replaceAll('127.0.0.1:4800', there))
+    await writeFile(join(folder, 'tools', name), text.replaceAll('127.0.0.1:4800', there))
   }
 
-  const { url } = await serveProcess([folder, '--data', join(folder, '.data')])
+  const { url } = await serveProcess([join(folder, 'tools'), '--data', join(folder, '.data')])
 
   const calls: [op: string, args: object, result: unknown][] = [
     ['v1:weather.now', { city: 'Oslo' }, { city: 'Oslo', celsius: 4 }],
     ['v1:people.greet', { name: 'Ada' }, { greeting: 'Hello Ada' }],
+    ['v1:text.measure', { text: 'größe' }, { bytes: '{"text":"größe"}'.length + 2 }],
   ]
   for (const [op, args, result] of calls) {
     expect((await callOver(url, op, args)).body).toMatchObject({ state: 'complete', result })
   }
 })
 
-test('every file of the example is in order', async () => {
-  const files = (await readdir(join(EXAMPLE, 'tools'))).filter(isYaml).map((name) => join(EXAMPLE, 'tools', name))
+test('the folder of the example is served as it is, what it declares and what it exports', async () => {
+  const data = await temporaryFolder()
 
-  const { operations } = await loadDeclarations(files, { checks: BACKEND_CHECKS })
+  const { url } = await serveProcess([join(EXAMPLE, 'tools'), '--data', data])
 
-  expect(operations.map(({ backend }) => backend.kind).sort()).toEqual(['external', 'http', 'wasm'])
+  expect(await operationsAt(url)).toEqual(['v1:people.greet', 'v1:text.measure', 'v1:text.shout', 'v1:weather.now'])
+  expect((await callOver(url, 'v1:text.shout', { text: 'hello' })).body).toMatchObject({ result: 'HELLO' })
 })
 
-test('an import is told where it cannot be served, and not left out', async () => {
+test('an import that cannot work is told with its place', async () => {
   const folder = await temporaryFolder({
-    'a.yaml': "import: { kind: mcp, url: https://mcp.example, as: 'v1:github.*' }",
+    'a.yaml': "import: { kind: mcp, url: https://mcp.example, as: 'v1:github.*', token: x }",
   })
 
   const { code, stderr } = await runProcess(['serve', folder, '--port', '0', '--data', join(folder, '.data')])
 
   expect(code).toBe(1)
-  expect(stderr).toContain('a.yaml:1:1: this server imports no tools.')
+  expect(stderr).toContain(
+    'a.yaml:1:1: import.token is not known beside url; there are headers, allowPrivate, maxBytes.',
+  )
 })
 
 test('a tool that is both declared and exported is refused with both places', async () => {
@@ -149,10 +161,6 @@ test('declared tools are served side by side with exported ones; changed, broken
   const folder = await temporaryFolder({ 'a.ts': exported('Local'), 'tools/b.yaml': declared('Remote') })
   const file = join(folder, 'tools/b.yaml')
   const server = await serveProcess([folder, '--watch', '--data', join(folder, '.data')])
-  const operationsAt = async (url: string) => {
-    const { operations } = (await (await fetch(`${url}/.well-known/ops`)).json()) as { operations: { op: string }[] }
-    return operations.map(({ op }) => op).sort()
-  }
   expect(await operationsAt(server.url)).toEqual(['v1:Local', 'v1:Remote'])
 
   await writeFile(file, declared('Renamed'))

@@ -9,7 +9,7 @@ import { DEFAULT_LIMITS, type LimitRules, Limits } from '../../src/core/limits.t
 import { Maintenance } from '../../src/core/maintenance.ts'
 import type { Call, Caller, Instance, Reply } from '../../src/core/model.ts'
 import type { OperationDefinition } from '../../src/core/operation.ts'
-import type { Clock, Fetcher, ObjectStore, Store } from '../../src/core/ports.ts'
+import type { Backend, Clock, Fetcher, Guard, ObjectStore, Observer, ResultCache, Store } from '../../src/core/ports.ts'
 import type { CallOptions } from '../../src/core/recorder.ts'
 import { isTerminal } from '../../src/core/state.ts'
 import type { WorkerSettings } from '../../src/core/worker.ts'
@@ -26,6 +26,7 @@ export const OWNER = 'test|ada'
 export const LEASE_MS = 30_000
 export const STOP_GRACE_MS = 5_000
 
+const NO_CACHE: ResultCache = { get: () => undefined, set: () => {} }
 const WORK: WorkerSettings = { leaseMs: LEASE_MS, claimEveryMs: 5_000, maxCutOffs: 10, progressEveryMs: 100 }
 
 /** What nodes share: time, the file, the bytes. */
@@ -83,6 +84,12 @@ export interface NodeOptions {
   operations: readonly OperationDefinition[]
   limits?: Partial<LimitRules>
   work?: Partial<WorkerSettings>
+  /** What an operation declared with this kind of backend runs on. */
+  backends?: Readonly<Record<string, Backend>>
+  guards?: readonly Guard[]
+  observer?: Observer
+  cache?: ResultCache
+  random?: () => number
 }
 
 export class Node {
@@ -95,19 +102,25 @@ export class Node {
   #life: 'running' | 'frozen' | 'dead' = 'running'
   #calls = 0
 
-  constructor(cluster: Cluster, { operations, limits: rules, work }: NodeOptions) {
+  constructor(cluster: Cluster, options: NodeOptions) {
+    const { operations, limits: rules, work, backends, guards = [], observer, random, cache = NO_CACHE } = options
     const { store, objects } = cluster
     const clock = this.#mortal(cluster.clock)
-    const env = createEnvironment(createMemoryLog(this.log), new Uint8Array(32), clock, createRedactor())
-    const registry = buildRegistry(operations, ({ run = () => {} }) => ({ kind: 'handler', execute: run }))
+    const system = createEnvironment(createMemoryLog(this.log), new Uint8Array(32), clock, createRedactor())
+    const env = random ? { ...system, random } : system
+    const registry = buildRegistry(
+      operations,
+      ({ run = () => {}, backend }) => (backend && backends?.[backend.kind]) ?? { kind: 'handler', execute: run },
+    )
     const limits = new Limits({ ...DEFAULT_LIMITS, ...rules }, clock)
     const shared = { env, registry, store, objects, limits }
     this.limits = limits
     this.engine = new Engine({
       ...shared,
       fetcher: {} as Fetcher,
-      guards: [],
-      cache: { get: () => undefined, set: () => {} },
+      guards,
+      cache,
+      ...(observer && { observer }),
       work: { ...WORK, ...work },
       chunkBytes: 1_024,
       maxObjectBytes: 1_000_000,
@@ -135,10 +148,11 @@ export class Node {
     args: object = {},
     more: Partial<Call> = {},
     options: CallOptions = {},
+    caller = ADA,
   ): Promise<Reply> {
     const requestId = `r${++this.#calls}`
     const call: Call = { operation, args: args as Call['args'], media: [], requestId, ...more }
-    return this.engine.call(call, () => ADA, options)
+    return this.engine.call(call, () => caller, options)
   }
 
   /** Stops for a while, as under a debugger or a long garbage collection. */

@@ -101,3 +101,33 @@ test.each([
 ] as const)('%s is refused at start', (_what, rules, message) => {
   expect(() => registryOf(operation('v1:odd', { ...rules, run: () => [] }))).toThrow(message)
 })
+
+test('what a source brings takes the place of what it brought before, and of nothing else', () => {
+  const registry = registryOf(define('v1:own'), removed('v1:gone', { on: '2025-01-01' }))
+  const brought = (...names: string[]) => registryOf(...names.map((name) => define(name))).operations
+  const before = registry.operations
+
+  registry.replace('a', brought('v1:a.one', 'v1:a.two'))
+  const omissions = registry.replace('b', [...brought('v1:own', 'v1:b.one'), ...brought('v1:gone', 'v1:a.one')])
+  registry.replace('a', brought('v1:a.two'))
+
+  expect(omissions.map(({ why }) => why.message)).toEqual([
+    'v1:own@1.0.0 is defined twice.',
+    'v1:gone is both defined and listed as removed; keep one of the two.',
+    'v1:a.one@1.0.0 is defined twice.',
+  ])
+  expect(registry.list(NOW).map(({ name }) => name.full)).toEqual(['v1:own', 'v1:b.one', 'v1:a.two'])
+  expect(registry.operations).not.toBe(before)
+  expect(() => registry.resolve('v1:a.one', NOW)).toThrow('There is no operation "v1:a.one"')
+  expect(registry.keys).toEqual(['v1:own@1.0.0', 'v1:b.one@1.0.0', 'v1:a.two@1.0.0'])
+})
+
+test('calls of a version that is gone are run by its heir, whatever else comes and goes', () => {
+  const registry = registryOf(define('v1:own', { version: '1.1.0' }))
+  expect(registry.inherit('v1:own@1.0.0')).toBe(true)
+
+  registry.replace('a', registryOf(define('v1:a.one')).operations)
+
+  expect(registry.byKey('v1:own@1.0.0')?.version).toBe('1.1.0')
+  expect(registry.operations).toHaveLength(2)
+})

@@ -50,3 +50,21 @@ test('a toolkit must be a name', () => {
     expect(() => createTools(registry, toolkit, () => true)).toThrow(/cannot be a toolkit/)
   }
 })
+
+test('what comes later is found under its names, and told of whom it would be taken for', () => {
+  const build = (...given: OperationDefinition[]) =>
+    buildRegistry(given, ({ run = () => {} }) => ({ kind: 'handler', execute: run }))
+  const registry = build(define('v1:a.b'))
+  const tools = createTools(registry, 'home', () => true)
+  const later = build(define('v1:a.c'), define('v1:a.b_v1'), define(`v1:a.${'x'.repeat(60)}`)).operations
+
+  const objections = tools.objections(later, registry.operations)
+  registry.replace('later', later.slice(0, 1))
+
+  expect(objections.map(({ operation: { name }, why }) => [name.base.slice(0, 4), why.message.slice(0, 60)])).toEqual([
+    ['b_v1', 'v1:a.b and v1:a.b_v1 would both be the tool "a_b_v1". Rename'],
+    ['xxxx', expect.stringContaining('v1:a.xxxx')],
+  ])
+  expect(tools.byName('a_c', NOW)?.key).toBe('v1:a.c@1.0.0')
+  expect(tools.list(NOW).map(({ name }) => name)).toEqual(['a_b', 'a_c'])
+})

@@ -2,6 +2,8 @@
  * Every numbered requirement of the specifications we implement, as data. A further specification is one more JSON
  * file of the same shape, and one more `…-not-yet-built.ts` beside it, both listed here.
  */
+import contract from './contract.json' with { type: 'json' }
+import { contractNotYetBuilt } from './contract-not-yet-built.ts'
 import opencall from './opencall.json' with { type: 'json' }
 import { opencallNotYetBuilt } from './opencall-not-yet-built.ts'
 import oxp from './oxp.json' with { type: 'json' }
@@ -29,7 +31,7 @@ export interface Specification {
   requirements: readonly Requirement[]
 }
 
-export const specifications: readonly Specification[] = [opencall, oxp, rest]
+export const specifications: readonly Specification[] = [opencall, oxp, rest, contract]
 
 export const requirements: ReadonlyMap<string, Requirement> = new Map(
   specifications
@@ -42,4 +44,5 @@ export const notYetBuilt: ReadonlyMap<string, string> = new Map([
   ...opencallNotYetBuilt,
   ...oxpNotYetBuilt,
   ...restNotYetBuilt,
+  ...contractNotYetBuilt,
 ])

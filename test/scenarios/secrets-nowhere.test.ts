@@ -2,20 +2,21 @@
  * Every profile with a known secret, from every place a secret can be in, through tools that give back what they were
  * shown in whatever form. Afterwards everything the server wrote and said is searched for the secrets.
  */
+import { createHmac } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { context, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
-import { type OperationDefinition, operation } from 'callplane'
+import { type HandlerContext, type OperationDefinition, operation } from 'callplane'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
 import type { AuthDeclaration } from '../../src/core/credential.ts'
-import { type Asked, startTool } from '../backends/tool-server.ts'
+import { type Asked, openTool, requestIn } from '../backends/tool-server.ts'
 import { runCommand } from '../cli/streams.ts'
 import { verifies } from '../requirements.ts'
 import { type Answered, startSite, temporaryFolder } from './server.ts'
 
-// Thirty-two calls, each with retries, and a program that is started for some of them.
+// Sixty-one calls, some with retries, and a program that is started for some of them.
 vi.setConfig({ testTimeout: 60_000 })
 
 /** With characters that every encoding writes in its own way. */
@@ -25,8 +26,9 @@ const PASSWORD = 'pässword: with "quotes" & more'
 const CLIENT_SECRET = 'client secret/+?&=ö'
 const ACCESS_TOKEN = 'access.token/with+signs=='
 const PAIR = `ann:${PASSWORD}`
+const SIGNING = 'signing/secret+"of a tool"'
 
-const SECRETS = [BEARER, API_KEY, PASSWORD, CLIENT_SECRET, ACCESS_TOKEN, PAIR]
+const SECRETS = [BEARER, API_KEY, PASSWORD, CLIENT_SECRET, ACCESS_TOKEN, PAIR, SIGNING]
 
 /** As text, base64 of both alphabets, and URL-encoded in both ways; and the inside of the pair's base64. */
 function formsOf(secret: string): string[] {
@@ -50,16 +52,22 @@ function echo({ headers }: Asked): string {
   ].join(' | ')
 }
 
-const MODES = ['ok', 'fails', 'refuses', 'breaks'] as const
+const MODES: Record<string, readonly string[]> = {
+  http: ['ok', 'fails', 'refuses', 'breaks'],
+  external: ['ok', 'fails', 'refuses', 'breaks'],
+  // Its answers are fetched.
+  webhook: ['ok', 'fails'],
+}
 
-async function startCarelessTool() {
-  return startTool((asked, response) => {
+async function openCarelessTool() {
+  return openTool((asked, response) => {
     const said = echo(asked)
-    const [, kind, mode] = asked.path.split('/')
+    const [, kind, mode, polled] = asked.path.split('/')
     const json = (status: number, body: object) =>
       response.writeHead(status, { 'Content-Type': 'application/json', 'X-Said': 'nothing' }).end(JSON.stringify(body))
-    const request_id = kind === 'external' ? (JSON.parse(asked.body) as { request_id: string }).request_id : undefined
-    if (mode === 'ok' && kind === 'http') response.end(said)
+    const request_id = kind === 'http' ? undefined : (polled ?? requestIn(asked).request_id)
+    if (kind === 'webhook' && polled === undefined) response.writeHead(202).end(said)
+    else if (mode === 'ok' && kind === 'http') response.end(said)
     else if (mode === 'ok') json(200, { request_id, status: 'ok', output: { said, [said]: [said] } })
     else if (mode === 'fails') {
       const error = { code: 'execution_failed', reason: 'r', retryable: true, message: said, details: { said } }
@@ -86,6 +94,7 @@ afterEach(() => {
 async function placeSecrets(data: string) {
   const folder = temporaryFolder()
   vi.stubEnv('CALLPLANE_SECRET_TOKEN', BEARER)
+  vi.stubEnv('CALLPLANE_SECRET_SIGNING', SIGNING)
   onTestFinished(() => void vi.unstubAllEnvs())
   writeFileSync(join(folder, 'api-key'), `${API_KEY}\n`)
   mkdirSync(join(folder, 'crm'))
@@ -104,37 +113,73 @@ async function placeSecrets(data: string) {
 function contentsOf(folder: string): { name: string; content: Buffer }[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => ({ name, content: readFileSync(join(parentPath, name)) }))
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .map((file) => ({ name: relative(folder, file), content: readFileSync(file) }))
 }
+
+interface Written {
+  name: string
+  content: string | Buffer
+}
+
+function expectNowhere(written: readonly Written[]): void {
+  for (const form of new Set(SECRETS.flatMap(formsOf))) {
+    const found = written.filter(({ content }) => content.includes(form)).map(({ name }) => name)
+    expect({ form, found: [...new Set(found)] }).toEqual({ form, found: [] })
+  }
+}
+
+/** Gives a token, or refuses and repeats what it was shown. */
+async function openTokenEndpoint() {
+  return openTool((asked, response) => {
+    const refused = asked.path === '/refusing'
+    const body = { access_token: ACCESS_TOKEN, expires_in: 3600, ...(refused && { error: 'invalid_client' }) }
+    const said = `${asked.headers.authorization} ${asked.body} ${formsOf(CLIENT_SECRET).join(' ')}`
+    response.writeHead(refused ? 401 : 200).end(JSON.stringify({ ...body, error_description: said }))
+  })
+}
+
+const oauth = { profile: 'oauth2_client_credentials', secretRef: 'crm' } as const
+
+/** By name, every way to show a secret, from every place. */
+const profilesWith = (tokenURL: string): Record<string, AuthDeclaration> => ({
+  Bearer: { secretRef: 'token' },
+  Command: { secretRef: 'from-command' },
+  Key: { profile: 'api_key_header', secretRef: 'api-key', headerName: 'X-Api-Key' },
+  Basic: { profile: 'basic', secretRef: 'pair' },
+  OAuth: { ...oauth, tokenURL },
+})
+
+/** Keeps what a tool said as an object. */
+const keep = operation('v1:files.keep', {
+  model: 'async',
+  run: async (_args: unknown, ctx: HandlerContext) =>
+    ctx.object(JSON.stringify(await ctx.call('v1:http.okBearer', {})), { mimeType: 'application/json' }),
+})
 
 test('no secret is in a reply, a log line, a span, the database or the objects, in any form', async () => {
   verifies('contract:106', 'contract:107', 'contract:108', 'contract:109')
   const spans = registerTraceSdk()
   const data = temporaryFolder()
   const secrets = await placeSecrets(data)
-  const tool = await startCarelessTool()
-  const endpoint = await startTool((asked, response) => {
-    const refused = asked.path === '/refusing'
-    const body = { access_token: ACCESS_TOKEN, expires_in: 3600, ...(refused && { error: 'invalid_client' }) }
-    const said = `${asked.headers.authorization} ${asked.body} ${formsOf(CLIENT_SECRET).join(' ')}`
-    response.writeHead(refused ? 401 : 200).end(JSON.stringify({ ...body, error_description: said }))
-  })
-  const oauth = { profile: 'oauth2_client_credentials', secretRef: 'crm' } as const
-  const profiles: Record<string, AuthDeclaration> = {
-    Bearer: { secretRef: 'token' },
-    Command: { secretRef: 'from-command' },
-    Key: { profile: 'api_key_header', secretRef: 'api-key', headerName: 'X-Api-Key' },
-    Basic: { profile: 'basic', secretRef: 'pair' },
-    OAuth: { ...oauth, tokenURL: `${endpoint.url}/token` },
+  const tool = await openCarelessTool()
+  const endpoint = await openTokenEndpoint()
+  const profiles = {
+    ...profilesWith(`${endpoint.url}/token`),
     Unknown: { ...oauth, tokenURL: `${endpoint.url}/refusing` },
   }
-  const operations: OperationDefinition[] = Object.entries(profiles).flatMap(([profile, auth]) =>
-    ['http', 'external'].flatMap((kind) =>
-      MODES.map((mode) =>
+  const declared = Object.entries(profiles).flatMap(([profile, auth]) =>
+    Object.entries(MODES).flatMap(([kind, modes]) =>
+      modes.map((mode) =>
         operation(`v1:${kind}.${mode}${profile}`, {
-          backend: { kind, endpoint: `${tool.url}/${kind}/${mode}`, allowPrivate: true },
+          backend: {
+            kind,
+            endpoint: `${tool.url}/${kind}/${mode}`,
+            allowPrivate: true,
+            ...(kind === 'webhook' && { pollMs: 10 }),
+          },
           auth,
-          model: mode === 'fails' ? 'async' : 'sync',
+          model: mode === 'fails' || kind === 'webhook' ? 'async' : 'sync',
           sideEffecting: false,
           ttlSeconds: 3600,
           retry: { attempts: 2, backoffMs: 1 },
@@ -142,6 +187,7 @@ test('no secret is in a reply, a log line, a span, the database or the objects, 
       ),
     ),
   )
+  const operations: OperationDefinition[] = [...declared, keep]
   const lines: string[] = []
   const site = await startSite({
     operations,
@@ -178,8 +224,66 @@ test('no secret is in a reply, a log line, a span, the database or the objects, 
     ...contentsOf(data),
   ]
   expect(written.map(({ name }) => name)).toEqual(expect.arrayContaining(['reply', 'log', 'span', 'callplane.db']))
-  for (const form of new Set(SECRETS.flatMap(formsOf))) {
-    const found = written.filter(({ content }) => content.includes(form)).map(({ name }) => name)
-    expect({ form, found: [...new Set(found)] }).toEqual({ form, found: [] })
+  const objects = written.filter(({ name }) => name.startsWith('objects/'))
+  expect(objects.some(({ content }) => content.includes('[redacted]'))).toBe(true)
+  expectNowhere(written)
+})
+
+test('nor in an answer that a tool delivers, to a server that has not shown it anything', async () => {
+  verifies('contract:106', 'contract:107', 'contract:145')
+  const data = temporaryFolder()
+  const secrets = await placeSecrets(data)
+  const tool = await openCarelessTool()
+  const endpoint = await openTokenEndpoint()
+  const operations = Object.entries(profilesWith(`${endpoint.url}/token`)).map(([profile, auth]) => {
+    const there = { endpoint: `${tool.url}/webhook/${profile}`, allowPrivate: true, pollMs: 3_600_000 }
+    const backend = { kind: 'webhook', ...there, callback: { secretRef: 'signing' } }
+    return operation(`v1:push.${profile}`, { backend, auth, model: 'async' })
+  })
+  const lines: string[] = []
+  const options = {
+    operations,
+    data,
+    secrets,
+    tokenEndpoints: { [`${endpoint.url}/token`]: { allowPrivate: true } },
+    log: 'debug' as const,
+    logTo: { write: (line: string) => lines.push(line) },
   }
+  const first = await startSite(options)
+  const accepted: Answered[] = []
+  for (const { name } of operations) accepted.push(await first.call(name))
+  await vi.waitFor(() => expect(tool.asked).toHaveLength(operations.length))
+  await first.close()
+  const submitted = tool.asked.filter(({ method }) => method === 'POST')
+
+  const second = await startSite(options)
+  const replies: Answered[] = []
+  for (const [index, asked] of submitted.entries()) {
+    const { request_id } = requestIn(asked)
+    const said = `${echo(asked)} | ${formsOf(SIGNING).join(' | ')}`
+    const error = { code: 'execution_failed', reason: 'r', retryable: false, message: said, details: { said } }
+    const answer = index === 0 ? { status: 'error', error } : { status: 'ok', output: { said, [said]: [said] } }
+    const body = JSON.stringify({ request_id, ...answer })
+    const timestamp = String(Math.floor(Date.now() / 1000))
+    const signature = createHmac('sha256', SIGNING).update(`${timestamp}.${body}`).digest('hex')
+    const headers = { 'X-Timestamp': timestamp, 'X-Signature': signature }
+    const { status } = await second.request(`/v1/tool-callbacks/${request_id}`, { method: 'POST', headers, body })
+    expect(status).toBe(202)
+  }
+  for (const { body } of accepted) replies.push(await second.ended(body.requestId))
+  await second.close()
+
+  expect(replies.map(({ body }) => body.state).sort()).toEqual([
+    'complete',
+    'complete',
+    'complete',
+    'complete',
+    'error',
+  ])
+  for (const { body } of replies) expect(JSON.stringify(body)).toContain('[redacted]')
+  expectNowhere([
+    ...[...accepted, ...replies].map(({ body }) => ({ name: 'reply', content: JSON.stringify(body) })),
+    ...lines.map((line) => ({ name: 'log', content: line })),
+    ...contentsOf(data),
+  ])
 })

@@ -72,9 +72,10 @@ const advance = fc
     attempt: fc.option(attempts),
     backOff: fc.boolean(),
     releaseKey: fc.boolean(),
+    waiting: fc.constantFrom(undefined, 'w1', 'w2', null),
   })
   .map(
-    ({ id, to, attempt, backOff, releaseKey }): Step =>
+    ({ id, to, attempt, backOff, releaseKey, waiting }): Step =>
       ({ model, store, clock }) => {
         const again = to === 'pending' && backOff
         const change: Change = {
@@ -84,6 +85,8 @@ const advance = fc
           releaseKey,
           ...(attempt !== null && { attempt }),
           ...(again ? { dueAt: clock.now() + 5, failures: 1 } : { outcome: { kind: 'result', value: to } }),
+          ...(again && attempt !== null && { settled: attempt }),
+          ...(again && waiting !== undefined && { waiting }),
         }
         return { expected: model.advance(change), actual: () => store.advance(change) }
       },
@@ -100,6 +103,11 @@ const lease = fc.record({ id: ids, attempt: attempts, what: fc.constantFrom('ext
       const actual = () => store.progress({ id, attempt }, { fraction: attempt / 2 })
       return { expected: model.progress({ id, attempt }, attempt / 2), actual }
     },
+)
+
+const answer = fc.record({ id: ids, answer: fc.constantFrom('a1', 'a2') }).map(
+  ({ id, answer }): Step =>
+    ({ model, store }) => ({ expected: model.answer(id, answer), actual: () => store.answer(id, answer) }),
 )
 
 /** Takes all that is due, so that ties in the due time do not matter. */
@@ -126,7 +134,7 @@ const turns = fc.array(
     {
       weight: 8,
       arbitrary: fc
-        .array(fc.oneof(accept, alias, advance, lease, claim), { minLength: 1, maxLength: 4 })
+        .array(fc.oneof(accept, alias, advance, answer, lease, claim), { minLength: 1, maxLength: 4 })
         .map((steps): Turn => ({ kind: 'together', steps })),
     },
     { weight: 2, arbitrary: fc.integer({ min: 1, max: 15 }).map((ms): Turn => ({ kind: 'wait', ms })) },

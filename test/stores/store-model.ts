@@ -106,17 +106,32 @@ export class StoreModel {
     if (!standing) return { applied: false }
     const fits = change.from.includes(standing.state) && (change.attempt ?? standing.attempt) === standing.attempt
     if (!fits) return { applied: false, instance: standing }
-    const { dueAt: _due, idempotencyKey, ...kept } = standing
+    const { dueAt: _due, idempotencyKey, waiting, answer, ...kept } = standing
+    const waits = change.waiting === undefined ? waiting : (change.waiting ?? undefined)
+    const answered = change.waiting === null ? undefined : answer
     const instance = this.#replace({
       ...kept,
       ...(idempotencyKey && !change.releaseKey && { idempotencyKey }),
       state: change.to,
       revision: kept.revision + 1,
       ...(change.outcome && { outcome: change.outcome }),
+      ...(change.settled !== undefined && { settled: change.settled }),
       ...(change.failures !== undefined && { failures: change.failures }),
+      ...(waits !== undefined && { waiting: waits }),
+      ...(answered !== undefined && { answer: answered }),
       ...(change.dueAt !== undefined && { dueAt: change.dueAt }),
     })
     return { applied: true, instance }
+  }
+
+  answer(id: string, answer: string): Advanced {
+    const standing = this.get(id)
+    if (!standing) return { applied: false }
+    const { waiting, attempt, settled, revision } = standing
+    if (waiting === undefined || standing.answer !== undefined || isTerminal(standing.state))
+      return { applied: false, instance: standing }
+    const due = attempt === settled && { dueAt: this.#clock.now() }
+    return { applied: true, instance: this.#replace({ ...standing, answer, revision: revision + 1, ...due }) }
   }
 
   progress({ id, attempt }: Lease, fraction: number): void {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Operation } from '../../src/core/operation.ts'
+import { contractCode } from '../../src/protocols/contract/words.ts'
 import { createMetrics, registerProcessReadings } from '../../src/telemetry/index.ts'
 
 function operationNamed(full: string, version = '1.0.0'): Operation {
@@ -29,6 +30,21 @@ test('calls are counted by operation and outcome, and their durations cumulated'
       '',
     ].join('\n'),
   )
+})
+
+test('a code that follows from the outcome is one more label, and no further series', () => {
+  const metrics = createMetrics({ bucketsSeconds: [], codeOf: contractCode })
+  const add = operationNamed('v1:Calculator.Add')
+
+  for (const outcome of ['complete', 'domain', 'upstream', 'upstream', 'forbidden']) metrics.callEnded(add, outcome, 1)
+
+  const counts = metrics.render().match(/outcome="[^}]*} \d/g)
+  expect(counts).toEqual([
+    'outcome="complete",code="ok"} 1',
+    'outcome="domain",code="execution_failed"} 1',
+    'outcome="upstream",code="execution_failed"} 2',
+    'outcome="forbidden",code="permission_denied"} 1',
+  ])
 })
 
 test('labels are escaped, and gauges are read when asked', () => {

@@ -18,9 +18,11 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { Fault, type FaultKind } from '../../src/core/fault.ts'
 import type { Outcome } from '../../src/core/model.ts'
 import type { Operation } from '../../src/core/operation.ts'
-import type { ObservedAttempt, Observer } from '../../src/core/ports.ts'
+import type { Execution, ObservedAttempt, Observer } from '../../src/core/ports.ts'
+import { contractWords } from '../../src/protocols/contract/words.ts'
 import { combineObservers } from '../../src/telemetry/index.ts'
 import { createTracing } from '../../src/telemetry/tracing.ts'
+import { verifies } from '../requirements.ts'
 
 const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN_ID = '00f067aa0ba902b7'
@@ -32,6 +34,7 @@ const async = { ...sync, model: 'async' } as Operation
 const attempt = (traceparent?: string, number = 1): ObservedAttempt => ({
   number,
   job: { requestId: 'r1', sessionId: 's1', ...(traceparent !== undefined && { traceparent }) },
+  run: { failures: number - 1 },
 })
 const failed = (kind: FaultKind, message = 'No.'): Outcome => ({
   kind: 'fault',
@@ -201,6 +204,48 @@ test('ended calls are a histogram of durations by operation and outcome', async 
       },
     ],
   })
+})
+
+test('an attempt has the Tool Contract’s fields where somebody knows its words', () => {
+  verifies('contract:002', 'contract:111', 'contract:112', 'contract:154', 'contract:155', 'contract:156')
+  verifies('contract:157', 'contract:158', 'contract:159')
+  const { spans } = registerTraceSdk()
+  const remote = { ...sync, auth: { profile: 'bearer', secretRef: 'shop-key' } } as Operation
+  const { attemptStarted } = observer({ words: contractWords })
+
+  attemptStarted(remote, { ...attempt(undefined, 7), run: { failures: 1 } }).ended(failed('timeout'))
+  attemptStarted(sync, attempt()).ended(DONE)
+  attemptStarted(sync, attempt()).ended(undefined)
+
+  const common = { tool_contract_version: 'v1', tool_request_id: 'r1' }
+  const [late, fine, waiting] = spans().map(({ attributes }) => attributes)
+  expect(late).toMatchObject({
+    ...common,
+    tool_attempt: 2,
+    tool_status: 'error',
+    tool_code: 'timeout',
+    tool_reason: 'tool_execution_timeout',
+    error_code: 'timeout',
+    error_reason: 'tool_execution_timeout',
+    retryable: true,
+    tool_auth_profile: 'bearer',
+    tool_auth_secret_ref: 'shop-key',
+  })
+  expect(fine).toMatchObject({ ...common, tool_attempt: 1, tool_status: 'ok' })
+  expect(waiting).toMatchObject(common)
+  for (const absent of ['error_code', 'retryable', 'tool_auth_profile']) expect(fine).not.toHaveProperty(absent)
+  expect(waiting).not.toHaveProperty('tool_status')
+})
+
+test('an execution is told to those who listen for executions; without any there is nothing to tell', () => {
+  const heard: string[] = []
+  const listener = (name: string) => ({ executed: () => void heard.push(name) })
+
+  const both = combineObservers({ callEnded: () => {} }, listener('first'), undefined, listener('second'))
+  both?.executed?.(sync, {} as Execution)
+
+  expect(heard).toEqual(['first', 'second'])
+  expect(combineObservers({ callEnded: () => {} })).not.toHaveProperty('executed')
 })
 
 test('several observers are all told, each around the next', () => {

@@ -1,3 +1,3 @@
 /** Calls a tool that speaks the Tool Contract itself. */
 export { createExternalBackend } from './backend.ts'
-export { type ExternalSettings, parseExternalSettings } from './settings.ts'
+export { parseExternalSettings } from './settings.ts'

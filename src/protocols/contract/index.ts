@@ -2,3 +2,4 @@
 export type { ContractSettings } from './executions.ts'
 export { createContractMethods } from './methods.ts'
 export { createContractRoutes } from './routes.ts'
+export { contractCode, contractWords } from './words.ts'

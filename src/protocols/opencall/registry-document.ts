@@ -1,7 +1,14 @@
-/** `/.well-known/ops`: built once, kept as bytes, and built anew only when an operation passes its sunset. */
+/**
+ * `/.well-known/ops`: built once, kept as bytes, and built anew only when an operation passes its sunset, comes or goes. Whoever may
+ * call internal operations finds them there as well; everybody else gets the same document.
+ */
 import type { Answer, Exchange } from '../../core/exchange.ts'
-import type { Environment } from '../../core/ports.ts'
+import { Fault } from '../../core/fault.ts'
+import type { Caller } from '../../core/model.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Environment, Identify } from '../../core/ports.ts'
 import type { Registry } from '../../core/registry.ts'
+import { hasScope } from '../../core/scopes.ts'
 import { encodeOperation } from './codec.ts'
 import { CALL_VERSION, type RegistryEntry } from './wire.ts'
 
@@ -15,27 +22,57 @@ interface Built {
   zipped: Answer
   etags: readonly string[]
   validUntil: number
+  of: readonly Operation[]
 }
 
-export function createRegistryDocument(registry: Registry, env: Environment): (exchange: Exchange) => Answer {
-  let built: Built | undefined
-  return (exchange) => {
+export function createRegistryDocument(
+  registry: Registry,
+  env: Environment,
+  identify: (exchange: Exchange) => Identify,
+): (exchange: Exchange) => Promise<Answer> {
+  /** By the internal operations in it: there are few sets of scopes that differ in these. */
+  const built = new Map<string, Built>()
+  return async (exchange) => {
     const now = env.clock.now()
-    if (!built || now >= built.validUntil) built = build(registry, env, now)
+    const internal = visibleTo(await callerOf(identify(exchange)), registry.listInternal(now))
+    const key = internal.map((operation) => operation.key).join(' ')
+    let document = built.get(key)
+    if (!document || document.of !== registry.operations || now >= document.validUntil) {
+      document = build(registry, env, now, internal)
+      built.set(key, document)
+    }
     const zipped = /\bgzip\b/i.test(exchange.header('accept-encoding') ?? '')
-    const answer = zipped ? built.zipped : built.plain
-    return isKnown(exchange.header('if-none-match'), built.etags) ? { status: 304, headers: answer.headers } : answer
+    const answer = zipped ? document.zipped : document.plain
+    return isKnown(exchange.header('if-none-match'), document.etags) ? { status: 304, headers: answer.headers } : answer
   }
 }
 
-export function encodeRegistry(registry: Registry, now: number): RegistryDocument {
-  return { callVersion: CALL_VERSION, operations: registry.list(now).map(encodeOperation) }
+/** The document is for everybody, so a credential that is no good shows as much as none. */
+async function callerOf(identify: Identify): Promise<Caller | undefined> {
+  try {
+    return await identify()
+  } catch (thrown) {
+    if (thrown instanceof Fault && thrown.kind === 'unauthenticated') return undefined
+    throw thrown
+  }
 }
 
-function build(registry: Registry, env: Environment, now: number): Built {
-  const text = JSON.stringify(encodeRegistry(registry, now))
+function visibleTo(caller: Caller | undefined, internal: readonly Operation[]): readonly Operation[] {
+  if (!caller) return []
+  return internal.filter(({ scopes }) => scopes.every((scope) => hasScope(caller, scope)))
+}
+
+export function encodeRegistry(registry: Registry, now: number, internal: readonly Operation[] = []): RegistryDocument {
+  return { callVersion: CALL_VERSION, operations: [...registry.list(now), ...internal].map(encodeOperation) }
+}
+
+const FOR_EVERYBODY = { 'Cache-Control': 'public, max-age=60', Vary: 'Accept-Encoding' }
+const FOR_ONE = { 'Cache-Control': 'private, no-cache', Vary: 'Accept-Encoding, Authorization' }
+
+function build(registry: Registry, env: Environment, now: number, internal: readonly Operation[]): Built {
+  const text = JSON.stringify(encodeRegistry(registry, now, internal))
   const hash = env.digest(text).slice(0, 32)
-  const headers = { 'Content-Type': 'application/json', 'Cache-Control': 'public, max-age=60', Vary: 'Accept-Encoding' }
+  const headers = { 'Content-Type': 'application/json', ...(internal.length > 0 ? FOR_ONE : FOR_EVERYBODY) }
   const plainTag = `"${hash}"`
   const zippedTag = `"${hash}-gzip"`
   return {
@@ -43,6 +80,7 @@ function build(registry: Registry, env: Environment, now: number): Built {
     zipped: { status: 200, headers: { ...headers, ETag: zippedTag, 'Content-Encoding': 'gzip' }, body: env.gzip(text) },
     etags: [plainTag, zippedTag],
     validUntil: registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY,
+    of: registry.operations,
   }
 }
 

@@ -73,7 +73,11 @@ export function createOpenCallRoutes(parts: OpenCallParts): Route[] {
     { path: '/ops/{id}/chunks', refuse, methods: { GET: (exchange, { id }) => ops.chunk(exchange, id ?? '') } },
     { path: '/ops/{id}/events', refuse, methods: { GET: (exchange, { id }) => ops.events(exchange, id ?? '') } },
     { path: '/objects/{id}', refuse, methods: { GET: (exchange, { id }) => ops.object(exchange, id ?? '') } },
-    { path: '/.well-known/ops', refuse, methods: { GET: createRegistryDocument(engine.registry, env) } },
+    {
+      path: '/.well-known/ops',
+      refuse,
+      methods: { GET: createRegistryDocument(engine.registry, env, parts.identify) },
+    },
   ]
 }
 
@@ -177,6 +181,7 @@ class OpenCall {
     const replying = engine.call(call, identify, {
       presence: () => exchange.signal,
       holdMs: Math.min(preferredWaitMs(exchange), settings.maxWaitMs),
+      hold: true,
     })
     if (replying instanceof Promise) return replying.then((reply) => this.#answer(reply, exchange))
     return this.#answer(replying, exchange)

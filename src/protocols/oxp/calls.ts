@@ -44,25 +44,25 @@ export class Calls {
   readonly #parts: OxpParts
   readonly #base: 'flat' | 'otc'
   readonly #refusals: Refusals
-  readonly #anyPublic: boolean
-  /** What the engine runs under each name. */
-  readonly #latest = new Map<string, Operation>()
+  #latest = new Map<string, Operation>()
+  #latestOf: readonly Operation[] = []
 
   /** `base` is the dialect of whatever does not say which it is. */
   constructor(parts: OxpParts, base: 'flat' | 'otc') {
-    const { engine, authorizations, settings } = parts
+    const { env, authorizations, settings } = parts
     this.#parts = parts
     this.#base = base
-    this.#refusals = new Refusals({ ...settings, ...(authorizations && { authorizations }) })
-    const { registry } = engine
-    const operations = registry.keys.map((key) => registry.byKey(key) as Operation)
-    this.#anyPublic = operations.some((operation) => operation.public)
-    for (const operation of operations) {
-      const known = this.#latest.get(operation.name.full)
-      if (!known || compareVersions(known.version, operation.version) < 0) {
-        this.#latest.set(operation.name.full, operation)
-      }
+    this.#refusals = new Refusals({ ...settings, env, ...(authorizations && { authorizations }) })
+  }
+
+  /** What the engine runs under a name. */
+  #latestUnder(name: string): Operation | undefined {
+    const { operations } = this.#parts.engine.registry
+    if (this.#latestOf !== operations) {
+      this.#latestOf = operations
+      this.#latest = latestVersions(operations)
     }
+    return this.#latest.get(name)
   }
 
   /** Who calls, the protocol's version, the envelope, the tool and its version, in this order; the engine does the rest. */
@@ -80,7 +80,7 @@ export class Calls {
     try {
       const identified = this.#parts.identify(exchange)()
       const caller = identified instanceof Promise ? await identified : identified
-      if (!caller && !this.#anyPublic) throw needsCredential()
+      if (!caller && !this.#parts.engine.registry.operations.some(isPublic)) throw needsCredential()
       if (this.#base === 'flat') checkVersionHeader(exchange.header('oxp-version'))
       if (unreadable !== undefined) throw unreadable
       asked.request = parseRequest(body, asked.dialect)
@@ -107,7 +107,7 @@ export class Calls {
   /** Without a version, whichever is the latest when a call is sent again, it is still the same call. */
   #nameOf(operation: Operation, { toolId }: CallToolRequest): string {
     const { full } = operation.name
-    return toolId.includes('@') || this.#latest.get(full) !== operation ? operation.key : full
+    return toolId.includes('@') || this.#latestUnder(full) !== operation ? operation.key : full
   }
 
   async #invoke(
@@ -188,4 +188,17 @@ export function needsCredential(): Fault {
   return new Fault('unauthenticated', 'This server needs authentication. Send a credential.', {
     developerMessage: 'Send "Authorization: Bearer <token>", or a key in OXP-API-Key or OTC-API-Key.',
   })
+}
+
+function latestVersions(operations: readonly Operation[]): Map<string, Operation> {
+  const latest = new Map<string, Operation>()
+  for (const operation of operations) {
+    const known = latest.get(operation.name.full)
+    if (!known || compareVersions(known.version, operation.version) < 0) latest.set(operation.name.full, operation)
+  }
+  return latest
+}
+
+function isPublic(operation: Operation): boolean {
+  return operation.public
 }

@@ -1,10 +1,11 @@
 /** Refusals that say more than a message: which parameters are wrong, and what a person has to do first. */
+import { approvalStatusPath } from '../../core/approval-links.ts'
 import type { Answer, Exchange } from '../../core/exchange.ts'
 import type { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Caller } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
-import type { Authorizations } from '../../core/ports.ts'
+import type { Authorizations, Environment } from '../../core/ports.ts'
 import { missingAuthorization, NOTHING_GIVEN, personOf } from '../../core/requirements.ts'
 import { answer, refusalAnswer } from './answers.ts'
 import { marked } from './codec.ts'
@@ -19,6 +20,9 @@ import type {
   ValidationErrorResponse,
 } from './wire.ts'
 
+/** In the place of a provider's id, which has no colon in it. */
+const APPROVAL = 'callplane:approval'
+
 /** A call, as far as it was understood. */
 export interface Asked {
   dialect: Dialect
@@ -30,6 +34,7 @@ export interface Asked {
 }
 
 export interface RefusalParts {
+  env: Pick<Environment, 'sign'>
   /** Asks people for what a call lacks; absent where no provider is configured. */
   authorizations?: Pick<Authorizations, 'challenge'>
   /** Of `/tools/call`. The call page says 400, the authentication page 401. */
@@ -51,6 +56,8 @@ export class Refusals {
         return answer(statusOf(fault), marked(dialect, this.#validationError(fault, asked)))
       case 'requirements-missing':
         return answer(statusOf(fault), marked(dialect, await this.#requirementsError(fault, asked)))
+      case 'approval-pending':
+        return answer(statusOf(fault), marked(dialect, this.#approvalError(fault, asked)))
       default:
         return this.plain(fault, dialect)
     }
@@ -73,6 +80,16 @@ export class Refusals {
       message: 'Some input parameters are invalid',
       parameter_errors: parameterErrors(fault, request.input, schema),
     }
+  }
+
+  /** OXP knows one thing a client can wait for and then call again: an authorization challenge. So it is one. */
+  #approvalError(fault: Fault, { caller, dialect, exchange }: Asked): ServerErrorResponse {
+    const body = encodeRefusal(fault)
+    const id = fault.details?.approval_id
+    if (!caller || typeof id !== 'string') return body
+    const url = exchange.origin + approvalStatusPath(this.#parts.env, caller.tenant, id)
+    if (dialect === 'otc') return { ...body, message: `${body.message} Whether it is: ${url}` }
+    return { ...body, missing_requirements: { authorization: [{ id: APPROVAL, url, check_url: url }] } }
   }
 
   /** "Tool Authorization Challenges", which OTC has not: there the message says where to go. */

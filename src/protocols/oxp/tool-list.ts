@@ -1,5 +1,6 @@
-/** `GET /tools`: every version of every tool, built once and again only when one of them passes its sunset. */
+/** `GET /tools`: every version of every tool, built once and again only when one of them passes its sunset, comes or goes. */
 import type { Answer } from '../../core/exchange.ts'
+import type { Operation } from '../../core/operation.ts'
 import type { Registry } from '../../core/registry.ts'
 import type { Tools } from '../../core/tools.ts'
 import { encodeTool, marked } from './codec.ts'
@@ -10,15 +11,16 @@ export interface ToolList {
 }
 
 export function createToolList(tools: Tools, registry: Registry, headers: Record<string, string>): ToolList {
-  const built = new Map<Dialect, { answer: Answer; validUntil: number }>()
+  const built = new Map<Dialect, { answer: Answer; validUntil: number; of: readonly Operation[] }>()
   return {
     answer(dialect, now) {
       const kept = built.get(dialect)
-      if (kept && now < kept.validUntil) return kept.answer
+      const of = registry.operations
+      if (kept && kept.of === of && now < kept.validUntil) return kept.answer
       const definitions = tools.versions(now).map((tool) => encodeTool(tool, dialect))
       const document = dialect === 'otc' ? marked('otc', { tools: definitions }) : { items: definitions }
       const answer: Answer = { status: 200, headers, body: new TextEncoder().encode(JSON.stringify(document)) }
-      built.set(dialect, { answer, validUntil: registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY })
+      built.set(dialect, { answer, validUntil: registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY, of })
       return answer
     },
   }

@@ -39,19 +39,20 @@ export interface OperationToolsParts extends LocateParts {
 export function createOperationTools(parts: OperationToolsParts): ToolHost<Operation> {
   const { tools, env, engine } = parts
   const calls = new ToolCalls(parts)
-  let kept: { list: readonly ToolSummary[]; validUntil: number } | undefined
+  let kept: { list: readonly ToolSummary[]; validUntil: number; of: readonly Operation[] } | undefined
   return {
     find: (name) => tools.byName(name, env.clock.now()),
     describe: (operation, name) => encodeTool(name, operation),
     list() {
       const now = env.clock.now()
-      if (kept && now < kept.validUntil) return kept.list
+      const of = engine.registry.operations
+      if (kept && kept.of === of && now < kept.validUntil) return kept.list
       const list = tools.list(now).map(({ name, operation }) => ({
         name,
         description: operation.description,
         annotations: annotationsOf(operation),
       }))
-      kept = { list, validUntil: engine.registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY }
+      kept = { list, validUntil: engine.registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY, of }
       return list
     },
     validate,

@@ -7,11 +7,6 @@ import type { Place, Problems } from './problems.ts'
 /** By kind: what checks the settings of a backend. It throws a fault whose message starts with the field it is about. */
 export type BackendChecks = Readonly<Record<string, (spec: BackendSpec) => unknown>>
 
-/** The kinds there are. What they need is checked again, by the same code, when the server makes the backend. */
-export const BACKEND_CHECKS: BackendChecks = Object.fromEntries(
-  ['http', 'external', 'grpc', 'webhook', 'container', 'wasm'].map((kind) => [kind, (spec: BackendSpec) => spec]),
-)
-
 export interface Source {
   /** Paths in a declaration are relative to it. */
   readonly folder: string

@@ -11,8 +11,8 @@ import { flag, listOf, object, oneOf, parsed, record, type Shape, text, whole, w
 
 type Shapes<T> = Record<keyof T, Shape>
 
-/** A remote tool takes JSON and gives JSON: attachments and chunks need a function in this process. */
-type DeclaredRules = Omit<OperationRules, 'media' | 'chunked'>
+/** A remote tool takes JSON and gives JSON: attachments and chunks need a function in this process. And it is a tool. */
+type DeclaredRules = Omit<OperationRules, 'media' | 'chunked' | 'internal'>
 
 const RETRY: Shapes<RetryRules> = {
   attempts: whole,

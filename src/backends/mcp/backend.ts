@@ -1,0 +1,7 @@
+/** One tool of a connected server. The connection is its import's, and outlives it. */
+import type { Backend } from '../../core/ports.ts'
+import type { McpConnection } from './connection.ts'
+
+export function createMcpBackend(connection: Pick<McpConnection, 'call'>, tool: string): Backend {
+  return { kind: 'mcp', execute: (args, context) => connection.call(tool, args, context) }
+}

@@ -1,0 +1,60 @@
+/** What the client throws, as faults. */
+import { Fault } from '../../core/fault.ts'
+import { faultOfStatus } from '../../protocols/contract/client.ts'
+import type { Library } from './library.ts'
+
+const MAX_MESSAGE = 1_000
+
+export const SESSION_GONE = 'SESSION_GONE'
+export const CONNECTION_LOST = 'CONNECTION_LOST'
+export const NO_ANSWER = 'NO_ANSWER'
+
+export function faultOfClient(
+  thrown: unknown,
+  { ProtocolError, SdkError, SdkErrorCode, SdkHttpError }: Library,
+): Fault {
+  const fault = faultIn(thrown)
+  if (fault) return fault
+  if (thrown instanceof SdkHttpError) return faultOfStatus(thrown.status ?? 502)
+  // JSON-RPC: what the server refuses it refuses again, unless it has failed itself.
+  if (thrown instanceof ProtocolError) {
+    const said = thrown.message.slice(0, MAX_MESSAGE)
+    return new Fault('upstream', `The MCP server refused the call (${thrown.code}): ${said}`, {
+      code: 'REFUSED_BY_SERVER',
+      retryable: thrown.code === INTERNAL_ERROR,
+      details: { rpc_code: thrown.code },
+      cause: thrown,
+    })
+  }
+  if (thrown instanceof SdkError && UNFIT.some((name) => SdkErrorCode[name] === thrown.code)) {
+    return new Fault('upstream', `The MCP server's answer cannot be used (${thrown.code}). Have it corrected.`, {
+      code: 'BAD_ANSWER',
+      retryable: false,
+      cause: thrown,
+    })
+  }
+  return connectionLost(thrown)
+}
+
+export function connectionLost(cause?: unknown): Fault {
+  return new Fault('upstream', 'The connection to the MCP server broke before it answered. Try again.', {
+    code: CONNECTION_LOST,
+    cause,
+  })
+}
+
+const INTERNAL_ERROR = -32_603
+const UNFIT = [
+  'InvalidResult',
+  'UnsupportedResultType',
+  'ListPaginationExceeded',
+  'ClientHttpUnexpectedContent',
+] as const
+
+/** What our own `fetch` has thrown may be wrapped by now. */
+function faultIn(thrown: unknown): Fault | undefined {
+  for (let at = thrown, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
+    if (at instanceof Fault) return at
+  }
+  return undefined
+}

@@ -1,0 +1,6 @@
+/** Makes the tools of MCP servers operations. */
+export { createMcpBackend } from './backend.ts'
+export { McpConnection, type Tool } from './connection.ts'
+export { defineTool } from './definition.ts'
+export type { McpParts } from './parts.ts'
+export { type McpSettings, parseMcpSettings } from './settings.ts'

@@ -1,0 +1,21 @@
+/** The official client, loaded when a server is first spoken with: most servers import nothing. */
+import { Fault } from '../../core/fault.ts'
+
+export type Library = typeof import('@modelcontextprotocol/client') &
+  typeof import('@modelcontextprotocol/client/stdio')
+
+export async function loadLibrary(): Promise<Library> {
+  try {
+    const [client, stdio] = await Promise.all([
+      import('@modelcontextprotocol/client'),
+      import('@modelcontextprotocol/client/stdio'),
+    ])
+    return { ...client, ...stdio }
+  } catch (cause) {
+    throw new Fault(
+      'policy-invalid',
+      'Tools of MCP servers need the package @modelcontextprotocol/client. Run npm install @modelcontextprotocol/client.',
+      { code: 'PACKAGE_MISSING', cause },
+    )
+  }
+}

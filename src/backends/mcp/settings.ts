@@ -1,0 +1,95 @@
+/** What an `import` of kind mcp may say about how the other server is reached. */
+import { Fault } from '../../core/fault.ts'
+import type { BackendSpec } from '../../core/operation.ts'
+import { parseRemoteSettings } from '../../core/remote-settings.ts'
+
+export type McpSettings = ProcessSettings | HttpSettings
+
+/** A server that is started here and spoken with over its standard input and output. */
+export interface ProcessSettings {
+  readonly command: string
+  readonly args: readonly string[]
+  /** What it finds in its environment besides `PATH`. */
+  readonly env: Readonly<Record<string, string | { readonly secretRef: string }>>
+  readonly maxBytes: number
+}
+
+/** A server that runs, spoken with over streamable HTTP. */
+export interface HttpSettings {
+  readonly url: string
+  readonly allowPrivate: boolean
+  readonly headers: Readonly<Record<string, string>>
+  readonly maxBytes: number
+}
+
+/** Of one message. */
+const MAX_BYTES = 4 * 1024 * 1024
+
+const PROCESS = ['command', 'args', 'env', 'maxBytes']
+const HTTP = ['url', 'headers', 'allowPrivate', 'maxBytes']
+
+export function parseMcpSettings(spec: BackendSpec): McpSettings {
+  const { kind, ...given } = spec
+  if (kind !== 'mcp') throw refused('kind', 'must be mcp.')
+  if ('command' in given === 'url' in given) {
+    throw new Fault(
+      'policy-invalid',
+      'import needs either command, a server to start, or url, one that runs. Write one of the two.',
+    )
+  }
+  const known = 'command' in given ? PROCESS : HTTP
+  const unknown = Object.keys(given).find((name) => !known.includes(name))
+  if (unknown !== undefined) {
+    throw refused(unknown, `is not known beside ${known[0]}; there are ${known.slice(1).join(', ')}.`)
+  }
+  return 'command' in given ? parseProcess(given) : parseHttp(given)
+}
+
+function parseProcess({ command, args = [], env = {}, maxBytes = MAX_BYTES }: Record<string, unknown>) {
+  if (!isText(command)) throw refused('command', 'must be the program that is the server, such as npx.')
+  if (!Array.isArray(args) || !args.every((arg) => typeof arg === 'string')) {
+    throw refused('args', 'must be a list of texts, one for each argument.')
+  }
+  if (!Number.isSafeInteger(maxBytes) || Number(maxBytes) < 1) {
+    throw refused('maxBytes', 'must be a number of bytes, such as 1048576.')
+  }
+  return { command, args: args as string[], env: parseEnv(env), maxBytes: Number(maxBytes) }
+}
+
+function parseEnv(env: unknown): ProcessSettings['env'] {
+  if (typeof env !== 'object' || env === null || Array.isArray(env)) {
+    throw refused('env', 'must be names with texts or secrets, such as { TOKEN: { secretRef: github } }.')
+  }
+  for (const [name, value] of Object.entries(env)) {
+    if (!/^[A-Za-z_]\w*$/.test(name)) throw refused('env', `has "${name}", which is no name of a variable.`)
+    if (typeof value === 'string' || isSecret(value)) continue
+    throw refused(`env.${name}`, 'must be a text in quotes, or { secretRef: … } with the name of a secret.')
+  }
+  return env as ProcessSettings['env']
+}
+
+function isSecret(value: unknown): value is { secretRef: string } {
+  if (typeof value !== 'object' || value === null) return false
+  const { secretRef, ...more } = value as Record<string, unknown>
+  return isText(secretRef) && Object.keys(more).length === 0
+}
+
+/** The rules for URLs and headers are those of every remote tool; the words are those of an import. */
+function parseHttp({ url, ...more }: Record<string, unknown>): HttpSettings {
+  try {
+    const { endpoint, ...rest } = parseRemoteSettings({ kind: 'mcp', endpoint: url, ...more }, MAX_BYTES)
+    return { url: endpoint, ...rest }
+  } catch (thrown) {
+    if (!(thrown instanceof Fault)) throw thrown
+    const message = thrown.message.replaceAll('backend.endpoint', 'import.url').replaceAll('backend.', 'import.')
+    throw new Fault(thrown.kind, message, { cause: thrown })
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.trim() !== ''
+}
+
+function refused(field: string, problem: string): Fault {
+  return new Fault('policy-invalid', `import.${field} ${problem}`)
+}

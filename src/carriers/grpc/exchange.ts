@@ -1,0 +1,133 @@
+/** One unary call on an HTTP/2 stream: its message is read, handed over, and answered with a message or a status. */
+import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
+import { Fault } from '../../core/fault.ts'
+import { createFrameReader, encodeFrame } from '../../core/grpc/framing.ts'
+import { encodeGrpcMessage, GRPC_CODES, type GrpcCode, parseGrpcTimeout } from '../../core/grpc/headers.ts'
+import { bodyBrokeOff, bodyTooLarge, clientGone } from '../../core/http/body-faults.ts'
+import type { Log } from '../../core/ports.ts'
+import type { UnaryMethods } from '../../core/unary.ts'
+import { codeOf } from './statuses.ts'
+
+const MAX_MESSAGE = 1_000
+/** A client that is out of time resets its stream itself, and that arrives a little before our own time is over. */
+const EARLY_RESET_MS = 100
+/** The longest delay a timer takes. */
+const MAX_TIMER_MS = 2_147_483_647
+
+export interface ExchangeSettings {
+  methods: UnaryMethods
+  maxBytes: number
+  log: Log
+}
+
+/** Settles when the stream has been answered or is gone; never rejects. */
+export async function answerStream(
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  { methods, maxBytes, log }: ExchangeSettings,
+): Promise<void> {
+  const contentType = headers['content-type'] ?? ''
+  if (!/^application\/grpc(?:$|[+;])/.test(contentType)) {
+    stream.respond({ ':status': 415 }, { endStream: true })
+    return
+  }
+  const ending = new AbortController()
+  const deadlineMs = parseGrpcTimeout(String(headers['grpc-timeout'] ?? ''))
+  const timer = deadlineMs === undefined ? undefined : setTimeout(expire, Math.min(deadlineMs, MAX_TIMER_MS))
+  const expiresAt = performance.now() + (deadlineMs ?? Number.POSITIVE_INFINITY)
+  const gone = () => (performance.now() + EARLY_RESET_MS < expiresAt ? ending.abort(clientGone()) : expire())
+  function expire() {
+    const fault = new Fault('timeout', 'The time the client set is over.', { details: { timeout_ms: deadlineMs ?? 0 } })
+    ending.abort(fault)
+  }
+  stream.once('close', gone)
+  // A client that resets its stream is no failure of ours; `close` follows.
+  stream.on('error', (err) => log.debug({ err }, 'a gRPC stream broke'))
+  try {
+    const method = methodFor(headers, contentType, methods)
+    const text = await readMessage(stream, maxBytes, ending.signal)
+    const header = (name: string) => single(headers[name])
+    const call = { header, text, signal: ending.signal, ...(deadlineMs !== undefined && { deadlineMs }) }
+    respond(stream, 'OK', await unlessEnded(method(call), ending.signal))
+  } catch (thrown) {
+    const fault = Fault.from(thrown, 'The request failed for a reason it did not state; the server log has it.')
+    if (fault.kind === 'internal') log.error({ err: fault.cause ?? fault }, 'a gRPC request failed')
+    refuse(stream, codeFor(fault), fault)
+  } finally {
+    clearTimeout(timer)
+    stream.off('close', gone)
+  }
+}
+
+function methodFor(headers: IncomingHttpHeaders, contentType: string, methods: UnaryMethods) {
+  const method = headers[':method'] === 'POST' ? methods.get(headers[':path'] ?? '') : undefined
+  if (!method) throw unimplemented(`There is no method ${headers[':path']?.slice(0, 200)} here.`)
+  // Without a subtype it says protobuf to some and whatever was agreed on to others; what comes is read as JSON.
+  if (!/^application\/grpc(?:\+json)?(?:$|;)/.test(contentType)) {
+    throw unimplemented(`Messages are JSON here. Send application/grpc+json, not ${contentType.slice(0, 100)}.`)
+  }
+  const encoding = single(headers['grpc-encoding'])
+  if (encoding !== undefined && encoding !== 'identity') throw unimplemented('Send messages uncompressed.')
+  return method
+}
+
+const UNIMPLEMENTED = 'UNIMPLEMENTED'
+
+function unimplemented(message: string): Fault {
+  return new Fault('unknown-operation', message, { code: UNIMPLEMENTED })
+}
+
+function codeFor(fault: Fault): GrpcCode {
+  return fault.code === UNIMPLEMENTED ? UNIMPLEMENTED : codeOf(fault)
+}
+
+async function readMessage(stream: ServerHttp2Stream, maxBytes: number, signal: AbortSignal): Promise<string> {
+  const reader = createFrameReader(maxBytes, () => bodyTooLarge(maxBytes))
+  const read = async () => {
+    for await (const bytes of stream.iterator({ destroyOnReturn: false })) reader.push(bytes)
+    const text = reader.finish()
+    if (text === undefined) throw bodyBrokeOff()
+    return text
+  }
+  return unlessEnded(read(), signal)
+}
+
+/** The promise's value, or the reason why nobody waits for it any more. */
+function unlessEnded<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const end = () => reject(signal.reason)
+    if (signal.aborted) end()
+    signal.addEventListener('abort', end, { once: true })
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', end))
+  })
+}
+
+function respond(stream: ServerHttp2Stream, code: GrpcCode, text: string): void {
+  if (!isOpen(stream)) return
+  stream.respond({ ':status': 200, 'content-type': 'application/grpc+json' }, { waitForTrailers: true })
+  stream.once('wantTrailers', () => stream.sendTrailers({ 'grpc-status': String(GRPC_CODES.indexOf(code)) }))
+  stream.end(encodeFrame(text))
+}
+
+/** "Trailers-Only": the status stands in the headers, and there is no message. */
+function refuse(stream: ServerHttp2Stream, code: GrpcCode, { message, retryAfterMs }: Fault): void {
+  if (!isOpen(stream)) return
+  const headers = {
+    ':status': 200,
+    'content-type': 'application/grpc+json',
+    'grpc-status': String(GRPC_CODES.indexOf(code)),
+    'grpc-message': encodeGrpcMessage(message.slice(0, MAX_MESSAGE)),
+    ...(retryAfterMs !== undefined && { 'grpc-retry-pushback-ms': String(Math.ceil(retryAfterMs)) }),
+  }
+  stream.respond(headers, { endStream: true })
+  // What the client still sends is not read; without this it would wait for room to send it.
+  if (!stream.readableEnded) stream.close(0)
+}
+
+function isOpen(stream: ServerHttp2Stream): boolean {
+  return !stream.destroyed && !stream.closed && !stream.headersSent
+}
+
+function single(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(', ') : value
+}

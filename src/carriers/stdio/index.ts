@@ -1,0 +1,1 @@
+export { type LineSession, serveLines } from './lines.ts'

@@ -1,0 +1,43 @@
+/** A recorded call while an attempt of it runs here, and what can be told of it. */
+import { correlation } from './admitted.ts'
+import type { Attempt } from './attempt.ts'
+import type { Job } from './job.ts'
+import type { Instance, Outcome } from './model.ts'
+import type { Operation } from './operation.ts'
+
+export interface Running {
+  attempt: Attempt
+  instance: Instance
+  operation: Operation
+  /** Its end is being written. */
+  concluding: boolean
+}
+
+export function jobOf(instance: Instance, operation: Operation): Job {
+  const { id, caller, requestId, media, lineage, extras } = instance
+  const terms = extras?.terms && { terms: extras.terms }
+  return { id, operation, caller, requestId, media, lineage, ...correlation(instance), ...terms }
+}
+
+/** Whether it may be taken up after it was cut off: it has no effects, or knows where it stands with the other side. */
+export function canGoOn({ rerunnable, waiting }: Instance): boolean {
+  return rerunnable || waiting !== undefined
+}
+
+export function isHeld({ extras }: Instance): boolean {
+  return extras?.held === true
+}
+
+/**
+ * Whether a repeat could do twice what this call has done. A handler that ends by saying what it lacks counts as not
+ * started, unless it has effects and has been run before or has called others: then some of them may have happened.
+ */
+export function mayHaveActed({ attempt, instance, operation }: Running, outcome: Outcome): boolean {
+  const runBefore = instance.attempt > 1
+  if (!isLacking(outcome)) return attempt.began || runBefore
+  return operation.sideEffecting && (attempt.calledOthers || runBefore)
+}
+
+export function isLacking(outcome: Outcome): boolean {
+  return outcome.kind === 'fault' && outcome.fault.kind === 'requirements-missing'
+}

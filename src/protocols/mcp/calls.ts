@@ -1,0 +1,241 @@
+/** `tools/call`: the name picks the operation and the engine does everything else. What is left is who waits, and how. */
+import { withChallenges } from '../../core/challenges.ts'
+import type { Engine } from '../../core/engine.ts'
+import { Fault } from '../../core/fault.ts'
+import type { FollowUp } from '../../core/follow-up.ts'
+import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { ANONYMOUS, type Call, type Caller, type Reply } from '../../core/model.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Authorizations, Environment, Records } from '../../core/ports.ts'
+import type { CallOptions } from '../../core/recorder.ts'
+import type { Tools } from '../../core/tools.ts'
+import { type Asked, elicits, idempotencyKeyOf, type Outcome, progressTokenOf, takesTasks, textParam } from './asked.ts'
+import { takeAttachments } from './attachments.ts'
+import { authorizationRequests, declinedAuthorization, withAddresses } from './authorizing.ts'
+import { completed, encodeValue, hasEnded, type RunningReply } from './codec.ts'
+import { encodeFailure, invalidParams, isResultOnCall, STILL_RUNNING } from './faults.ts'
+import { type CheckParamHeaders, createParamHeaderCheck } from './headers.ts'
+import { encodeLocated, type LocateParts } from './located.ts'
+import { followProgress } from './progress.ts'
+import { RunningCalls } from './running-calls.ts'
+import type { Tasks } from './tasks.ts'
+
+export interface CallParts extends LocateParts {
+  engine: Engine
+  followUp: FollowUp
+  tools: Tools
+  env: Environment
+  /** Remembers which calls a model was told to ask for again. */
+  records: Records
+  /** Absent where no provider is configured. */
+  authorizations?: Pick<Authorizations, 'challenge'>
+  /** How long a call is waited for on behalf of a client that cannot come back for it. */
+  holdMs: number
+}
+
+/** A call on its way: what was asked for, by whom. */
+interface Underway {
+  asked: Asked
+  caller: Caller
+  operation: Operation
+  name: string
+  args: JsonObject
+  /** It is one that was asked for before, and the model was told to ask again. */
+  joined?: true
+}
+
+export class Calls {
+  readonly #parts: CallParts
+  readonly #tasks: Tasks
+  readonly #running: RunningCalls
+  readonly #checkHeaders: CheckParamHeaders = createParamHeaderCheck()
+
+  constructor(parts: CallParts, tasks: Tasks) {
+    this.#parts = parts
+    this.#tasks = tasks
+    this.#running = new RunningCalls(parts.env, parts.records)
+  }
+
+  async call(asked: Asked): Promise<Outcome> {
+    const name = textParam(asked, 'name')
+    const { arguments: args = {} } = asked.params
+    if (!isJsonObject(args)) throw invalidParams('"arguments" must be an object.')
+    const operation = this.#resolve(name, asked.caller)
+    if (asked.generation === 'stateless' && asked.client.header) {
+      this.#checkHeaders((header) => asked.client.header?.(header), operation, args)
+    }
+    const underway: Underway = { asked, caller: asked.caller ?? ANONYMOUS, operation, name, args }
+    try {
+      const declined = declinedAuthorization(asked)
+      if (declined) throw declined
+      const reply = await this.#start(underway)
+      if (reply.state === 'complete' && 'result' in reply && !underway.joined) {
+        return { result: completed(encodeValue(reply.result, asked.generation), asked.generation) }
+      }
+      return await this.#answer(reply, underway)
+    } catch (thrown) {
+      return this.#failure(thrown, underway)
+    }
+  }
+
+  /** Whoever shows no credential learns of public tools only: any other is as hidden as one that is not there. */
+  #resolve(name: string, caller: Caller | undefined): Operation {
+    const { tools, env } = this.#parts
+    const operation = tools.byName(name, env.clock.now())
+    if (!caller && !operation?.public) throw needsCredential()
+    if (operation) return operation
+    throw new Fault(
+      'unknown-operation',
+      `There is no tool "${name.slice(0, 100)}" here. tools/list says which there are.`,
+    )
+  }
+
+  #start(underway: Underway): Reply | Promise<Reply> {
+    const { asked, caller, operation, args } = underway
+    const key = idempotencyKeyOf(asked)
+    const asksAgain = key === undefined && !takesTasks(asked)
+    const joining = asksAgain ? this.#running.find(caller, operation, args) : undefined
+    if (!joining && operation.media.length === 0) return this.#run(underway, key)
+    return this.#startLater(underway, key, joining)
+  }
+
+  async #startLater(
+    underway: Underway,
+    key: string | undefined,
+    joining: Promise<string | undefined> | undefined,
+  ): Promise<Reply> {
+    const requestId = await joining
+    const joined = requestId === undefined ? undefined : await this.#join(underway, requestId)
+    if (joined) return joined
+    const { operation, args, caller } = underway
+    if (operation.media.length === 0) return this.#run(underway, key)
+    const { engine, objects, env } = this.#parts
+    // Nobody fills the disk who may not call it.
+    await engine.admit(operation.name.full, () => caller)
+    const attached = await takeAttachments(operation, args, env.newId(), objects)
+    return this.#run(underway, key, attached)
+  }
+
+  /** The call that these arguments ask for again; nothing if it has expired. */
+  async #join(underway: Underway, requestId: string): Promise<Reply | undefined> {
+    const { caller, operation, args } = underway
+    try {
+      const reply = await this.#parts.followUp.poll(caller, requestId)
+      underway.joined = true
+      return reply
+    } catch (thrown) {
+      if (!(thrown instanceof Fault) || thrown.kind !== 'not-found') throw thrown
+      await this.#running.forget(caller, operation, args)
+      return undefined
+    }
+  }
+
+  #run(
+    { asked, operation, args }: Underway,
+    sentKey: string | undefined,
+    attached?: Pick<Call, 'args' | 'media' | 'uploads'>,
+  ): Reply | Promise<Reply> {
+    const { engine, env } = this.#parts
+    const requestId = env.newId()
+    const call: Call = { operation: operation.name.full, args, media: [], requestId, ...attached }
+    // A client that names no key means a new call; the key is for the engine's own retries.
+    const key = sentKey ?? (joins(operation) ? requestId : undefined)
+    if (key !== undefined) call.idempotencyKey = key
+    const traceparent = asked.client.header?.('traceparent')
+    if (traceparent !== undefined && TRACEPARENT.test(traceparent)) call.traceparent = traceparent
+    const options: CallOptions = { presence: () => asked.client.signal }
+    if (takesTasks(asked)) options.hold = true
+    return engine.call(call, () => asked.caller, options)
+  }
+
+  async #answer(reply: Reply, underway: Underway): Promise<Outcome> {
+    const { asked } = underway
+    if (hasEnded(reply)) return { result: await this.#encodeEnd(reply, underway) }
+    if (takesTasks(asked)) return { result: this.#tasks.created(reply) }
+    const token = asked.client.hears ? progressTokenOf(asked) : undefined
+    const { followUp, env, holdMs } = this.#parts
+    const following = followProgress(reply, token, {
+      replies: (signal) => followUp.watch(underway.caller, reply.requestId, signal),
+      clock: env.clock,
+      holdMs,
+      presence: asked.client.signal,
+    })
+    if (token !== undefined) return { stream: this.#streamed(following, underway) }
+    for (;;) {
+      const step = await following.next()
+      if (step.done) return { result: await this.#settle(step.value, underway) }
+    }
+  }
+
+  async *#streamed(following: ReturnType<typeof followProgress>, underway: Underway) {
+    return await this.#settle(yield* following, underway)
+  }
+
+  /** The end, or how to ask for it. */
+  async #settle(reply: Reply, underway: Underway): Promise<object> {
+    const { caller, operation, args, name, asked } = underway
+    if (hasEnded(reply)) return this.#encodeEnd(reply, underway)
+    await this.#running.remember(caller, operation, args, reply.requestId, reply.expiresAt)
+    return completed(encodeFailure(stillRunning(name, reply)), asked.generation)
+  }
+
+  async #encodeEnd(reply: Exclude<Reply, RunningReply>, underway: Underway): Promise<object> {
+    const { caller, operation, args, asked } = underway
+    // Told once, it is done with: the same arguments now mean a new call.
+    if (underway.joined) await this.#running.forget(caller, operation, args)
+    if (reply.state === 'error') {
+      const outcome = await this.#failure(reply.fault, underway)
+      return 'result' in outcome ? (outcome.result as object) : {}
+    }
+    const result =
+      'result' in reply ? encodeValue(reply.result, asked.generation) : await encodeLocated(reply, this.#parts)
+    return completed(result, asked.generation)
+  }
+
+  async #failure(thrown: unknown, underway: Underway): Promise<Outcome> {
+    const { asked, operation, caller } = underway
+    const fault = this.#explain(thrown)
+    if (fault.kind === 'requirements-missing') return { result: await this.#advise(fault, operation, caller, asked) }
+    // What a better credential would allow is for the client to get, not for the model to know of.
+    const grantable = fault.code === 'INSUFFICIENT_SCOPE' && asked.client.header !== undefined
+    if (grantable || !isResultOnCall(fault)) throw fault
+    return { result: completed(encodeFailure(fault), asked.generation) }
+  }
+
+  /** Where the person gives what is missing: put to them by the client if it can, else by the model. */
+  async #advise(fault: Fault, operation: Operation, caller: Caller, asked: Asked): Promise<object> {
+    try {
+      const { origin } = asked.client
+      const told = await withChallenges(fault, operation, caller, origin, this.#parts.authorizations)
+      const inputRequests = elicits(asked, 'url') ? authorizationRequests(told) : undefined
+      if (inputRequests) return { resultType: 'input_required', inputRequests }
+      return completed(encodeFailure(withAddresses(told)), asked.generation)
+    } catch (thrown) {
+      // A provider that cannot be reached, for one.
+      return completed(encodeFailure(this.#explain(thrown)), asked.generation)
+    }
+  }
+
+  #explain(thrown: unknown): Fault {
+    const fault = Fault.from(thrown)
+    if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a tool call failed')
+    return fault
+  }
+}
+
+const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/
+
+/** Whether the same key again joins the call instead of making another. */
+function joins(operation: Operation): boolean {
+  return operation.model === 'async' || operation.sideEffecting || operation.idempotencyRequired
+}
+
+function stillRunning(name: string, { progress, retryAfterMs }: RunningReply): Fault {
+  const percent = progress ? ` (${Math.round(progress.fraction * 100)} % done)` : ''
+  const message = `${name} is still running${percent}. Call it again with exactly the same arguments for its result: that joins this call and starts nothing twice.`
+  return new Fault('unavailable', message, { code: STILL_RUNNING, retryable: true, retryAfterMs })
+}
+
+export function needsCredential(): Fault {
+  return new Fault('unauthenticated', 'This server needs authentication. Send "Authorization: Bearer <token>".')
+}

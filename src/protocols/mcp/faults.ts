@@ -1,0 +1,136 @@
+/**
+ * How MCP words each kind of failure. What a model can do something about is a tool's result with `isError`, written
+ * for the model; only what the client itself got wrong is a JSON-RPC error.
+ */
+import { Fault, type FaultKind } from '../../core/fault.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { type CallToolResult, type Generation, META, type RpcError } from './wire.ts'
+
+interface Wording {
+  /** Of the JSON-RPC error. −32000 to −32019 are free for servers to use. */
+  code: number
+  status: number
+  /** What `tools/call` answers. */
+  onCall: 'error' | 'result'
+}
+
+const INVALID_PARAMS = -32602
+const INTERNAL = -32603
+
+const WORDING: Record<FaultKind, Wording> = {
+  malformed: { code: INVALID_PARAMS, status: 200, onCall: 'error' },
+  'unknown-operation': { code: INVALID_PARAMS, status: 200, onCall: 'error' },
+  removed: { code: INVALID_PARAMS, status: 200, onCall: 'error' },
+  unauthenticated: { code: -32010, status: 401, onCall: 'error' },
+  forbidden: { code: -32011, status: 403, onCall: 'result' },
+  'requirements-missing': { code: -32011, status: 200, onCall: 'result' },
+  'invalid-input': { code: INVALID_PARAMS, status: 200, onCall: 'result' },
+  conflict: { code: INVALID_PARAMS, status: 200, onCall: 'result' },
+  'not-found': { code: INVALID_PARAMS, status: 200, onCall: 'result' },
+  'rate-limited': { code: -32012, status: 429, onCall: 'result' },
+  overloaded: { code: -32012, status: 503, onCall: 'result' },
+  unavailable: { code: -32012, status: 503, onCall: 'result' },
+  domain: { code: INTERNAL, status: 200, onCall: 'result' },
+  canceled: { code: INTERNAL, status: 200, onCall: 'result' },
+  timeout: { code: INTERNAL, status: 200, onCall: 'result' },
+  upstream: { code: INTERNAL, status: 200, onCall: 'result' },
+  'policy-invalid': { code: INTERNAL, status: 200, onCall: 'result' },
+  'isolation-unavailable': { code: INTERNAL, status: 200, onCall: 'result' },
+  'secret-missing': { code: INTERNAL, status: 200, onCall: 'result' },
+  'credential-invalid': { code: INTERNAL, status: 200, onCall: 'result' },
+  'credential-forbidden': { code: INTERNAL, status: 200, onCall: 'result' },
+  'credential-expired': { code: INTERNAL, status: 200, onCall: 'result' },
+  'approval-pending': { code: INTERNAL, status: 200, onCall: 'result' },
+  'approval-denied': { code: INTERNAL, status: 200, onCall: 'result' },
+  'approval-expired': { code: INTERNAL, status: 200, onCall: 'result' },
+  'outcome-unknown': { code: INTERNAL, status: 200, onCall: 'result' },
+  internal: { code: INTERNAL, status: 500, onCall: 'result' },
+}
+
+/** Faults of the protocol itself and of how bodies are read, by their code. */
+const BY_CODE: Readonly<Record<string, { code: number; status: number }>> = {
+  INVALID_JSON: { code: -32700, status: 400 },
+  INVALID_UTF8: { code: -32700, status: 400 },
+  DUPLICATE_KEY: { code: -32700, status: 400 },
+  INVALID_UNICODE: { code: -32700, status: 400 },
+  NUMBER_TOO_LARGE: { code: -32700, status: 400 },
+  TOO_DEEP: { code: -32700, status: 400 },
+  BODY_TOO_LARGE: { code: -32600, status: 413 },
+  UNSUPPORTED_CONTENT_TYPE: { code: -32600, status: 415 },
+  INVALID_RPC: { code: -32600, status: 400 },
+  METHOD_NOT_FOUND: { code: -32601, status: 404 },
+  META_MISSING: { code: INVALID_PARAMS, status: 400 },
+  HEADER_MISMATCH: { code: -32020, status: 400 },
+  CAPABILITY_MISSING: { code: -32021, status: 400 },
+  UNSUPPORTED_VERSION: { code: -32022, status: 400 },
+}
+
+/** Details of these are what the revision puts into `data`; others hold nothing a client is promised. */
+const WITH_DATA = new Set(['CAPABILITY_MISSING', 'UNSUPPORTED_VERSION'])
+
+export function encodeError(fault: Fault): RpcError {
+  const { code } = ownWording(fault) ?? WORDING[fault.kind]
+  const data = fault.kind === 'malformed' && WITH_DATA.has(fault.code) ? fault.details : undefined
+  return { code, message: fault.message, ...(data && { data }) }
+}
+
+/** Older clients take 404 for the end of their session, so there an unknown method is an answer like any other. */
+export function statusOf(fault: Fault, generation: Generation): number {
+  const { status } = ownWording(fault) ?? WORDING[fault.kind]
+  return status === 404 && generation === 'initialized' ? 200 : status
+}
+
+export function isResultOnCall(fault: Fault): boolean {
+  return WORDING[fault.kind].onCall === 'result'
+}
+
+/** A handler may name its own failure as it likes: only what is wrong with a request has these codes. */
+function ownWording({ kind, code }: Fault): { code: number; status: number } | undefined {
+  return kind === 'malformed' && Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined
+}
+
+/** What went wrong, whether to try again, when, and with what. `developerMessage` is for nobody who reads this. */
+export function encodeFailure(fault: Fault): CallToolResult {
+  const parts = [fault.message, ...retryAdvice(fault), fault.promptContent ?? '']
+  return {
+    content: [{ type: 'text', text: parts.filter((part) => part !== '').join('\n') }],
+    isError: true,
+    _meta: { [META.error]: failureFacts(fault) },
+  }
+}
+
+function failureFacts({ code, retryable, retryAfterMs, details }: Fault): JsonObject {
+  return { code, retryable, ...(retryAfterMs !== undefined && { retryAfterMs }), ...(details && { details }) }
+}
+
+/** Where the message itself says what to do next, nothing is added to it. */
+const SAYS_WHAT_TO_DO = new Set<FaultKind>([
+  'invalid-input',
+  'requirements-missing',
+  'approval-pending',
+  'approval-expired',
+  'conflict',
+])
+
+function retryAdvice({ kind, code, retryable, retryAfterMs }: Fault): string[] {
+  if (SAYS_WHAT_TO_DO.has(kind) || code === STILL_RUNNING) return []
+  if (!retryable) return ['Calling again with the same arguments will not help.']
+  if (retryAfterMs === undefined) return ['Calling again with the same arguments may help.']
+  return [`Calling again with the same arguments may help, in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s.`]
+}
+
+export const STILL_RUNNING = 'STILL_RUNNING'
+
+export function unknownMethod(method: string): Fault {
+  return new Fault(
+    'malformed',
+    `There is no method "${method.slice(0, 100)}" here. server/discover says what there is.`,
+    {
+      code: 'METHOD_NOT_FOUND',
+    },
+  )
+}
+
+export function invalidParams(message: string): Fault {
+  return new Fault('malformed', message, { code: 'INVALID_PARAMS' })
+}

@@ -1,0 +1,160 @@
+/**
+ * A result that is bytes somewhere: small pictures, sounds and texts are content, the rest is a link. A link to our own
+ * bytes is a resource of this server, so that whoever called the tool can read it without a credential for an address.
+ */
+
+import { Fault } from '../../core/fault.ts'
+import type { FollowUp } from '../../core/follow-up.ts'
+import { isJsonObject } from '../../core/json.ts'
+import { bareType, isTextual } from '../../core/media.ts'
+import type { Caller, Reply, ResultLocation } from '../../core/model.ts'
+import type { Environment, ObjectStore } from '../../core/ports.ts'
+import type { CallToolResult, Content, ResourceContents } from './wire.ts'
+
+export type LocatedReply = Extract<Reply, { location: ResultLocation }>
+
+export interface LocateParts {
+  objects: ObjectStore
+  followUp: FollowUp
+  env: Pick<Environment, 'base64'>
+}
+
+export const RESULT_URI = 'callplane://results/'
+
+/** As much as a model can be expected to take in at a time. */
+const MAX_EMBEDDED_BYTES = 1024 * 1024
+/** As much as one answer carries. */
+const MAX_READ_BYTES = 16 * 1024 * 1024
+
+export async function encodeLocated(reply: LocatedReply, parts: LocateParts): Promise<CallToolResult> {
+  const { location, requestId } = reply
+  if (location.kind === 'external') {
+    return { content: [link(location.uri, undefined, lastSegment(location.uri))] }
+  }
+  const uri = RESULT_URI + encodeURIComponent(requestId)
+  const bytes = location.kind === 'object' ? await smallBytes(location.objectId, location.mimeType, parts) : undefined
+  return bytes
+    ? embed(bytes, location.mimeType, uri, parts)
+    : { content: [link(uri, location.mimeType, 'The result of this call')] }
+}
+
+async function smallBytes(
+  objectId: string,
+  mimeType: string,
+  { objects }: LocateParts,
+): Promise<Uint8Array | undefined> {
+  if (!isShown(mimeType) && !isTextual(mimeType)) return undefined
+  const info = await objects.info(objectId)
+  return info && info.bytes <= MAX_EMBEDDED_BYTES ? collect(objects.read(objectId), info.bytes) : undefined
+}
+
+/** JSON is a value as well, for a tool that promises one. */
+function embed(bytes: Uint8Array, mimeType: string, uri: string, { env }: LocateParts): CallToolResult {
+  const type = bareType(mimeType)
+  if (isShown(mimeType)) {
+    const kind = type.startsWith('image/') ? 'image' : 'audio'
+    return { content: [{ type: kind, mimeType, data: env.base64(bytes) }] }
+  }
+  const text = new TextDecoder().decode(bytes)
+  const content: Content[] = [{ type: 'resource', resource: { uri, mimeType, text } }]
+  const value = type === 'application/json' ? parsed(text) : undefined
+  return value ? { content, structuredContent: value } : { content }
+}
+
+function parsed(text: string) {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isJsonObject(value) ? value : undefined
+  } catch (thrown) {
+    if (thrown instanceof SyntaxError) return undefined
+    throw thrown
+  }
+}
+
+/** `resources/read` of a result. */
+export async function readResult(
+  caller: Caller,
+  uri: string,
+  origin: string,
+  parts: LocateParts,
+): Promise<ResourceContents> {
+  const requestId = decodeId(uri.slice(RESULT_URI.length))
+  const reply = await parts.followUp.poll(caller, requestId)
+  if (!('location' in reply)) throw new Fault('not-found', 'The result of this call is in the answer to the call.')
+  const { location } = reply
+  if (location.kind === 'external') return { uri, text: location.uri }
+  const { mimeType } = location
+  const bytes =
+    location.kind === 'object'
+      ? await readObject(caller, location.objectId, origin, parts)
+      : await readChunks(caller, requestId, origin, parts)
+  return isTextual(mimeType)
+    ? { uri, mimeType, text: new TextDecoder().decode(bytes) }
+    : { uri, mimeType, blob: parts.env.base64(bytes) }
+}
+
+async function readObject(caller: Caller, objectId: string, origin: string, { followUp }: LocateParts) {
+  const { info, read } = await followUp.object(caller, objectId)
+  if (info.bytes > MAX_READ_BYTES) throw tooLarge(`${origin}/objects/${objectId}`)
+  return collect(read(), info.bytes)
+}
+
+async function readChunks(caller: Caller, requestId: string, origin: string, { followUp }: LocateParts) {
+  const pieces: Uint8Array[] = []
+  let total = 0
+  for (let index = 0; ; index++) {
+    const { chunk } = await followUp.chunk(caller, requestId, () => index)
+    if (!chunk) break
+    total += chunk.bytes.length
+    if (total > MAX_READ_BYTES) throw tooLarge(`${origin}/ops/${encodeURIComponent(requestId)}/chunks`)
+    pieces.push(chunk.bytes)
+    if (chunk.last) break
+  }
+  return join(pieces, total)
+}
+
+async function collect(source: AsyncIterable<Uint8Array>, bytes: number): Promise<Uint8Array> {
+  const pieces: Uint8Array[] = []
+  for await (const piece of source) pieces.push(piece)
+  return join(pieces, bytes)
+}
+
+function join(pieces: readonly Uint8Array[], total: number): Uint8Array {
+  const joined = new Uint8Array(total)
+  let at = 0
+  for (const piece of pieces) {
+    joined.set(piece, at)
+    at += piece.length
+  }
+  return joined
+}
+
+function isShown(mimeType: string): boolean {
+  return /^(?:image|audio)\//.test(bareType(mimeType))
+}
+
+function decodeId(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch (cause) {
+    throw new Fault('not-found', 'There is no such resource.', { cause })
+  }
+}
+
+function lastSegment(uri: string): string {
+  return uri.slice(uri.lastIndexOf('/') + 1) || uri
+}
+
+function link(uri: string, mimeType: string | undefined, name: string): Content {
+  return { type: 'resource_link', uri, name, ...(mimeType !== undefined && { mimeType }) }
+}
+
+function tooLarge(address: string): Fault {
+  return new Fault(
+    'invalid-input',
+    `This result is too large for one answer. Fetch it at ${address}, with your credential.`,
+    {
+      code: 'RESULT_TOO_LARGE',
+    },
+  )
+}

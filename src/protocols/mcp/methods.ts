@@ -1,0 +1,122 @@
+/** Which method does what, in both generations. Who asks, and how the bytes came, is settled before. */
+import { isJsonObject } from '../../core/json.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Asked, Outcome } from './asked.ts'
+import { type CallParts, Calls, needsCredential } from './calls.ts'
+import { invalidParams, unknownMethod } from './faults.ts'
+import { Resources } from './resources.ts'
+import { Tasks } from './tasks.ts'
+import { createToolList, LIST_TTL_MS, type ToolList } from './tool-list.ts'
+import { type Generation, INITIALIZED_VERSIONS, META, STATELESS_VERSION, TASKS } from './wire.ts'
+
+export interface McpParts extends Omit<CallParts, 'holdMs'> {
+  /** The registry as a document. */
+  describe: (now: number) => object
+  settings: McpSettings
+}
+
+export interface McpSettings {
+  serverInfo: { name: string; version: string; title?: string }
+  /** For the model, about this server as a whole. */
+  instructions?: string
+  /** How long a call is waited for on behalf of a client that cannot come back for it. */
+  holdMs: number
+  /** Whether callers must say who they are. */
+  authenticated: boolean
+}
+
+type Method = (asked: Asked) => Outcome | Promise<Outcome>
+
+export class Methods {
+  readonly #parts: McpParts
+  readonly #methods: Record<Generation, ReadonlyMap<string, Method>>
+  readonly #list: ToolList
+  #public: { any: boolean; of: readonly Operation[] } | undefined
+
+  constructor(parts: McpParts) {
+    const { engine, tools, env, settings, describe } = parts
+    const cacheScope = settings.authenticated ? 'private' : 'public'
+    const tasks = new Tasks(parts)
+    const calls = new Calls({ ...parts, holdMs: settings.holdMs }, tasks)
+    const resources = new Resources({ ...parts, registry: engine.registry, describe, cacheScope, clock: env.clock })
+    this.#parts = parts
+    this.#list = createToolList(engine.registry, tools, cacheScope)
+    const shared: [string, Method][] = [
+      ['tools/list', (asked) => this.#listTools(asked)],
+      ['tools/call', (asked) => calls.call(asked)],
+      ['resources/list', (asked) => ({ result: resources.list(unpaged(asked)) })],
+      ['resources/templates/list', (asked) => ({ result: resources.templates(unpaged(asked)) })],
+      ['resources/read', async (asked) => ({ result: await resources.read(asked) })],
+    ]
+    this.#methods = {
+      stateless: new Map<string, Method>([
+        ...shared,
+        ['server/discover', () => ({ result: this.#discover() })],
+        ['tasks/get', async (asked) => ({ result: await tasks.get(asked) })],
+        ['tasks/update', async (asked) => ({ result: await tasks.update(asked) })],
+        ['tasks/cancel', async (asked) => ({ result: await tasks.cancel(asked) })],
+      ]),
+      initialized: new Map<string, Method>([
+        ...shared,
+        ['initialize', (asked) => ({ result: this.#initialize(asked) })],
+        ['ping', () => ({ result: {} })],
+      ]),
+    }
+  }
+
+  find(method: string, generation: Generation): Method {
+    const found = this.#methods[generation].get(method)
+    if (!found) throw unknownMethod(method)
+    return found
+  }
+
+  /** Where nothing is for everybody, nobody gets further without a credential. */
+  requireCaller({ caller }: Pick<Asked, 'caller'>): void {
+    if (caller) return
+    const { operations } = this.#parts.engine.registry
+    if (this.#public?.of !== operations) {
+      this.#public = { any: operations.some((operation) => operation.public), of: operations }
+    }
+    if (!this.#public.any) throw needsCredential()
+  }
+
+  #listTools(asked: Asked): Outcome {
+    const { caller, generation } = unpaged(asked)
+    return { result: this.#list.text(generation, caller ? 'known' : 'everybody', this.#parts.env.clock.now()) }
+  }
+
+  #discover(): object {
+    const { serverInfo, instructions, authenticated } = this.#parts.settings
+    return {
+      resultType: 'complete',
+      supportedVersions: [STATELESS_VERSION],
+      capabilities: { ...CAPABILITIES, extensions: { [TASKS]: {} } },
+      ...(instructions !== undefined && { instructions }),
+      ttlMs: LIST_TTL_MS,
+      cacheScope: authenticated ? 'private' : 'public',
+      _meta: { [META.serverInfo]: serverInfo },
+    }
+  }
+
+  /** A version we do not have is answered with one we have; whether that will do is for the client to say. */
+  #initialize({ params }: Asked): object {
+    const { protocolVersion } = params
+    if (typeof protocolVersion !== 'string') throw invalidParams('initialize needs "protocolVersion", as a text.')
+    if (!isJsonObject(params.capabilities)) throw invalidParams('initialize needs "capabilities", as an object.')
+    const { serverInfo, instructions } = this.#parts.settings
+    return {
+      protocolVersion: INITIALIZED_VERSIONS.find((known) => known === protocolVersion) ?? INITIALIZED_VERSIONS[0],
+      capabilities: CAPABILITIES,
+      serverInfo,
+      ...(instructions !== undefined && { instructions }),
+    }
+  }
+}
+
+const CAPABILITIES = { tools: {}, resources: {} }
+
+/** Lists come whole, so that no cursor is ever one of ours. */
+function unpaged(asked: Asked): Asked {
+  if (asked.params.cursor === undefined) return asked
+  throw invalidParams('This cursor is not one of ours. Ask without one: the list comes whole.')
+}

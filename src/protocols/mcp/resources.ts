@@ -1,0 +1,88 @@
+/** What can be read besides calling tools: the registry, and results that are too large for the answer to their call. */
+import { Fault } from '../../core/fault.ts'
+import { ANONYMOUS } from '../../core/model.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Registry } from '../../core/registry.ts'
+import { type Asked, textParam } from './asked.ts'
+import { invalidParams } from './faults.ts'
+import { type LocateParts, RESULT_URI, readResult } from './located.ts'
+import { type Caching, LIST_TTL_MS, withCaching } from './tool-list.ts'
+
+export interface ResourceParts extends LocateParts {
+  registry: Registry
+  /** The registry as a document; internal operations are not in it. */
+  describe: (now: number) => object
+  cacheScope: Caching['cacheScope']
+  clock: { now(): number }
+}
+
+const REGISTRY_URI = 'callplane://registry'
+
+const RESOURCES = [
+  {
+    uri: REGISTRY_URI,
+    name: 'registry',
+    title: 'All operations',
+    description: 'Every operation of this server with its schemas, as OpenCALL has it at /.well-known/ops.',
+    mimeType: 'application/json',
+  },
+]
+
+const TEMPLATES = [
+  {
+    uriTemplate: `${RESULT_URI}{requestId}`,
+    name: 'result',
+    title: 'A large result',
+    description: 'The result of a call that was too large for its answer, as the link in that answer has it.',
+  },
+]
+
+export class Resources {
+  readonly #parts: ResourceParts
+  #kept: { text: string; of: readonly Operation[]; validUntil: number } | undefined
+
+  constructor(parts: ResourceParts) {
+    this.#parts = parts
+  }
+
+  list({ generation }: Asked): object {
+    return withCaching({ resources: RESOURCES }, generation, this.#parts.cacheScope)
+  }
+
+  templates({ generation }: Asked): object {
+    return withCaching({ resourceTemplates: TEMPLATES }, generation, this.#parts.cacheScope)
+  }
+
+  async read(asked: Asked): Promise<object> {
+    const uri = textParam(asked, 'uri')
+    const { generation, client } = asked
+    if (uri === REGISTRY_URI) {
+      const contents = [{ uri, mimeType: 'application/json', text: this.#registryText() }]
+      return withCaching({ contents }, generation, this.#parts.cacheScope)
+    }
+    if (!uri.startsWith(RESULT_URI)) throw unknownResource(uri)
+    try {
+      const contents = [await readResult(asked.caller ?? ANONYMOUS, uri, client.origin, this.#parts)]
+      return withCaching({ contents }, generation, 'private', LIST_TTL_MS)
+    } catch (thrown) {
+      if (thrown instanceof Fault && thrown.kind === 'not-found') throw unknownResource(uri)
+      throw thrown
+    }
+  }
+
+  #registryText(): string {
+    const { registry, describe, clock } = this.#parts
+    const now = clock.now()
+    if (this.#kept && this.#kept.of === registry.operations && now < this.#kept.validUntil) return this.#kept.text
+    const text = JSON.stringify(describe(now))
+    const validUntil = registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY
+    this.#kept = { text, of: registry.operations, validUntil }
+    return text
+  }
+}
+
+function unknownResource(uri: string): Fault {
+  return invalidParams(
+    `There is no resource "${uri.slice(0, 200)}", or it has expired. resources/list says what there is.`,
+  )
+}

@@ -1,0 +1,118 @@
+/** MCP's HTTP binding: one path, one message for each POST, told apart by generation and checked against its headers. */
+import type { Answer, Exchange, Refuse, Route } from '../../core/exchange.ts'
+import { Fault } from '../../core/fault.ts'
+import type { JsonValue } from '../../core/json.ts'
+import { parseJsonText } from '../../core/json-text.ts'
+import { bareType } from '../../core/media.ts'
+import type { Identify } from '../../core/ports.ts'
+import { HEADERS, METHOD_REFUSED, refusalAnswer } from './answers.ts'
+import type { Asked, Client, Outcome } from './asked.ts'
+import { encodeEvents } from './events.ts'
+import { checkMeta, generationByHeader } from './generations.ts'
+import { checkStandardHeaders } from './headers.ts'
+import { type McpParts, Methods } from './methods.ts'
+import { encodeResult, idIn, parseMessage } from './rpc.ts'
+import type { Generation, RequestId } from './wire.ts'
+
+export interface McpHttpParts extends McpParts {
+  /** Who sent this request. */
+  identify: (exchange: Exchange) => Identify
+  maxBodyBytes: number
+}
+
+const PATH = '/mcp'
+
+const ACCEPTED: Answer = { status: 202, headers: {} }
+
+export function createMcpRoutes(parts: McpHttpParts): Route[] {
+  const mcp = new McpOverHttp(parts)
+  const refuse: Refuse = (exchange, why) => {
+    if (why.kind === 'method') return METHOD_REFUSED
+    const fault = why.kind === 'fault' ? why.fault : new Fault('not-found', 'There is nothing at this path.')
+    return refusalAnswer(fault, null, 'initialized', exchange)
+  }
+  return [{ path: PATH, refuse, methods: { POST: (exchange) => mcp.post(exchange) } }]
+}
+
+class McpOverHttp {
+  readonly #parts: McpHttpParts
+  readonly #methods: Methods
+
+  constructor(parts: McpHttpParts) {
+    this.#parts = parts
+    this.#methods = new Methods(parts)
+  }
+
+  async post(exchange: Exchange): Promise<Answer> {
+    let body: JsonValue | undefined
+    let generation: Generation = 'initialized'
+    try {
+      checkType(exchange)
+      body = parseJsonText(await exchange.text(this.#parts.maxBodyBytes))
+      const message = parseMessage(body)
+      const identified = this.#parts.identify(exchange)()
+      const caller = identified instanceof Promise ? await identified : identified
+      this.#methods.requireCaller({ caller })
+      if (message.kind !== 'request') return ACCEPTED
+      generation = generationByHeader(exchange.header('mcp-protocol-version'), message.params)
+      const handle = this.#methods.find(message.method, generation)
+      const asked: Asked = { ...message, generation, caller, client: new HttpClient(exchange) }
+      if (generation === 'stateless') {
+        checkStandardHeaders((name) => exchange.header(name), message.method, message.params)
+        checkMeta(message.params)
+      }
+      const handled = handle(asked)
+      return this.#answer(message.id, handled instanceof Promise ? await handled : handled)
+    } catch (thrown) {
+      return refusalAnswer(this.#explain(thrown), idIn(body), generation, exchange)
+    }
+  }
+
+  #answer(id: RequestId, outcome: Outcome): Answer {
+    if ('result' in outcome) return { status: 200, headers: HEADERS, body: encodeResult(id, outcome.result) }
+    const { env } = this.#parts
+    return {
+      status: 200,
+      headers: { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' },
+      body: encodeEvents(id, outcome.stream, env.clock, (thrown) => this.#explain(thrown)),
+    }
+  }
+
+  #explain(thrown: unknown): Fault {
+    const fault = Fault.from(thrown, 'The request failed; the server log says why.')
+    if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a request failed')
+    return fault
+  }
+}
+
+/** The parts of an exchange that most calls never ask for are made when they are. */
+class HttpClient implements Client {
+  readonly #exchange: Exchange
+
+  constructor(exchange: Exchange) {
+    this.#exchange = exchange
+  }
+
+  get origin(): string {
+    return this.#exchange.origin
+  }
+
+  get signal(): AbortSignal {
+    return this.#exchange.signal
+  }
+
+  get hears(): boolean {
+    return /\btext\/event-stream\b/i.test(this.#exchange.header('accept') ?? '')
+  }
+
+  header(name: string): string | undefined {
+    return this.#exchange.header(name)
+  }
+}
+
+function checkType(exchange: Exchange): void {
+  if (bareType(exchange.header('content-type') ?? '') === 'application/json') return
+  throw new Fault('malformed', 'The request must be application/json. Set its Content-Type.', {
+    code: 'UNSUPPORTED_CONTENT_TYPE',
+  })
+}

@@ -1,0 +1,56 @@
+/** JSON-RPC 2.0 as MCP uses it: one message at a time, ids that are texts or numbers, params that are objects. */
+import { Fault } from '../../core/fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { RequestId, RpcError, RpcNotification, RpcRequest } from './wire.ts'
+
+/** A response is what a client sends to a question of ours. */
+export type Message =
+  | ({ kind: 'request' } & RpcRequest)
+  | { kind: 'notification'; method: string; params: JsonObject }
+  | { kind: 'response' }
+
+const NO_PARAMS: JsonObject = Object.freeze({})
+
+export function parseMessage(value: JsonValue): Message {
+  if (Array.isArray(value)) throw invalid('Batches are not supported. Send one message at a time.')
+  if (!isJsonObject(value) || value.jsonrpc !== '2.0') {
+    throw invalid('This is not a JSON-RPC message. Send an object with "jsonrpc": "2.0" and a "method".')
+  }
+  const { method, params = NO_PARAMS } = value
+  if (typeof method !== 'string') {
+    if ('result' in value || 'error' in value) return { kind: 'response' }
+    throw invalid('The message has no "method". Name the method to call.')
+  }
+  if (!isJsonObject(params)) throw invalid('"params" must be an object.')
+  if (!('id' in value)) return { kind: 'notification', method, params }
+  const { id } = value
+  if (!isRequestId(id)) throw invalid('"id" must be a text or a number.')
+  return { kind: 'request', id, method, params }
+}
+
+/** The id a refusal repeats, where it can be told. */
+export function idIn(value: JsonValue | undefined): RequestId | null {
+  return isJsonObject(value) && isRequestId(value.id) ? value.id : null
+}
+
+function isRequestId(id: unknown): id is RequestId {
+  return typeof id === 'string' || typeof id === 'number'
+}
+
+/** `result` may be JSON text already: lists are kept as text, so that they are not written anew for each request. */
+export function encodeResult(id: RequestId, result: object | string): string {
+  const text = typeof result === 'string' ? result : JSON.stringify(result)
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${text}}`
+}
+
+export function encodeErrorResponse(id: RequestId | null, error: RpcError): string {
+  return JSON.stringify({ jsonrpc: '2.0', id, error })
+}
+
+export function notification(method: string, params: JsonObject): RpcNotification {
+  return { jsonrpc: '2.0', method, params }
+}
+
+function invalid(message: string): Fault {
+  return new Fault('malformed', message, { code: 'INVALID_RPC' })
+}

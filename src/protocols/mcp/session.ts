@@ -1,0 +1,127 @@
+/** MCP on a connection of messages, such as standard input and output: any number of requests at once, in any order. */
+import { Fault } from '../../core/fault.ts'
+import type { JsonValue } from '../../core/json.ts'
+import { parseJsonText } from '../../core/json-text.ts'
+import type { Identify } from '../../core/ports.ts'
+import type { Asked } from './asked.ts'
+import { encodeError } from './faults.ts'
+import { checkMeta, generationByBody } from './generations.ts'
+import { type McpParts, Methods } from './methods.ts'
+import { encodeErrorResponse, encodeResult, idIn, type Message, parseMessage } from './rpc.ts'
+import type { RequestId } from './wire.ts'
+
+export interface McpConnection {
+  /** Sends one message. */
+  send(text: string): void
+  /** Who is at the other end. */
+  identify: Identify
+  /** Where a person reaches this server, for addresses to open. */
+  origin: string
+}
+
+export interface McpSession {
+  /** One message, as text. */
+  receive(text: string): void
+  /** A message was too long to be taken. */
+  overflow(): void
+  /** The other end has gone: nobody waits any more. Resolves when every request has come to its end. */
+  close(): Promise<void>
+}
+
+export function createMcpSession(parts: McpParts, connection: McpConnection): McpSession {
+  return new Session(parts, connection)
+}
+
+type Request = Extract<Message, { kind: 'request' }>
+
+class Session implements McpSession {
+  readonly #parts: McpParts
+  readonly #connection: McpConnection
+  readonly #methods: Methods
+  readonly #running = new Map<RequestId, AbortController>()
+  readonly #open = new Set<Promise<void>>()
+
+  constructor(parts: McpParts, connection: McpConnection) {
+    this.#parts = parts
+    this.#connection = connection
+    this.#methods = new Methods(parts)
+  }
+
+  receive(text: string): void {
+    let body: JsonValue | undefined
+    try {
+      body = parseJsonText(text)
+      const message = parseMessage(body)
+      if (message.kind === 'request') this.#begin(message)
+      else if (message.kind === 'notification') this.#note(message)
+    } catch (thrown) {
+      this.#refuse(idIn(body), thrown)
+    }
+  }
+
+  overflow(): void {
+    const message = 'The message is longer than this server takes. Send a shorter one.'
+    this.#refuse(null, new Fault('malformed', message, { code: 'BODY_TOO_LARGE' }))
+  }
+
+  async close(): Promise<void> {
+    for (const leaving of this.#running.values()) leaving.abort()
+    await Promise.all(this.#open)
+  }
+
+  /** A request that is called off gets no answer. */
+  #note({ method, params }: Extract<Message, { kind: 'notification' }>): void {
+    if (method !== 'notifications/cancelled') return
+    const { requestId } = params
+    if (typeof requestId === 'string' || typeof requestId === 'number') this.#running.get(requestId)?.abort()
+  }
+
+  #begin(request: Request): void {
+    if (this.#running.has(request.id)) {
+      throw new Fault('malformed', 'A request with this id is still running. Use a new id for each.', {
+        code: 'INVALID_RPC',
+      })
+    }
+    const leaving = new AbortController()
+    this.#running.set(request.id, leaving)
+    const handling = this.#handle(request, leaving.signal).finally(() => {
+      this.#running.delete(request.id)
+      this.#open.delete(handling)
+    })
+    this.#open.add(handling)
+  }
+
+  async #handle(request: Request, signal: AbortSignal): Promise<void> {
+    const { id } = request
+    const send = (text: string) => {
+      if (!signal.aborted) this.#connection.send(text)
+    }
+    try {
+      const asked = await this.#ask(request, signal)
+      const outcome = await this.#methods.find(request.method, asked.generation)(asked)
+      if ('result' in outcome) return send(encodeResult(id, outcome.result))
+      for (;;) {
+        const step = await outcome.stream.next()
+        if (step.done) return send(encodeResult(id, step.value))
+        send(JSON.stringify(step.value))
+      }
+    } catch (thrown) {
+      if (!signal.aborted) this.#refuse(id, thrown)
+    }
+  }
+
+  async #ask({ id, method, params }: Request, signal: AbortSignal): Promise<Asked> {
+    const { identify, origin } = this.#connection
+    const generation = generationByBody(params)
+    if (generation === 'stateless') checkMeta(params)
+    const caller = await identify()
+    this.#methods.requireCaller({ caller })
+    return { id, method, params, generation, caller, client: { origin, signal, hears: true } }
+  }
+
+  #refuse(id: RequestId | null, thrown: unknown): void {
+    const fault = Fault.from(thrown, 'The request failed; the log says why.')
+    if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a request failed')
+    this.#connection.send(encodeErrorResponse(id, encodeError(fault)))
+  }
+}

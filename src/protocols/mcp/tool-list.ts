@@ -1,0 +1,63 @@
+/** `tools/list`: written once for each generation and audience, and anew only when an operation comes, goes or ends. */
+import type { Operation } from '../../core/operation.ts'
+import type { Registry } from '../../core/registry.ts'
+import type { Tools } from '../../core/tools.ts'
+import { completed } from './codec.ts'
+import { encodeTool } from './tool-definition.ts'
+import type { Generation, ToolDefinition } from './wire.ts'
+
+/** As long as a client may go on with a list it has; what is gone since says so when it is called. */
+export const LIST_TTL_MS = 60_000
+
+export interface Caching {
+  ttlMs: number
+  cacheScope: 'public' | 'private'
+}
+
+export interface ToolList {
+  /** The result as JSON text. Whoever has shown no credential finds public tools only. */
+  text(generation: Generation, audience: 'everybody' | 'known', now: number): string
+}
+
+interface Kept {
+  text: string
+  validUntil: number
+  of: readonly Operation[]
+}
+
+/** `own` are tools that are no operations, and stand for all of them where they are given. */
+export function createToolList(
+  registry: Registry,
+  tools: Tools,
+  cacheScope: Caching['cacheScope'],
+  own?: (generation: Generation) => readonly ToolDefinition[],
+): ToolList {
+  const kept = new Map<string, Kept>()
+  return {
+    text(generation, audience, now) {
+      const key = `${generation} ${audience}`
+      const of = registry.operations
+      const known = kept.get(key)
+      if (known && known.of === of && now < known.validUntil) return known.text
+      const listed =
+        own?.(generation) ??
+        tools
+          .list(now)
+          .filter(({ operation }) => audience === 'known' || operation.public)
+          .map(({ name, operation }) => encodeTool(name, operation, generation))
+      const text = JSON.stringify(withCaching({ tools: listed }, generation, cacheScope))
+      kept.set(key, { text, validUntil: registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY, of })
+      return text
+    },
+  }
+}
+
+/** What the stateless revision says with every list. */
+export function withCaching<T extends object>(
+  result: T,
+  generation: Generation,
+  cacheScope: Caching['cacheScope'],
+  ttlMs = LIST_TTL_MS,
+): T | (T & Caching) {
+  return generation === 'stateless' ? completed({ ...result, ttlMs, cacheScope }, generation) : result
+}

@@ -1,0 +1,207 @@
+/**
+ * Tells another service of pending approvals and of calls that have ended. Each announcement is kept until the engine
+ * has taken it as a call of its own, which then tries until it is delivered: a receiver may hear of an event twice.
+ */
+import type { Approval } from '../core/approvals.ts'
+import type { Engine } from '../core/engine.ts'
+import { Fault } from '../core/fault.ts'
+import type { JsonObject } from '../core/json.ts'
+import type { Caller } from '../core/model.ts'
+import { type Operation, type OperationDefinition, operation } from '../core/operation.ts'
+import type { AuditEntry, Environment, Guard, Observer, RemoteClient, Store } from '../core/ports.ts'
+import { jsonSchema } from '../core/standard-schema.ts'
+import type { SecretSource } from '../governance/secrets.ts'
+import { deliver } from './announcement-delivery.ts'
+import { timeText } from './approval-view.ts'
+
+export const EVENTS = ['approval.pending', 'call.ended'] as const
+export type AnnouncedEvent = (typeof EVENTS)[number]
+
+export interface AnnounceOptions {
+  url: string
+  /** The secret that signs: HMAC-SHA256 over the timestamp, a dot and the body. */
+  secretRef: string
+  /** Both unless given. */
+  events?: readonly AnnouncedEvent[]
+  /** The receiver may be in a private network or on this machine. */
+  allowPrivate?: boolean
+}
+
+export interface AnnouncementParts {
+  engine: Engine
+  store: Store
+  env: Environment
+  remote: RemoteClient
+  secrets: SecretSource
+}
+
+const NAME = 'v1:callplane.announce'
+const SCOPE = 'callplane:announce'
+const OUTBOX = 'announce/'
+const SWEEP_EVERY_MS = 60_000
+const SWEEP_BATCH = 100
+/** The server itself; as an object, so that nobody else can be it. */
+const ANNOUNCER: Caller = { tenant: 'main', issuer: 'callplane', subject: 'announcements', scopes: [SCOPE] }
+
+export class Announcements {
+  readonly #options: AnnounceOptions
+  readonly #events: readonly AnnouncedEvent[]
+  readonly #underWay = new Set<Promise<void>>()
+  readonly definition: OperationDefinition
+  readonly guard: Guard
+  #parts: AnnouncementParts | undefined
+  #cancelSweep = () => {}
+  #stopped = false
+
+  constructor(options: AnnounceOptions) {
+    this.#options = options
+    this.#events = options.events ?? EVENTS
+    this.definition = operation(NAME, {
+      description: 'Delivers one announcement. The server calls it, and nobody else can.',
+      internal: true,
+      model: 'async',
+      idempotencyRequired: true,
+      retry: { attempts: 8, backoffMs: 1_000, maxBackoffMs: 300_000, jitter: 'equal' },
+      timeoutMs: 15_000,
+      scopes: [SCOPE],
+      args: jsonSchema<{ body: JsonObject }>({ type: 'object', required: ['body'] }),
+      run: ({ body }, ctx) => deliver(this.#connected(), this.#options, body, ctx.signal),
+    })
+    this.guard = {
+      admit(caller, { name }) {
+        if (name.full !== NAME || caller === ANNOUNCER) return
+        throw new Fault('forbidden', 'Announcements are made by the server alone.', { code: 'SERVER_ONLY' })
+      },
+    }
+  }
+
+  /** Takes up what an earlier process has left. */
+  async start(parts: AnnouncementParts): Promise<void> {
+    this.#parts = parts
+    parts.engine.approvals.onOpened = (approval) => this.#pending(approval)
+    await this.#findPending()
+    await this.#sweep()
+  }
+
+  /** The same observer, and besides it every recorded call that has ended is announced. */
+  observing(observer: Observer | undefined): Observer | undefined {
+    if (!this.#events.includes('call.ended')) return observer
+    const executed: Observer['executed'] = (done, execution) => {
+      observer?.executed?.(done, execution)
+      this.#ended(done, execution.entry)
+    }
+    return {
+      attemptStarted: (...attempt) => observer?.attemptStarted(...attempt) ?? UNWATCHED,
+      callEnded: (...call) => observer?.callEnded(...call),
+      executed,
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancelSweep()
+    await Promise.all(this.#underWay)
+  }
+
+  #connected(): AnnouncementParts {
+    if (!this.#parts) throw new Fault('unavailable', 'The server is starting. Try again in a moment.')
+    return this.#parts
+  }
+
+  #pending(approval: Approval): void {
+    if (this.#events.includes('approval.pending')) this.#track(this.#announcePending(approval))
+  }
+
+  #announcePending({
+    id,
+    tenant,
+    owner,
+    operation,
+    risk,
+    rule,
+    reason,
+    createdAt,
+    expiresAt,
+  }: Approval): Promise<void> {
+    return this.#announce('approval.pending', id, createdAt, {
+      approval: {
+        id,
+        tenant,
+        caller: owner,
+        operation,
+        risk,
+        ...(rule !== undefined && { rule }),
+        ...(reason !== undefined && { reason }),
+        expiresAt: timeText(expiresAt),
+      },
+    })
+  }
+
+  #ended({ internal }: Operation, entry: AuditEntry): void {
+    if (!internal) this.#track(this.#announceEnded(entry))
+  }
+
+  async #announceEnded({ fingerprint: _hash, owner, startedAt, endedAt, ...entry }: AuditEntry): Promise<void> {
+    // What ran unrecorded was told to its caller, and there is nothing to come back for.
+    if (!(await this.#connected().store.get(entry.id))) return
+    const call = { ...entry, caller: owner, startedAt: timeText(startedAt), endedAt: timeText(endedAt) }
+    await this.#announce('call.ended', entry.id, endedAt, { call })
+  }
+
+  /** Kept first: whatever keeps the engine from taking it now, the next sweep tries again. */
+  async #announce(event: AnnouncedEvent, id: string, at: number, about: JsonObject): Promise<void> {
+    const key = `${event}:${id}`
+    const body = { event, id: key, at: timeText(at), ...about }
+    await this.#connected().store.records.put(OUTBOX + key, JSON.stringify(body))
+    await this.#handOver(key, body)
+  }
+
+  async #handOver(key: string, body: JsonObject): Promise<void> {
+    const { engine, store, env } = this.#connected()
+    if (engine.draining) return
+    const call = { operation: NAME, args: { body }, media: [], requestId: env.newId(), idempotencyKey: key }
+    await engine.call(call, () => ANNOUNCER)
+    await store.records.remove(OUTBOX + key)
+  }
+
+  /** Approvals that were opened when the server ended before it could say so. Those announced before are the same call. */
+  async #findPending(): Promise<void> {
+    const { store, engine } = this.#connected()
+    if (!this.#events.includes('approval.pending')) return
+    let after: string | undefined
+    for (;;) {
+      const page = await store.records.list('approval/', SWEEP_BATCH, after)
+      for (const { value } of page) {
+        const approval = JSON.parse(value) as Approval
+        if (engine.approvals.isPending(approval)) await this.#announcePending(approval)
+      }
+      after = page.at(-1)?.key
+      if (page.length < SWEEP_BATCH) return
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    const { store, env, engine } = this.#connected()
+    try {
+      for (let left = true; left && !engine.draining; ) {
+        const page = await store.records.list(OUTBOX, SWEEP_BATCH)
+        for (const { key, value } of page) {
+          await this.#handOver(key.slice(OUTBOX.length), JSON.parse(value) as JsonObject)
+        }
+        left = page.length === SWEEP_BATCH
+      }
+    } catch (err) {
+      env.log.warn({ err }, 'announcements could not be taken up; it is tried again')
+    }
+    if (!this.#stopped) this.#cancelSweep = env.clock.schedule(SWEEP_EVERY_MS, () => this.#track(this.#sweep()))
+  }
+
+  #track(work: Promise<void>): void {
+    const settled = work
+      .catch((err) => this.#parts?.env.log.warn({ err }, 'an announcement could not be taken up; it is tried again'))
+      .finally(() => this.#underWay.delete(settled))
+    this.#underWay.add(settled)
+  }
+}
+
+const UNWATCHED = { within: <T>(run: () => T) => run(), ended: () => {} }

@@ -1,0 +1,84 @@
+/** Part of the store suite: the trail of who did what. */
+import type { AuditEntry } from '../core/ports.ts'
+import { statesBefore } from '../core/state.ts'
+import { sampleInstance } from './instances.ts'
+import type { TestRunner } from './runner.ts'
+import type { StoreStory } from './store.ts'
+
+function entryOf(id: string, changes: Partial<AuditEntry> = {}): AuditEntry {
+  return {
+    id,
+    tenant: 'main',
+    owner: 'none|ada',
+    requestId: `r-${id}`,
+    operation: 'v1:reports.generate@1.0.0',
+    fingerprint: 'f1',
+    verdict: 'allow',
+    backend: 'handler',
+    attempts: 1,
+    outcome: 'complete',
+    startedAt: 1_000,
+    endedAt: 2_000,
+    ...changes,
+  }
+}
+
+export function describeAudit({ describe, expect }: TestRunner, story: StoreStory): void {
+  describe('the audit trail', () => {
+    story('entries come back as they were given, the newest first, a page at a time', async ({ audit }) => {
+      const full = entryOf('4', {
+        verdict: 'deny',
+        rule: 'p.yaml#ü',
+        approvalId: 'a1',
+        outcome: 'forbidden',
+        code: 'X',
+      })
+      for (const entry of [entryOf('2'), full, entryOf('1'), entryOf('3')]) await audit.append(entry)
+
+      const first = await audit.list({ tenant: 'main', limit: 3 })
+      const rest = await audit.list({ tenant: 'main', limit: 3, before: '2' })
+
+      expect(first).toEqual([full, entryOf('3'), entryOf('2')])
+      expect(rest).toEqual([entryOf('1')])
+    })
+
+    story('a tenant sees its own, and may ask for one owner or one operation', async ({ audit }) => {
+      const bob = entryOf('2', { owner: 'none|bob' })
+      const other = entryOf('3', { operation: 'v1:other@1.0.0' })
+      for (const entry of [entryOf('1'), bob, other, entryOf('4', { tenant: 'other' })]) await audit.append(entry)
+      const list = (query: { owner?: string; operation?: string }) => audit.list({ tenant: 'main', limit: 9, ...query })
+
+      expect(await list({})).toEqual([other, bob, entryOf('1')])
+      expect(await list({ owner: 'none|bob' })).toEqual([bob])
+      expect(await list({ operation: 'v1:other@1.0.0' })).toEqual([other])
+      expect(await list({ owner: 'none|bob', operation: 'v1:other@1.0.0' })).toEqual([])
+    })
+
+    story('an entry is written with the change it belongs to, or not at all', async (store, clock) => {
+      const { id } = sampleInstance(clock.now())
+      await store.accept(sampleInstance(clock.now(), { id }))
+      const ending = { id, from: statesBefore('complete'), to: 'complete' as const }
+
+      const ends = await Promise.all([
+        store.advance({ ...ending, audit: entryOf(id) }),
+        store.advance({ ...ending, audit: entryOf(id, { outcome: 'canceled' }) }),
+      ])
+
+      expect(ends.map(({ applied }) => applied)).toEqual([true, false])
+      expect(await store.audit.list({ tenant: 'main', limit: 9 })).toEqual([entryOf(id)])
+    })
+
+    story('entries outlive their calls, and go when they are old', async (store, clock) => {
+      const { id } = sampleInstance(clock.now())
+      await store.accept(sampleInstance(clock.now(), { id, state: 'complete', keepUntil: clock.now() }))
+      for (const endedAt of [10, 20, 30, 40]) await store.audit.append(entryOf(`${id}-${endedAt}`, { endedAt }))
+      await store.purge([id])
+      const left = async () => (await store.audit.list({ tenant: 'main', limit: 9 })).map(({ endedAt }) => endedAt)
+
+      expect(await left()).toEqual([40, 30, 20, 10])
+      expect([await store.audit.purge(40, 2), await left()]).toEqual([2, [40, 30]])
+      expect([await store.audit.purge(40, 2), await left()]).toEqual([1, [40]])
+      expect(await store.audit.purge(40, 2)).toBe(0)
+    })
+  })
+}

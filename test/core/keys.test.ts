@@ -1,0 +1,89 @@
+/** When an idempotency key is given back: only where nothing can have happened under it. */
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { operation } from '../../src/core/operation.ts'
+import { ADA, Node, openCluster, settled } from './node.ts'
+
+const KEYED = { idempotencyKey: 'k1' }
+
+function paying(run: () => unknown, schema: z.ZodType = z.object({})) {
+  return operation('v1:pay', { model: 'async', args: schema, ttlSeconds: 60, run })
+}
+
+test('a handler that began and failed keeps the key: a repeat hears of the failure', async () => {
+  const cluster = openCluster()
+  let runs = 0
+  const pay = paying(() => {
+    runs++
+    throw new Error('the line went dead')
+  })
+  const node = new Node(cluster, { operations: [pay] })
+  await node.call('v1:pay', {}, KEYED)
+  await cluster.ended((await cluster.find('r1')).id)
+
+  const repeat = await node.call('v1:pay', {}, KEYED)
+
+  expect(repeat).toMatchObject({ state: 'error', requestId: 'r2' })
+  expect(runs).toBe(1)
+})
+
+test('a call that waited and whose arguments are refused when it is its turn gives the key back', async () => {
+  const cluster = openCluster()
+  const stopped = new Node(cluster, { operations: [paying(() => 'paid')], limits: { runningCalls: 0 } })
+  await stopped.call('v1:pay', {}, KEYED)
+  const { id } = await cluster.find('r1')
+  stopped.kill()
+  const stricter = new Node(cluster, { operations: [paying(() => 'paid', z.object({ amount: z.number() }))] })
+
+  stricter.engine.worker.wake()
+  const ended = await cluster.ended(id)
+
+  expect(ended).toMatchObject({ state: 'error', outcome: { fault: { kind: 'invalid-input' } } })
+  expect(ended.idempotencyKey).toBe(undefined)
+  const again = await stricter.call('v1:pay', { amount: 5 }, { ...KEYED, requestId: 'again' })
+  expect(again).toMatchObject({ requestId: 'again', state: 'accepted' })
+})
+
+test('a call that was run before and is refused or ended between two tries keeps the key', async () => {
+  const cluster = openCluster()
+  let open = true
+  const schema = z.object({}).refine(() => open)
+  const pay = operation('v1:pay', {
+    model: 'async',
+    args: schema,
+    retry: { attempts: 3, backoffMs: 1_000 },
+    run: (_args, ctx) => ctx.fail('LATER', 'Later.', { retryable: true }),
+  })
+  const node = new Node(cluster, { operations: [pay] })
+  await node.call('v1:pay', {}, KEYED)
+  await node.call('v1:pay', {}, { idempotencyKey: 'k2' })
+  const [refused, canceled] = [await cluster.find('r1'), await cluster.find('r2')]
+  await settled()
+
+  await node.followUp.cancel(ADA, 'r2')
+  open = false
+  cluster.clock.advance(1_000)
+
+  expect(await cluster.ended(refused.id)).toMatchObject({
+    idempotencyKey: 'k1',
+    outcome: { fault: { kind: 'invalid-input' } },
+  })
+  expect(await cluster.ended(canceled.id)).toMatchObject({
+    idempotencyKey: 'k2',
+    outcome: { fault: { kind: 'canceled' } },
+  })
+})
+
+test('a call that was handed to a worker that died keeps the key when it expires', async () => {
+  const cluster = openCluster()
+  const node = new Node(cluster, { operations: [paying(() => new Promise(() => {}))] })
+  await node.call('v1:pay', {}, KEYED)
+  const { id, expiresAt } = await cluster.find('r1')
+  node.kill()
+  const other = new Node(cluster, { operations: [operation('v1:other', { run: () => {} })] })
+
+  cluster.clock.advance(expiresAt - cluster.clock.now())
+  await other.maintenance.tidy()
+
+  expect(await cluster.store.get(id)).toMatchObject({ state: 'error', idempotencyKey: 'k1' })
+})

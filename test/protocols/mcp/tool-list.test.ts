@@ -1,0 +1,58 @@
+/** The list of tools is written once, however many there are, and anew when the registry changes. */
+import { expect, test } from 'vitest'
+import type { Operation } from '../../../src/core/operation.ts'
+import type { Registry } from '../../../src/core/registry.ts'
+import type { Tools } from '../../../src/core/tools.ts'
+import { createToolList } from '../../../src/protocols/mcp/tool-list.ts'
+
+function fixture(count: number) {
+  const operation = {
+    description: 'Some tool.',
+    schemas: { args: { type: 'object' }, result: { type: 'number' } },
+    media: [],
+    capabilities: [],
+    sideEffecting: false,
+    public: false,
+  } as unknown as Operation
+  const seen = { listings: 0 }
+  const registry = { operations: [operation], nextChangeAt: () => 1_000 } as unknown as Registry
+  const listed = Array.from({ length: count }, (_, at) => ({ id: `many.tool${at}`, name: `many_tool${at}`, operation }))
+  const list = () => {
+    seen.listings++
+    return listed
+  }
+  return { registry, tools: { list } as unknown as Tools, seen }
+}
+
+test('ten thousand tools are written once for each generation', () => {
+  const { registry, tools, seen } = fixture(10_000)
+  const list = createToolList(registry, tools, 'public')
+  const first = list.text('stateless', 'known', 0)
+  expect(JSON.parse(first).tools).toHaveLength(10_000)
+  for (let at = 0; at < 100; at++) expect(list.text('stateless', 'known', at) === first).toBe(true)
+  expect(seen.listings).toBe(1)
+  list.text('initialized', 'known', 0)
+  expect(seen.listings).toBe(2)
+})
+
+test('a tool that comes, and a tool past its time, make it be written anew', () => {
+  const { registry, tools, seen } = fixture(1)
+  const list = createToolList(registry, tools, 'public')
+  list.text('stateless', 'known', 0)
+  list.text('stateless', 'known', 1_000)
+  expect(seen.listings).toBe(2)
+  Object.assign(registry, { operations: [...registry.operations] })
+  list.text('stateless', 'known', 0)
+  expect(seen.listings).toBe(3)
+})
+
+test('whoever is not known sees public tools only', () => {
+  const { registry, tools } = fixture(3)
+  const list = createToolList(registry, tools, 'private')
+  expect(JSON.parse(list.text('stateless', 'everybody', 0))).toEqual({
+    resultType: 'complete',
+    tools: [],
+    ttlMs: 60_000,
+    cacheScope: 'private',
+  })
+})

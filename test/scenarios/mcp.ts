@@ -1,0 +1,75 @@
+/** A client of MCP that says exactly what a test tells it to. */
+import { META, STATELESS_VERSION, TASKS } from '../../src/protocols/mcp/wire.ts'
+import type { Site } from './server.ts'
+
+export interface Answered {
+  status: number
+  headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape.
+  json: any
+}
+
+export interface Asking {
+  headers?: Record<string, string | undefined>
+  capabilities?: object
+  meta?: object
+  signal?: AbortSignal
+}
+
+export const WITH_TASKS = { extensions: { [TASKS]: {} } }
+
+/** A request of the stateless revision. */
+export async function ask(site: Site, method: string, params: object = {}, asking: Asking = {}): Promise<Answered> {
+  const { capabilities = {}, meta = {}, headers = {} } = asking
+  const name = 'name' in params ? params.name : 'uri' in params ? params.uri : 'taskId' in params ? params.taskId : ''
+  return send(
+    site,
+    {
+      jsonrpc: '2.0',
+      id: 1,
+      method,
+      params: { ...params, _meta: { [META.version]: STATELESS_VERSION, [META.capabilities]: capabilities, ...meta } },
+    },
+    {
+      'MCP-Protocol-Version': STATELESS_VERSION,
+      'Mcp-Method': method,
+      ...(name !== '' && { 'Mcp-Name': String(name) }),
+      ...headers,
+    },
+    asking.signal,
+  )
+}
+
+/** A request of the revisions that begin with `initialize`. */
+export function askOlder(
+  site: Site,
+  method: string,
+  params: object = {},
+  headers: Record<string, string | undefined> = { 'MCP-Protocol-Version': '2025-11-25' },
+): Promise<Answered> {
+  return send(site, { jsonrpc: '2.0', id: 1, method, params }, headers)
+}
+
+export async function send(
+  site: Site,
+  body: unknown,
+  headers: Record<string, string | undefined> = {},
+  signal?: AbortSignal,
+): Promise<Answered> {
+  const sent = Object.entries({ 'Content-Type': 'application/json', Accept: 'application/json', ...headers })
+  const response = await site.request('/mcp', {
+    method: 'POST',
+    headers: Object.fromEntries(sent.filter((entry): entry is [string, string] => entry[1] !== undefined)),
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+    ...(signal && { signal }),
+  })
+  const text = await response.text()
+  return { status: response.status, headers: response.headers, json: text === '' ? undefined : decode(response, text) }
+}
+
+/** The messages of a stream, or the one message there is. */
+function decode(response: Response, text: string): unknown {
+  if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return JSON.parse(text)
+  const lines = text.split('\n').filter((line) => line.startsWith('data: '))
+  return lines.map((line) => JSON.parse(line.slice('data: '.length)))
+}
