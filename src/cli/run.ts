@@ -14,6 +14,10 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Serves the operations in a file or a folder.',
     load: async () => (await import('./serve.ts')).serve,
   },
+  mcp: {
+    summary: 'Offers the operations in a file or a folder to an agent, over standard input and output.',
+    load: async () => (await import('./mcp.ts')).mcp,
+  },
   call: {
     summary: 'Calls an operation and prints its result.',
     load: async () => (await import('./call.ts')).call,

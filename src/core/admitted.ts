@@ -113,20 +113,20 @@ export function fingerprintOf(env: Environment, { call, caller, media }: Admitte
   return env.digest(canonicalJson([call.operation, call.args, attachments, ...actor]))
 }
 
+/** Field by field: what is left out of most calls costs them nothing. */
 export function jobFor({ id, operation, caller, call, media, given }: Admitted): Job {
-  const { requestId, terms, lineage = [] } = call
-  return {
-    id,
-    operation,
-    caller,
-    requestId,
-    media,
-    lineage,
-    ...correlation(call),
-    ...(terms && { terms }),
-    ...(given && { given }),
-  }
+  const { requestId, sessionId, parentId, locale, traceparent, terms, lineage = NO_LINEAGE } = call
+  const job: Job = { id, operation, caller, requestId, media, lineage }
+  if (sessionId !== undefined) job.sessionId = sessionId
+  if (parentId !== undefined) job.parentId = parentId
+  if (locale !== undefined) job.locale = locale
+  if (traceparent !== undefined) job.traceparent = traceparent
+  if (terms) job.terms = terms
+  if (given) job.given = given
+  return job
 }
+
+const NO_LINEAGE: readonly string[] = []
 
 /** The optional fields that tie a call to others. */
 export function correlation({ sessionId, parentId, locale, traceparent }: Correlated): Correlated {

@@ -8,12 +8,13 @@ import type { AttemptParts, Job } from './job.ts'
 import type { JsonValue } from './json.ts'
 import { isTextual } from './media.ts'
 import type { Outcome, Progress } from './model.ts'
-import { unharmed } from './observing.ts'
-import { type ChunkSource, Deferred, Located, type Operation } from './operation.ts'
+import { type ChunkSource, Deferred, Located } from './operation.ts'
 import type { AttemptObservation } from './ports.ts'
 import { type EffectiveTerms, effectiveTerms } from './terms.ts'
 
 const MAX_EXCEPTION_TEXT = 2_000
+/** Of a failure's message: a remote tool may say as much as it likes. */
+const MAX_MESSAGE = 4_000
 
 /** How an attempt ended: for good, or by leaving the call to wait. */
 export type Ending = Outcome | Deferral
@@ -50,8 +51,8 @@ export class Attempt {
   #stoppedBy: Fault | undefined
   #observation: AttemptObservation | undefined
   /** Secrets this run has seen, to be forgotten when it has ended. */
-  #release: (() => void)[] = []
-  #cancelTimers: (() => void)[] = []
+  #release: (() => void)[] | undefined
+  #cancelTimers: (() => void)[] | undefined
   onProgress: ((progress: Progress) => void) | undefined
   /** Whether the handler was called. */
   began = false
@@ -115,12 +116,12 @@ export class Attempt {
   start(args: unknown): Ending | undefined {
     const { operation } = this.job
     const startedAt = this.run.endsAt === undefined ? undefined : this.#parts.env.clock.now()
-    this.#observation = this.#observe(operation)
+    this.#observation = this.#parts.observer?.attemptStarted?.(operation, this)
     if (startedAt !== undefined && (this.run.endsAt as number) <= startedAt && this.run.answer === undefined) {
       this.refuse(timedOut(this.terms.timeoutMs))
       return this.#ending
     }
-    const ran = this.#observation ? this.#runWithin(this.#observation, args) : this.#run(args)
+    const ran = this.#observation ? this.#observation.within(() => this.#run(args)) : this.#run(args)
     if (!(ran instanceof Promise)) {
       this.#end(ran)
       return this.#ending
@@ -128,18 +129,6 @@ export class Attempt {
     void ran.then((ending) => this.#end(ending))
     if (this.endsAt !== undefined) this.#limit(this.endsAt)
     return undefined
-  }
-
-  #observe(operation: Operation): AttemptObservation | undefined {
-    const { observer, env } = this.#parts
-    return observer && unharmed(env.log, () => observer.attemptStarted(operation, this))
-  }
-
-  /** Run once, whatever the observation makes of it. */
-  #runWithin(observation: AttemptObservation, args: unknown): Ending | Promise<Ending> {
-    let ran: Ending | Promise<Ending> | undefined
-    unharmed(this.#parts.env.log, () => observation.within(() => (ran = this.#run(args))))
-    return ran ?? this.#run(args)
   }
 
   #limit(endsAt: number): void {
@@ -163,13 +152,11 @@ export class Attempt {
   /** The first end counts: a handler that comes back after it was given up is not heard. */
   #end(ended: Ending): void {
     if (this.#ending) return
-    const ending = this.#release.length > 0 && ended.kind !== 'deferred' ? this.#redacted(ended) : ended
+    const ending = bounded(this.#release && ended.kind !== 'deferred' ? this.#redacted(ended) : ended)
     this.#ending = ending
-    for (const release of this.#release) release()
-    for (const cancel of this.#cancelTimers) cancel()
-    const observation = this.#observation
-    if (observation)
-      unharmed(this.#parts.env.log, () => observation.ended(ending.kind === 'deferred' ? undefined : ending))
+    if (this.#release) for (const release of this.#release) release()
+    if (this.#cancelTimers) for (const cancel of this.#cancelTimers) cancel()
+    this.#observation?.ended(ending.kind === 'deferred' ? undefined : ending)
     this.#done?.resolve(ending)
   }
 
@@ -179,11 +166,13 @@ export class Attempt {
 
   /** A secret value the handler is about to see: from here on it is in no log, no record and no reply. */
   conceal(value: string): string {
+    this.#release ??= []
     this.#release.push(this.#parts.env.conceal(value))
     return value
   }
 
   #after(delayMs: number, run: () => void): void {
+    this.#cancelTimers ??= []
     this.#cancelTimers.push(this.#parts.env.clock.schedule(delayMs, run))
   }
 
@@ -262,6 +251,16 @@ export class Attempt {
     await writer.finish()
     return { kind: 'location', location: { kind: 'chunks', mimeType } }
   }
+}
+
+/** Only after secrets were taken out: half of one would not be found. */
+function bounded(ending: Ending): Ending {
+  if (ending.kind !== 'fault' || ending.fault.message.length <= MAX_MESSAGE) return ending
+  const { fault } = ending
+  const message = `${fault.message.slice(0, MAX_MESSAGE)}…`
+  const { exceptionText } = fault
+  const short = Fault.fromRecord({ ...fault, message, ...(exceptionText !== undefined && { exceptionText }) })
+  return { ...ending, fault: short.toRecord() }
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -5,10 +5,9 @@
 import type { Attempt } from './attempt.ts'
 import { auditInstance } from './audit.ts'
 import { faultOutcome, leaseLost, outcomeName } from './endings.ts'
-import type { Fault } from './fault.ts'
+import { type Fault, wholeDelay } from './fault.ts'
 import type { JsonValue } from './json.ts'
 import type { Instance, InstanceExtras, Outcome } from './model.ts'
-import { unharmed } from './observing.ts'
 import type { Deferred, Operation } from './operation.ts'
 import type { Change, Environment, Observer, Store } from './ports.ts'
 import { statesBefore } from './state.ts'
@@ -82,16 +81,11 @@ export class Conclusions {
     endedAt: number,
     traceparent = instance.traceparent,
   ): void {
-    const observer = this.#observer
-    if (!observer) return
-    unharmed(this.#env.log, () => {
-      observer.callEnded(operation, outcomeName(outcome), endedAt - instance.createdAt)
-      if (!observer.executed) return
-      observer.executed(operation, {
-        entry: auditInstance(instance, operation, outcome, endedAt),
-        outcome,
-        ...(traceparent !== undefined && { traceparent }),
-      })
+    this.#observer?.callEnded?.(operation, outcomeName(outcome), endedAt - instance.createdAt)
+    this.#observer?.executed?.(operation, {
+      entry: auditInstance(instance, operation, outcome, endedAt),
+      outcome,
+      ...(traceparent !== undefined && { traceparent }),
     })
   }
 
@@ -116,7 +110,7 @@ export class Conclusions {
   async leaveWaiting(instance: Instance, { waiting, resumeInMs }: Deferred, attempt: Attempt): Promise<void> {
     const now = this.#env.clock.now()
     const { endsAt } = attempt
-    const dueAt = Math.min(now + resumeInMs, endsAt ?? Number.POSITIVE_INFINITY)
+    const dueAt = Math.ceil(Math.min(now + (wholeDelay(resumeInMs) ?? 0), endsAt ?? Number.POSITIVE_INFINITY))
     const after = await this.#reschedule(instance, { dueAt, waiting, ...extrasUntil(instance, endsAt) })
     if (after?.answer !== undefined) await this.giveBack(after)
   }

@@ -14,7 +14,7 @@ import type { JsonValue } from './json.ts'
 import type { Limits } from './limits.ts'
 import { checkMedia } from './media.ts'
 import { ANONYMOUS, type Call, type Caller, ownerOf, type Reply } from './model.ts'
-import { unharmed } from './observing.ts'
+import { harmless } from './observing.ts'
 import type { Operation } from './operation.ts'
 import type { Decision, Guard, Identify, ResultCache, Store } from './ports.ts'
 import { type CallOptions, Recorder } from './recorder.ts'
@@ -41,17 +41,20 @@ export class Engine {
   readonly worker: Worker
   readonly approvals: Approvals
   readonly #parts: EngineParts
+  readonly #deciders: readonly Guard[]
   readonly #recorder: Recorder
   readonly #inline: InlineRunner
   #draining = false
 
-  constructor(parts: EngineParts) {
-    const { env, registry, store, limits } = parts
+  constructor(given: EngineParts) {
+    const { env, registry, store, limits, observer } = given
+    const parts = observer ? { ...given, observer: harmless(observer, env.log) } : given
     const attempts: AttemptParts = { ...parts, callChild: (...child) => this.#callChild(...child) }
     this.registry = registry
     this.approvals = new Approvals(env, store.records)
     this.worker = new Worker(registry, store, limits, attempts, parts.work, this.approvals)
     this.#parts = parts
+    this.#deciders = parts.guards.filter((guard) => guard.decide)
     this.#recorder = new Recorder(env, store, parts.objects, limits, this.worker, this.approvals)
     this.#inline = new InlineRunner(attempts, limits, this.#recorder, parts.cache, store.audit)
   }
@@ -143,20 +146,24 @@ export class Engine {
     valid: Omit<Admitted, 'id' | 'owner'>,
     { freezes = false, hold = false, given }: CallOptions,
   ): Admitted | Promise<Admitted> {
-    const { operation, caller, call } = valid
+    const { operation, caller, call, parsed, media } = valid
     if (operation.idempotencyRequired && call.idempotencyKey === undefined) {
       const message = `${operation.name.full} has side effects: send an idempotency key, so that a repeat is not a second call.`
       throw new Fault('invalid-input', message, { code: 'IDEMPOTENCY_KEY_REQUIRED' })
     }
-    const decided = decideAll(this.#parts.guards, { caller, operation, args: call.args, parsed: valid.parsed })
+    const decided =
+      this.#deciders.length > 0 ? decideAll(this.#deciders, { caller, operation, args: call.args, parsed }) : undefined
     const keyed = freezes || call.idempotencyKey === undefined || isKeyed(operation)
     const admitted: Admitted = {
-      ...valid,
       id: call.uploads ?? this.#parts.env.newId(),
-      owner: ownerOf(caller),
       call: keyed ? call : withoutKey(call),
-      ...(given && { given }),
+      operation,
+      caller,
+      owner: ownerOf(caller),
+      parsed,
+      media,
     }
+    if (given) admitted.given = given
     if (!decided && !operation.requires) return admitted
     return this.#rule(admitted, decided, hold)
   }
@@ -185,7 +192,7 @@ export class Engine {
     const entry = auditRefusal(env, admitted, decision, why)
     await store.audit.append(entry)
     const trace = call.traceparent !== undefined && { traceparent: call.traceparent }
-    unharmed(env.log, () => observer?.executed?.(operation, { entry, outcome: faultOutcome(why), ...trace }))
+    observer?.executed?.(operation, { entry, outcome: faultOutcome(why), ...trace })
     return why
   }
 

@@ -94,6 +94,12 @@ const DEFAULTS: Record<FaultKind, { code: string; retryable: boolean }> = {
   internal: { code: 'INTERNAL', retryable: false },
 }
 
+/** Stores and headers take whole numbers only, and a tool or a handler may say anything. Nothing for what is no delay. */
+export function wholeDelay(ms: number | undefined): number | undefined {
+  if (ms === undefined || !Number.isFinite(ms) || ms < 0) return undefined
+  return Math.min(Math.ceil(ms), Number.MAX_SAFE_INTEGER)
+}
+
 /** Known by a mark, not by its class: an application may have a copy of this package besides the one that serves it. */
 const MARK = Symbol.for('callplane.fault')
 
@@ -114,7 +120,7 @@ export class Fault extends Error {
     this.kind = kind
     this.code = options.code ?? DEFAULTS[kind].code
     this.retryable = options.retryable ?? DEFAULTS[kind].retryable
-    this.retryAfterMs = options.retryAfterMs
+    this.retryAfterMs = wholeDelay(options.retryAfterMs)
     this.details = options.details
     this.promptContent = options.promptContent
     this.developerMessage = options.developerMessage

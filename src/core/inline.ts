@@ -1,5 +1,5 @@
 /** Runs a call on the spot: no side effects and nothing retained, so no write, unless it takes longer than anyone waits. */
-import { type Admitted, fingerprintOf, jobFor, newInstance, waitLimit } from './admitted.ts'
+import { type Admitted, fingerprintOf, jobFor, newInstance, retentionMs, waitLimit } from './admitted.ts'
 import { Attempt, type AttemptRun, type Ending } from './attempt.ts'
 import { auditUnrecorded } from './audit.ts'
 import { canceled, faultOutcome, outcomeName } from './endings.ts'
@@ -7,7 +7,6 @@ import type { AttemptParts } from './job.ts'
 import { canonicalJson } from './json.ts'
 import type { Limits } from './limits.ts'
 import { ANONYMOUS, type Outcome, type Reply, type Usage } from './model.ts'
-import { unharmed } from './observing.ts'
 import type { AuditTrail, ResultCache } from './ports.ts'
 import { busy, type CallOptions, type Recorder } from './recorder.ts'
 import { replyTo, replyWith } from './replies.ts'
@@ -111,13 +110,13 @@ export class InlineRunner {
     }
   }
 
-  /** Nothing if the outcome is the call's: for good, or because the time of all attempts would be over by then. */
-  #retryIn({ terms, run }: Attempt, outcome: Outcome): number | undefined {
+  /** Nothing if the outcome is the call's: for good, or because its time would be over by then. */
+  #retryIn({ terms, run, job }: Attempt, outcome: Outcome): number | undefined {
     if (outcome.kind !== 'fault') return undefined
     const { clock, random } = this.#parts.env
     const delayMs = retryDelay(terms.retry, run.failures + 1, outcome.fault, random)
-    const tooLate = clock.now() + (delayMs ?? 0) >= (run.endsAt ?? Number.POSITIVE_INFINITY)
-    return tooLate ? undefined : delayMs
+    if (delayMs === undefined || delayMs >= retentionMs(job.operation)) return undefined
+    return clock.now() + delayMs >= (run.endsAt ?? Number.POSITIVE_INFINITY) ? undefined : delayMs
   }
 
   /** Whether somebody still waits for the next attempt when it is due. */
@@ -153,8 +152,7 @@ export class InlineRunner {
   #conclude(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {
     const { observer, env } = this.#parts
     const { operation } = admitted
-    if (observer)
-      unharmed(env.log, () => observer.callEnded(operation, outcomeName(outcome), env.clock.now() - startedAt))
+    observer?.callEnded?.(operation, outcomeName(outcome), env.clock.now() - startedAt)
     if (admitted.decision || observer?.executed || objectIn(outcome))
       return this.#account(admitted, attempt, outcome, startedAt)
     return this.#replyOf(admitted, attempt, outcome, startedAt)
@@ -176,7 +174,7 @@ export class InlineRunner {
       return await this.#replyOf(admitted, attempt, outcome, startedAt)
     } finally {
       const execution = { entry, outcome, ...(traceparent !== undefined && { traceparent }) }
-      unharmed(env.log, () => observer?.executed?.(operation, execution))
+      observer?.executed?.(operation, execution)
     }
   }
 

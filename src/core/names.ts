@@ -57,7 +57,8 @@ export function compareVersions(a: string, b: string): number {
   return left[0] - right[0] || left[1] - right[1] || left[2] - right[2]
 }
 
-const MAX_TOOL_NAME = 64
+/** 64 is what models take; less the `_v` and a major of up to three digits that pin one version. */
+const MAX_TOOL_NAME = 59
 
 /** `orders.getItem`, as OXP and OTC know it: one namespace, in which further dots and dashes become `_`. */
 export function toolIdOf(name: OperationName, toolkit: string): string {
@@ -66,16 +67,23 @@ export function toolIdOf(name: OperationName, toolkit: string): string {
 
 /** `orders_getItem`, as protocols know it whose tool names have no dot. */
 export function toolNameOf(name: OperationName, toolkit: string): string {
-  const tool = `${word(name.namespace ?? toolkit)}_${word(name.base)}`
-  // Room for the `_v` and a major of up to three digits that pin one version.
-  if (tool.length <= MAX_TOOL_NAME - 5) return tool
-  throw new Fault(
+  const tooLong = tooLongForTool(name, toolkit)
+  if (tooLong) throw tooLong
+  return unboundedToolName(name, toolkit)
+}
+
+export function tooLongForTool(name: OperationName, toolkit: string): Fault | undefined {
+  const { length } = unboundedToolName(name, toolkit)
+  if (length <= MAX_TOOL_NAME) return undefined
+  return new Fault(
     'malformed',
-    `${name.full} is too long for a tool name: "${tool}" has ${tool.length} characters, ${MAX_TOOL_NAME - 5} are allowed.`,
-    {
-      code: 'INVALID_NAME',
-    },
+    `${name.full} is too long for a tool name: it would have ${length} characters, and ${MAX_TOOL_NAME} are allowed. Give it a shorter name.`,
+    { code: 'INVALID_NAME' },
   )
+}
+
+function unboundedToolName(name: OperationName, toolkit: string): string {
+  return `${word(name.namespace ?? toolkit)}_${word(name.base)}`
 }
 
 function word(text: string): string {

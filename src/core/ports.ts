@@ -434,11 +434,12 @@ export interface ResultCache {
   set(key: string, outcome: Outcome, ttlMs: number): void
 }
 
-/** Watches the engine work: spans and metrics. Absent, it costs nothing. */
+/** Watches the engine work: spans and metrics. What is left out costs nothing. */
 export interface Observer {
-  attemptStarted(operation: Operation, attempt: ObservedAttempt): AttemptObservation
+  /** Nothing if this one is not watched. */
+  attemptStarted?(operation: Operation, attempt: ObservedAttempt): AttemptObservation | undefined
   /** `outcome` is `complete` or the fault's kind. */
-  callEnded(operation: Operation, outcome: string, durationMs: number): void
+  callEnded?(operation: Operation, outcome: string, durationMs: number): void
   /** A call as a whole, once it has ended. */
   executed?(operation: Operation, execution: Execution): void
 }

@@ -1,9 +1,11 @@
 /** Whether a failed attempt is tried again, and when. */
-import type { FaultRecord } from './fault.ts'
+import { type FaultRecord, wholeDelay } from './fault.ts'
 import type { RetryRules } from './operation.ts'
 
 const BACKOFF_MS = 200
 const MAX_BACKOFF_MS = 30_000
+/** Whatever a tool asks for, it is looked at again after this. */
+const MAX_RETRY_AFTER_MS = 3_600_000
 /** Past ten doublings every sensible cap has been reached; it also keeps the number finite. */
 const MAX_DOUBLINGS = 10
 
@@ -21,5 +23,6 @@ export function retryDelay(
   const delay = Math.min((rules.backoffMs ?? BACKOFF_MS) * 2 ** Math.min(failures - 1, MAX_DOUBLINGS), cap)
   const spread =
     rules.jitter === 'full' ? delay * random() : rules.jitter === 'equal' ? delay / 2 + (delay / 2) * random() : delay
-  return Math.max(Math.round(spread), fault.retryAfterMs ?? 0)
+  // Measured once more: a record may come from a store, or from another copy of this package.
+  return Math.max(Math.round(spread), Math.min(wholeDelay(fault.retryAfterMs) ?? 0, MAX_RETRY_AFTER_MS))
 }

@@ -3,7 +3,7 @@
  * operations come and go, so that two which would answer to the same name are found before anybody calls one.
  */
 import { Fault } from './fault.ts'
-import { compareVersions, lineageOf, toolIdOf, toolNameOf } from './names.ts'
+import { compareVersions, lineageOf, tooLongForTool, toolIdOf, toolNameOf } from './names.ts'
 import type { Operation } from './operation.ts'
 import type { Omission, Registry } from './registry.ts'
 
@@ -30,15 +30,31 @@ export interface Tool {
 
 type Lists = (operation: Operation) => boolean
 
-/** `toolkit` stands in for the namespace an operation does not have. `lists` says which operations a protocol can express. */
-export function createTools(registry: Registry, toolkit: string, lists: Lists): Tools {
+/**
+ * `toolkit` stands in for the namespace an operation does not have. `lists` says which operations a protocol can
+ * express. `report` is told once of each that is left out, because its name is too long for a tool.
+ */
+export function createTools(
+  registry: Registry,
+  toolkit: string,
+  lists: Lists,
+  report: (omission: Omission) => void = () => {},
+): Tools {
   if (!/^\w[\w.-]*$/.test(toolkit)) {
     throw new Fault('malformed', `"${toolkit}" cannot be a toolkit: use letters, digits and "_".`)
   }
-  let index = indexTools(registry.operations, toolkit, lists)
+  const told = new Set<string>()
+  const fits = (operation: Operation) => {
+    if (!lists(operation)) return false
+    const why = tooLongForTool(operation.name, toolkit)
+    if (why && !told.has(operation.key)) report({ operation, why })
+    if (why) told.add(operation.key)
+    return !why
+  }
+  let index = indexTools(registry.operations, toolkit, fits)
   /** What is listed changes while the server runs. */
   const current = () => {
-    if (index.of !== registry.operations) index = indexTools(registry.operations, toolkit, lists)
+    if (index.of !== registry.operations) index = indexTools(registry.operations, toolkit, fits)
     return index
   }
   const latest = (of: readonly Tool[] | undefined, now: number) =>

@@ -324,7 +324,9 @@ export class Worker {
       const failures = instance.failures + 1
       const delayMs = retryDelay(attempt.terms.retry, failures, outcome.fault, this.#parts.env.random)
       const dueAt = this.#parts.env.clock.now() + (delayMs ?? 0)
-      if (delayMs !== undefined && dueAt < (instance.extras?.deadlineAt ?? Number.POSITIVE_INFINITY)) {
+      // A try that comes when nobody can see the call any more is none.
+      const lastAt = Math.min(instance.extras?.deadlineAt ?? Number.POSITIVE_INFINITY, instance.expiresAt)
+      if (delayMs !== undefined && dueAt < lastAt) {
         await this.#conclusions.retryLater(instance, failures, dueAt)
         this.wake()
         return

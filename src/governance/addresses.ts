@@ -7,10 +7,10 @@ import { BlockList, isIPv4, isIPv6 } from 'node:net'
 const PRIVATE_V4 = blockList('ipv4', '10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.168.0.0/16')
 const PRIVATE_V6 = blockList('ipv6', '::1/128 fc00::/7')
 
-/** Link-local, reserved, documentation, benchmarks, multicast; 100.100.100.200 is a cloud's metadata service. */
+/** Link-local, reserved, documentation, benchmarks, multicast; 100.100.100.200 and 168.63.129.16 are clouds' own services. */
 const NEVER_V4 = blockList(
   'ipv4',
-  '0.0.0.0/8 100.100.100.200/32 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 ' +
+  '0.0.0.0/8 100.100.100.200/32 168.63.129.16/32 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 ' +
     '198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4',
 )
 

@@ -8,10 +8,18 @@ import { createVerificationKey, type JwtKey, type VerificationKey } from './auth
 import { expiredCredential, STATIC_ISSUER } from './auth-tokens.ts'
 
 export interface JwtRules {
-  /** What `iss` must be. Several rules may name one issuer, while it moves from one key to another. */
-  issuer: string
-  /** What `aud` must contain, one of them if several: tokens meant for another service are refused. */
-  audience: string | readonly string[]
+  /**
+   * What `iss` must be. Several rules may name one issuer, while it moves from one key to another. With a shared secret
+   * it may be left out: then tokens are taken that name no issuer, or one that no other rule names.
+   */
+  issuer?: string
+  /**
+   * What `aud` must contain, one of them if several: tokens meant for another service are refused. With a shared secret
+   * it may be left out, and is held only against tokens that have an `aud`.
+   */
+  audience?: string | readonly string[]
+  /** Who calls, whatever `sub` says, so that tokens need none. With a shared secret only. */
+  subject?: string
   key: JwtKey
   /** For clocks that differ; 5 unless given. */
   clockToleranceSeconds?: number
@@ -30,14 +38,22 @@ export interface VerifiedJwt {
 export type VerifyJwt = (token: string) => Promise<VerifiedJwt | undefined>
 
 interface Rule extends VerificationKey {
-  issuer: string
+  issuer: string | undefined
   audience: string[]
+  /** OXP and OTC, "JWT": an audience is checked where a token has one. */
+  audienceIfAny: boolean
+  subject: string | undefined
   toleranceSeconds: number
   required: string[]
   tenantClaim: string | undefined
 }
 
-const RESERVED_ISSUERS = new Set([STATIC_ISSUER, ANONYMOUS.issuer])
+/**
+ * The issuer of callers whose rule names none. Never what their token says: whoever has the secret could then be a
+ * caller of any issuer.
+ */
+const SECRET_ISSUER = 'shared-secret'
+const RESERVED_ISSUERS = new Set([STATIC_ISSUER, SECRET_ISSUER, ANONYMOUS.issuer])
 const NOT_CLAIMS = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'scope', 'scp', 'scopes'])
 const MAX_NAME_LENGTH = 256
 
@@ -48,12 +64,13 @@ export function createJwtVerifier(rules: readonly JwtRules[], tenant: string, cl
     (rule) => rule.issuer,
   )
   return async (token) => {
-    const candidates = byIssuer.get(claimedIssuer(token) ?? '')
+    const claimed = claimsIn(token)
+    const candidates = claimed && (byIssuer.get(claimed.iss) ?? byIssuer.get(undefined))
     if (!candidates) return undefined
     let refusal: unknown
     for (const rule of candidates) {
       try {
-        const payload = await verify(token, rule, new Date(clock.now()))
+        const payload = await verify(token, claimed, rule, new Date(clock.now()))
         return { caller: callerOf(payload, rule, tenant), expiresAt: expiryOf(payload, rule) }
       } catch (error) {
         // With two keys of one issuer, "expired" from the key that fits says more than "bad signature" from the other.
@@ -65,38 +82,69 @@ export function createJwtVerifier(rules: readonly JwtRules[], tenant: string, cl
 }
 
 function prepare(rule: JwtRules, where: string, clock: Pick<Clock, 'now'>): Rule {
-  const audience = typeof rule.audience === 'string' ? [rule.audience] : [...(rule.audience ?? [])]
-  if (!rule.issuer || RESERVED_ISSUERS.has(rule.issuer)) {
-    throw new Fault('malformed', `${where}.issuer must be the "iss" of the tokens, such as https://login.example.`)
-  }
-  // It stands between issuer and subject where callers are told apart.
-  if (rule.issuer.includes('|')) throw new Fault('malformed', `${where}.issuer must not hold "|"; no issuer should.`)
-  if (audience.length === 0 || audience.includes('')) {
-    throw new Fault('malformed', `${where}.audience must be the "aud" that tokens for this server carry.`)
-  }
+  const shared = 'secret' in rule.key
   return {
     ...createVerificationKey(rule.key, `${where}.key`, clock),
-    issuer: rule.issuer,
-    audience,
+    issuer: parseIssuer(rule, where, shared),
+    audience: parseAudience(rule, where, shared),
+    audienceIfAny: shared,
+    subject: parseSubject(rule, where, shared),
     toleranceSeconds: rule.clockToleranceSeconds ?? 5,
-    required: rule.requireExpiry === false ? ['sub'] : ['sub', 'exp'],
+    required: [...(rule.subject === undefined ? ['sub'] : []), ...(rule.requireExpiry === false ? [] : ['exp'])],
     tenantClaim: rule.tenantClaim,
   }
 }
 
-/** Chooses the rules only; the same claim is checked again once the signature has proved it. */
-function claimedIssuer(token: string): string | undefined {
+function parseIssuer({ issuer }: JwtRules, where: string, shared: boolean): string | undefined {
+  if (issuer === undefined && shared) return undefined
+  if (!issuer || RESERVED_ISSUERS.has(issuer)) {
+    throw new Fault('malformed', `${where}.issuer must be the "iss" of the tokens, such as https://login.example.`)
+  }
+  // It stands between issuer and subject where callers are told apart.
+  if (issuer.includes('|')) throw new Fault('malformed', `${where}.issuer must not hold "|"; no issuer should.`)
+  return issuer
+}
+
+function parseAudience({ audience }: JwtRules, where: string, shared: boolean): string[] {
+  if (audience === undefined && shared) return []
+  const all = typeof audience === 'string' ? [audience] : [...(audience ?? [])]
+  if (all.length > 0 && !all.includes('')) return all
+  throw new Fault('malformed', `${where}.audience must be the "aud" that tokens for this server carry.`)
+}
+
+function parseSubject({ subject }: JwtRules, where: string, shared: boolean): string | undefined {
+  if (subject === undefined) return undefined
+  if (!shared) {
+    throw new Fault(
+      'malformed',
+      `${where}.subject goes with a shared secret only; leave it out, "sub" names the caller.`,
+    )
+  }
+  if (subject !== '' && subject.length <= MAX_NAME_LENGTH) return subject
+  throw new Fault('malformed', `${where}.subject must be a name of 1 to ${MAX_NAME_LENGTH} characters.`)
+}
+
+/** Not proved yet: they choose the rules only, and the same claims are checked again with the signature. */
+function claimsIn(token: string): JWTPayload | undefined {
   try {
-    return decodeJwt(token).iss
+    return decodeJwt(token)
   } catch {
     // Not a JWT at all: the same to its sender as one from an unknown issuer.
     return undefined
   }
 }
 
-async function verify(token: string, rule: Rule, currentDate: Date): Promise<JWTPayload> {
+async function verify(token: string, claimed: JWTPayload, rule: Rule, currentDate: Date): Promise<JWTPayload> {
   const { algorithms, issuer, audience, toleranceSeconds: clockTolerance, required: requiredClaims } = rule
-  const options = { algorithms, issuer, audience, clockTolerance, requiredClaims, currentDate }
+  const checksAudience = !rule.audienceIfAny || (audience.length > 0 && claimed.aud !== undefined)
+  const options = {
+    algorithms,
+    ...(issuer !== undefined && { issuer }),
+    ...(checksAudience && { audience }),
+    clockTolerance,
+    requiredClaims,
+    currentDate,
+  }
   try {
     return (await jwtVerify(token, rule.key, options)).payload
   } catch (error) {
@@ -117,8 +165,8 @@ function callerOf(payload: JWTPayload, rule: Rule, tenant: string): Caller {
   const claims = Object.entries(payload).filter(([name]) => !NOT_CLAIMS.has(name) && name !== rule.tenantClaim)
   return {
     tenant: rule.tenantClaim === undefined ? tenant : nameIn(payload, rule.tenantClaim),
-    issuer: rule.issuer,
-    subject: nameIn(payload, 'sub'),
+    issuer: rule.issuer ?? SECRET_ISSUER,
+    subject: rule.subject ?? nameIn(payload, 'sub'),
     scopes: scopesOf(payload),
     ...(claims.length > 0 && { claims: Object.fromEntries(claims) as JsonObject }),
   }

@@ -95,11 +95,11 @@ function lifetimeOf(expiresIn: unknown): number {
 function refusal(answer: RemoteAnswer, body: JsonObject | undefined, host: string): Fault {
   const { status } = answer
   if (status === 429 || status >= 500) {
-    const seconds = Number(answer.header('retry-after') ?? Number.NaN)
+    const seconds = /^\d{1,9}$/.exec(answer.header('retry-after')?.trim() ?? '')?.[0]
     return new Fault('upstream', `The token endpoint at ${host} answered ${status}. Try again in a moment.`, {
       retryable: true,
       details: { http_status: status },
-      ...(seconds >= 0 && { retryAfterMs: seconds * 1000 }),
+      ...(seconds !== undefined && { retryAfterMs: Number(seconds) * 1000 }),
     })
   }
   if (status >= 400) return notAccepted(host, body, status)

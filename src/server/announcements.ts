@@ -90,11 +90,7 @@ export class Announcements {
       observer?.executed?.(done, execution)
       this.#ended(done, execution.entry)
     }
-    return {
-      attemptStarted: (...attempt) => observer?.attemptStarted(...attempt) ?? UNWATCHED,
-      callEnded: (...call) => observer?.callEnded(...call),
-      executed,
-    }
+    return { ...observer, executed }
   }
 
   async stop(): Promise<void> {
@@ -203,5 +199,3 @@ export class Announcements {
     this.#underWay.add(settled)
   }
 }
-
-const UNWATCHED = { within: <T>(run: () => T) => run(), ended: () => {} }

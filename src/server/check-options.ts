@@ -71,6 +71,7 @@ const TOKEN: Names<StaticToken> = {
 const JWT: Names<JwtRules> = {
   issuer: true,
   audience: true,
+  subject: true,
   key: true,
   clockToleranceSeconds: true,
   requireExpiry: true,
@@ -98,7 +99,7 @@ const SIZES: Names<Sizes> = { envelopeBytes: true, uploadBytes: true, chunkBytes
 const WORK: Names<WorkerSettings> = { leaseMs: true, claimEveryMs: true, maxCutOffs: true, progressEveryMs: true }
 const OPENCALL: Names<OpenCallOptions> = { strict: true, eventStreamsPerCaller: true }
 const OXP: Names<OxpOptions> = { unauthorizedStatus: true }
-const MCP: Names<McpOptions> = { name: true, title: true, version: true, instructions: true }
+const MCP: Names<McpOptions> = { shape: true, name: true, title: true, version: true, instructions: true }
 const REST: Names<RestOptions> = {
   allowExecute: true,
   authHook: true,
@@ -125,6 +126,8 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   check('opencall', options.opencall, OPENCALL)
   check('oxp', options.oxp, OXP)
   check('mcp', options.mcp, MCP)
+  const { shape = 'operations' } = options.mcp ?? {}
+  if (shape !== 'operations' && shape !== 'call') throw refused('mcp.shape is "operations" or "call".')
   check('rest', options.rest, REST)
   check('vault', options.vault, VAULT)
   check('signing', options.signing, SIGNING)

@@ -35,8 +35,10 @@ import {
   contractWords,
   createContractMethods,
   createContractRoutes,
+  createWaiters,
 } from '../protocols/contract/index.ts'
 import {
+  createEnvelopeCalls,
   createOpenCallRoutes,
   encodeRegistry,
   locateResult,
@@ -69,8 +71,9 @@ import { registerEngineReadings } from './engine-readings.ts'
 import { createEnvironment, systemClock } from './environment.ts'
 import { loadPolicyGuard, openSecrets } from './governing.ts'
 import { type Imports, openImports, prepareImports } from './imports.ts'
+import { warnOfLeftOut } from './left-out.ts'
 import { isLoopback } from './loopback.ts'
-import { createMcpSurface } from './mcp.ts'
+import { createMcpSurface, type McpStreams, type McpSurface } from './mcp.ts'
 import { buildRegistry } from './operations.ts'
 import {
   DEFAULT_SIZES,
@@ -99,6 +102,8 @@ export interface CallplaneServer {
   readonly registry: Registry
   /** A server of its own. Without authentication only on loopback. */
   listen(address?: { host?: string; port?: number }): Promise<Listening>
+  /** The Model Context Protocol on a pair of streams, until the input has ended or the signal aborts. */
+  serveMcp(streams: McpStreams): Promise<void>
   /** Finishes or hands back what is running, then closes everything. */
   close(graceMs?: number): Promise<void>
 }
@@ -160,7 +165,7 @@ async function prepare<App>(options: ServerOptions<App>) {
   const policy = options.policy !== undefined && (await loadPolicyGuard(options.policy, operationsIn(registry), log))
   const announced = announcements ? [announcements.guard] : []
   const guards = [scopesGuard, ...announced, ...(policy ? [policy] : []), ...(options.guards ?? [])]
-  const tools = createTools(registry, options.toolkit ?? DEFAULT_TOOLKIT, isTool)
+  const tools = createTools(registry, options.toolkit ?? DEFAULT_TOOLKIT, isTool, warnOfLeftOut(log))
   const authenticator = options.auth && (await loadAuthenticator(options.auth, clock))
   const signer = options.signing && createSigner(options.signing, clock)
   const sizes = { ...DEFAULT_SIZES, ...options.sizes }
@@ -256,6 +261,7 @@ async function openNode<App>(options: ServerOptions<App>, prepared: Prepared) {
     followUp,
     maintenance,
     identify,
+    waiters: createWaiters(),
   }
 }
 
@@ -279,7 +285,8 @@ function createRoutes<App>(
   node: Node,
   refuse: Refuse,
 ): Route[] {
-  const { engine, followUp, objects, env, metrics, store, secrets, credentials, authorizations, identify } = node
+  const { engine, followUp, objects, env, metrics, store, secrets, credentials, authorizations, identify, waiters } =
+    node
   const shared = {
     engine,
     followUp,
@@ -316,18 +323,6 @@ function createRoutes<App>(
         unauthorizedStatus: options.oxp?.unauthorizedStatus ?? 400,
       },
     }),
-    ...createMcpSurface(
-      {
-        ...shared,
-        records: store.records,
-        describe: (now) => encodeRegistry(engine.registry, now),
-        toolkit: options.toolkit ?? DEFAULT_TOOLKIT,
-        maxBodyBytes: sizes.envelopeBytes,
-        holdMs: HOLD_MS,
-        authenticated: authenticator !== undefined,
-      },
-      options.mcp ?? {},
-    ).routes,
     ...surface.tools(''),
     ...surface.tools(EXPLORER),
     ...surface.explorer(EXPLORER),
@@ -338,7 +333,7 @@ function createRoutes<App>(
       identify,
       refuse,
     }),
-    ...createContractRoutes({ ...shared, records: store.records, settings: contractSettings(sizes) }),
+    ...createContractRoutes({ ...shared, waiters, records: store.records, settings: contractSettings(sizes) }),
     ...createCallbackRoutes({
       ...createCallbackDesk({ env, store, registry: engine.registry, worker: engine.worker, secrets, credentials }),
       clock: env.clock,
@@ -347,6 +342,33 @@ function createRoutes<App>(
     ...createApprovalRoutes(engine.approvals, env, refuse),
     ...(authorizations ? createAuthorizationRoutes(authorizations, refuse) : []),
   ]
+}
+
+function openMcp<App>(options: ServerOptions<App>, { tools, authenticator, sizes }: Prepared, node: Node): McpSurface {
+  const { engine, followUp, objects, env, store, identify, authorizations } = node
+  const parts = {
+    engine,
+    followUp,
+    objects,
+    env,
+    identify,
+    tools,
+    ...(authorizations && { authorizations }),
+    records: store.records,
+    describe: (now: number) => encodeRegistry(engine.registry, now),
+    envelopes: createEnvelopeCalls({
+      engine,
+      env,
+      strict: options.opencall?.strict ?? false,
+      ...(authorizations && { authorizations }),
+    }),
+    toolkit: options.toolkit ?? DEFAULT_TOOLKIT,
+    origin: options.publicUrl ?? 'http://127.0.0.1:4747',
+    maxBodyBytes: sizes.envelopeBytes,
+    holdMs: HOLD_MS,
+    authenticated: authenticator !== undefined,
+  }
+  return createMcpSurface(parts, options.mcp ?? {})
 }
 
 async function serve<App>(
@@ -360,7 +382,8 @@ async function serve<App>(
   const { worker } = engine
   const refuse = (exchange: Exchange, why: Refusal) =>
     exchange.path.startsWith(`${EXPLORER}/`) ? restRefusal(why) : refusal(why, env.newId())
-  const routes = createRoutes(options, prepared, node, refuse)
+  const mcp = openMcp(options, prepared, node)
+  const routes = [...createRoutes(options, prepared, node, refuse), ...mcp.routes]
   const open = authenticator === undefined && options.hosts === undefined
   const hosts = open ? [...LOOPBACK_HOSTS, ...hostsOf(options.publicUrl)] : options.hosts
   const served = signer ? signRoutes(routes, signer) : routes
@@ -400,6 +423,7 @@ async function serve<App>(
       servers.add(server)
       return listen(server, { host, port })
     },
+    serveMcp: (streams) => mcp.serve(streams),
     close: (graceMs = 10_000) => (closing ??= closeAll(graceMs)),
   }
 
@@ -424,7 +448,7 @@ async function serve<App>(
 async function openGrpc(
   { host = '127.0.0.1', port, tls }: GrpcServerOptions,
   { authenticator, tools, log, sizes }: Prepared,
-  { engine, followUp, env, store, identify }: Node,
+  { engine, followUp, env, store, identify, waiters }: Node,
 ) {
   if (!authenticator && !isLoopback(host)) throw unprotected(host)
   const { createGrpcCarrier } = await import('../carriers/grpc/index.ts')
@@ -436,6 +460,7 @@ async function openGrpc(
     records: store.records,
     identify,
     locate: locateResult,
+    waiters,
     settings: contractSettings(sizes),
     origin: () => `${tls ? 'https' : 'http'}://${host}:${port}`,
   })

@@ -34,7 +34,7 @@ export interface ImportParts {
   secrets: SecretSource
   credentials: Credentials
   /** Calls may wait for a tool that is back. */
-  wake(): void
+  wake(): unknown
 }
 
 /** Whatever can be refused without connecting to anything. */
@@ -42,6 +42,7 @@ export async function prepareImports(imports: readonly ToolImport[] = []): Promi
   if (imports.length === 0) return []
   const { parseMcpSettings } = await import('../backends/mcp/index.ts')
   return imports.map((declared) => {
+    if (typeof declared?.settings !== 'object' || declared.kind !== 'mcp') throw notAnImport()
     try {
       const settings = parseMcpSettings(declared.settings)
       check(declared, settings)
@@ -66,6 +67,12 @@ function check({ namespace, auth }: ToolImport, settings: McpSettings): void {
   )
 }
 
+function notAnImport(): Fault {
+  return new Fault('malformed', 'An entry of "imports" is not an import. Make each with importTools(...).', {
+    code: 'INVALID_IMPORT',
+  })
+}
+
 export interface Imports {
   close(): Promise<void>
 }
@@ -73,14 +80,21 @@ export interface Imports {
 export async function openImports(prepared: readonly PreparedImport[], parts: ImportParts): Promise<Imports> {
   if (prepared.length === 0) return { close: async () => undefined }
   const { McpConnection } = await import('../backends/mcp/index.ts')
-  const lists = await Promise.all(prepared.map(({ declared }, at) => createToolList(declared, at, parts)))
+  let started = false
+  // Before everything is started nothing is taken up.
+  const listing = { ...parts, wake: () => started && parts.wake() }
+  const lists = await Promise.all(prepared.map(({ declared }, at) => createToolList(declared, at, listing)))
   const connections = prepared.map(({ declared, settings }, at) => {
     const list = lists[at] as ToolList
     const connection = new McpConnection(settings, partsFor(declared, parts), (found) => list.update(found, connection))
     return connection
   })
-  const started = Promise.all(connections.map((connection) => connection.start()))
-  await Promise.race([started, new Promise<void>((resolve) => parts.env.clock.schedule(START_MS, resolve))])
+  const first = Promise.all(connections.map((connection) => connection.start()))
+  const late = Promise.withResolvers<void>()
+  const cancel = parts.env.clock.schedule(START_MS, late.resolve)
+  await Promise.race([first, late.promise])
+  cancel()
+  started = true
   return {
     async close() {
       await Promise.all(connections.map((connection) => connection.close()))

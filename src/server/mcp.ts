@@ -1,54 +1,77 @@
 /** The Model Context Protocol for this server: which operations it offers, and what it says of itself. */
 import { readFileSync } from 'node:fs'
+import type { Readable, Writable } from 'node:stream'
 import type { Route } from '../core/exchange.ts'
 import type { Operation } from '../core/operation.ts'
+import type { Identify, Log } from '../core/ports.ts'
 import type { Registry } from '../core/registry.ts'
 import { createTools, type Tools } from '../core/tools.ts'
-import {
-  createMcpRoutes,
-  createMcpSession,
-  type McpConnection,
-  type McpParts,
-  type McpSession,
-} from '../protocols/mcp/index.ts'
+import { createMcpRoutes, createMcpSession, type McpParts } from '../protocols/mcp/index.ts'
+import { warnOfLeftOut } from './left-out.ts'
 import type { McpOptions } from './options.ts'
 
-type RouteParts = Parameters<typeof createMcpRoutes>[0]
-
-export interface McpSurfaceParts extends Omit<McpParts, 'settings'>, Pick<RouteParts, 'identify' | 'maxBodyBytes'> {
+export interface McpSurfaceParts extends Omit<McpParts, 'settings' | 'envelopes'> {
+  /** OpenCALL's calls, for whoever wants all operations as one tool. */
+  envelopes: NonNullable<McpParts['envelopes']>
+  /** Who sent this, as its headers say. */
+  identify: (source: { header(name: string): string | undefined }) => Identify
   toolkit: string
+  /** Where a person reaches this server, for those who do not come by HTTP. */
+  origin: string
+  maxBodyBytes: number
   holdMs: number
   authenticated: boolean
 }
 
-export interface McpSurface {
-  readonly routes: readonly Route[]
-  /** On a connection of messages. */
-  connect(connection: McpConnection): McpSession
+export interface McpStreams {
+  input: Readable
+  output: Writable
+  signal: AbortSignal
+  /** Who is at the other end, where the server has authentication. */
+  token?: string
 }
 
-export function createMcpSurface(parts: McpSurfaceParts, options: McpOptions): McpSurface {
-  const { toolkit, holdMs, authenticated, engine } = parts
-  const { name = 'callplane', title, instructions } = options
-  const tools = withAttachments(parts.tools, engine.registry, toolkit)
+export interface McpSurface {
+  readonly routes: readonly Route[]
+  serve(streams: McpStreams): Promise<void>
+}
+
+export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, options: McpOptions): McpSurface {
+  const { toolkit, holdMs, authenticated, engine, origin, identify, maxBodyBytes } = parts
+  const { name = 'callplane', title, instructions, version = packageVersion() } = options
   const settings = {
-    serverInfo: { name, version: options.version ?? packageVersion(), ...(title !== undefined && { title }) },
+    serverInfo: { name, version, ...(title !== undefined && { title }) },
     holdMs,
     authenticated,
     ...(instructions !== undefined && { instructions }),
   }
-  const own = { ...parts, tools, settings }
-  return { routes: createMcpRoutes(own), connect: (connection) => createMcpSession(own, connection) }
+  const own: Parameters<typeof createMcpRoutes>[0] = {
+    ...parts,
+    tools: withAttachments(parts.tools, engine.registry, toolkit, parts.env.log),
+    settings,
+    ...(options.shape === 'call' && { envelopes }),
+  }
+  return {
+    routes: createMcpRoutes(own),
+    async serve({ input, output, signal, token }) {
+      // Loaded when it is used.
+      const { serveLines } = await import('../carriers/stdio/index.ts')
+      const shown = token === undefined ? undefined : `Bearer ${token}`
+      const identified = identify({ header: (header) => (header === 'authorization' ? shown : undefined) })
+      const open = (send: (line: string) => void) => createMcpSession(own, { send, identify: identified, origin })
+      await serveLines({ input, output, maxBytes: maxBodyBytes }, open, signal)
+    },
+  }
 }
 
 /** Here a tool can be given files, so that operations are tools, too, which cannot run without one. */
-function withAttachments(tools: Tools, registry: Registry, toolkit: string): Tools {
-  const others = createTools(registry, toolkit, needsAttachment)
+function withAttachments(tools: Tools, registry: Registry, toolkit: string, log: Log): Tools {
+  const others = createTools(registry, toolkit, needsAttachment, warnOfLeftOut(log))
   return {
     ...tools,
     byName: (name, now) => tools.byName(name, now) ?? others.byName(name, now),
     list(now) {
-      const added = others.list(now).filter(({ name }) => !tools.byName(name, now))
+      const added = others.list(now).filter((tool) => !tools.byName(tool.name, now))
       if (added.length === 0) return tools.list(now)
       return [...tools.list(now), ...added].sort((a, b) => (a.name < b.name ? -1 : 1))
     },

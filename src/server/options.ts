@@ -120,6 +120,11 @@ export interface OxpOptions {
 }
 
 export interface McpOptions {
+  /**
+   * `operations`: each operation is a tool. `call`: there are two, one that takes OpenCALL's request envelope and one
+   * that finds operations, for servers with more of them than a model should read. `operations` unless given.
+   */
+  shape?: 'operations' | 'call'
   /** How the server calls itself; `callplane` unless given. */
   name?: string
   title?: string

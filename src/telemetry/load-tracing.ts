@@ -5,7 +5,7 @@ import type { TracingOptions } from './tracing.ts'
 /** Where every copy of the OpenTelemetry API, whatever its version, keeps what an application has registered. */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1')
 
-export async function loadTracing(options: TracingOptions): Promise<Partial<Observer> | undefined> {
+export async function loadTracing(options: TracingOptions): Promise<Observer | undefined> {
   if (!(REGISTERED in globalThis)) return undefined
   const { createTracing } = await import('./tracing.ts')
   return createTracing(options)

@@ -7,7 +7,7 @@ import type { Operation } from '../core/operation.ts'
 import type { Observer } from '../core/ports.ts'
 import { escapeHelp, escapeLabel, formatNumber } from './prometheus.ts'
 
-export interface Metrics extends Pick<Observer, 'callEnded'> {
+export interface Metrics extends Pick<Required<Observer>, 'callEnded'> {
   /** Read at each rendering: queue length, open calls, memory. */
   register(reading: Reading): void
   render(): string

@@ -1,29 +1,27 @@
 /** Several watchers of the engine as one. A watcher may care for calls only, or for attempts only. */
-import type { AttemptObservation, Observer } from '../core/ports.ts'
+import type { Observer } from '../core/ports.ts'
 
-/** Shared by all attempts that nobody watches. */
-const UNWATCHED: AttemptObservation = { within: (run) => run(), ended: () => {} }
-
-/** Nothing if there is nobody, so that the engine calls nothing. */
-export function combineObservers(...given: readonly (Partial<Observer> | undefined)[]): Observer | undefined {
+/** What nobody listens to is left out: the engine then puts nothing together for it. */
+export function combineObservers(...given: readonly (Observer | undefined)[]): Observer | undefined {
   const ofAttempts = given.flatMap((observer) => observer?.attemptStarted?.bind(observer) ?? [])
   const ofCalls = given.flatMap((observer) => observer?.callEnded?.bind(observer) ?? [])
   const ofExecutions = given.flatMap((observer) => observer?.executed?.bind(observer) ?? [])
   if (ofAttempts.length + ofCalls.length + ofExecutions.length === 0) return undefined
   return {
-    attemptStarted: combineAttempts(ofAttempts),
-    callEnded: combineEnds(ofCalls),
-    // Left out where nobody listens: the engine then puts nothing together for it.
+    ...(ofAttempts.length > 0 && { attemptStarted: combineAttempts(ofAttempts) }),
+    ...(ofCalls.length > 0 && { callEnded: combineEnds(ofCalls) }),
     ...(ofExecutions.length > 0 && { executed: combineExecutions(ofExecutions) }),
   }
 }
 
-function combineAttempts(starts: readonly Observer['attemptStarted'][]): Observer['attemptStarted'] {
+type AttemptStarted = NonNullable<Observer['attemptStarted']>
+type CallEnded = NonNullable<Observer['callEnded']>
+
+function combineAttempts(starts: readonly AttemptStarted[]): AttemptStarted {
   const [only] = starts
-  if (!only) return () => UNWATCHED
-  if (starts.length === 1) return only
+  if (only && starts.length === 1) return only
   return (operation, attempt) => {
-    const observations = starts.map((start) => start(operation, attempt))
+    const observations = starts.flatMap((start) => start(operation, attempt) ?? [])
     const traceparent = observations.find((observation) => observation.traceparent !== undefined)?.traceparent
     return {
       ...(traceparent !== undefined && { traceparent }),
@@ -35,7 +33,7 @@ function combineAttempts(starts: readonly Observer['attemptStarted'][]): Observe
   }
 }
 
-function combineEnds(ends: readonly Observer['callEnded'][]): Observer['callEnded'] {
+function combineEnds(ends: readonly CallEnded[]): CallEnded {
   const [only] = ends
   if (only && ends.length === 1) return only
   return (operation, outcome, durationMs) => {

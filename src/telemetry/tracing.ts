@@ -43,7 +43,7 @@ export interface TracedAttempt extends AttemptObservation {
 
 const SCOPE = 'callplane'
 
-export function createTracing({ redact = (text) => text, words }: TracingOptions = {}): Partial<Observer> | undefined {
+export function createTracing({ redact = (text) => text, words }: TracingOptions = {}): Observer | undefined {
   const tracer = registeredTracer()
   const meter = registeredMeter()
   if (!tracer && !meter) return undefined
@@ -185,7 +185,7 @@ function describeFault(span: Span, fault: FaultRecord, redact: (text: string) =>
   span.setStatus({ code: SpanStatusCode.ERROR, message: redact(fault.message) })
 }
 
-function recordCalls(meter: Meter): Observer['callEnded'] {
+function recordCalls(meter: Meter): NonNullable<Observer['callEnded']> {
   const durations: Histogram = meter.createHistogram('callplane.call.duration', {
     description: 'From the arrival of a call to its end.',
     unit: 's',

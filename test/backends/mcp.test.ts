@@ -185,18 +185,19 @@ test('a server that has forgotten the session is greeted again, and the call goe
   expect((await site.call('v1:kit.echo', { x: 2 })).body).toMatchObject({ result: { x: 2 } })
 })
 
-test('a call whose connection is cut fails at once, as one worth repeating', async () => {
-  const { site, server } = await startHttp({ only: 'modern' })
-  const called = site.call('v1:kit.hang')
-  await server.when('begun')
+test.each(['modern', 'legacy'] as const)(
+  'a call whose stream is cut fails, as one worth repeating: %s',
+  async (only) => {
+    const { site, server } = await startHttp({ only }, { model: 'async' })
+    const { requestId } = (await site.call('v1:kit.hang')).body
+    await vi.waitUntil(async () => JSON.stringify((await site.poll(requestId)).body).includes('a quarter'))
 
-  await server.stop()
+    await server.stop()
 
-  expect((await called).body).toMatchObject({
-    state: 'error',
-    error: { code: expect.stringMatching(/NO_ANSWER|CONNECTION_LOST/) },
-  })
-})
+    const code = expect.stringMatching(/NO_ANSWER|CONNECTION_LOST/)
+    expect((await site.ended(requestId)).body).toMatchObject({ state: 'error', error: { code } })
+  },
+)
 
 test('a YAML file imports the tools of a process', async () => {
   const declared = { kind: 'mcp', as, command: process.execPath, args: [PROGRAM, '.'] }

@@ -43,6 +43,24 @@ test('what would be two tools under one name is refused at the start, with both 
   expect(() => toolsOf(define('v1:a.b_v1'), define('v1:a.b'))).toThrow(/"a_b_v1"/)
 })
 
+test('a name too long for a tool is left out and reported once, however often operations come and go', () => {
+  const build = (...given: OperationDefinition[]) =>
+    buildRegistry(given, ({ run = () => {} }) => ({ kind: 'handler', execute: run }))
+  const registry = build(define(`v1:a.${'x'.repeat(58)}`), define(`v1:a.${'y'.repeat(57)}`))
+  const reported: string[] = []
+
+  const tools = createTools(
+    registry,
+    'home',
+    () => true,
+    ({ operation: { name }, why }) => reported.push(`${name.base[0]}: ${why.code}`),
+  )
+  registry.replace('later', build(define('v1:b.c')).operations)
+
+  expect(tools.list(NOW).map(({ name }) => name.slice(0, 3))).toEqual(['a_y', 'b_c'])
+  expect(reported).toEqual(['x: INVALID_NAME'])
+})
+
 test('a toolkit must be a name', () => {
   const registry = buildRegistry([define('v1:ping')], ({ run = () => {} }) => ({ kind: 'handler', execute: run }))
 

@@ -270,6 +270,73 @@ test('the tenant comes from the claim that was named, and a token without it is 
   expect((await refusal(async () => authenticate(await signToken()))).kind).toBe('unauthenticated')
 })
 
+describe('a shared secret, as OXP and OTC have it', () => {
+  const sign = (claims: JWTPayload) =>
+    new SignJWT({ exp: START / 1000 + 600, ...claims }).setProtectedHeader({ alg: 'HS256' }).sign(secret)
+  const withSecret = (rules: Partial<JwtRules>) => {
+    const { authenticate } = createAuthenticator({ jwt: [{ key: { secret }, ...rules }] }, { now: () => START })
+    return (token: string) => authenticate({ scheme: 'bearer', token })
+  }
+
+  test('a token needs nothing but an expiry, where the rule names who calls', async () => {
+    const authenticate = withSecret({ subject: 'gateway' })
+
+    const callers = await Promise.all(
+      [{}, { sub: 'root', iss: ISSUER, aud: 'other' }].map(async (claims) => authenticate(await sign(claims))),
+    )
+
+    const gateway = { tenant: 'main', issuer: 'shared-secret', subject: 'gateway', scopes: [] }
+    expect(callers).toEqual([gateway, gateway])
+    const endless = await new SignJWT({}).setProtectedHeader({ alg: 'HS256' }).sign(secret)
+    expect((await refusal(() => authenticate(endless))).kind).toBe('unauthenticated')
+    const expired = await sign({ exp: START / 1000 - 10 })
+    expect((await refusal(() => authenticate(expired))).details).toEqual({ reason: 'expired' })
+  })
+
+  test('an audience is checked where both sides have one', async () => {
+    const authenticate = withSecret({ audience: AUDIENCE })
+
+    expect(await authenticate(await sign({ sub: 'ada' }))).toMatchObject({ subject: 'ada' })
+    expect(await authenticate(await sign({ sub: 'ada', aud: ['x', AUDIENCE] }))).toMatchObject({ subject: 'ada' })
+    for (const aud of ['https://other.example', [], '']) {
+      const elsewhere = await sign({ sub: 'ada', aud })
+      expect((await refusal(() => authenticate(elsewhere))).kind).toBe('unauthenticated')
+    }
+  })
+
+  test('without a fixed subject a token says who calls, and never of which issuer', async () => {
+    const authenticate = withSecret({})
+
+    expect(await authenticate(await sign({ sub: 'ada', iss: ISSUER }))).toMatchObject({
+      issuer: 'shared-secret',
+      subject: 'ada',
+    })
+    const nobody = await sign({})
+    expect((await refusal(() => authenticate(nobody))).kind).toBe('unauthenticated')
+  })
+
+  test('it does not stand in for an issuer that has a rule of its own', async () => {
+    const key = { publicKey: pem(rsa.publicKey) }
+    const jwt = [{ key: { secret } }, { issuer: ISSUER, audience: AUDIENCE, key }]
+    const { authenticate } = createAuthenticator({ jwt }, { now: () => START })
+
+    const forged = await signToken()
+    const issued = await signToken({ alg: 'RS256', key: rsa.privateKey })
+
+    expect((await refusal(() => authenticate({ scheme: 'bearer', token: forged }))).kind).toBe('unauthenticated')
+    expect(await authenticate({ scheme: 'bearer', token: issued })).toMatchObject({ issuer: ISSUER })
+  })
+
+  test.each([
+    ['no issuer', { audience: AUDIENCE }, /jwt\[0\]\.issuer must be/],
+    ['no audience', { issuer: ISSUER }, /jwt\[0\]\.audience must be/],
+    ['a fixed subject', { issuer: ISSUER, audience: AUDIENCE, subject: 'ada' }, /shared secret only/],
+  ])('any other key is refused with %s', (_case, rules, message) => {
+    const jwt = [{ ...rules, key: { publicKey: pem(rsa.publicKey) } }]
+    expect(() => createAuthenticator({ jwt }, { now: () => START })).toThrow(message)
+  })
+})
+
 describe('a configuration that would be unsafe is refused at the start', () => {
   const cases: [string, Partial<JwtRules>, RegExp][] = [
     ['a short secret', { key: { secret: 'correct horse' } }, /13 bytes; HS256 needs 32/],
@@ -279,6 +346,8 @@ describe('a configuration that would be unsafe is refused at the start', () => {
     ['keys over plain http', { key: { jwksUrl: 'http://login.example/jwks' } }, /https/],
     ['no audience', { audience: [] }, /audience/],
     ['the issuer of static tokens', { issuer: 'callplane' }, /issuer/],
+    ['the issuer of those who need none', { issuer: 'shared-secret' }, /issuer/],
+    ['an empty subject', { subject: '' }, /subject/],
   ]
   test.each(cases)('%s', (_case, rules, message) => {
     expect(() => authenticatorWith({ secret }, rules)).toThrow(message)

@@ -52,7 +52,7 @@ describe('a stateless request whose headers and body disagree', () => {
     ['no header for an argument that has one', {}, { region: 'eu' }],
     ['another value for it', { 'Mcp-Param-Region': 'us' }, { region: 'eu' }],
     ['a header for an argument that is not there', { 'Mcp-Param-Region': 'us' }],
-  ])('%s', async (_, headers, args = {}) => {
+  ])('%s', async (_, headers, args: object = {}) => {
     const { status, json } = await ask(await start(), 'tools/call', { name: 'it_echoes', arguments: args }, { headers })
     expect([status, json.error?.code, json.id]).toEqual([400, -32020, 1])
   })

@@ -50,6 +50,17 @@ describe('credentials', () => {
     expect(await subjectFor({ 'X-API-Key': key.token })).toBe('partner')
   })
 
+  test('a JWT that has no more than its pages ask for, an expiry, is enough where the secret says who calls', async () => {
+    const shared = { jwt: [{ key: { secret: SECRET }, subject: 'gateway' }] }
+    const { url } = await startSite({ operations: [whoAmI], auth: shared })
+    const bare = new SignJWT({}).setProtectedHeader({ alg: 'HS256' }).setExpirationTime('5m')
+    const token = await bare.sign(new TextEncoder().encode(SECRET))
+
+    const answer = await oxpClient(url).call('people.whoAmI', {}, {}, { Authorization: `Bearer ${token}` })
+
+    expect(answer.body).toMatchObject({ success: true, value: 'gateway' })
+  })
+
   test('none, a bad one, an expired one and two at once are 400 on a call and 401 on the list, in each dialect', async () => {
     verifies('oxp:03', 'oxp:24', 'oxp:29', 'oxp:30')
     const { url } = await startSite({ operations: [whoAmI], auth })

@@ -18,7 +18,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { Fault, type FaultKind } from '../../src/core/fault.ts'
 import type { Outcome } from '../../src/core/model.ts'
 import type { Operation } from '../../src/core/operation.ts'
-import type { Execution, ObservedAttempt, Observer } from '../../src/core/ports.ts'
+import type { AttemptObservation, Execution, ObservedAttempt, Observer } from '../../src/core/ports.ts'
 import { contractWords } from '../../src/protocols/contract/words.ts'
 import { combineObservers } from '../../src/telemetry/index.ts'
 import { createTracing } from '../../src/telemetry/tracing.ts'
@@ -49,8 +49,12 @@ function registerTraceSdk(sampler?: Sampler) {
   return { spans: () => exporter.getFinishedSpans(), own: trace.getTracer('application') }
 }
 
-function observer(options?: Parameters<typeof createTracing>[0]): Observer {
-  return combineObservers(createTracing(options)) as Observer
+interface Watching extends Required<Observer> {
+  attemptStarted: (...started: Parameters<NonNullable<Observer['attemptStarted']>>) => AttemptObservation
+}
+
+function observer(options?: Parameters<typeof createTracing>[0]): Watching {
+  return combineObservers(createTracing(options)) as Watching
 }
 
 afterEach(() => {
@@ -262,10 +266,10 @@ test('several observers are all told, each around the next', () => {
   })
   const both = combineObservers(named('a'), undefined, { callEnded: () => heard.push('counted') }, named('b'))
 
-  const observation = both?.attemptStarted(sync, attempt())
+  const observation = both?.attemptStarted?.(sync, attempt())
   expect(observation?.within(() => 7)).toBe(7)
   observation?.ended(DONE)
-  both?.callEnded(sync, 'complete', 1)
+  both?.callEnded?.(sync, 'complete', 1)
 
   expect(heard).toEqual(['a within', 'b within', 'a result', 'b result', 'a complete', 'counted', 'b complete'])
 })

@@ -63,10 +63,18 @@ export interface CommandResult {
   stderr: string
 }
 
+/** An engine whose server hangs must not hold a call, or the end of the process; removing takes it ten seconds at most. */
+const COMMAND_MS = 30_000
+
 /** Does not throw: what a failure means depends on the command. */
-export function runCommand({ file, args }: Engine, command: readonly string[]): Promise<CommandResult> {
+export function runCommand(
+  { file, args }: Engine,
+  command: readonly string[],
+  timeout = COMMAND_MS,
+): Promise<CommandResult> {
   return new Promise((done) => {
-    execFile(file, [...args, ...command], { maxBuffer: 1024 * 1024 }, (error, stdout, stderr) =>
+    const options = { maxBuffer: 1024 * 1024, timeout, killSignal: 'SIGKILL' as const }
+    execFile(file, [...args, ...command], options, (error, stdout, stderr) =>
       done({ ok: error === null, stdout, stderr: stderr === '' && error ? error.message : stderr }),
     )
   })

@@ -32,11 +32,9 @@ const MEANINGS: Record<Exclude<GrpcCode, 'OK'>, Meaning> = {
   UNAUTHENTICATED: { kind: 'credential-invalid', retryable: false, advice: 'Check the secret that "auth" names.' },
 }
 
-const MAX_MESSAGE = 1_000
-
 export function faultOfGrpc(code: Exclude<GrpcCode, 'OK'>, said: string, retryAfterMs?: number): Fault {
   const { kind, retryable, advice } = MEANINGS[code]
-  const words = said.trim() === '' ? '' : `: ${said.slice(0, MAX_MESSAGE)}`
+  const words = said.trim() === '' ? '' : `: ${said}`
   return new Fault(kind, `The tool answered with the gRPC status ${code}${words}. ${advice}`, {
     retryable,
     details: { grpc_status: code, grpc_code: GRPC_CODES.indexOf(code) },

@@ -89,12 +89,12 @@ function answerIn(
     return { code: codeOfHttp(http), said: `HTTP ${http}, not gRPC` }
   }
   const code = parseGrpcCode(status)
-  const pushback = Number(single(last['grpc-retry-pushback-ms']) ?? Number.NaN)
+  const pushback = /^\d{1,9}$/.exec(single(last['grpc-retry-pushback-ms']) ?? '')?.[0]
   const text = code === 'OK' ? finish() : undefined
   return {
     code,
     said: decodeGrpcMessage(single(last['grpc-message']) ?? ''),
-    ...(pushback >= 0 && { retryAfterMs: pushback }),
+    ...(pushback !== undefined && { retryAfterMs: Number(pushback) }),
     ...(text !== undefined && { text }),
   }
 }

@@ -3,8 +3,6 @@ import { Fault } from '../../core/fault.ts'
 import { faultOfStatus } from '../../protocols/contract/client.ts'
 import type { Library } from './library.ts'
 
-const MAX_MESSAGE = 1_000
-
 export const SESSION_GONE = 'SESSION_GONE'
 export const CONNECTION_LOST = 'CONNECTION_LOST'
 export const NO_ANSWER = 'NO_ANSWER'
@@ -18,8 +16,7 @@ export function faultOfClient(
   if (thrown instanceof SdkHttpError) return faultOfStatus(thrown.status ?? 502)
   // JSON-RPC: what the server refuses it refuses again, unless it has failed itself.
   if (thrown instanceof ProtocolError) {
-    const said = thrown.message.slice(0, MAX_MESSAGE)
-    return new Fault('upstream', `The MCP server refused the call (${thrown.code}): ${said}`, {
+    return new Fault('upstream', `The MCP server refused the call (${thrown.code}): ${thrown.message}`, {
       code: 'REFUSED_BY_SERVER',
       retryable: thrown.code === INTERNAL_ERROR,
       details: { rpc_code: thrown.code },

@@ -3,7 +3,7 @@ import type { CallToolResult } from '@modelcontextprotocol/client'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 
-const MAX_MESSAGE = 4_000
+const MAX_DETAILS = 4_000
 
 /**
  * Structured content is the result. One text is what every remote tool's text is: the JSON object in it, or
@@ -32,8 +32,8 @@ function objectIn(text: string): JsonObject | undefined {
 function toolFault(content: CallToolResult['content'], structured: unknown): Fault {
   const said = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
   const details = isJsonObject(structured as JsonValue) ? (structured as JsonObject) : undefined
-  return new Fault('domain', said.slice(0, MAX_MESSAGE) || 'The tool failed without saying why.', {
+  return new Fault('domain', said || 'The tool failed without saying why.', {
     code: 'TOOL_FAILED',
-    ...(details && JSON.stringify(details).length <= MAX_MESSAGE && { details }),
+    ...(details && JSON.stringify(details).length <= MAX_DETAILS && { details }),
   })
 }

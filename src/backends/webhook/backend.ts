@@ -21,6 +21,8 @@ import { decodeWaiting, encodeWaiting, type Waiting } from './waiting.ts'
 
 /** Whatever `Retry-After` says, no tool is asked more often than this. */
 const MIN_PAUSE_MS = 100
+/** Nor is it left alone for longer than this. */
+const MAX_PAUSE_MS = 3_600_000
 
 export function createWebhookBackend(spec: BackendSpec, parts: BackendParts): Backend {
   const settings = parseWebhookSettings(spec)
@@ -49,9 +51,9 @@ export function createWebhookBackend(spec: BackendSpec, parts: BackendParts): Ba
   function pause(waiting: Waiting, answer: RemoteAnswer | undefined): Deferred {
     const now = clock.now()
     const asked = parseRetryAfter(answer?.header('retry-after'), now)
-    const wanted = asked === undefined ? waiting.pollMs : Math.max(asked, MIN_PAUSE_MS)
+    const wanted = asked === undefined ? waiting.pollMs : Math.min(Math.max(asked, MIN_PAUSE_MS), MAX_PAUSE_MS)
     const left = (waiting.deadlineAt ?? Number.POSITIVE_INFINITY) - now
-    return new Deferred(encodeWaiting(waiting), Math.max(1, Math.min(wanted, left)))
+    return new Deferred(encodeWaiting(waiting), Math.max(1, Math.ceil(Math.min(wanted, left))))
   }
 
   function refusal(answer: RemoteAnswer): Fault {

@@ -1,8 +1,11 @@
 /** Takes the body of a Fetch request: as one bounded text, or chunk by chunk for whoever parses it further. */
 import { bodyAlreadyRead, bodyBrokeOff, bodyNotUtf8, bodyTooLarge, bodyTooSlow } from '../../core/http/body-faults.ts'
+import { refuseEncoded } from '../../core/http/text-encoding.ts'
 
 export async function readText(request: Request, maxBytes: number, timeoutMs: number): Promise<string> {
-  if (Number(request.headers.get('content-length')) > maxBytes) throw bodyTooLarge(maxBytes)
+  const { headers } = request
+  refuseEncoded(headers.get('content-type') ?? undefined, headers.get('content-encoding') ?? undefined)
+  if (Number(headers.get('content-length')) > maxBytes) throw bodyTooLarge(maxBytes)
   const puller = new BodyPuller(request)
   const deadline = performance.now() + timeoutMs
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -13,7 +16,7 @@ export async function readText(request: Request, maxBytes: number, timeoutMs: nu
       const chunk = await puller.next(deadline - performance.now())
       total += chunk?.length ?? 0
       if (total > maxBytes) throw bodyTooLarge(maxBytes)
-      text += decode(decoder, chunk, request)
+      text += decode(decoder, chunk)
       if (!chunk) return text
     }
   } finally {
@@ -22,12 +25,12 @@ export async function readText(request: Request, maxBytes: number, timeoutMs: nu
 }
 
 /** `undefined` ends the text: half a character at its end is none. */
-function decode(decoder: InstanceType<typeof TextDecoder>, chunk: Uint8Array | undefined, request: Request): string {
+function decode(decoder: InstanceType<typeof TextDecoder>, chunk: Uint8Array | undefined): string {
   try {
     return chunk ? decoder.decode(chunk, { stream: true }) : decoder.decode()
   } catch (cause) {
     if (!(cause instanceof TypeError)) throw cause
-    throw bodyNotUtf8(request.headers.get('content-encoding') ?? undefined)
+    throw bodyNotUtf8()
   }
 }
 

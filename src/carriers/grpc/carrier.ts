@@ -5,6 +5,7 @@ import { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/ports.ts'
 import type { UnaryMethods } from '../../core/unary.ts'
 import { answerStream } from './exchange.ts'
+import { createReading, type ReadingLimits } from './reading.ts'
 
 export interface GrpcOptions {
   methods: UnaryMethods
@@ -13,6 +14,14 @@ export interface GrpcOptions {
   log: Log
   /** PEM; without it the connection is in plain text. */
   tls?: { key: string | Uint8Array; cert: string | Uint8Array }
+  limits?: Partial<GrpcLimits>
+}
+
+export interface GrpcLimits extends ReadingLimits {
+  /** How long a connection is kept on which nothing happens. */
+  idleMs: number
+  /** How long after that its calls may take to end. */
+  closeMs: number
 }
 
 export interface GrpcCarrier {
@@ -24,13 +33,24 @@ export interface GrpcCarrier {
 const LIMITS = {
   maxHeaderListPairs: 64,
   maxSessionMemory: 32,
-  settings: { maxConcurrentStreams: 1_000, maxHeaderListSize: 16 * 1024, enablePush: false },
+  settings: { maxConcurrentStreams: 100, maxHeaderListSize: 16 * 1024, enablePush: false },
 }
 const MAX_CONNECTIONS = 10_000
-/** How long a connection without calls is kept. */
-const IDLE_MS = 300_000
+const DEFAULTS: GrpcLimits = {
+  readMs: 30_000,
+  sessionBytes: 16 * 1024 * 1024,
+  totalBytes: 256 * 1024 * 1024,
+  idleMs: 300_000,
+  closeMs: 30_000,
+}
 
-export function createGrpcCarrier({ tls, ...exchange }: GrpcOptions): GrpcCarrier {
+export function createGrpcCarrier({ tls, limits: given, methods, maxBytes, log }: GrpcOptions): GrpcCarrier {
+  const limits = { ...DEFAULTS, ...given }
+  // A message as large as it may be must pass, whatever else is set.
+  const sessionBytes = Math.max(limits.sessionBytes, 2 * maxBytes)
+  const { readMs, idleMs, closeMs, totalBytes } = limits
+  const reading = { readMs, sessionBytes, totalBytes: Math.max(totalBytes, sessionBytes) }
+  const exchange = { methods, maxBytes, log, readMs, read: createReading(reading) }
   // Asked for here, so that a server without gRPC does not load it.
   const { createSecureServer, createServer } = process.getBuiltinModule('node:http2')
   const server: Http2Server | Http2SecureServer = tls
@@ -41,11 +61,19 @@ export function createGrpcCarrier({ tls, ...exchange }: GrpcOptions): GrpcCarrie
   server.maxConnections = MAX_CONNECTIONS
   server.on('session', (session: ServerHttp2Session) => {
     sessions.add(session)
-    session.once('close', () => sessions.delete(session))
-    session.setTimeout(IDLE_MS, () => session.close())
-    session.on('error', (err) => exchange.log.debug({ err }, 'a gRPC connection broke'))
+    let cut: NodeJS.Timeout | undefined
+    session.once('close', () => {
+      sessions.delete(session)
+      clearTimeout(cut)
+    })
+    session.setTimeout(idleMs, () => {
+      session.close()
+      // A stream that its client neither ends nor resets would keep the connection for good.
+      cut ??= setTimeout(() => session.destroy(), closeMs)
+    })
+    session.on('error', (err) => log.debug({ err }, 'a gRPC connection broke'))
   })
-  server.on('sessionError', (err: Error) => exchange.log.debug({ err }, 'a gRPC connection broke'))
+  server.on('sessionError', (err: Error) => log.debug({ err }, 'a gRPC connection broke'))
   server.on('stream', (stream, headers) => {
     const answering = answerStream(stream, headers, exchange)
     running.add(answering)

@@ -1,11 +1,12 @@
 /** One unary call on an HTTP/2 stream: its message is read, handed over, and answered with a message or a status. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { Fault } from '../../core/fault.ts'
-import { createFrameReader, encodeFrame } from '../../core/grpc/framing.ts'
+import { encodeFrame } from '../../core/grpc/framing.ts'
 import { encodeGrpcMessage, GRPC_CODES, type GrpcCode, parseGrpcTimeout } from '../../core/grpc/headers.ts'
-import { bodyBrokeOff, bodyTooLarge, clientGone } from '../../core/http/body-faults.ts'
+import { clientGone } from '../../core/http/body-faults.ts'
 import type { Log } from '../../core/ports.ts'
 import type { UnaryMethods } from '../../core/unary.ts'
+import { type ReadMessage, tooSlow } from './reading.ts'
 import { codeOf } from './statuses.ts'
 
 const MAX_MESSAGE = 1_000
@@ -17,6 +18,9 @@ const MAX_TIMER_MS = 2_147_483_647
 export interface ExchangeSettings {
   methods: UnaryMethods
   maxBytes: number
+  /** Of reading one message. */
+  readMs: number
+  read: ReadMessage
   log: Log
 }
 
@@ -24,11 +28,12 @@ export interface ExchangeSettings {
 export async function answerStream(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
-  { methods, maxBytes, log }: ExchangeSettings,
+  { methods, maxBytes, readMs, read, log }: ExchangeSettings,
 ): Promise<void> {
   const contentType = headers['content-type'] ?? ''
   if (!/^application\/grpc(?:$|[+;])/.test(contentType)) {
     stream.respond({ ':status': 415 }, { endStream: true })
+    stopReading(stream)
     return
   }
   const ending = new AbortController()
@@ -40,12 +45,14 @@ export async function answerStream(
     const fault = new Fault('timeout', 'The time the client set is over.', { details: { timeout_ms: deadlineMs ?? 0 } })
     ending.abort(fault)
   }
+  const late = setTimeout(() => ending.abort(tooSlow(readMs)), readMs)
   stream.once('close', gone)
   // A client that resets its stream is no failure of ours; `close` follows.
   stream.on('error', (err) => log.debug({ err }, 'a gRPC stream broke'))
   try {
     const method = methodFor(headers, contentType, methods)
-    const text = await readMessage(stream, maxBytes, ending.signal)
+    const text = await unlessEnded(read(stream, maxBytes), ending.signal)
+    clearTimeout(late)
     const header = (name: string) => single(headers[name])
     const call = { header, text, signal: ending.signal, ...(deadlineMs !== undefined && { deadlineMs }) }
     respond(stream, 'OK', await unlessEnded(method(call), ending.signal))
@@ -55,6 +62,7 @@ export async function answerStream(
     refuse(stream, codeFor(fault), fault)
   } finally {
     clearTimeout(timer)
+    clearTimeout(late)
     stream.off('close', gone)
   }
 }
@@ -79,17 +87,6 @@ function unimplemented(message: string): Fault {
 
 function codeFor(fault: Fault): GrpcCode {
   return fault.code === UNIMPLEMENTED ? UNIMPLEMENTED : codeOf(fault)
-}
-
-async function readMessage(stream: ServerHttp2Stream, maxBytes: number, signal: AbortSignal): Promise<string> {
-  const reader = createFrameReader(maxBytes, () => bodyTooLarge(maxBytes))
-  const read = async () => {
-    for await (const bytes of stream.iterator({ destroyOnReturn: false })) reader.push(bytes)
-    const text = reader.finish()
-    if (text === undefined) throw bodyBrokeOff()
-    return text
-  }
-  return unlessEnded(read(), signal)
 }
 
 /** The promise's value, or the reason why nobody waits for it any more. */
@@ -120,7 +117,11 @@ function refuse(stream: ServerHttp2Stream, code: GrpcCode, { message, retryAfter
     ...(retryAfterMs !== undefined && { 'grpc-retry-pushback-ms': String(Math.ceil(retryAfterMs)) }),
   }
   stream.respond(headers, { endStream: true })
-  // What the client still sends is not read; without this it would wait for room to send it.
+  stopReading(stream)
+}
+
+/** What the client still sends is not read; without this it would wait for room to send it, and hold the stream. */
+function stopReading(stream: ServerHttp2Stream): void {
   if (!stream.readableEnded) stream.close(0)
 }
 

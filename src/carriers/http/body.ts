@@ -5,6 +5,7 @@
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { bodyAlreadyRead, bodyBrokeOff, bodyNotUtf8, bodyTooLarge, bodyTooSlow } from '../../core/http/body-faults.ts'
+import { refuseEncoded } from '../../core/http/text-encoding.ts'
 
 /** Set on requests whose client waits for `100 Continue` and has not been told yet. */
 export const AWAITS_CONTINUE = Symbol('awaits 100 Continue')
@@ -21,6 +22,7 @@ export interface BodyHolder {
 
 export async function readText(holder: BodyHolder, maxBytes: number, timeoutMs: number): Promise<string> {
   const { request } = holder
+  refuseEncoded(request.headers['content-type'], request.headers['content-encoding'])
   const announced = Number(request.headers['content-length'])
   if (announced > maxBytes) throw bodyTooLarge(maxBytes)
   openBody(holder)
@@ -32,7 +34,7 @@ export async function readText(holder: BodyHolder, maxBytes: number, timeoutMs: 
   const bytes = request.read() as Buffer | null
   if (bytes === null) return ''
   if (bytes.length > maxBytes) throw bodyTooLarge(maxBytes)
-  return decodeText(request, bytes)
+  return decodeText(bytes)
 }
 
 async function collectText(request: Incoming, maxBytes: number, timeoutMs: number): Promise<string> {
@@ -51,14 +53,14 @@ async function collectText(request: Incoming, maxBytes: number, timeoutMs: numbe
   } finally {
     reader.release()
   }
-  return decodeText(request, chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, total))
+  return decodeText(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, total))
 }
 
-function decodeText(request: IncomingMessage, bytes: Buffer): string {
+function decodeText(bytes: Buffer): string {
   const text = bytes.toString('utf8')
   // Only what was broken, or stood in the text itself, comes out as this character.
   if (!text.includes('\ufffd') || isUtf8(bytes)) return text
-  throw bodyNotUtf8(request.headers['content-encoding'])
+  throw bodyNotUtf8()
 }
 
 /** Called once before the first byte is read. */

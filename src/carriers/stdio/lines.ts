@@ -16,10 +16,12 @@ export interface LineSession {
   receive(line: string): void
   /** A line was too long to be taken. */
   overflow(): void
+  /** Resolves when everything that came has been answered. */
+  finished(): Promise<void>
   close(): Promise<void>
 }
 
-/** Resolves when the input has ended, or the signal aborts, and the session has closed. */
+/** Resolves when the input has ended and all of it was answered, or the signal aborts, and the session has closed. */
 export async function serveLines(
   { input, output, maxBytes }: LineStreams,
   open: (send: (line: string) => void) => LineSession,
@@ -27,17 +29,18 @@ export async function serveLines(
 ): Promise<void> {
   const session = open((line) => void output.write(`${line}\n`))
   const lines = new Lines(session, maxBytes)
-  const ended = Promise.withResolvers<void>()
+  const done = Promise.withResolvers<void>()
   const take = (chunk: Buffer) => lines.take(chunk)
-  const end = () => ended.resolve()
-  input.on('data', take).once('end', end).once('error', ended.reject)
-  signal.addEventListener('abort', end, { once: true })
-  if (signal.aborted) end()
+  const finish = () => session.finished().then(done.resolve, done.reject)
+  const leave = () => done.resolve()
+  input.on('data', take).once('end', finish).once('error', done.reject)
+  signal.addEventListener('abort', leave, { once: true })
+  if (signal.aborted) leave()
   try {
-    await ended.promise
+    await done.promise
   } finally {
-    signal.removeEventListener('abort', end)
-    input.off('data', take).off('end', end).off('error', ended.reject).pause()
+    signal.removeEventListener('abort', leave)
+    input.off('data', take).off('end', finish).off('error', done.reject).pause()
     await session.close()
   }
 }

@@ -29,15 +29,10 @@ export function bodyAlreadyRead(): Fault {
   )
 }
 
-/** `encoding` is the request's Content-Encoding, the usual reason. */
-export function bodyNotUtf8(encoding: string | undefined): Fault {
-  return new Fault(
-    'malformed',
-    encoding === undefined
-      ? 'The body is not UTF-8; encode it as UTF-8 and send it again.'
-      : `The body is encoded as "${encoding}"; send it without a Content-Encoding.`,
-    { code: 'INVALID_UTF8' },
-  )
+export function bodyNotUtf8(): Fault {
+  return new Fault('malformed', 'The body is not UTF-8; encode it as UTF-8 and send it again.', {
+    code: 'INVALID_UTF8',
+  })
 }
 
 export function clientGone(): Fault {

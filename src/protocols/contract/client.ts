@@ -10,7 +10,6 @@ import { CONTRACT_VERSION, type ToolExecutionRequest, type ToolStatus, type Trac
 /** Reading A31. */
 export const DEFAULT_MAX_BYTES = 4 * 1024 * 1024
 
-const MAX_MESSAGE = 2_000
 const DEFAULT_MAX_BACKOFF_MS = 30_000
 /** Stands in for the namespace an operation does not have, as in the names we give our own tools. */
 const TOOLKIT = 'callplane'
@@ -128,12 +127,11 @@ function faultIn(status: 'error' | 'denied', given: JsonValue | undefined): Faul
     retryable: error.retryable === true,
     details: isJsonObject(error.details) ? error.details : {},
   }
-  const said = message.slice(0, MAX_MESSAGE)
-  if (status === 'error') return faultOf(code ?? 'execution_failed', said, options)
+  if (status === 'error') return faultOf(code ?? 'execution_failed', message, options)
   // A denial stays one, whatever code it came with.
   const denies =
     code === undefined || !Object.hasOwn(CODES, code) || CODES[code as keyof typeof CODES].status !== status
-  return faultOf(denies ? 'permission_denied' : code, said, options)
+  return faultOf(denies ? 'permission_denied' : code, message, options)
 }
 
 function parseText(text: string): JsonValue {

@@ -20,6 +20,7 @@ import {
 import { identityIn, parseRequest } from './envelope.ts'
 import { failureLine, failureMetadata } from './metadata.ts'
 import { checkRuntimePolicy } from './runtime-policy.ts'
+import type { Waiters } from './waiters.ts'
 import { type ToolExecutionResponse, type Trace, VERSION_HEADER } from './wire.ts'
 
 export interface ContractParts {
@@ -32,6 +33,8 @@ export interface ContractParts {
   /** Who sent this. `header` takes lower-case names. */
   identify: (source: { header(name: string): string | undefined }) => Identify
   locate: Locate
+  /** Shared by whatever carries the Contract. */
+  waiters: Waiters
   settings: ContractSettings
 }
 
@@ -154,6 +157,8 @@ export class Executions {
     const { engine, env, settings } = this.#parts
     const request = parseRequest(body, incoming.header(VERSION_HEADER))
     const operation = this.#resolve(request.toolName, caller)
+    // Before what it asks for is compared with the declaration: whoever may not call it learns nothing of that.
+    await engine.admit(operation.name.full, () => caller)
     checkRuntimePolicy(request, operation)
     const call = decodeCall(request, operation.name.full, identityIn(body).trace)
     const waitMs = kind === 'job' ? settings.jobWaitMs : settings.holdMs
@@ -186,19 +191,27 @@ export class Executions {
   }
 
   /**
-   * "Runtime Semantics", cancellation: a runtime that gives up waiting takes the work with it. A job is not waited for,
-   * and an async operation goes on by nature; a deadline is the engine's own to keep.
+   * "Runtime Semantics", cancellation: a runtime that gives up waiting takes the work with it, unless the same request
+   * is waited for elsewhere, such as on the connection that took the place of a broken one. A job is not waited for, and
+   * an async operation goes on by nature; a deadline is the engine's own to keep.
    */
   #cancelOnLeaving(caller: Caller | undefined, { requestId }: { requestId: string }, { signal }: Incoming): Disposable {
-    const { followUp, env } = this.#parts
+    const { followUp, env, waiters } = this.#parts
+    const waiter = waiters.enter(caller ?? ANONYMOUS, requestId)
     const leave = () => {
-      if (signal.reason instanceof Fault && signal.reason.kind === 'timeout') return
+      const timedOut = signal.reason instanceof Fault && signal.reason.kind === 'timeout'
+      if (timedOut || !waiter.leave()) return
       followUp
         .cancel(caller ?? ANONYMOUS, requestId)
         .catch((err) => env.log.warn({ err, requestId }, 'a call that nobody waits for could not be canceled'))
     }
     signal.addEventListener('abort', leave, { once: true })
-    return { [Symbol.dispose]: () => signal.removeEventListener('abort', leave) }
+    return {
+      [Symbol.dispose]() {
+        signal.removeEventListener('abort', leave)
+        waiter[Symbol.dispose]()
+      },
+    }
   }
 
   /** An operation may give up waiting sooner than we do. */

@@ -2,9 +2,11 @@
 import { isJsonObject } from '../../core/json.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Asked, Outcome } from './asked.ts'
+import { CallTool, type Envelopes } from './call-tool.ts'
 import { type CallParts, Calls, needsCredential } from './calls.ts'
 import { invalidParams, unknownMethod } from './faults.ts'
 import { Resources } from './resources.ts'
+import { createSearch } from './search.ts'
 import { Tasks } from './tasks.ts'
 import { createToolList, LIST_TTL_MS, type ToolList } from './tool-list.ts'
 import { type Generation, INITIALIZED_VERSIONS, META, STATELESS_VERSION, TASKS } from './wire.ts'
@@ -12,6 +14,8 @@ import { type Generation, INITIALIZED_VERSIONS, META, STATELESS_VERSION, TASKS }
 export interface McpParts extends Omit<CallParts, 'holdMs'> {
   /** The registry as a document. */
   describe: (now: number) => object
+  /** OpenCALL, where all operations are one tool named `call`; without it each is a tool of its own. */
+  envelopes?: Envelopes
   settings: McpSettings
 }
 
@@ -40,10 +44,12 @@ export class Methods {
     const calls = new Calls({ ...parts, holdMs: settings.holdMs }, tasks)
     const resources = new Resources({ ...parts, registry: engine.registry, describe, cacheScope, clock: env.clock })
     this.#parts = parts
-    this.#list = createToolList(engine.registry, tools, cacheScope)
+    const { envelopes } = parts
+    const single = envelopes && new CallTool(envelopes, createSearch(engine.registry, describe, env.clock))
+    this.#list = createToolList(engine.registry, tools, cacheScope, single && (() => single.definitions()))
     const shared: [string, Method][] = [
       ['tools/list', (asked) => this.#listTools(asked)],
-      ['tools/call', (asked) => calls.call(asked)],
+      ['tools/call', (asked) => (single ?? calls).call(asked)],
       ['resources/list', (asked) => ({ result: resources.list(unpaged(asked)) })],
       ['resources/templates/list', (asked) => ({ result: resources.templates(unpaged(asked)) })],
       ['resources/read', async (asked) => ({ result: await resources.read(asked) })],

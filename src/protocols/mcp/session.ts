@@ -24,7 +24,9 @@ export interface McpSession {
   receive(text: string): void
   /** A message was too long to be taken. */
   overflow(): void
-  /** The other end has gone: nobody waits any more. Resolves when every request has come to its end. */
+  /** Resolves when every request has been answered. */
+  finished(): Promise<void>
+  /** Nobody waits any more: what need not go on stops. */
   close(): Promise<void>
 }
 
@@ -64,9 +66,13 @@ class Session implements McpSession {
     this.#refuse(null, new Fault('malformed', message, { code: 'BODY_TOO_LARGE' }))
   }
 
+  async finished(): Promise<void> {
+    await Promise.all(this.#open)
+  }
+
   async close(): Promise<void> {
     for (const leaving of this.#running.values()) leaving.abort()
-    await Promise.all(this.#open)
+    await this.finished()
   }
 
   /** A request that is called off gets no answer. */

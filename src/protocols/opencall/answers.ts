@@ -58,7 +58,7 @@ function progressAnswer(reply: Reply, exchange: Exchange, settings: AddressSetti
 }
 
 /** A reply as it stands in a poll, for those who get it another way. */
-export function replyEnvelope(reply: Reply, exchange: Exchange): ResponseEnvelope {
+export function replyEnvelope(reply: Reply, exchange: Pick<Exchange, 'origin'>): ResponseEnvelope {
   return encodeReply(reply, () => locate(reply, exchange.origin))
 }
 

@@ -1,4 +1,5 @@
 /** OpenCALL: the protocol's public face. */
 export { locateResult } from './answers.ts'
+export { createEnvelopeCalls } from './envelope-calls.ts'
 export { encodeRegistry, type RegistryDocument } from './registry-document.ts'
 export { createOpenCallRoutes, refusal } from './routes.ts'

@@ -41,8 +41,7 @@ export function createRegistryDocument(
       document = build(registry, env, now, internal)
       built.set(key, document)
     }
-    const zipped = /\bgzip\b/i.test(exchange.header('accept-encoding') ?? '')
-    const answer = zipped ? document.zipped : document.plain
+    const answer = acceptsGzip(exchange.header('accept-encoding')) ? document.zipped : document.plain
     return isKnown(exchange.header('if-none-match'), document.etags) ? { status: 304, headers: answer.headers } : answer
   }
 }
@@ -82,6 +81,12 @@ function build(registry: Registry, env: Environment, now: number, internal: read
     validUntil: registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY,
     of: registry.operations,
   }
+}
+
+/** RFC 9110, "Accept-Encoding": a weight of 0 refuses what it stands beside. */
+function acceptsGzip(header = ''): boolean {
+  const gzip = /(?:^|,)\s*(?:x-)?gzip\s*(?:;\s*q=([\d.]{1,5})\s*)?(?:,|$)/i.exec(header)
+  return gzip !== null && Number(gzip[1] ?? 1) > 0
 }
 
 function isKnown(header: string | undefined, etags: readonly string[]): boolean {

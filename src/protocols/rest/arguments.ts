@@ -3,6 +3,7 @@ import type { Exchange } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { parseJsonText } from '../../core/json-text.ts'
+import { isUnread } from './faults.ts'
 import type { ValidationFailure } from './wire.ts'
 
 /** Bytes that are not text are not JSON either. */
@@ -43,7 +44,7 @@ export async function readValidateArguments(
   try {
     value = parseJsonText(await exchange.text(maxBytes))
   } catch (thrown) {
-    if (!(thrown instanceof Fault) || thrown.code === 'BODY_TOO_LARGE') throw thrown
+    if (!(thrown instanceof Fault) || isUnread(thrown)) throw thrown
     return { failure: invalidJson(thrown.cause instanceof SyntaxError ? thrown.cause.message : thrown.message) }
   }
   if (isJsonObject(value)) return { args: value }

@@ -41,13 +41,23 @@ const WORDING: Record<FaultKind, Wording> = {
   internal: { status: 500, onCall: 'result' },
 }
 
-export function statusOf(fault: Fault): number {
-  return fault.code === 'BODY_TOO_LARGE' ? 413 : WORDING[fault.kind].status
+/** A body that is not read at all; HTTP has a status of its own for each. */
+const UNREAD = new Map([
+  ['BODY_TOO_LARGE', 413],
+  ['UNSUPPORTED_CONTENT_TYPE', 415],
+])
+
+export function isUnread(fault: Fault): boolean {
+  return UNREAD.has(fault.code)
 }
 
-/** 413 aside, a tool that did not succeed is 500, whatever the reason. */
+export function statusOf(fault: Fault): number {
+  return UNREAD.get(fault.code) ?? WORDING[fault.kind].status
+}
+
+/** 413 and 415 aside, a tool that did not succeed is 500, whatever the reason. */
 export function callStatusOf(fault: Fault): number {
-  return fault.code === 'BODY_TOO_LARGE' ? 413 : 500
+  return UNREAD.get(fault.code) ?? 500
 }
 
 export function isResultOnCall(fault: Fault): boolean {

@@ -16,7 +16,7 @@ import type { Backend, Fetcher, Guard } from '../../../src/core/ports.ts'
 import { createTools } from '../../../src/core/tools.ts'
 import { createRedactor } from '../../../src/governance/redaction.ts'
 import { scopesGuard } from '../../../src/governance/scopes.ts'
-import { createContractMethods, createContractRoutes } from '../../../src/protocols/contract/index.ts'
+import { createContractMethods, createContractRoutes, createWaiters } from '../../../src/protocols/contract/index.ts'
 import type { ToolExecutionRequest, ToolExecutionResponse } from '../../../src/protocols/contract/wire.ts'
 import { createEnvironment, systemClock } from '../../../src/server/environment.ts'
 import { buildRegistry } from '../../../src/server/operations.ts'
@@ -91,6 +91,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
     records: store.records,
     identify: (source: { header(name: string): string | undefined }) => () => callerOf(source, tokens),
     locate: (_reply: unknown, origin: string) => ({ uri: `${origin}/objects/1`, mimeType: 'text/plain' }),
+    waiters: createWaiters(),
     settings: { maxBodyBytes: maxBytes, holdMs, jobWaitMs },
   }
   const none = (): Answer => ({ status: 404, headers: {} })

@@ -1,0 +1,144 @@
+/** OpenCALL without HTTP: a request envelope in, a response envelope out, for whatever else carries them. "Agent Binding". */
+import { withChallenges } from '../../core/challenges.ts'
+import type { Engine } from '../../core/engine.ts'
+import { Fault } from '../../core/fault.ts'
+import type { JsonObject, JsonValue } from '../../core/json.ts'
+import { ANONYMOUS, type Caller } from '../../core/model.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Authorizations, Environment } from '../../core/ports.ts'
+import { unknownOperation } from '../../core/registry.ts'
+import { replyEnvelope } from './answers.ts'
+import { decodeCall, encodeRefusal } from './codec.ts'
+import { parseEnvelope, requestIdIn, sessionIdIn } from './envelope.ts'
+import { referencedMedia } from './uploads.ts'
+import type { ResponseEnvelope } from './wire.ts'
+
+export interface EnvelopeCallParts {
+  engine: Engine
+  env: Environment
+  /** Absent where no provider is configured. */
+  authorizations?: Authorizations
+  /** Turns the lenient readings off. */
+  strict: boolean
+}
+
+export interface EnvelopeAsker {
+  caller: Caller | undefined
+  origin: string
+  signal: AbortSignal
+  /** How long an async call is waited for. */
+  holdMs: number
+}
+
+export interface EnvelopeCalls {
+  readonly requestSchema: JsonObject
+  readonly responseSchema: JsonObject
+  /** Every failure is in the envelope, but that there is no credential. */
+  call(sent: JsonValue, asker: EnvelopeAsker): Promise<{ envelope: ResponseEnvelope; failed: boolean }>
+}
+
+export function createEnvelopeCalls(parts: EnvelopeCallParts): EnvelopeCalls {
+  const { engine, env, authorizations, strict } = parts
+
+  async function run(sent: JsonValue, asker: EnvelopeAsker) {
+    const { caller, signal, holdMs } = asker
+    const request = parseEnvelope(sent, strict)
+    const operation = engine.registry.resolve(request.op, env.clock.now())
+    // What administers the server is for people.
+    if (operation.internal) throw unknownOperation(request.op)
+    const requestId = request.ctx.requestId ?? env.newId()
+    const call = decodeCall(request, requestId, referencedMedia(request.media))
+    try {
+      const reply = await engine.call(call, () => caller, { presence: () => signal, holdMs, hold: true })
+      if (reply.state !== 'error') return { envelope: withoutCredential(replyEnvelope(reply, asker)), failed: false }
+      return { envelope: replyEnvelope({ ...reply, fault: forModels(reply.fault) }, asker), failed: true }
+    } catch (thrown) {
+      throw await advise(thrown, operation, asker)
+    }
+  }
+
+  async function advise(thrown: unknown, operation: Operation, { caller, origin }: EnvelopeAsker): Promise<unknown> {
+    if (!(thrown instanceof Fault) || thrown.kind !== 'requirements-missing') return thrown
+    return withChallenges(thrown, operation, caller ?? ANONYMOUS, origin, authorizations)
+  }
+
+  return {
+    requestSchema: REQUEST_SCHEMA,
+    responseSchema: RESPONSE_SCHEMA,
+    async call(sent, asker) {
+      try {
+        return await run(sent, asker)
+      } catch (thrown) {
+        const fault = Fault.from(thrown)
+        if (fault.kind === 'unauthenticated') throw fault
+        if (fault.kind === 'internal') env.log.error({ err: fault.cause ?? fault }, 'a call failed')
+        const requestId = requestIdIn(sent) ?? env.newId()
+        return { envelope: encodeRefusal(forModels(fault), requestId, sessionIdIn(sent)), failed: true }
+      }
+    },
+  }
+}
+
+/** An envelope that an agent gets is read by its model. */
+function forModels(fault: Fault): Fault {
+  const { developerMessage: _unseen, ...record } = fault.toRecord()
+  return Fault.fromRecord(record)
+}
+
+function withoutCredential(envelope: ResponseEnvelope): ResponseEnvelope {
+  return envelope.location?.auth ? { ...envelope, location: { uri: envelope.location.uri } } : envelope
+}
+
+const TEXT = { type: 'string' }
+
+const REQUEST_SCHEMA: JsonObject = {
+  type: 'object',
+  properties: {
+    op: { type: 'string', description: 'The operation, with its version: v1:orders.getItem.' },
+    args: { type: 'object', description: "The operation's arguments, as its argsSchema has them." },
+    ctx: {
+      type: 'object',
+      properties: {
+        requestId: {
+          type: 'string',
+          description: 'Of this call. The same again, with the same args, asks how it stands.',
+        },
+        sessionId: { type: 'string', description: 'The same for all calls that belong together.' },
+        parentId: TEXT,
+        idempotencyKey: { type: 'string', description: 'The same key never runs an operation with effects twice.' },
+        timeoutMs: { type: 'number', minimum: 0 },
+        locale: TEXT,
+        traceparent: TEXT,
+      },
+    },
+    media: {
+      type: 'array',
+      items: {
+        type: 'object',
+        properties: { name: TEXT, mimeType: TEXT, ref: { type: 'string', description: 'The address of the file.' } },
+        required: ['name', 'mimeType', 'ref'],
+      },
+    },
+  },
+  required: ['op'],
+}
+
+const RESPONSE_SCHEMA: JsonObject = {
+  type: 'object',
+  properties: {
+    requestId: TEXT,
+    sessionId: TEXT,
+    state: { enum: ['accepted', 'pending', 'complete', 'error', 'streaming'] },
+    result: {},
+    error: {
+      type: 'object',
+      properties: { code: TEXT, message: TEXT, cause: { type: 'object' } },
+      required: ['code', 'message'],
+    },
+    location: { type: 'object', properties: { uri: TEXT, auth: { type: 'object' } }, required: ['uri'] },
+    expiresAt: { type: 'number' },
+    retryAfterMs: { type: 'number' },
+    progress: { type: 'object', properties: { fraction: { type: 'number' }, message: TEXT } },
+  },
+  required: ['requestId', 'state'],
+}

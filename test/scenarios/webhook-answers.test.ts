@@ -1,0 +1,137 @@
+/** Answers that tools deliver: each counts once, for the try it is of, and without what the tool was shown. */
+import { createHmac } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { operation } from 'callplane'
+import { expect, test, vi } from 'vitest'
+import { openTool, requestIn, type ToolServer } from '../backends/tool-server.ts'
+import { startSite, temporaryFolder } from './server.ts'
+
+const SIGNING = 'callback-secret-123456'
+
+/** Takes every call and says nothing; a token endpoint besides, with another token each time. */
+async function openSilentTool(): Promise<ToolServer & { shown(at?: number): string; id(): string; tries(): number[] }> {
+  let tokens = 0
+  const tool = await openTool(({ path }, response) => {
+    if (path !== '/token') response.writeHead(202).end()
+    else
+      response.end(
+        JSON.stringify({ access_token: `access-token-${++tokens}-abcdefgh`, token_type: 'bearer', expires_in: 3600 }),
+      )
+  })
+  const posts = () => tool.asked.filter(({ path, method }) => path === '/jobs' && method === 'POST')
+  return {
+    ...tool,
+    shown: (at = 0) => String(posts()[at]?.headers.authorization).replace('Bearer ', ''),
+    id: () => requestIn(posts()[0] as never).request_id,
+    tries: () => posts().map((asked) => Number(requestIn(asked).runtime?.attempt)),
+  }
+}
+
+function deliver(url: string, id: string, answer: object, timestamp: string): Promise<number> {
+  const body = JSON.stringify({ request_id: id, ...answer })
+  const signature = createHmac('sha256', SIGNING).update(`${timestamp}.${body}`).digest('hex')
+  const headers = { 'X-Timestamp': timestamp, 'X-Signature': signature }
+  return fetch(`${url}/v1/tool-callbacks/${id}`, { method: 'POST', headers, body }).then(({ status }) => status)
+}
+
+const now = () => String(Math.floor(Date.now() / 1000))
+
+function renderOn({ url }: ToolServer, more: object = {}) {
+  vi.stubEnv('CALLPLANE_SECRET_CB', SIGNING)
+  const backend = {
+    kind: 'webhook',
+    endpoint: `${url}/jobs`,
+    allowPrivate: true,
+    callback: { secretRef: 'cb' },
+    pollMs: 60_000,
+  }
+  return operation('v1:video.render', { model: 'async', retry: { attempts: 2, backoffMs: 1 }, ...more, backend })
+}
+
+const FAILED = { status: 'error', error: { code: 'execution_failed', retryable: true, message: 'Broken.' } }
+
+test('the same bytes are not taken as the answer of a second try, and the second try has its own', async () => {
+  const tool = await openSilentTool()
+  const site = await startSite({ operations: [renderOn(tool)] })
+  const asked = await site.call('v1:video.render')
+  await tool.begun
+  const [id, timestamp] = [tool.id(), now()]
+
+  const first = await deliver(site.url, id, FAILED, timestamp)
+  await vi.waitFor(() => expect(tool.tries()).toEqual([1, 2]))
+  const replayed = await deliver(site.url, id, FAILED, timestamp)
+  const second = await deliver(site.url, id, { status: 'ok', output: { done: true } }, timestamp)
+
+  expect([first, replayed, second]).toEqual([202, 409, 202])
+  expect((await site.ended(asked.body.requestId)).body).toMatchObject({ state: 'complete', result: { done: true } })
+})
+
+test('an answer that says it is of another try is refused', async () => {
+  const tool = await openSilentTool()
+  const site = await startSite({ operations: [renderOn(tool)] })
+  await site.call('v1:video.render')
+  await tool.begun
+  const id = tool.id()
+  await deliver(site.url, id, FAILED, now())
+  await vi.waitFor(() => expect(tool.tries()).toEqual([1, 2]))
+  const of = (attempt: number) => ({ status: 'ok', output: { attempt }, usage: { attempt, duration_ms: 1 } })
+
+  expect(await deliver(site.url, id, of(1), now())).toBe(409)
+  expect(await deliver(site.url, id, of(2), now())).toBe(202)
+})
+
+test('what a tool was shown before a restart is taken out of the answer that comes after it', async () => {
+  const tool = await openSilentTool()
+  const tokenURL = `${tool.url}/token`
+  const auth = { profile: 'oauth2_client_credentials' as const, secretRef: 'oa', tokenURL }
+  vi.stubEnv('CALLPLANE_SECRET_OA__CLIENT_ID', 'me')
+  vi.stubEnv('CALLPLANE_SECRET_OA__CLIENT_SECRET', 'client-secret-abcdef')
+  const options = {
+    data: temporaryFolder(),
+    operations: [renderOn(tool, { auth })],
+    tokenEndpoints: { [tokenURL]: { allowPrivate: true } },
+  }
+  const before = await startSite(options)
+  const asked = await before.call('v1:video.render')
+  await vi.waitFor(() => expect(tool.tries()).toEqual([1]))
+  await before.close()
+  const after = await startSite(options)
+
+  const status = await deliver(after.url, tool.id(), { status: 'ok', output: { used: tool.shown() } }, now())
+  const ended = await after.ended(asked.body.requestId)
+  await after.close()
+
+  expect([status, ended.body.state]).toEqual([202, 'complete'])
+  expect(tool.shown()).toBe('access-token-1-abcdefgh')
+  expect(JSON.stringify(ended.body)).not.toContain(tool.shown())
+  const files = readdirSync(options.data).filter((name) => name.includes('.db'))
+  expect(files.length).toBeGreaterThan(0)
+  for (const name of files) expect(readFileSync(join(options.data, name)).includes(tool.shown())).toBe(false)
+})
+
+test('what a tool was shown before its secret was changed is taken out of what it says when it is asked', async () => {
+  let finished = false
+  const tool = await openTool(({ method, headers }, response) => {
+    if (method === 'POST') shown = String(headers.authorization).replace('Bearer ', '')
+    if (method !== 'GET' || !finished) response.writeHead(202).end()
+    else {
+      const request_id = requestIn(tool.asked[0] as never).request_id
+      response.end(JSON.stringify({ request_id, status: 'ok', output: { used: shown } }))
+    }
+  })
+  let shown = ''
+  vi.stubEnv('CALLPLANE_SECRET_KEY', 'first-secret-abcdefgh')
+  const backend = { kind: 'webhook', endpoint: `${tool.url}/jobs`, allowPrivate: true, pollMs: 20 }
+  const auth = { profile: 'bearer' as const, secretRef: 'key' }
+  const site = await startSite({ operations: [operation('v1:video.render', { model: 'async', auth, backend })] })
+  const asked = await site.call('v1:video.render')
+  await tool.begun
+
+  vi.stubEnv('CALLPLANE_SECRET_KEY', 'other-secret-abcdefgh')
+  finished = true
+  const ended = await site.ended(asked.body.requestId)
+
+  expect(ended.body).toMatchObject({ state: 'complete' })
+  expect(JSON.stringify(ended.body)).not.toContain('first-secret-abcdefgh')
+})
