@@ -6,7 +6,7 @@ import type { Operation } from '../core/operation.ts'
 import type { Decision } from '../core/ports.ts'
 import { type Evaluation, PolicyEvaluator } from '../governance/policy-evaluate.ts'
 import { loadPolicy } from '../governance/policy-file.ts'
-import { checkOperations, isOwn, requireIsolation } from '../governance/policy-guard.ts'
+import { checkOperations, isOwn, wantOfIsolation } from '../governance/policy-guard.ts'
 import type { Policy } from '../governance/policy-parse.ts'
 import { scopesGuard } from '../governance/scopes.ts'
 import { parseArguments } from './arguments.ts'
@@ -95,13 +95,14 @@ function judge(loaded: Policy, operation: Operation, { caller, args, roles }: Qu
   const own = isOwn(operation)
   try {
     scopesGuard.admit?.(caller, operation)
-    if (!own && evaluation.decision.verdict !== 'deny') requireIsolation(loaded, operation)
   } catch (thrown) {
-    const fault = Fault.from(thrown)
-    const rule = typeof fault.details?.rule === 'string' ? fault.details.rule : 'the scopes of the operation'
-    return { ...evaluation, decision: { verdict: 'deny', rule, reason: fault.message } }
+    const rule = 'the scopes of the operation'
+    return { ...evaluation, decision: { verdict: 'deny', rule, reason: Fault.from(thrown).message } }
   }
-  if (!own) return evaluation
+  if (!own) {
+    const harm = evaluation.decision.verdict === 'deny' ? undefined : wantOfIsolation(loaded, operation)
+    return harm ? { ...evaluation, decision: harm } : evaluation
+  }
   const decision = { verdict: 'allow', rule: 'its scopes: no policy governs this operation' } as const
   return { ...evaluation, matched: [], decision }
 }
@@ -151,7 +152,7 @@ async function asUsage<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function asJson({ name, decision, matched, roles }: Answer): JsonObject {
+function asJson({ name, decision: { fault: _said, ...decision }, matched, roles }: Answer): JsonObject {
   return {
     operation: name,
     ...decision,

@@ -1,5 +1,6 @@
 /** A call that has passed every check, and the instance it becomes when it is recorded. */
-import type { ApprovalRequest } from './approvals.ts'
+import type { ApprovalRequest, Grant } from './approvals.ts'
+import { Fault } from './fault.ts'
 import type { Job } from './job.ts'
 import { canonicalJson } from './json.ts'
 import type { Call, Caller, Instance, InstanceExtras, MediaInput } from './model.ts'
@@ -24,7 +25,7 @@ export interface Admitted {
   /** It waits for an approval before it runs. */
   held?: true
   /** The approval that was given before and is used up by this call. */
-  grantId?: string
+  grant?: Grant
 }
 
 /** How long a call that outlasted its direct answer is retained at the least. */
@@ -76,11 +77,11 @@ export function newInstance(
 }
 
 /** Nothing at all for nearly every call. */
-function extrasOf({ id, call, operation, given, decision, held, grantId }: Admitted, startedAt: number) {
+function extrasOf({ id, call, operation, given, decision, held, grant }: Admitted, startedAt: number) {
   const brought = given && broughtIn(given)
   const deadlineMs = held ? undefined : deadlineOf(operation, call.terms)
   if (!brought?.length && !call.terms && deadlineMs === undefined && !decision) return undefined
-  const approvalId = held ? id : grantId
+  const approvalId = held ? id : grant?.id
   const extras: InstanceExtras = {
     ...(brought?.length && { brought }),
     ...(call.terms && { terms: call.terms }),
@@ -93,8 +94,23 @@ function extrasOf({ id, call, operation, given, decision, held, grantId }: Admit
 }
 
 export function approvalRequest(env: Environment, admitted: Admitted, decision: Decision): ApprovalRequest {
-  const { caller, operation, call } = admitted
-  return { caller, operation, args: call.args, fingerprint: fingerprintOf(env, admitted), decision }
+  const { caller, operation, call, media } = admitted
+  return {
+    caller,
+    operation,
+    args: call.args,
+    attachments: media.map((item) => attachmentOf(operation, item)),
+    fingerprint: fingerprintOf(env, admitted),
+    decision,
+    nested: (call.lineage?.length ?? 0) > 0,
+  }
+}
+
+/** What is fetched when the call runs need not be what was there when somebody approved it. */
+function attachmentOf(operation: Operation, { name, mimeType, source }: MediaInput) {
+  if (source.kind === 'object') return { name, mimeType, bytes: source.bytes, sha256: source.sha256 }
+  const message = `${operation.name.full} needs an approval, and what the attachment "${name}" refers to can change after it was given. Send its bytes instead.`
+  throw new Fault('invalid-input', message, { code: 'ATTACHMENT_BY_REFERENCE', details: { attachment: name } })
 }
 
 export function retentionMs(operation: Operation): number {

@@ -35,6 +35,10 @@ export interface AttemptRun {
   answer?: JsonValue
   /** Absent where the call is not recorded: such a call cannot wait. */
   expectAnswer?(waiting: JsonValue): Promise<void>
+  /** What the tool is about to see, for when its answer comes. */
+  keepShown?(values: readonly string[]): Promise<void>
+  /** What earlier attempts have shown it. */
+  recallShown?(): Promise<readonly string[]>
 }
 
 const FIRST_TRY: AttemptRun = { failures: 0 }
@@ -58,6 +62,8 @@ export class Attempt {
   began = false
   /** Whether the handler has called other operations. */
   calledOthers = false
+  /** Whether one of them was not refused. */
+  othersBegan = false
   /** Whether it, or a try before it, left bytes in the object store. */
   storedObjects = false
 
@@ -191,6 +197,20 @@ export class Attempt {
   }
 
   #execute(args: unknown, context: AttemptContext): Ending | Promise<Ending> {
+    const { recallShown } = this.run
+    return recallShown ? this.#executeAgain(recallShown, args, context) : this.#perform(args, context)
+  }
+
+  async #executeAgain(
+    recallShown: NonNullable<AttemptRun['recallShown']>,
+    args: unknown,
+    context: AttemptContext,
+  ): Promise<Ending> {
+    for (const value of await recallShown()) this.conceal(value)
+    return this.#perform(args, context)
+  }
+
+  #perform(args: unknown, context: AttemptContext): Ending | Promise<Ending> {
     const { backend, chunked } = this.job.operation
     const { waiting } = this.run
     this.began = true

@@ -32,12 +32,12 @@ export function auditUnrecorded(
   outcome: Outcome,
   times: { startedAt: number; attempts: number },
 ): AuditEntry {
-  const { decision, grantId } = admitted
+  const { decision, grant } = admitted
   return {
     ...identityOf(env, admitted),
     verdict: 'allow',
     ...(decision?.rule !== undefined && { rule: decision.rule }),
-    ...(grantId !== undefined && { approvalId: grantId }),
+    ...(grant && { approvalId: grant.id }),
     ...outcomeFields(outcome),
     ...times,
     endedAt: env.clock.now(),
@@ -47,10 +47,12 @@ export function auditUnrecorded(
 /** Of a call that a rule did not let pass. */
 export function auditRefusal(env: Environment, admitted: Admitted, decision: Decision, why: Fault): AuditEntry {
   const now = env.clock.now()
+  const approvalId = why.details?.approval_id
   return {
     ...identityOf(env, admitted),
     verdict: decision.verdict,
     ...(decision.rule !== undefined && { rule: decision.rule }),
+    ...(typeof approvalId === 'string' && { approvalId }),
     attempts: 0,
     outcome: why.kind,
     code: why.code,

@@ -8,6 +8,7 @@ import { auditRefusal } from './audit.ts'
 import type { ChildOptions } from './context.ts'
 import { faultOutcome } from './endings.ts'
 import { Fault } from './fault.ts'
+import { HeldCalls } from './held-calls.ts'
 import { InlineRunner } from './inline.ts'
 import type { AttemptParts, Job } from './job.ts'
 import type { JsonValue } from './json.ts'
@@ -51,8 +52,9 @@ export class Engine {
     const parts = observer ? { ...given, observer: harmless(observer, env.log) } : given
     const attempts: AttemptParts = { ...parts, callChild: (...child) => this.#callChild(...child) }
     this.registry = registry
-    this.approvals = new Approvals(env, store.records)
-    this.worker = new Worker(registry, store, limits, attempts, parts.work, this.approvals)
+    this.approvals = new Approvals(env, store.records, limits.rules.pendingApprovalsPerCaller)
+    const held = new HeldCalls(this.approvals, parts.guards, env.log)
+    this.worker = new Worker(registry, store, limits, attempts, parts.work, held)
     this.#parts = parts
     this.#deciders = parts.guards.filter((guard) => guard.decide)
     this.#recorder = new Recorder(env, store, parts.objects, limits, this.worker, this.approvals)
@@ -95,7 +97,7 @@ export class Engine {
 
   #callAs(caller: Caller, operation: Operation, call: Call, options: CallOptions): Reply | Promise<Reply> {
     if (this.#draining) throw shuttingDown()
-    this.#parts.limits.countCall(ownerOf(caller))
+    if (!options.ours) this.#parts.limits.countCall(ownerOf(caller))
     const actor = options.given ? personOf(caller, options.given) : caller
     const validating = this.#validate(operation, actor, call, options)
     if (validating instanceof Promise) return validating.then((admitted) => this.#run(admitted, options))
@@ -177,7 +179,7 @@ export class Engine {
     const { operation, caller, given = NOTHING_GIVEN } = admitted
     const decision = await decided
     if (decision?.verdict === 'deny') {
-      throw await this.#accountForDenial(admitted, decision)
+      throw await this.#accountForRefusal(admitted, decision, denied(operation, decision))
     }
     if (operation.requires) await checkRequirements(operation, caller, given, this.#parts.authorizations)
     if (!decision) return admitted
@@ -185,10 +187,9 @@ export class Engine {
   }
 
   /** What was not let pass is in the trail before its caller hears of it. */
-  async #accountForDenial(admitted: Admitted, decision: Decision): Promise<Fault> {
+  async #accountForRefusal(admitted: Admitted, decision: Decision, why: Fault): Promise<Fault> {
     const { env, store, observer } = this.#parts
     const { operation, call } = admitted
-    const why = denied(operation, decision)
     const entry = auditRefusal(env, admitted, decision, why)
     await store.audit.append(entry)
     const trace = call.traceparent !== undefined && { traceparent: call.traceparent }
@@ -198,10 +199,14 @@ export class Engine {
 
   /** An approval that was given before is used up; else the call waits for one, or is refused until there is one. */
   async #askApproval(admitted: Admitted, decision: Decision, hold: boolean): Promise<Admitted> {
-    const request = approvalRequest(this.#parts.env, admitted, decision)
-    const key = admitted.call.idempotencyKey
-    const approval = hold ? await this.approvals.unused(request) : await this.approvals.use(request, key)
-    return approval ? { ...admitted, decision, grantId: approval.id } : { ...admitted, decision, held: true }
+    try {
+      const request = approvalRequest(this.#parts.env, admitted, decision)
+      const key = admitted.call.idempotencyKey
+      const grant = hold ? await this.approvals.unused(request) : await this.approvals.use(request, key)
+      return grant ? { ...admitted, decision, grant } : { ...admitted, decision, held: true }
+    } catch (thrown) {
+      throw await this.#accountForRefusal(admitted, decision, Fault.from(thrown))
+    }
   }
 
   #run(admitted: Admitted, options: CallOptions): Reply | Promise<Reply> {
@@ -220,6 +225,7 @@ export class Engine {
     args: unknown,
     options: ChildOptions,
     signal: AbortSignal,
+    begun: () => void,
   ): Promise<unknown> {
     const { registry, env } = this.#parts
     const lineage = lineageBelow(parent, name)
@@ -236,11 +242,11 @@ export class Engine {
       ...(isKeyed(operation) && { idempotencyKey: options.idempotencyKey ?? `${parent.id}.${position}` }),
     }
     const caller = await this.#admit(operation, () => parent.caller)
-    // What was handed over for a call is for all that it calls in turn.
-    const admitted = await this.#validate(operation, caller, call, {
-      hold: true,
-      ...(parent.given && { given: parent.given }),
-    })
+    // What was handed over for a call is for all that it calls in turn. And it is not held: its parent would keep a
+    // slot, and its time would run, for as long as somebody thinks about it.
+    const given = parent.given && { given: parent.given }
+    const admitted = await this.#validate(operation, caller, call, { hold: false, ...given })
+    begun()
     const running = this.#run(admitted, { holdMs: OVERRUN_RETENTION_MS, child: true, presence: () => signal })
     const ended = Promise.resolve(running).then((reply) => this.#untilEnded(admitted, reply))
     return resultOf(await this.#unlessStopped(ended, admitted, signal))

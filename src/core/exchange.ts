@@ -34,6 +34,8 @@ export interface PartLimits {
 export interface Part {
   readonly name: string
   readonly mimeType: string
+  /** Whether the part says so itself; without a type it counts as `text/plain`. */
+  readonly statesType: boolean
   readonly filename?: string
   readonly bytes: AsyncIterable<Uint8Array>
 }

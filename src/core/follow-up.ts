@@ -3,7 +3,7 @@ import { chunksId } from './attempt.ts'
 import { canceled } from './endings.ts'
 import { Fault } from './fault.ts'
 import type { Limits } from './limits.ts'
-import { type Caller, type Instance, ownerOf, type Reply } from './model.ts'
+import { type Caller, type Instance, ownerOf, type Progress, type Reply } from './model.ts'
 import type { Chunk, Environment, ObjectInfo, ObjectStore, Store } from './ports.ts'
 import type { Registry } from './registry.ts'
 import { replyTo } from './replies.ts'
@@ -82,9 +82,15 @@ export class FollowUp {
     signal.addEventListener('abort', aborted, { once: true })
     try {
       let current = (await store.get(first.id)) ?? first
+      let told: Progress | undefined
       for (let revision = -1; !signal.aborted; ) {
         if (current.revision > revision) {
+          // The last progress and the end may come at once: whoever has watched so far is to see both.
+          const { progress } = current
+          if (revision >= 0 && hasEnded(current) && progress && !isSame(progress, told))
+            yield replyTo({ ...first, state: 'pending', progress }, 0)
           revision = current.revision
+          told = progress
           yield replyTo({ ...first, state: current.state, ...latestOf(current) }, 0)
           if (hasEnded(current)) return
         }
@@ -187,6 +193,10 @@ function latestOf(instance: Instance): Pick<Instance, 'outcome' | 'progress' | '
     ...(progress && { progress }),
     ...(endedAt !== undefined && { endedAt }),
   }
+}
+
+function isSame(progress: Progress, told: Progress | undefined): boolean {
+  return progress.fraction === told?.fraction && progress.message === told.message
 }
 
 /** Attachments and leftovers of earlier attempts share the owner id; only what the outcome points at is for callers. */

@@ -85,7 +85,12 @@ export class AttemptContext implements BackendContext {
     const { operation } = this.#attempt.job
     if (!operation.auth) return undefined
     const { credentials } = this.#parts
-    if (credentials) return credentials.resolve(operation.auth, (value) => this.#attempt.conceal(value), this.signal)
+    if (credentials) {
+      const conceal = (value: string) => this.#attempt.conceal(value)
+      const credential = await credentials.resolve(operation.auth, conceal, this.signal)
+      await this.#attempt.run.keepShown?.(credential.shown ?? Object.values(credential.headers))
+      return credential
+    }
     const message = `${operation.name.full} needs the secret "${operation.auth.secretRef}", and this server has no place for secrets. Configure "secrets".`
     throw new Fault('secret-missing', message)
   }
@@ -145,7 +150,10 @@ export class AttemptContext implements BackendContext {
     const { job, traceparent } = this.#attempt
     const parent = traceparent === undefined ? job : { ...job, traceparent }
     this.#attempt.calledOthers = true
-    return (await this.#parts.callChild(parent, this.#children++, name, args, options, this.signal)) as T
+    const begun = () => {
+      this.#attempt.othersBegan = true
+    }
+    return (await this.#parts.callChild(parent, this.#children++, name, args, options, this.signal, begun)) as T
   }
 
   async object(source: AsyncIterable<Uint8Array> | Uint8Array | string, options: ObjectOptions): Promise<Located> {

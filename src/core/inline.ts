@@ -60,7 +60,7 @@ export class InlineRunner {
   /** A handler that answers at once, for good, costs no promise. */
   #run(admitted: Admitted, options: CallOptions, job = jobFor(admitted)): Reply | Promise<Reply> {
     const { operation } = admitted
-    if (!options.child && !this.#limits.hasSlot(operation)) throw busy(operation)
+    if (!options.child && !this.#limits.hasSlot(operation)) return this.#refuseBusy(admitted)
     const startedAt = this.#parts.env.clock.now()
     this.#limits.started(operation)
     const attempt = new Attempt(job, 1, this.#parts, firstRun(admitted, startedAt))
@@ -69,6 +69,13 @@ export class InlineRunner {
       return this.#runOn(admitted, options, attempt, outcome, startedAt)
     this.#limits.ended(operation)
     return this.#conclude(admitted, attempt, outcome, startedAt)
+  }
+
+  #refuseBusy({ operation, grant }: Admitted): Promise<never> {
+    if (!grant?.giveBack) throw busy(operation)
+    return grant.giveBack().then(() => {
+      throw busy(operation)
+    })
   }
 
   async #runOn(

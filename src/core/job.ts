@@ -2,7 +2,7 @@
 import type { ChildOptions } from './context.ts'
 import type { Caller, CallTerms, MediaInput } from './model.ts'
 import type { Operation } from './operation.ts'
-import type { Authorizations, Credentials, Environment, Fetcher, ObjectStore, Observer } from './ports.ts'
+import type { Authorizations, Credentials, Environment, Fetcher, ObjectStore, Observer, Shown } from './ports.ts'
 import type { Given } from './requirements.ts'
 
 /** The call an attempt belongs to, as far as the attempt needs to know it. */
@@ -35,7 +35,8 @@ export interface AttemptParts {
   authorizations?: Authorizations
   /** Absent where no place for secrets is configured. */
   credentials?: Credentials
-  /** Runs a child operation for a handler. */
+  shown?: Shown
+  /** Runs a child operation for a handler, and says when it is no longer refused. */
   callChild: (
     parent: Job,
     position: number,
@@ -43,6 +44,7 @@ export interface AttemptParts {
     args: unknown,
     options: ChildOptions,
     signal: AbortSignal,
+    begun: () => void,
   ) => Promise<unknown>
   chunkBytes: number
   maxObjectBytes: number

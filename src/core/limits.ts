@@ -10,6 +10,8 @@ export interface LimitRules {
   callBurst: number
   /** Accepted and not ended, of one caller. */
   openCallsPerCaller: number
+  /** Calls of one caller that wait for an approval, or are refused for want of one. */
+  pendingApprovalsPerCaller: number
   /** Accepted and not started, of all callers. */
   queuedCalls: number
   /** Attempts running at a time on this node. */
@@ -23,6 +25,7 @@ export const DEFAULT_LIMITS: LimitRules = {
   callsPerSecond: 0,
   callBurst: 100,
   openCallsPerCaller: 10_000,
+  pendingApprovalsPerCaller: 100,
   queuedCalls: 100_000,
   runningCalls: 256,
   pollBurst: 10,
@@ -72,10 +75,10 @@ export class Limits {
     if (waitMs > 0) throw slowDown('This call is polled too often', waitMs)
   }
 
-  /** Room for one more accepted call of this owner, in the queue if it has to wait, or a fault. */
-  requireRoom(owner: string, mustWait: boolean): void {
+  /** Room for one more accepted call of this owner, in the queue if it has to wait, or a fault. The server itself has no owner. */
+  requireRoom(owner: string | undefined, mustWait: boolean): void {
     const { openCallsPerCaller, queuedCalls } = this.rules
-    if ((this.#open.get(owner) ?? 0) >= openCallsPerCaller) {
+    if (owner !== undefined && (this.#open.get(owner) ?? 0) >= openCallsPerCaller) {
       throw full(`You have ${openCallsPerCaller} calls open. Wait until some of them end.`, 'TOO_MANY_OPEN_CALLS')
     }
     if (mustWait && this.#queued >= queuedCalls) throw full('The queue is full. Come back in a moment.', 'QUEUE_FULL')
@@ -106,8 +109,10 @@ export class Limits {
     for (const [owner, count] of counts.byOwner) this.#open.set(owner, count)
   }
 
+  /** What administers has one in any case: when nothing moves any more, it is how somebody makes it move. */
   hasSlot(operation: Operation): boolean {
-    if (this.#running >= this.rules.runningCalls) return false
+    const administers = operation.internal === true && operation.model === 'sync'
+    if (this.#running >= this.rules.runningCalls && !administers) return false
     return operation.concurrency === undefined || (this.#runningOf.get(operation.key) ?? 0) < operation.concurrency
   }
 

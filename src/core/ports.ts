@@ -4,6 +4,7 @@
  */
 import type { BackendContext } from './context.ts'
 import type { AuthBinding } from './credential.ts'
+import type { Fault } from './fault.ts'
 import type { JsonValue } from './json.ts'
 import type { Caller, Instance, InstanceExtras, Outcome, Progress } from './model.ts'
 import type { Operation } from './operation.ts'
@@ -70,8 +71,11 @@ export interface Store {
   extend(leases: readonly Lease[], leaseMs: number): Promise<readonly Renewal[]>
   /** Compare and set: applied if the state is one of `from` and, where given, the attempt is this one. */
   advance(change: Change): Promise<Advanced>
-  /** Stores an answer from outside if something waits for one and none has come; a call that nobody runs becomes due. */
-  answer(id: string, answer: JsonValue): Promise<Advanced>
+  /**
+   * Stores an answer from outside if something waits for one and none has come, and, where given, so many tries have
+   * failed; a call that nobody runs becomes due.
+   */
+  answer(id: string, answer: JsonValue, failures?: number): Promise<Advanced>
   /** Stores how far an attempt has come; ignored if the attempt is no longer this one. */
   progress(lease: Lease, progress: Progress): Promise<void>
   /** Asks whichever node runs the instance to stop it; that node learns of it when it extends its lease. */
@@ -360,6 +364,8 @@ export interface RemoteAnswer {
 /** Headers (or metadata) that show a remote tool who we are. */
 export interface Credential {
   readonly headers: Readonly<Record<string, string>>
+  /** What a tool could repeat of them: the values, and what they stand for. Absent: the headers' values as they are. */
+  readonly shown?: readonly string[]
   /** The tool has refused them. True if they were remembered and fresh ones are worth one more request. */
   refused(): boolean
 }
@@ -368,6 +374,14 @@ export interface Credential {
 export interface Credentials {
   /** Whatever it resolves passes through `conceal` before it is used. */
   resolve(auth: AuthBinding, conceal: (value: string) => string, signal: AbortSignal): Promise<Credential>
+}
+
+/** What a tool was shown for a call whose answer comes later, so that it can be taken out of that answer. */
+export interface Shown {
+  /** Adds to what is kept for this call. */
+  keep(id: string, values: readonly string[], expiresAt: number): Promise<void>
+  recall(id: string): Promise<readonly string[]>
+  forget(id: string): Promise<void>
 }
 
 /** Decides whether a call may go on: it says so, objects by throwing a fault, or has no opinion. */
@@ -387,6 +401,8 @@ export interface Decision {
   reason?: string
   /** A denial that may be tried again as it is, because the policy says so. */
   retryable?: boolean
+  /** A denial that is not for want of permission says so itself. */
+  fault?: Fault
   /** How long an approval is waited for. */
   approvalTtlMs?: number
   /** Whether the caller may approve it too. */

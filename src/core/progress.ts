@@ -1,25 +1,40 @@
-/** Progress on its way to the store: at most one write per interval, and always the latest. */
+/** Progress on its way to the store: at most one write per interval, always the latest, and the last one before the end. */
 import type { Progress } from './model.ts'
 import type { Clock } from './ports.ts'
 
-/** `write` is asked again for the rest as long as it says that somebody is still interested. */
+export interface ProgressWriter {
+  report(progress: Progress): void
+  /** Writes what is still held back. Settles when all is written; nothing where nothing was ever reported. */
+  flush(): Promise<void> | undefined
+}
+
+/** `write` never rejects, and answers nothing once nobody is interested any more. */
 export function throttleProgress(
   clock: Clock,
   everyMs: number,
-  write: (progress: Progress) => boolean,
-): (progress: Progress) => void {
+  write: (progress: Progress) => Promise<void> | undefined,
+): ProgressWriter {
   let latest: Progress | undefined
   let waiting = false
-  const flush = () => {
-    waiting = false
-    const progress = latest
+  let written: Promise<void> | undefined
+  const send = () => {
+    const writing = latest && write(latest)
     latest = undefined
-    if (!progress || !write(progress)) return
-    waiting = true
-    clock.schedule(everyMs, flush)
+    if (writing) written = writing
+    return writing
   }
-  return (progress) => {
-    latest = progress
-    if (!waiting) flush()
+  const next = () => {
+    waiting = send() !== undefined
+    if (waiting) clock.schedule(everyMs, next)
+  }
+  return {
+    report(progress) {
+      latest = progress
+      if (!waiting) next()
+    },
+    flush() {
+      send()
+      return written
+    },
   }
 }

@@ -28,6 +28,8 @@ export interface CallOptions {
   hold?: boolean
   /** A handler's call: it runs inside the room its parent has, since waiting for more could wait for ever. */
   child?: boolean
+  /** The server's own: the limits of one caller are not for it. */
+  ours?: boolean
 }
 
 type Taken = Exclude<Acceptance, { kind: 'created' }>
@@ -61,11 +63,20 @@ export class Recorder {
 
   async record(admitted: Admitted, options: CallOptions): Promise<Reply> {
     if (admitted.held) return this.#recordHeld(admitted, options)
-    const { operation, owner, parsed, given } = admitted
-    const startNow = this.#takeRoom(operation, owner, options)
+    const { operation, owner, parsed, given, grant } = admitted
+    let startNow: boolean
+    try {
+      startNow = this.#takeRoom(operation, owner, options)
+    } catch (thrown) {
+      await grant?.giveBack?.()
+      throw thrown
+    }
     const instance = newInstance(this.#env, admitted, startNow ? this.#leased(1) : { dueAt: this.#env.clock.now() })
     const acceptance = await this.#accept(instance, () => this.#giveRoomBack(operation, owner, startNow))
-    if (acceptance.kind !== 'created') return this.#repeat(admitted, acceptance, options)
+    if (acceptance.kind !== 'created') {
+      await grant?.giveBack?.()
+      return this.#repeat(admitted, acceptance, options)
+    }
     const waitMs = waitFor(admitted, options)
     const watching = waitMs > 0 ? watchFor(this.#store, instance.id, hasEnded) : undefined
     if (operation.model === 'sync' && watching) this.#worker.expectDirectly(instance.id)
@@ -81,6 +92,7 @@ export class Recorder {
   async #recordHeld(admitted: Admitted, options: CallOptions): Promise<Reply> {
     const { owner, given, decision = { verdict: 'hold' } } = admitted
     this.#limits.requireRoom(owner, false)
+    const approval = await this.#approvals.reserve(approvalRequest(this.#env, admitted, decision), admitted.id)
     this.#limits.opened(owner)
     const ttlMs = decision.approvalTtlMs ?? APPROVAL_TTL_MS
     const instance = newInstance(this.#env, admitted, {})
@@ -92,9 +104,12 @@ export class Recorder {
       progress: { fraction: 0, message: 'Waiting for an approval.' },
     }
     const acceptance = await this.#accept(held, () => this.#limits.closed(owner))
-    if (acceptance.kind !== 'created') return this.#repeat(admitted, acceptance, options)
+    if (acceptance.kind !== 'created') {
+      await this.#approvals.unreserve(approval)
+      return this.#repeat(admitted, acceptance, options)
+    }
     this.#worker.keepGiven(held.id, given)
-    await this.#approvals.open(approvalRequest(this.#env, admitted, decision), held)
+    await this.#approvals.open(approval)
     this.#worker.wake()
     return replyTo(held, 0)
   }
@@ -171,7 +186,7 @@ export class Recorder {
     const sync = operation.model === 'sync'
     const free = options.child === true || (sync ? this.#limits.hasSlot(operation) : this.#worker.canStart(operation))
     if (sync && !free) throw busy(operation)
-    if (!options.child) this.#limits.requireRoom(owner, !free)
+    if (!options.child) this.#limits.requireRoom(options.ours ? undefined : owner, !free)
     this.#limits.opened(owner)
     if (free) this.#limits.started(operation)
     else this.#limits.enqueued()

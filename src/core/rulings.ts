@@ -50,7 +50,8 @@ function stricter(one: Decision | undefined, other: Decision | undefined): Decis
   return STRICTNESS[other.verdict] > STRICTNESS[one.verdict] ? other : one
 }
 
-export function denied(operation: Operation, { rule, reason, retryable = false }: Decision): Fault {
+export function denied(operation: Operation, { rule, reason, retryable = false, fault }: Decision): Fault {
+  if (fault) return fault
   return new Fault('forbidden', reason ?? `The policy does not let you run ${operation.name.full}.`, {
     code: 'POLICY_DENIED',
     retryable,

@@ -1,6 +1,7 @@
 /** A recorded call while an attempt of it runs here, and what can be told of it. */
 import { correlation } from './admitted.ts'
 import type { Attempt } from './attempt.ts'
+import type { FaultKind } from './fault.ts'
 import type { Job } from './job.ts'
 import type { Instance, Outcome } from './model.ts'
 import type { Operation } from './operation.ts'
@@ -31,13 +32,19 @@ export function isHeld({ extras }: Instance): boolean {
 /**
  * Whether a repeat could do twice what this call has done. A handler that ends by saying what it lacks counts as not
  * started, unless it has effects and has been run before or has called others: then some of them may have happened.
+ * Where it lacks the approval of a call it makes, others that were not refused may have done something in any case.
  */
 export function mayHaveActed({ attempt, instance, operation }: Running, outcome: Outcome): boolean {
   const runBefore = instance.attempt > 1
   if (!isLacking(outcome)) return attempt.began || runBefore
+  if (lacks(outcome, 'approval-pending') && attempt.othersBegan) return true
   return operation.sideEffecting && (attempt.calledOthers || runBefore)
 }
 
 export function isLacking(outcome: Outcome): boolean {
-  return outcome.kind === 'fault' && outcome.fault.kind === 'requirements-missing'
+  return lacks(outcome, 'requirements-missing') || lacks(outcome, 'approval-pending')
+}
+
+function lacks(outcome: Outcome, kind: FaultKind): boolean {
+  return outcome.kind === 'fault' && outcome.fault.kind === kind
 }

@@ -1,15 +1,13 @@
 /**
- * Which scopes a caller has. `*` stands for all of them, and `callplane:admin` for all that begin with `callplane:`.
- * Those are the administrator's, so `*` has them only where somebody has said who they are.
+ * Which scopes a caller has. `*` stands for all but those that begin with `callplane:`, which are the administrator's:
+ * each must be had by its name, or as `callplane:admin`, which stands for all of those.
  */
-import { ANONYMOUS, type Caller } from './model.ts'
+import type { Caller } from './model.ts'
 
 const ALL = '*'
 const OURS = 'callplane:'
 export const ADMIN_SCOPE = 'callplane:admin'
 
-export function hasScope({ scopes, issuer }: Caller, scope: string): boolean {
-  if (scopes.includes(scope)) return true
-  if (!scope.startsWith(OURS)) return scopes.includes(ALL)
-  return scopes.includes(ADMIN_SCOPE) || (scopes.includes(ALL) && issuer !== ANONYMOUS.issuer)
+export function hasScope({ scopes }: Caller, scope: string): boolean {
+  return scopes.includes(scope) || scopes.includes(scope.startsWith(OURS) ? ADMIN_SCOPE : ALL)
 }

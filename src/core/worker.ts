@@ -2,13 +2,13 @@
  * Runs recorded calls: claims them under a lease, keeps the lease while the handler works, and writes down how each
  * attempt ended. It is the only writer of an instance's state after its acceptance.
  */
-import type { Approvals } from './approvals.ts'
 import { Attempt, type AttemptRun, type Ending } from './attempt.ts'
 import { Claiming } from './claiming.ts'
 import { Conclusions } from './conclusions.ts'
 import { canceled, cutOffByShutdown, faultOutcome, givenUp, leaseLost, outcomeUnknown } from './endings.ts'
 import { Fault } from './fault.ts'
 import { AttemptContext } from './handler-context.ts'
+import type { HeldCalls } from './held-calls.ts'
 import type { AttemptParts } from './job.ts'
 import type { JsonValue } from './json.ts'
 import type { Limits } from './limits.ts'
@@ -20,6 +20,7 @@ import type { Registry } from './registry.ts'
 import { type Given, leftOf } from './requirements.ts'
 import { retryDelay } from './retry.ts'
 import { canGoOn, isHeld, isLacking, jobOf, mayHaveActed, type Running } from './running.ts'
+import { forgetShown, showingOf } from './showing.ts'
 import { deadlineOf } from './terms.ts'
 import { hasEnded } from './waiting.ts'
 
@@ -43,7 +44,7 @@ export class Worker {
   readonly #parts: AttemptParts
   readonly #settings: WorkerSettings
   readonly #conclusions: Conclusions
-  readonly #approvals: Approvals
+  readonly #held: HeldCalls
   readonly #claiming: Claiming
   readonly #shutdown = cutOffByShutdown()
   /** Whatever begins from now on is told to stop at once. */
@@ -57,7 +58,7 @@ export class Worker {
     limits: Limits,
     parts: AttemptParts,
     settings: WorkerSettings,
-    approvals: Approvals,
+    held: HeldCalls,
   ) {
     this.#registry = registry
     this.#store = store
@@ -65,7 +66,7 @@ export class Worker {
     this.#parts = parts
     this.#settings = settings
     this.#conclusions = new Conclusions(parts.env, store, parts.observer)
-    this.#approvals = approvals
+    this.#held = held
     const { leaseMs, claimEveryMs } = settings
     this.#claiming = new Claiming({
       env: parts.env,
@@ -100,7 +101,9 @@ export class Worker {
     else void this.#parseAndStart(attempt, instance, operation)
   }
 
-  #runOf({ id, failures, extras, waiting, answer }: Instance, { backend }: Operation): AttemptRun | undefined {
+  #runOf(instance: Instance, operation: Operation): AttemptRun | undefined {
+    const { id, failures, extras, waiting, answer } = instance
+    const { backend } = operation
     if (failures === 0 && !extras && !backend.resume) return undefined
     const endsAt = Math.min(
       extras?.tryEndsAt ?? Number.POSITIVE_INFINITY,
@@ -112,6 +115,7 @@ export class Worker {
       ...(waiting !== undefined && { waiting }),
       ...(answer !== undefined && { answer }),
       ...(backend.resume && { expectAnswer: (more) => this.#expectAnswer(id, more) }),
+      ...showingOf(this.#parts, instance, operation),
     }
   }
 
@@ -159,16 +163,25 @@ export class Worker {
     this.#given.delete(seen.id)
     this.#limits.closed(seen.owner)
     if (seen.attempt === 0 && !isHeld(seen)) this.#limits.dequeued()
-    if (operation) this.#abandon(seen, operation)
+    if (isHeld(seen)) await this.#held.close(seen)
+    if (!operation) return true
+    this.#abandon(seen, operation)
+    await forgetShown(this.#parts, seen.id, operation)
     return true
   }
 
-  /** An answer from outside: whether it is the one that was waited for, comes after that, or is for nothing we know. */
-  async deliver(id: string, answer: JsonValue): Promise<'taken' | 'answered' | 'unknown'> {
-    const { applied, instance } = await this.#store.answer(id, answer)
+  /**
+   * An answer from outside: whether it is the one that was waited for, comes after that, or is for nothing we know.
+   * `failures` says of which try it is.
+   */
+  async deliver(id: string, answer: JsonValue, failures?: number): Promise<'taken' | 'answered' | 'unknown'> {
+    const { applied, instance } = await this.#store.answer(id, answer, failures)
     if (applied) this.wake()
     if (applied) return 'taken'
-    return instance && (hasEnded(instance) || instance.answer !== undefined) ? 'answered' : 'unknown'
+    if (!instance) return 'unknown'
+    const over =
+      hasEnded(instance) || instance.answer !== undefined || instance.failures !== (failures ?? instance.failures)
+    return over ? 'answered' : 'unknown'
   }
 
   /** Looks for due work now. */
@@ -214,7 +227,6 @@ export class Worker {
       this.#abandon(instance, operation)
     } else if (cutOffs > 0 && !canGoOn(instance)) void this.#end(instance, operation, faultOutcome(outcomeUnknown()))
     else if (cutOffs > this.#settings.maxCutOffs) void this.#end(instance, operation, faultOutcome(givenUp(cutOffs)))
-    else if (isHeld(instance)) void this.#beginHeld(instance, operation)
     else this.#beginIfRoom(instance, operation)
   }
 
@@ -224,20 +236,24 @@ export class Worker {
       return
     }
     this.#limits.started(operation)
-    this.start(instance, operation)
+    if (isHeld(instance)) void this.#beginHeld(instance, operation)
+    else this.start(instance, operation)
   }
 
-  /** A call that waited for an approval: it was decided, or its time is over. */
+  /** A call that waited for an approval: it was decided, or its time is over. It has its slot before it uses the approval. */
   async #beginHeld(instance: Instance, operation: Operation): Promise<void> {
+    let ready: Instance | undefined
     try {
-      const ruling = await this.#approvals.settle(instance, instance.extras?.approvalId as string)
+      const ruling = await this.#held.rulingOn(instance, operation)
       if (ruling instanceof Fault) await this.#end(instance, operation, faultOutcome(ruling), false)
       else if (ruling !== 'run') await this.#conclusions.giveBackUnbegun(instance, ruling.waitUntil)
-      else this.#beginIfRoom((await this.#startDeadline(instance, operation)) ?? instance, operation)
+      else ready = await this.#startDeadline(instance, operation)
     } catch (err) {
       // The lease runs out, and whoever takes it up then looks again.
       this.#parts.env.log.error({ operation: operation.key, err }, 'an approval could not be looked up')
     }
+    if (ready) this.start(ready, operation)
+    else this.#limits.ended(operation)
   }
 
   /** The time of all attempts begins when the call may run. */
@@ -277,14 +293,15 @@ export class Worker {
     const running: Running = { attempt, instance, operation, concluding: false }
     this.#running.set(instance.id, running)
     const { clock, log } = this.#parts.env
-    attempt.onProgress = throttleProgress(clock, this.#settings.progressEveryMs, (progress) => {
-      if (this.#running.get(instance.id) !== running) return false
+    const reported = throttleProgress(clock, this.#settings.progressEveryMs, (progress) => {
+      if (this.#running.get(instance.id) !== running) return undefined
       const { id, attempt } = running.instance
-      this.#store.progress({ id, attempt }, progress).catch((err) => log.warn({ err }, 'progress could not be stored'))
-      return true
+      const writing = this.#store.progress({ id, attempt }, progress)
+      return writing.catch((err) => log.warn({ err }, 'progress could not be stored'))
     })
+    attempt.onProgress = reported.report
     if (this.#running.size === 1) this.#keepLeases()
-    void attempt.done.then((ending) => this.#ended(running, ending))
+    void attempt.done.then((ending) => this.#ended(running, ending, reported.flush()))
     if (this.#graceOver) this.#cutOff(running)
   }
 
@@ -292,11 +309,13 @@ export class Worker {
     attempt.stop(canGoOn(instance) ? this.#shutdown : outcomeUnknown())
   }
 
-  async #ended(running: Running, ending: Ending): Promise<void> {
+  async #ended(running: Running, ending: Ending, progressWritten?: Promise<void>): Promise<void> {
     const { instance, operation, attempt } = running
     running.concluding = true
     this.#limits.ended(operation)
     try {
+      // What was reported last is seen before the end, or never.
+      if (progressWritten) await progressWritten
       if (ending.kind === 'deferred') await this.#leaveWaiting(running, ending.deferred)
       else if (attempt.stoppedBy === this.#shutdown && ending.kind === 'fault')
         await this.#conclusions.giveBack(instance)
@@ -354,7 +373,10 @@ export class Worker {
     const direct = this.#awaited.delete(instance.id)
     const applied = await this.#conclusions.end(instance, operation, outcome, { acted, direct, traceparent })
     this.#given.delete(instance.id)
-    if (applied) this.#limits.closed(ownerOf(instance.caller))
+    if (!applied) return
+    this.#limits.closed(ownerOf(instance.caller))
+    if (isHeld(instance)) await this.#held.close(instance)
+    await forgetShown(this.#parts, instance.id, operation)
   }
 
   #keepLeases(): void {

@@ -37,6 +37,7 @@ export function createCredentials({ secrets, remote, clock, tokenEndpoints = {} 
     let fresh = remembered
     return {
       headers: { Authorization: `Bearer ${conceal(value)}` },
+      shown: [value],
       refused() {
         const again = fresh
         fresh = false
@@ -50,13 +51,18 @@ export function createCredentials({ secrets, remote, clock, tokenEndpoints = {} 
     async resolve(auth, conceal, signal) {
       const { profile, secretRef, headerName = '', tokenURL = '', scopes = [] } = auth
       const secret = await secrets.resolve(secretRef, signal)
+      const shown: string[] = []
+      const show = (value: string) => {
+        shown.push(value)
+        return conceal(value)
+      }
       switch (profile) {
         case 'bearer':
-          return fixed('Authorization', `Bearer ${conceal(headerText(secret, auth))}`)
+          return fixed('Authorization', `Bearer ${show(headerText(secret, auth))}`, shown)
         case 'api_key_header':
-          return fixed(headerName, conceal(headerText(secret, auth)))
+          return fixed(headerName, show(headerText(secret, auth)), shown)
         case 'basic':
-          return fixed('Authorization', `Basic ${basicPair(secret, auth, conceal)}`)
+          return fixed('Authorization', `Basic ${basicPair(secret, auth, show)}`, shown)
         case 'oauth2_client_credentials': {
           const clientId = field(secret, 'client_id', auth)
           const clientSecret = conceal(field(secret, 'client_secret', auth))
@@ -68,8 +74,8 @@ export function createCredentials({ secrets, remote, clock, tokenEndpoints = {} 
 }
 
 /** It was read a moment ago: if the tool refuses it, reading it again gives the same. */
-function fixed(header: string, value: string): Credential {
-  return { headers: { [header]: value }, refused: () => false }
+function fixed(header: string, value: string, shown: readonly string[]): Credential {
+  return { headers: { [header]: value }, shown, refused: () => false }
 }
 
 /** Reading A26: another secret, other scopes or another endpoint is another token. */

@@ -1,7 +1,7 @@
 /** Puts a policy in front of every call: its verdict, and that what can do harm runs where it cannot. */
 import { Fault } from '../core/fault.ts'
 import type { Operation } from '../core/operation.ts'
-import type { Guard } from '../core/ports.ts'
+import type { Decision, Guard } from '../core/ports.ts'
 import { PolicyEvaluator } from './policy-evaluate.ts'
 import type { Policy } from './policy-parse.ts'
 import { CAPABILITIES } from './policy-what.ts'
@@ -13,8 +13,7 @@ export function createPolicyGuard(policy: Policy): Guard {
       if (isOwn(operation)) return
       const { decision } = evaluator.evaluate(caller, operation, args)
       // Whoever may not call it need not learn how it runs; and nobody is asked to approve what could not run.
-      if (decision.verdict !== 'deny') requireIsolation(policy, operation)
-      return decision
+      return (decision.verdict === 'deny' ? undefined : wantOfIsolation(policy, operation)) ?? decision
     },
   }
 }
@@ -24,13 +23,14 @@ export function isOwn({ name }: Operation): boolean {
   return name.namespace === 'callplane' || name.namespace?.startsWith('callplane.') === true
 }
 
-export function requireIsolation(policy: Policy, { name, risk, backend }: Operation): void {
-  if ((risk !== 'high' && risk !== 'critical') || backend.isolated || policy.isolation[risk] === 'optional') return
-  throw new Fault(
-    'isolation-unavailable',
-    `${name.full} has risk ${risk} and must run in a sandbox, which "${backend.kind}" is none of. Run it in a container or as wasm, or have the policy say isolation.${risk}: optional.`,
-    { details: { risk, backend: backend.kind, rule: `${policy.name}#isolation.${risk}` } },
-  )
+/** The denial of what would run where it could do harm. */
+export function wantOfIsolation(policy: Policy, { name, risk, backend }: Operation): Decision | undefined {
+  const harmful = risk === 'high' || risk === 'critical'
+  if (!harmful || backend.isolated || policy.isolation[risk] === 'optional') return undefined
+  const rule = `${policy.name}#isolation.${risk}`
+  const reason = `${name.full} has risk ${risk} and must run in a sandbox, which "${backend.kind}" is none of. Run it in a container or as wasm, or have the policy say isolation.${risk}: optional.`
+  const fault = new Fault('isolation-unavailable', reason, { details: { risk, backend: backend.kind, rule } })
+  return { verdict: 'deny', rule, reason, fault }
 }
 
 /**

@@ -35,6 +35,12 @@ export interface AnnouncementParts {
   secrets: SecretSource
 }
 
+/** One that is kept until the engine has taken it. */
+interface Announcement {
+  key: string
+  body: JsonObject
+}
+
 const NAME = 'v1:callplane.announce'
 const SCOPE = 'callplane:announce'
 const OUTBOX = 'announce/'
@@ -76,11 +82,10 @@ export class Announcements {
   }
 
   /** Takes up what an earlier process has left. */
-  async start(parts: AnnouncementParts): Promise<void> {
+  start(parts: AnnouncementParts): void {
     this.#parts = parts
     parts.engine.approvals.onOpened = (approval) => this.#pending(approval)
-    await this.#findPending()
-    await this.#sweep()
+    this.#track(this.#findPending().finally(() => this.#sweep()))
   }
 
   /** The same observer, and besides it every recorded call that has ended is announced. */
@@ -105,10 +110,11 @@ export class Announcements {
   }
 
   #pending(approval: Approval): void {
-    if (this.#events.includes('approval.pending')) this.#track(this.#announcePending(approval))
+    if (!this.#events.includes('approval.pending')) return
+    this.#track(this.#keepPending(approval).then((kept) => this.#handOver(kept)))
   }
 
-  #announcePending({
+  #keepPending({
     id,
     tenant,
     owner,
@@ -118,8 +124,8 @@ export class Announcements {
     reason,
     createdAt,
     expiresAt,
-  }: Approval): Promise<void> {
-    return this.#announce('approval.pending', id, createdAt, {
+  }: Approval): Promise<Announcement> {
+    return this.#keep('approval.pending', id, createdAt, {
       approval: {
         id,
         tenant,
@@ -141,38 +147,32 @@ export class Announcements {
     // What ran unrecorded was told to its caller, and there is nothing to come back for.
     if (!(await this.#connected().store.get(entry.id))) return
     const call = { ...entry, caller: owner, startedAt: timeText(startedAt), endedAt: timeText(endedAt) }
-    await this.#announce('call.ended', entry.id, endedAt, { call })
+    await this.#handOver(await this.#keep('call.ended', entry.id, endedAt, { call }))
   }
 
-  /** Kept first: whatever keeps the engine from taking it now, the next sweep tries again. */
-  async #announce(event: AnnouncedEvent, id: string, at: number, about: JsonObject): Promise<void> {
+  /** Whatever keeps the engine from taking it now, the next sweep tries again. */
+  async #keep(event: AnnouncedEvent, id: string, at: number, about: JsonObject): Promise<Announcement> {
     const key = `${event}:${id}`
     const body = { event, id: key, at: timeText(at), ...about }
     await this.#connected().store.records.put(OUTBOX + key, JSON.stringify(body))
-    await this.#handOver(key, body)
+    return { key, body }
   }
 
-  async #handOver(key: string, body: JsonObject): Promise<void> {
+  async #handOver({ key, body }: Announcement): Promise<void> {
     const { engine, store, env } = this.#connected()
     if (engine.draining) return
     const call = { operation: NAME, args: { body }, media: [], requestId: env.newId(), idempotencyKey: key }
-    await engine.call(call, () => ANNOUNCER)
+    await engine.call(call, () => ANNOUNCER, { ours: true })
     await store.records.remove(OUTBOX + key)
   }
 
   /** Approvals that were opened when the server ended before it could say so. Those announced before are the same call. */
   async #findPending(): Promise<void> {
-    const { store, engine } = this.#connected()
+    const { engine } = this.#connected()
     if (!this.#events.includes('approval.pending')) return
-    let after: string | undefined
-    for (;;) {
-      const page = await store.records.list('approval/', SWEEP_BATCH, after)
-      for (const { value } of page) {
-        const approval = JSON.parse(value) as Approval
-        if (engine.approvals.isPending(approval)) await this.#announcePending(approval)
-      }
-      after = page.at(-1)?.key
-      if (page.length < SWEEP_BATCH) return
+    for await (const approval of engine.approvals.waiting()) {
+      if (engine.draining) return
+      if (engine.approvals.isPending(approval)) await this.#keepPending(approval)
     }
   }
 
@@ -182,7 +182,7 @@ export class Announcements {
       for (let left = true; left && !engine.draining; ) {
         const page = await store.records.list(OUTBOX, SWEEP_BATCH)
         for (const { key, value } of page) {
-          await this.#handOver(key.slice(OUTBOX.length), JSON.parse(value) as JsonObject)
+          await this.#handOver({ key: key.slice(OUTBOX.length), body: JSON.parse(value) as JsonObject })
         }
         left = page.length === SWEEP_BATCH
       }

@@ -28,6 +28,7 @@ function statusOf({ status, expiresAt }: Approval, now: number): Status {
     case 'used':
       return 'completed'
     case 'denied':
+    case 'canceled':
       return 'failed'
     case 'approved':
       return now < expiresAt ? 'completed' : 'failed'

@@ -1,8 +1,9 @@
 /** An approval as those see it who may decide: what would run, for whom, and how it stands. */
+import type { Attachment } from '../core/approval-book.ts'
 import type { Approval } from '../core/approvals.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 
-export const STATUSES = ['pending', 'approved', 'denied', 'used', 'expired'] as const
+export const STATUSES = ['pending', 'approved', 'denied', 'used', 'expired', 'canceled'] as const
 
 export interface ApprovalView {
   id: string
@@ -12,7 +13,9 @@ export interface ApprovalView {
   caller: string
   userId?: string
   risk: string
+  /** `null` once its call has ended without it. */
   args: JsonValue
+  attachments?: readonly Attachment[]
   rule?: string
   reason?: string
   /** The call waits and goes on by itself; if not, it has to be sent again. */
@@ -23,8 +26,8 @@ export interface ApprovalView {
 }
 
 export function viewOf(approval: Approval, now: number): ApprovalView {
-  const { id, operation, owner, userId, risk, args, rule, reason, instanceId, createdAt, expiresAt, decision } =
-    approval
+  const { id, operation, owner, userId, risk, args, attachments, rule, reason, instanceId } = approval
+  const { createdAt, expiresAt, decision } = approval
   return {
     id,
     status: statusOf(approval, now),
@@ -33,6 +36,7 @@ export function viewOf(approval: Approval, now: number): ApprovalView {
     ...(userId !== undefined && { userId }),
     risk,
     args,
+    ...(attachments && { attachments }),
     ...(rule !== undefined && { rule }),
     ...(reason !== undefined && { reason }),
     waits: instanceId !== undefined,
@@ -42,9 +46,9 @@ export function viewOf(approval: Approval, now: number): ApprovalView {
   }
 }
 
-/** What nobody decided, or nobody used, in its time is good for nothing any more. A call that waits uses it by itself. */
-function statusOf({ status, expiresAt, instanceId }: Approval, now: number): ApprovalView['status'] {
-  const lapses = status === 'pending' || (status === 'approved' && instanceId === undefined)
+/** What nobody decided, or nobody used, in its time is good for nothing any more. */
+function statusOf({ status, expiresAt }: Approval, now: number): ApprovalView['status'] {
+  const lapses = status === 'pending' || status === 'approved'
   return lapses && expiresAt <= now ? 'expired' : status
 }
 
@@ -54,6 +58,12 @@ export function timeText(ms: number): string {
 
 const text = { type: 'string' }
 const time = { type: 'string', format: 'date-time' }
+
+const ATTACHMENT: JsonObject = {
+  type: 'object',
+  required: ['name', 'mimeType', 'bytes', 'sha256'],
+  properties: { name: text, mimeType: text, bytes: { type: 'integer' }, sha256: text },
+}
 
 export const APPROVAL_SCHEMA: JsonObject = {
   type: 'object',
@@ -66,6 +76,7 @@ export const APPROVAL_SCHEMA: JsonObject = {
     userId: text,
     risk: text,
     args: {},
+    attachments: { type: 'array', items: ATTACHMENT },
     rule: text,
     reason: text,
     waits: { type: 'boolean' },

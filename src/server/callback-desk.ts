@@ -1,43 +1,42 @@
 /**
- * Takes answers from outside to the calls that wait for them. A tool may repeat what it was shown, so the operation's
- * own credential is resolved once more and taken out before anything is stored.
+ * Takes answers from outside to the calls that wait for them. An answer counts once, for the try it was first delivered
+ * in; and a tool may repeat what it was shown, so that is taken out before anything is stored.
  */
-import type { JsonObject, JsonValue } from '../core/json.ts'
+import { Fault } from '../core/fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
+import type { Instance } from '../core/model.ts'
 import type { Operation } from '../core/operation.ts'
-import type { Credentials, Environment, Store } from '../core/ports.ts'
+import type { Environment, Shown, Store } from '../core/ports.ts'
 import type { Registry } from '../core/registry.ts'
+import { isTerminal } from '../core/state.ts'
 import type { Worker } from '../core/worker.ts'
 import type { SecretSource } from '../governance/secrets.ts'
+import type { Delivery } from './callback-routes.ts'
 
 interface Parts {
   env: Environment
-  store: Pick<Store, 'get'>
+  store: Pick<Store, 'get' | 'records'>
   registry: Registry
   worker: Worker
   secrets: SecretSource
-  credentials: Credentials
+  shown: Shown
 }
 
 const RESOLVE_MS = 10_000
 
-export function createCallbackDesk({ env, store, registry, worker, secrets, credentials }: Parts) {
-  const operationOf = async (id: string): Promise<Operation | undefined> => {
-    const instance = await store.get(id)
-    return instance && registry.byKey(instance.operation)
+export function createCallbackDesk({ env, store, registry, worker, secrets, shown }: Parts) {
+  /** Whether these very bytes were delivered in an earlier try: whoever saw them could send them once more. */
+  async function isReplayed({ id, failures, expiresAt }: Instance, signed: string): Promise<boolean> {
+    const key = `answer/${id}/${env.digest(signed)}`
+    if (await store.records.add(key, String(failures), expiresAt)) return false
+    // Of the same try: a repeat after we failed to take it, which must not be lost.
+    return (await store.records.get(key)) !== String(failures)
   }
 
-  /** With what it was shown concealed; a credential that cannot be had now is not in our hands either. */
-  async function redacted(operation: Operation | undefined, answer: JsonObject): Promise<JsonValue> {
-    const release: (() => void)[] = []
-    const conceal = (value: string) => {
-      release.push(env.conceal(value))
-      return value
-    }
-    try {
-      if (operation?.auth) await credentials.resolve(operation.auth, conceal, AbortSignal.timeout(RESOLVE_MS))
-    } catch (err) {
-      env.log.warn({ operation: operation?.key, err }, 'the credential of an answered call could not be resolved')
-    }
+  /** Without what the tool was shown. If that is not known now, the answer is not taken, and the tool sends it again. */
+  async function redacted(id: string, operation: Operation | undefined, answer: JsonObject): Promise<JsonValue> {
+    const values = operation?.auth ? await recall(id, operation) : []
+    const release = values.map((value) => env.conceal(value))
     try {
       return env.redact(answer)
     } finally {
@@ -45,17 +44,48 @@ export function createCallbackDesk({ env, store, registry, worker, secrets, cred
     }
   }
 
+  async function recall(id: string, operation: Operation): Promise<readonly string[]> {
+    let cause: unknown
+    try {
+      const values = await shown.recall(id)
+      if (values.length > 0) return values
+    } catch (err) {
+      cause = err
+    }
+    env.log.error({ operation: operation.key, err: cause }, 'an answer was not taken: what its tool was shown is gone')
+    throw new Fault('unavailable', 'The answer cannot be taken now. Send it again in a moment.', {
+      retryAfterMs: 5_000,
+      cause,
+    })
+  }
+
   return {
     async secretFor(id: string): Promise<string | undefined> {
-      const name = (await operationOf(id))?.backend.callbackSecret
+      const instance = await store.get(id)
+      const name = instance && registry.byKey(instance.operation)?.backend.callbackSecret
       if (name === undefined) return undefined
       const { value } = await secrets.resolve(name, AbortSignal.timeout(RESOLVE_MS))
       // Not in use for longer than this: it signs, and is never sent.
       if (value !== undefined) env.conceal(value)()
       return value
     },
-    async deliver(id: string, answer: JsonObject): Promise<'taken' | 'answered' | 'unknown'> {
-      return worker.deliver(id, await redacted(await operationOf(id), answer))
+
+    async deliver(id: string, answer: JsonObject, signed: string): Promise<Delivery> {
+      const instance = await store.get(id)
+      if (!instance) return 'unknown'
+      if (isTerminal(instance.state) || instance.answer !== undefined) return 'answered'
+      const { failures, waiting, operation } = instance
+      if (waiting === undefined) return 'unknown'
+      const attempt = attemptIn(answer)
+      if (attempt !== undefined && attempt !== failures + 1) return 'other-try'
+      if (await isReplayed(instance, signed)) return 'answered'
+      return worker.deliver(id, await redacted(id, registry.byKey(operation), answer), failures)
     },
   }
+}
+
+/** Of which try it says it is. Zero is what some write who do not count. */
+function attemptIn({ usage }: JsonObject): number | undefined {
+  const attempt = isJsonObject(usage) ? usage.attempt : undefined
+  return typeof attempt === 'number' && attempt > 0 ? attempt : undefined
 }

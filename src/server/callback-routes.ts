@@ -11,14 +11,16 @@ import type { Clock } from '../core/ports.ts'
 import { DEFAULT_MAX_BYTES, parseResponse } from '../protocols/contract/client.ts'
 
 export interface CallbackParts {
-  /** Hands the answer to the call that waits for it. */
-  deliver(requestId: string, answer: JsonObject): Promise<'taken' | 'answered' | 'unknown'>
+  /** Hands the answer to the call that waits for it. `signed` is what its signature is over. */
+  deliver(requestId: string, answer: JsonObject, signed: string): Promise<Delivery>
   /** What an answer to this call must be signed with; nothing if there is no such call, or nobody may answer it. */
   secretFor(requestId: string): Promise<string | undefined>
   clock: Pick<Clock, 'now'>
   refuse: Refuse
   maxBytes?: number
 }
+
+export type Delivery = 'taken' | 'answered' | 'other-try' | 'unknown'
 
 const MAX_SKEW_SECONDS = 300
 
@@ -36,9 +38,11 @@ export function createCallbackRoutes(parts: CallbackParts): Route[] {
           const body = await exchange.text(maxBytes)
           const secret = await secretFor(requestId)
           if (secret === undefined) return DELIVERED.unknown
-          if (!isSigned(exchange, secret, `${timestamp}.${body}`)) return UNSIGNED
+          const signed = `${timestamp}.${body}`
+          if (!isSigned(exchange, secret, signed)) return UNSIGNED
           const answer = parseAnswer(body, requestId)
-          return answer instanceof Fault ? reply(400, answer.message) : DELIVERED[await deliver(requestId, answer)]
+          if (answer instanceof Fault) return reply(400, answer.message)
+          return DELIVERED[await deliver(requestId, answer, signed)]
         },
       },
     },
@@ -71,9 +75,10 @@ const UNSIGNED = reply(
     'X-Signature: HMAC-SHA256 in hex over the timestamp, a dot and the body.',
 )
 
-const DELIVERED: Record<'taken' | 'answered' | 'unknown', Answer> = {
+const DELIVERED: Record<Delivery, Answer> = {
   taken: { status: 202, headers: {} },
   answered: reply(409, 'This call has its answer; the first one counts.'),
+  'other-try': reply(409, 'This is the answer of another try. Answer with the "attempt" of the latest request.'),
   unknown: reply(404, 'No call waits for this answer. Check the request_id, or whether its time is over.'),
 }
 

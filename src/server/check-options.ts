@@ -90,6 +90,7 @@ const LIMITS: Names<LimitRules> = {
   callsPerSecond: true,
   callBurst: true,
   openCallsPerCaller: true,
+  pendingApprovalsPerCaller: true,
   queuedCalls: true,
   runningCalls: true,
   pollBurst: true,

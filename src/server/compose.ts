@@ -86,7 +86,7 @@ import {
 import { createOwnOperations, isOurs, refuseOwnNames } from './own-operations.ts'
 import { logRequests } from './request-log.ts'
 import { createResultCache } from './result-cache.ts'
-import { createSystemRoutes } from './system-routes.ts'
+import { createSystemRoutes, METRICS_SCOPE } from './system-routes.ts'
 import { createToolSurface } from './tool-handler.ts'
 import { vaultKeys } from './vault-keys.ts'
 
@@ -108,8 +108,8 @@ export interface CallplaneServer {
   close(graceMs?: number): Promise<void>
 }
 
-/** Without authentication everybody on this machine is the same caller and may do everything but administer. */
-const LOCAL: Caller = { ...ANONYMOUS, scopes: ['*'] }
+/** Without authentication everybody on this machine is the same caller, and may do and see everything but administer. */
+const LOCAL: Caller = { ...ANONYMOUS, scopes: ['*', METRICS_SCOPE] }
 const STOP_GRACE_MS = 5_000
 const MAX_WAIT_MS = 60_000
 /** How long a protocol without polling waits for a call to end. */
@@ -205,7 +205,7 @@ async function openNode<App>(options: ServerOptions<App>, prepared: Prepared) {
   const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, clock)
   const store = options.store ?? createSqliteStore({ file: folder.database, clock })
   const authorizations = authorization?.open({ env, store, anonymous: authenticator === undefined })
-  const { secrets, credentials } = openSecrets({
+  const { secrets, credentials, shown } = openSecrets({
     places: options.secrets,
     tokenEndpoints: options.tokenEndpoints,
     vaultKeys: () => vaultKeys(options.vault ?? {}, folder),
@@ -222,6 +222,7 @@ async function openNode<App>(options: ServerOptions<App>, prepared: Prepared) {
     fetcher: createFetcher(options.references ?? {}),
     guards,
     credentials,
+    shown,
     cache: createResultCache(clock),
     work: { ...DEFAULT_WORK, ...options.work },
     chunkBytes: sizes.chunkBytes,
@@ -257,6 +258,7 @@ async function openNode<App>(options: ServerOptions<App>, prepared: Prepared) {
     authorizations,
     secrets,
     credentials,
+    shown,
     engine,
     followUp,
     maintenance,
@@ -285,8 +287,7 @@ function createRoutes<App>(
   node: Node,
   refuse: Refuse,
 ): Route[] {
-  const { engine, followUp, objects, env, metrics, store, secrets, credentials, authorizations, identify, waiters } =
-    node
+  const { engine, followUp, objects, env, metrics, store, secrets, shown, authorizations, identify, waiters } = node
   const shared = {
     engine,
     followUp,
@@ -335,7 +336,7 @@ function createRoutes<App>(
     }),
     ...createContractRoutes({ ...shared, waiters, records: store.records, settings: contractSettings(sizes) }),
     ...createCallbackRoutes({
-      ...createCallbackDesk({ env, store, registry: engine.registry, worker: engine.worker, secrets, credentials }),
+      ...createCallbackDesk({ env, store, registry: engine.registry, worker: engine.worker, secrets, shown }),
       clock: env.clock,
       refuse,
     }),
@@ -367,6 +368,7 @@ function openMcp<App>(options: ServerOptions<App>, { tools, authenticator, sizes
     maxBodyBytes: sizes.envelopeBytes,
     holdMs: HOLD_MS,
     authenticated: authenticator !== undefined,
+    issuers: [...new Set((options.auth?.jwt ?? []).flatMap(({ issuer }) => issuer ?? []))],
   }
   return createMcpSurface(parts, options.mcp ?? {})
 }
@@ -402,7 +404,8 @@ async function serve<App>(
 
   await files?.sweep(LEFTOVER_MS)
   await maintenance.start()
-  await announcements?.start({ engine, store, env, remote, secrets })
+  await prepared.own.resume()
+  announcements?.start({ engine, store, env, remote, secrets })
   worker.wake()
   const sweeping = maintenance.sweepLeftovers().catch((err) => log.warn({ err }, 'leftovers could not be swept'))
   const processReadings = registerProcessReadings(metrics)

@@ -1,12 +1,13 @@
 /** Puts together what governs calls and what remote tools are shown: the policy, the secrets and their vault. */
 import type { Operation } from '../core/operation.ts'
-import type { Clock, Credentials, Guard, Log, RemoteClient, Store } from '../core/ports.ts'
+import type { Clock, Credentials, Guard, Log, RemoteClient, Shown, Store } from '../core/ports.ts'
 import { createCredentials } from '../governance/credentials.ts'
 import type { TokenEndpointRules } from '../governance/oauth-client-credentials.ts'
 import type { PolicyDefinition } from '../governance/policy.ts'
 import { createSecrets, DEFAULT_PLACES, type SecretPlace, type SecretSource } from '../governance/secrets.ts'
 import { createSecretStore } from '../governance/secrets-store.ts'
-import { createVault, type VaultKeys } from '../governance/vault.ts'
+import { createShown } from '../governance/shown.ts'
+import { createVault, type Vault, type VaultKeys } from '../governance/vault.ts'
 
 export interface SecretSettings {
   places: readonly SecretPlace[] | undefined
@@ -21,17 +22,20 @@ export interface SecretSettings {
 export interface OpenSecrets {
   secrets: SecretSource
   credentials: Credentials
+  shown: Shown
 }
 
 export function openSecrets(settings: SecretSettings): OpenSecrets {
   const { places = DEFAULT_PLACES, store, vaultKeys, remote, clock, tokenEndpoints } = settings
+  let opened: Vault | undefined
+  const vault = () => (opened ??= createVault(store.records, vaultKeys()))
   const secrets = createSecrets(places, {
     env: process.env,
     folder: process.cwd(),
-    store: () => createSecretStore(store.records, createVault(store.records, vaultKeys())),
+    store: () => createSecretStore(store.records, vault()),
   })
   const credentials = createCredentials({ secrets, remote, clock, ...(tokenEndpoints && { tokenEndpoints }) })
-  return { secrets, credentials }
+  return { secrets, credentials, shown: createShown(vault) }
 }
 
 /** Loaded when it is used: most servers on a laptop have none. */

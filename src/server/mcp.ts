@@ -19,6 +19,8 @@ export interface McpSurfaceParts extends Omit<McpParts, 'settings' | 'envelopes'
   /** Where a person reaches this server, for those who do not come by HTTP. */
   origin: string
   maxBodyBytes: number
+  /** Whose tokens are taken. */
+  issuers: readonly string[]
   holdMs: number
   authenticated: boolean
 }

@@ -2,7 +2,7 @@
  * What administrators do, as operations: so every protocol that offers them, and the command line, has the same. They
  * are made before the engine is, and told of it once it is there.
  */
-import type { Approvals } from '../core/approvals.ts'
+import { type Approval, type Approvals, callEnded } from '../core/approvals.ts'
 import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/model.ts'
 import { type Operation, type OperationDefinition, operation, type Tombstone } from '../core/operation.ts'
@@ -22,6 +22,8 @@ export interface OwnParts {
 export interface OwnOperations {
   definitions: readonly OperationDefinition[]
   connect(parts: OwnParts): void
+  /** Takes up what an earlier process has left: decisions that their calls have not heard of. */
+  resume(): Promise<void>
 }
 
 const APPROVE = ['callplane:approve']
@@ -110,6 +112,10 @@ export function createOwnOperations(): OwnOperations {
     connect(given) {
       connected = given
     },
+    async resume() {
+      const { approvals } = parts()
+      for await (const approval of approvals.waiting()) if (approval.decision) await tellCall(parts(), approval)
+    },
   }
 }
 
@@ -135,13 +141,17 @@ async function listApprovals(
   { tenant }: Caller,
   { all = false, limit = 50, after }: { all?: boolean; limit?: number; after?: string },
 ): Promise<ApprovalPage> {
+  if (!all) {
+    const { approvals: waiting, next } = await approvals.pending(tenant, limit, after)
+    return { approvals: waiting.map((one) => viewOf(one, clock.now())), ...(next !== undefined && { next }) }
+  }
   const found: ApprovalView[] = []
   let last = after
   for (let scanned = 0; scanned < MAX_SCANNED; ) {
     const page = await approvals.list(tenant, MAX_PAGE, last)
     for (const approval of page) {
       last = approval.id
-      if (all || approvals.isPending(approval)) found.push(viewOf(approval, clock.now()))
+      found.push(viewOf(approval, clock.now()))
       if (found.length === limit) return { approvals: found, next: last }
     }
     if (page.length < MAX_PAGE) return { approvals: found }
@@ -157,33 +167,38 @@ async function decide(
 ): Promise<ApprovalView> {
   const { approvals, store, clock } = parts
   const asked = await approvals.get(decider.tenant, id)
-  if (asked?.instanceId !== undefined && approvals.isPending(asked)) await waitingCall(store, asked.instanceId)
+  if (asked?.instanceId !== undefined && approvals.isPending(asked)) {
+    const instance = await store.get(asked.instanceId)
+    if (!instance || hasEnded(instance)) throw callEnded()
+  }
   const decided = await approvals.decide(decider, id, verdict, why)
-  if (decided.instanceId !== undefined) await release(parts, decided.instanceId)
+  if (decided.instanceId === undefined) return viewOf(decided, clock.now())
+  await tellCall(parts, decided)
+  if (verdict === 'approve' && (await endedWithout(parts, decided))) throw callEnded()
   return viewOf(decided, clock.now())
 }
 
+/** The call ended while it was being approved, and has not run for it. */
+async function endedWithout(
+  { approvals, store }: OwnParts,
+  { id, tenant, instanceId = id }: Approval,
+): Promise<boolean> {
+  const instance = await store.get(instanceId)
+  if (instance && !hasEnded(instance)) return false
+  return (await approvals.get(tenant, id))?.status !== 'used'
+}
+
 /** The call need not wait until its time to wait is over: a worker looks at it now. */
-async function release({ store, worker, clock }: OwnParts, id: string): Promise<void> {
-  const { state, attempt, settled } = await waitingCall(store, id)
-  // Else a worker has it in its hands, and looks at the approval itself.
-  if (attempt === settled) {
-    const { applied, instance } = await store.advance({ id, from: [state], to: state, attempt, dueAt: clock.now() })
-    if (!applied && (!instance || hasEnded(instance))) throw callEnded()
-  }
-  worker.wake()
-}
-
-async function waitingCall(store: Store, id: string) {
+async function tellCall({ approvals, store, worker, clock }: OwnParts, approval: Approval): Promise<void> {
+  const id = approval.instanceId ?? approval.id
   const instance = await store.get(id)
-  if (!instance || hasEnded(instance)) throw callEnded()
-  return instance
-}
-
-function callEnded(): Fault {
-  return new Fault('conflict', 'The call ended before it was decided: it was canceled, or its time is over.', {
-    code: 'CALL_ENDED',
-  })
+  // Else a worker has it in its hands, and looks at the approval itself.
+  if (instance && !hasEnded(instance) && instance.attempt === instance.settled) {
+    const { state, attempt } = instance
+    await store.advance({ id, from: [state], to: state, attempt, dueAt: clock.now() })
+  }
+  await approvals.released(approval)
+  worker.wake()
 }
 
 async function listAudit(

@@ -2,6 +2,7 @@
 import type { Answer, Exchange, Refuse, Route } from '../core/exchange.ts'
 import { Fault } from '../core/fault.ts'
 import type { Identify } from '../core/ports.ts'
+import { hasScope } from '../core/scopes.ts'
 
 export interface SystemParts {
   ready: () => boolean
@@ -14,7 +15,7 @@ export interface SystemParts {
 const HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 const OK: Answer = { status: 200, headers: HEADERS, body: '{"status":"ok"}' }
 const DRAINING: Answer = { status: 503, headers: HEADERS, body: '{"status":"draining"}' }
-const METRICS_SCOPES = ['callplane:metrics', 'callplane:admin', '*']
+export const METRICS_SCOPE = 'callplane:metrics'
 
 export function createSystemRoutes({ ready, renderMetrics, metricsType, identify, refuse }: SystemParts): Route[] {
   return [
@@ -39,8 +40,8 @@ export function createSystemRoutes({ ready, renderMetrics, metricsType, identify
 async function requireScope(identify: Identify): Promise<void> {
   const caller = await identify()
   if (!caller) throw new Fault('unauthenticated', 'Metrics need a credential with the scope callplane:metrics.')
-  if (caller.scopes.some((scope) => METRICS_SCOPES.includes(scope))) return
+  if (hasScope(caller, METRICS_SCOPE)) return
   throw new Fault('forbidden', 'Metrics need the scope callplane:metrics.', {
-    details: { required: ['callplane:metrics'] },
+    details: { required: [METRICS_SCOPE] },
   })
 }

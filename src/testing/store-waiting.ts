@@ -54,6 +54,16 @@ export function describeWaiting({ describe, expect }: TestRunner, story: StoreSt
       expect(resumed).toMatchObject({ id, attempt: 2, settled: 1, answer: { n: 1 } })
     })
 
+    story('an answer that is meant for one try is not taken by another', async (store, clock) => {
+      const id = await claimed(store, clock, { waiting: 'w', settled: 1, failures: 1, dueAt: clock.now() + 100 })
+
+      const stale = await store.answer(id, 'of the first', 0)
+      const meant = await store.answer(id, 'of the second', 1)
+
+      expect([stale.applied, stale.instance?.answer]).toEqual([false, undefined])
+      expect([meant.applied, meant.instance?.answer]).toEqual([true, 'of the second'])
+    })
+
     story('an answer leaves the lease of whoever runs the call alone', async (store, clock) => {
       const dueAt = clock.now() + LEASE_MS
       const id = await claimed(store, clock, { waiting: 'w', dueAt })

@@ -103,6 +103,29 @@ test('sends the whole request as JSON in a unary RPC and takes the output of the
   })
 })
 
+test.each([
+  ['250', 250],
+  ['0', 0],
+  ['250.5', undefined],
+  ['-1', undefined],
+  ['Infinity', undefined],
+  ['1e300', undefined],
+])('when to come back is a whole number of milliseconds: of "%s" is taken %s', async (pushback, retryAfterMs) => {
+  const tool = createServer().on('stream', (stream) => {
+    const status = { 'grpc-status': '14', 'grpc-retry-pushback-ms': pushback }
+    stream.resume()
+    stream.respond({ ':status': 200, 'content-type': 'application/grpc+json', ...status }, { endStream: true })
+  })
+  tool.listen(0, '127.0.0.1')
+  await once(tool, 'listening')
+  onTestFinished(() => void tool.close())
+
+  const fault = await faultOf(open(plain((tool.address() as AddressInfo).port)).execute({}, backendContext()))
+
+  expect(fault).toMatchObject({ kind: 'upstream', retryable: true })
+  expect(fault.retryAfterMs).toBe(retryAfterMs)
+})
+
 /** Reading A30. */
 const MEANINGS: readonly [code: (typeof GRPC_CODES)[number], contract: string, retryable: boolean][] = [
   ['CANCELLED', 'canceled', false],

@@ -65,6 +65,12 @@ test.each([
   expect(deferred).toMatchObject({ waiting: { phase: 'polling' }, resumeInMs })
 })
 
+test('a tool that wants to be left alone for years is asked within the hour', async () => {
+  const { execute } = await open(answering(202, '', { 'Retry-After': '999999999' }))
+
+  expect(await execute({ remainingMs: undefined })).toMatchObject({ resumeInMs: 3_600_000 })
+})
+
 test.each([201, 204, 302, 400, 409])('an answer of %i to the call itself is a failure for good', async (status) => {
   const { execute } = await open(answering(status))
 

@@ -35,6 +35,17 @@ test('an attachment goes through with its envelope first, last, as a field or as
   await server.expectUnharmed()
 })
 
+test('a part that does not know its own type has the one its entry names', async () => {
+  const server = await startServer()
+  const picture = envelope([{ ...FILE, mimeType: 'Image/PNG' }])
+
+  for (const file of ['field', text('bytes', 'application/octet-stream'), text('bytes', 'image/png')]) {
+    const response = await server.send(form(['envelope', picture], ['file', file]))
+    expect(await response.json()).toMatchObject({ state: 'complete', result: { bytes: 5, mimeType: 'Image/PNG' } })
+  }
+  await server.expectUnharmed()
+})
+
 const refused: [what: string, body: FormData, code: string, advice: RegExp, ids: string[]][] = [
   ['no envelope', form(['file', text()]), 'ENVELOPE_MISSING', /in it/, ['opencall:183']],
   ['no parts', form(), 'ENVELOPE_MISSING', /part named "envelope"/, ['opencall:183']],
@@ -51,6 +62,9 @@ const refused: [what: string, body: FormData, code: string, advice: RegExp, ids:
   ['a required one left out', form(['envelope', envelope([])]), 'MEDIA_REQUIRED', /needs the attachment "file"/, ['opencall:188', 'opencall:192']],
   ['a type that is not accepted', form(['envelope', envelope([{ ...FILE, mimeType: 'text/html' }])], ['file', text()]), 'UNSUPPORTED_MEDIA_TYPE', /Send one of: text\/plain, image\/\*/, ['opencall:189', 'opencall:191']],
   ['a part whose own header says another type', form(['envelope', envelope()], ['file', text('%PDF', 'application/pdf')]), 'UNSUPPORTED_MEDIA_TYPE', /application\/pdf/, ['opencall:191']],
+  ['a part whose own header says another type that is accepted', form(['envelope', envelope([{ ...FILE, mimeType: 'image/png' }])], ['file', text('x', 'image/gif')]), 'UNSUPPORTED_MEDIA_TYPE', /"file" is image\/gif, but "media" says image\/png\. Send the same/, ['opencall:191']],
+  ['a part that says it is text and is to be a picture, before the envelope', form(['file', text()], ['envelope', envelope([{ ...FILE, mimeType: 'image/png' }])]), 'UNSUPPORTED_MEDIA_TYPE', /is text\/plain, but/, ['opencall:191']],
+  ['a part of another type that is also too large, of which nothing need be read', form(['envelope', envelope([FILE, { name: 'note', mimeType: 'text/plain', part: 'n' }])], ['n', text('12345678901', 'image/png')]), 'UNSUPPORTED_MEDIA_TYPE', /"n" is image\/png/, ['opencall:191']],
   ['one above its own limit', form(['envelope', envelope([FILE, { name: 'note', mimeType: 'text/plain', part: 'n' }])], ['file', text()], ['n', text('12345678901')]), 'MEDIA_TOO_LARGE', /10 bytes/, ['opencall:190', 'opencall:191']],
   ['one above its own limit, before the envelope', form(['n', text('12345678901')], ['file', text()], ['envelope', envelope([FILE, { name: 'note', mimeType: 'text/plain', part: 'n' }])]), 'MEDIA_TOO_LARGE', /10 bytes/, ['opencall:190', 'opencall:191']],
   ['a hundred parts that no entry names', form(['envelope', envelope()], ...Array.from({ length: 101 }, (_, i): [string, Blob] => [`p${i}`, text()])), 'STRAY_PART', /leave the part out/, []],

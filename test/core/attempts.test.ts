@@ -254,3 +254,32 @@ test('progress is stored at once, then at most once in an interval, and always t
   expect(stored).toEqual([0.01, 0.5, 0.9])
   held.open(null)
 })
+
+test('whoever watches sees what was reported last before the end, even by looking only when all is over', async () => {
+  const cluster = openCluster()
+  const held = new Gate()
+  const work = operation('v1:work', {
+    model: 'async',
+    async run(_args, ctx) {
+      await held.pass()
+      for (const step of [1, 2, 3]) ctx.progress(step / 3, `step ${step}`)
+      return 'done'
+    },
+  })
+  const node = new Node(cluster, { operations: [work] })
+  await node.call('v1:work')
+  await held.reached
+  const replies = node.followUp.watch(ADA, 'r1', new AbortController().signal)[Symbol.asyncIterator]()
+  const first = await replies.next()
+
+  held.open(null)
+  await cluster.ended((await cluster.find('r1')).id)
+  const rest = [await replies.next(), await replies.next(), await replies.next()]
+
+  expect([first, ...rest]).toMatchObject([
+    { value: { state: 'pending' } },
+    { value: { state: 'pending', progress: { fraction: 1, message: 'step 3' } } },
+    { value: { state: 'complete', result: 'done' } },
+    { done: true },
+  ])
+})

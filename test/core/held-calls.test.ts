@@ -171,8 +171,7 @@ test.each([
     concurrency: 1,
     run: ({ wait }) => (wait ? gate.pass() : ++quick),
   })
-  const decide: Guard['decide'] = (_caller, _operation, args) =>
-    (args as { wait?: boolean }).wait ? undefined : HOLD
+  const decide: Guard['decide'] = (_caller, _operation, args) => ((args as { wait?: boolean }).wait ? undefined : HOLD)
   const office = open({ operations: [pay as OperationDefinition], guards: [{ decide }] })
   await office.node.call('v1:pay', {}).catch(() => {})
   const [approval] = await pending(office)
@@ -242,6 +241,29 @@ test('a child that is held ends its parent, which keeps no slot; sent again, bot
   expect(running).toBe(0)
   for (const reply of [second, third]) expect(reply.state).toBe('complete')
   expect(ran).toEqual(['child'])
+})
+
+test('a parent whose other children have run keeps its key when one is held', async () => {
+  let noted = 0
+  const note = operation('v1:note', { sideEffecting: true, run: () => ++noted })
+  const pay = operation('v1:pay', { run: () => 'paid' })
+  const parent = operation('v1:parent', {
+    model: 'async',
+    run: async (args, ctx) => {
+      await ctx.call('v1:note', args)
+      return ctx.call('v1:pay', args)
+    },
+  })
+  const office = open({ operations: [note, pay, parent] })
+  const send = () => office.node.call('v1:parent', { n: 1 }, { idempotencyKey: 'k' }, { holdMs: 60_000 })
+
+  await send()
+  const [approval] = await pending(office)
+  await office.node.engine.approvals.decide(BOB, (approval as Approval).id, 'approve')
+  const again = await send()
+
+  expect(again).toMatchObject({ state: 'error', fault: { kind: 'approval-pending' } })
+  expect(noted).toBe(1)
 })
 
 test('a parent with effects of its own keeps its key when a child is held', async () => {

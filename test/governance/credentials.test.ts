@@ -275,6 +275,8 @@ test('an endpoint that refuses is the end; one that fails may be tried again, as
   const refusedWith200 = await faultOf()
   Object.assign(endpoint, { status: 503, headers: { 'Retry-After': '7' } })
   const down = await faultOf()
+  Object.assign(endpoint, { headers: { 'Retry-After': '1e300' } })
+  const downForEver = await faultOf()
   Object.assign(endpoint, { status: 200, answer: () => '<html>' })
   const garbage = await faultOf()
   Object.assign(endpoint, { status: 302, headers: { Location: 'https://elsewhere.example.com/' } })
@@ -288,6 +290,7 @@ test('an endpoint that refuses is the end; one that fails may be tried again, as
   expect(JSON.stringify(refused) + refused?.message).not.toContain('secret/1')
   expect(refusedWith200).toMatchObject({ kind: 'credential-invalid' })
   expect(down).toMatchObject({ kind: 'upstream', retryable: true, retryAfterMs: 7_000 })
+  expect(downForEver).toMatchObject({ kind: 'upstream', retryable: true, retryAfterMs: undefined })
   expect(garbage).toMatchObject({ kind: 'upstream', retryable: true })
   expect(elsewhere).toMatchObject({ kind: 'upstream', retryable: false })
 

@@ -122,12 +122,9 @@ test.each(['8.8.8.8', '172.32.0.1', '100.128.0.1', '2606:4700::1111'])('%s is a 
 
 const NEVER = ['169.254.169.254', '100.100.100.200', '168.63.129.16', 'fd00:ec2::254', 'fe80::1%eth0', '0.0.0.0']
 
-test.each([...NEVER, '224.0.0.1'])(
-  '%s stays out of reach where private addresses are allowed',
-  (address) => {
-    expect(mayConnectTo(address, true)).toBe(false)
-  },
-)
+test.each([...NEVER, '224.0.0.1'])('%s stays out of reach where private addresses are allowed', (address) => {
+  expect(mayConnectTo(address, true)).toBe(false)
+})
 
 test('a name that resolves to a private address is refused, even if it also has a public one', async () => {
   const resolve = async () => [
@@ -268,4 +265,27 @@ test.each([
 
   await expect(createFetcher({ allowHosts: [entry], resolve }).probe(uri, never)).rejects.toMatchObject(UNREACHABLE)
   expect(resolve).toHaveBeenCalledOnce()
+})
+
+test.each([
+  ['three, unless told otherwise', {}, 3],
+  ['as many as it is told', { maxRedirects: 1 }, 1],
+  ['none', { maxRedirects: 0 }, 0],
+])('redirects are followed this often and no more: %s', async (_, options, most) => {
+  const asked: string[] = []
+  const { host, url } = await startServer((request, response) => {
+    asked.push(request.url ?? '')
+    const left = Number(request.url?.slice(1))
+    if (left > 0) response.writeHead(302, { Location: `/${left - 1}` }).end()
+    else response.writeHead(200, { 'Content-Type': 'text/plain' }).end('there')
+  })
+  const fetcher = fetcherFor(host, options)
+
+  expect(await readAll(fetcher.open(`${url}/${most}`, 10, never))).toBe('there')
+  asked.length = 0
+  await expect(readAll(fetcher.open(`${url}/${most + 1}`, 10, never))).rejects.toMatchObject({
+    ...REFUSED,
+    message: expect.stringContaining('name its final address'),
+  })
+  expect(asked).toHaveLength(most + 1)
 })

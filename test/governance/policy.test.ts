@@ -160,15 +160,16 @@ describe('isolation', () => {
     const open = { default: 'allow', isolation: { high: 'optional' } }
     const risky = (risk: 'high' | 'critical', isolated = false) => anOperation('v1:shell.run', { risk }, isolated)
 
-    const refused = thrownBy(() => decide({ default: 'approve' }, risky('high')))
+    const refused = decide({ default: 'approve' }, risky('high')) as Decision
 
-    expect(refused).toMatchObject({
+    expect(refused).toMatchObject({ verdict: 'deny', rule: 'policy#isolation.high' })
+    expect(denied(risky('high'), refused)).toMatchObject({
       kind: 'isolation-unavailable',
       details: { risk: 'high', backend: 'handler', rule: 'policy#isolation.high' },
     })
     expect(decide({ default: 'allow' }, risky('critical', true))?.verdict).toBe('allow')
     expect(decide(open, risky('high'))?.verdict).toBe('allow')
-    expect(thrownBy(() => decide(open, risky('critical'))).kind).toBe('isolation-unavailable')
+    expect(decide(open, risky('critical'))?.fault?.kind).toBe('isolation-unavailable')
   })
 
   test('whoever may not call it hears just that', () => {

@@ -8,7 +8,7 @@ export const PEOPLE = {
   agent: person('agent', []),
   another: person('another', []),
   boss: person('boss', ['callplane:approve']),
-  root: person('root', ['*']),
+  root: person('root', ['*', 'callplane:admin']),
   stranger: person('stranger', ['callplane:admin'], 'elsewhere'),
 }
 

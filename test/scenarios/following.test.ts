@@ -146,6 +146,29 @@ describe('events', () => {
     expect(envelopes.at(-1)).toMatchObject({ state: 'complete', result: { color: 'blue' } })
   })
 
+  test('tell what was reported last, however short before the end', async () => {
+    const gate = createGate<void>()
+    const paint = operation('v1:walls.paint', {
+      model: 'async',
+      async run(_args, ctx) {
+        await gate.pass()
+        ctx.progress(0.5, 'one wall')
+        ctx.progress(1, 'all walls')
+        return 'painted'
+      },
+    })
+    const site = await startSite({ operations: [paint] })
+    await site.call('v1:walls.paint', {}, { requestId: 'paint-1' })
+    const events = await openEvents(await site.request('/ops/paint-1/events'))
+    await events.until('"state":"pending"')
+
+    gate.open()
+    const told = (await events.rest()).split('\n\n').filter((event) => event.startsWith('event:'))
+
+    expect(told.at(-2)).toMatch(/^event: progress\n.*"state":"pending".*"fraction":1,"message":"all walls"/)
+    expect(told.at(-1)).toMatch(/^event: state\n.*"state":"complete","result":"painted"/)
+  })
+
   test('of a call that has ended are its end; a reader who leaves disturbs nobody', async () => {
     const gate = createGate<number>()
     const build = operation('v1:jobs.build', { model: 'async', run: () => gate.pass() })

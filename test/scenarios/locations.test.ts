@@ -169,6 +169,9 @@ describe('objects of our own', () => {
       'accept-ranges': 'bytes',
       'cache-control': 'private, max-age=3600, immutable',
       'content-disposition': "attachment; filename*=UTF-8''zehn%20ziffern.txt",
+      // What an operation made is no page of this origin, whatever is in it.
+      'content-security-policy': "default-src 'none'; sandbox",
+      'x-content-type-options': 'nosniff',
       etag: expect.stringMatching(/^"[0-9a-f]{64}"$/),
       'last-modified': new Date(Date.UTC(2026, 0, 1)).toUTCString(),
     })

@@ -13,6 +13,7 @@ const auth = { profile: 'bearer' as const, secretRef: 'key' }
 
 test.each(PADDINGS)('http: with %i characters before the secret, no part of it is in the reply', async (padding) => {
   vi.stubEnv('CALLPLANE_SECRET_KEY', SECRET)
+  onTestFinished(() => void vi.unstubAllEnvs())
   const tool = await openTool(({ headers }, response) => {
     const message = `${'x'.repeat(padding)}${headers.authorization?.slice(7)} ${'y'.repeat(100_000)}`
     const error = { code: 'execution_failed', message }
@@ -30,6 +31,7 @@ test.each(PADDINGS)('http: with %i characters before the secret, no part of it i
 
 test.each(PADDINGS)('gRPC: with %i characters before the secret, no part of it is in the reply', async (padding) => {
   vi.stubEnv('CALLPLANE_SECRET_KEY', SECRET)
+  onTestFinished(() => void vi.unstubAllEnvs())
   const tool = createServer().on('stream', (stream, { authorization = '' }) => {
     stream.resume()
     const message = `${'x'.repeat(padding)}${authorization.slice(7)} ${'y'.repeat(10_000)}`

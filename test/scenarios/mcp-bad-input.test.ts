@@ -47,6 +47,7 @@ describe('a stateless request whose headers and body disagree', () => {
     ['no Mcp-Name', { 'Mcp-Name': undefined }],
     ['another name', { 'Mcp-Name': 'it_sings' }],
     ['a name in bad Base64', { 'Mcp-Name': '=?base64?aXRfZWNob2Vz!?=' }],
+    ['a name in Base64 without its padding', { 'Mcp-Name': `=?base64?${btoa('it_echoes').replace(/=+$/, '')}?=` }],
     ['no version', { 'MCP-Protocol-Version': undefined }],
     ['another version', { 'MCP-Protocol-Version': '2025-11-25' }],
     ['no header for an argument that has one', {}, { region: 'eu' }],
@@ -139,6 +140,25 @@ describe('a server with authentication', () => {
         `resource_metadata="${site.url}/.well-known/oauth-protected-resource/mcp"`,
       )
     }
+  })
+
+  test('says where that is, and which scopes there are', async () => {
+    const site = await startSite({
+      operations: [operation('v1:it.deletes', { scopes: ['data:delete', 'data:read'], run: () => true })],
+      auth: { jwt: [{ issuer: 'https://id.example', audience: 'tools', key: { secret: 'k'.repeat(32) } }] },
+      mcp: { title: 'The tools' },
+    })
+    for (const path of ['/.well-known/oauth-protected-resource/mcp', '/.well-known/oauth-protected-resource']) {
+      expect(await (await site.request(path)).json()).toEqual({
+        resource: `${site.url}/mcp`,
+        authorization_servers: ['https://id.example'],
+        scopes_supported: ['data:delete', 'data:read'],
+        bearer_methods_supported: ['header'],
+        resource_name: 'The tools',
+      })
+    }
+    const open = await start()
+    expect((await open.request('/.well-known/oauth-protected-resource/mcp')).status).toBe(404)
   })
 
   test('names the scopes that a call lacks', async () => {

@@ -91,7 +91,7 @@ test('what administers the server cannot be called or found this way, whoever as
   const headers = { Authorization: `Bearer ${token}` }
   const params = { name: 'call', arguments: { op: 'v1:callplane.approvals.list' } }
   const { json } = await ask(site, 'tools/call', params, { headers })
-  expect(json.result.structuredContent.error.code).toBe('UNKNOWN_OPERATION')
+  expect(json.result.structuredContent.error.code).toBe('UNKNOWN_OP')
   const found = await ask(site, 'tools/call', { name: 'search', arguments: { query: 'approvals' } }, { headers })
   expect(found.json.result.structuredContent.total).toBe(0)
   expect((await ask(site, 'tools/call', params)).status).toBe(401)

@@ -83,7 +83,7 @@ describe('finding tools', () => {
     const { token, hash } = createToken()
     const site = await startSite({
       operations: [add],
-      auth: { tokens: [{ hash, kind: 'bearer', subject: 'root', scopes: ['*'] }] },
+      auth: { tokens: [{ hash, kind: 'bearer', subject: 'root', scopes: ['*', 'callplane:admin'] }] },
     })
     const headers = { Authorization: `Bearer ${token}` }
     const { json } = await ask(site, 'tools/list', {}, { headers })

@@ -175,7 +175,8 @@ describe('a call that needs an approval', () => {
 
     // Whoever asked may not decide, whatever their client sends.
     const answer = { approval: { action: 'accept', content: { approve: true } } }
-    await ask(desk, 'tasks/update', { taskId, inputResponses: answer }, asking)
+    const heard = await ask(desk, 'tasks/update', { taskId, inputResponses: answer }, asking)
+    expect(heard.json.result).toEqual({ resultType: 'complete' })
     expect((await get(desk, taskId, asking)).json.result.status).toBe('input_required')
 
     await desk.decide((await onlyOne(desk)).id)

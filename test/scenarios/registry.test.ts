@@ -2,7 +2,7 @@
 import { createServer as createHttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { jsonSchema, operation, removed } from 'callplane'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import type { RegistryEntry } from '../../src/protocols/opencall/wire.ts'
 import { verifies } from '../requirements.ts'
 import { oxpClient } from './oxp.ts'
@@ -259,4 +259,43 @@ test('a binary result comes in base64 chunks, a text one as text', async () => {
   expect(binary).toMatchObject({ encoding: 'base64', mimeType: 'application/octet-stream', state: 'complete' })
   expect(Buffer.from((binary as { data: string }).data, 'base64').equals(bytes)).toBe(true)
   expect(text).toMatchObject({ encoding: 'utf8', data: '\ufeffgrüße "quoted"\n😀' })
+})
+
+describe('the document, plain and compressed', () => {
+  const read = async (site: Site, headers: Record<string, string>) => {
+    const { status, headers: sent } = await site.request('/.well-known/ops', { headers })
+    return { status, encoding: sent.get('content-encoding'), etag: sent.get('etag') ?? '', vary: sent.get('vary') }
+  }
+
+  test('has an ETag for each, and either says that nothing has changed', async () => {
+    const site = await startSite({ operations: orders })
+
+    const plain = await read(site, { 'Accept-Encoding': 'identity' })
+    const zipped = await read(site, { 'Accept-Encoding': 'gzip' })
+
+    expect([plain.encoding, zipped.encoding]).toEqual([null, 'gzip'])
+    expect([plain.vary, zipped.vary]).toEqual(['Accept-Encoding', 'Accept-Encoding'])
+    expect(plain.etag).toMatch(/^"\w+"$/)
+    expect(zipped.etag).toMatch(/^"[\w-]+"$/)
+    expect(zipped.etag).not.toBe(plain.etag)
+    for (const { etag } of [plain, zipped]) {
+      const again = await read(site, { 'Accept-Encoding': 'gzip', 'If-None-Match': etag })
+      expect(again).toMatchObject({ status: 304, etag: zipped.etag })
+    }
+  })
+
+  test.each([
+    ['gzip', 'gzip'],
+    ['br, GZIP;q=0.5', 'gzip'],
+    ['deflate;q=0, gzip; q=1.000, *;q=0', 'gzip'],
+    ['gzip;q=0', null],
+    ['br, gzip ; q=0.000', null],
+    ['identity', null],
+    ['notgzip, gzip-like', null],
+    ['', null],
+  ])('is compressed for whoever takes gzip: %j', async (accepted, encoding) => {
+    const site = await startSite({ operations: orders })
+
+    expect((await read(site, { 'Accept-Encoding': accepted })).encoding).toBe(encoding)
+  })
 })

@@ -3,7 +3,9 @@ import { createHmac } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { operation } from 'callplane'
-import { expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { systemClock } from '../../src/server/environment.ts'
+import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { openTool, requestIn, type ToolServer } from '../backends/tool-server.ts'
 import { startSite, temporaryFolder } from './server.ts'
 
@@ -35,10 +37,15 @@ function deliver(url: string, id: string, answer: object, timestamp: string): Pr
   return fetch(`${url}/v1/tool-callbacks/${id}`, { method: 'POST', headers, body }).then(({ status }) => status)
 }
 
+function stubEnv(name: string, value: string): void {
+  vi.stubEnv(name, value)
+  onTestFinished(() => void vi.unstubAllEnvs())
+}
+
 const now = () => String(Math.floor(Date.now() / 1000))
 
 function renderOn({ url }: ToolServer, more: object = {}) {
-  vi.stubEnv('CALLPLANE_SECRET_CB', SIGNING)
+  stubEnv('CALLPLANE_SECRET_CB', SIGNING)
   const backend = {
     kind: 'webhook',
     endpoint: `${url}/jobs`,
@@ -85,8 +92,8 @@ test('what a tool was shown before a restart is taken out of the answer that com
   const tool = await openSilentTool()
   const tokenURL = `${tool.url}/token`
   const auth = { profile: 'oauth2_client_credentials' as const, secretRef: 'oa', tokenURL }
-  vi.stubEnv('CALLPLANE_SECRET_OA__CLIENT_ID', 'me')
-  vi.stubEnv('CALLPLANE_SECRET_OA__CLIENT_SECRET', 'client-secret-abcdef')
+  stubEnv('CALLPLANE_SECRET_OA__CLIENT_ID', 'me')
+  stubEnv('CALLPLANE_SECRET_OA__CLIENT_SECRET', 'client-secret-abcdef')
   const options = {
     data: temporaryFolder(),
     operations: [renderOn(tool, { auth })],
@@ -111,27 +118,57 @@ test('what a tool was shown before a restart is taken out of the answer that com
 })
 
 test('what a tool was shown before its secret was changed is taken out of what it says when it is asked', async () => {
+  const [first, other] = ['first-secret-abcdefgh', 'other-secret-abcdefgh']
   let finished = false
-  const tool = await openTool(({ method, headers }, response) => {
-    if (method === 'POST') shown = String(headers.authorization).replace('Bearer ', '')
+  const tool = await openTool(({ method }, response) => {
     if (method !== 'GET' || !finished) response.writeHead(202).end()
     else {
-      const request_id = requestIn(tool.asked[0] as never).request_id
-      response.end(JSON.stringify({ request_id, status: 'ok', output: { used: shown } }))
+      const { request_id } = requestIn(tool.asked[0] as never)
+      response.end(JSON.stringify({ request_id, status: 'ok', output: { used: first } }))
     }
   })
-  let shown = ''
-  vi.stubEnv('CALLPLANE_SECRET_KEY', 'first-secret-abcdefgh')
+  stubEnv('CALLPLANE_SECRET_KEY', first)
   const backend = { kind: 'webhook', endpoint: `${tool.url}/jobs`, allowPrivate: true, pollMs: 20 }
   const auth = { profile: 'bearer' as const, secretRef: 'key' }
-  const site = await startSite({ operations: [operation('v1:video.render', { model: 'async', auth, backend })] })
-  const asked = await site.call('v1:video.render')
-  await tool.begun
+  const operations = [operation('v1:video.render', { model: 'async', auth, backend })]
+  const before = await startSite({ operations, data: temporaryFolder() })
+  const asked = await before.call('v1:video.render')
+  await vi.waitFor(() => expect(tool.asked.length).toBeGreaterThan(1))
+  await before.close()
 
-  vi.stubEnv('CALLPLANE_SECRET_KEY', 'other-secret-abcdefgh')
+  stubEnv('CALLPLANE_SECRET_KEY', other)
   finished = true
-  const ended = await site.ended(asked.body.requestId)
+  const after = await startSite({ operations, data: before.data })
+  const ended = await after.ended(asked.body.requestId)
 
-  expect(ended.body).toMatchObject({ state: 'complete' })
-  expect(JSON.stringify(ended.body)).not.toContain('first-secret-abcdefgh')
+  expect(tool.asked.map(({ headers }) => headers.authorization)).toEqual(
+    expect.arrayContaining([`Bearer ${first}`, `Bearer ${other}`]),
+  )
+  expect(ended.body).toMatchObject({ state: 'complete', result: { used: '[redacted]' } })
+})
+
+test('an answer is not taken while it is not known what its tool was shown, and taken once it is', async () => {
+  const tool = await openSilentTool()
+  stubEnv('CALLPLANE_SECRET_KEY', 'first-secret-abcdefgh')
+  const auth = { profile: 'bearer' as const, secretRef: 'key' }
+  const options = { data: temporaryFolder(), operations: [renderOn(tool, { auth })] }
+  const [ours, theirs] = ['11'.repeat(32), '22'.repeat(32)]
+  const before = await startSite({ ...options, vault: { key: ours } })
+  const asked = await before.call('v1:video.render')
+  await vi.waitFor(() => expect(tool.tries()).toEqual([1]))
+  await before.close()
+  const [answer, timestamp] = [{ status: 'ok', output: { used: tool.shown() } }, now()]
+
+  const without = await startSite({ ...options, vault: { key: theirs } })
+  const refused = await deliver(without.url, tool.id(), answer, timestamp)
+  await without.close()
+  const store = createSqliteStore({ file: join(options.data, 'callplane.db'), clock: systemClock })
+  const after = await startSite({ ...options, vault: { key: ours }, store })
+  const kept = await store.records.list('shown/', 10)
+  const taken = await deliver(after.url, tool.id(), answer, timestamp)
+
+  expect([refused, taken]).toEqual([503, 202])
+  expect((await after.ended(asked.body.requestId)).body).toMatchObject({ result: { used: '[redacted]' } })
+  expect(kept).toHaveLength(1)
+  await vi.waitFor(async () => expect(await store.records.list('shown/', 10)).toEqual([]))
 })

@@ -5,6 +5,7 @@ import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import type { Fault } from '../../src/core/fault.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
+import { openDatabase } from '../../src/stores/sqlite/open.ts'
 import { createManualClock } from '../../src/testing/clock.ts'
 import { sampleInstance } from '../../src/testing/instances.ts'
 import { temporaryFolder } from './folder.ts'
@@ -60,6 +61,16 @@ test('what was stored is there after closing and opening again', async () => {
   expect(await second.get(instance.id)).toEqual(ended)
   expect(await second.find('main', instance.owner, 'r2')).toMatchObject({ id: instance.id, requestId: 'r2' })
   await second.close()
+})
+
+test('what is acknowledged has reached the disk: every commit waits for it', () => {
+  const db = openDatabase({ file: newFile() })
+
+  const settings = ['synchronous', 'journal_mode'].map((name) => db.pragma(name, { simple: true }))
+  db.close()
+
+  // 2 is FULL. With 1, the last commits before a power cut would be gone.
+  expect(settings).toEqual([2, 'wal'])
 })
 
 test('a database of a newer version is refused and left as it is', async () => {

@@ -38,10 +38,12 @@ export function parsePartHead(bytes: Uint8Array): Omit<Part, 'bytes'> {
     throw invalidMultipart(`The part "${name}" has a Content-Transfer-Encoding; send its bytes as they are.`)
   }
   const filename = disposition.params.get('filename')
+  const type = parseHeaderValue(headers.get('content-type') ?? '').value
   return {
     name,
     // RFC 7578, 4.4
-    mimeType: parseHeaderValue(headers.get('content-type') ?? '').value || 'text/plain',
+    mimeType: type || 'text/plain',
+    statesType: type !== '',
     ...(filename !== undefined && { filename: baseName(filename) }),
   }
 }

@@ -13,7 +13,9 @@ export function refuseEncoded(contentType: string | undefined, contentEncoding: 
   const match = contentType?.includes(';') ? CHARSET.exec(contentType) : null
   const charset = match?.[1] ?? match?.[2]
   if (charset === undefined || /^utf-?8$/i.test(charset)) return
-  throw unsupported(`The body is in the charset "${charset.slice(0, 50)}"; encode it as UTF-8 and say so, or say nothing.`)
+  throw unsupported(
+    `The body is in the charset "${charset.slice(0, 50)}"; encode it as UTF-8 and say so, or say nothing.`,
+  )
 }
 
 function unsupported(message: string): Fault {

@@ -66,7 +66,7 @@ const BY_CODE: Readonly<Record<string, { code: number; status: number }>> = {
 }
 
 /** Details of these are what the revision puts into `data`; others hold nothing a client is promised. */
-const WITH_DATA = new Set(['CAPABILITY_MISSING', 'UNSUPPORTED_VERSION'])
+const WITH_DATA = new Set(['CAPABILITY_MISSING', 'UNSUPPORTED_VERSION', 'UNKNOWN_RESOURCE'])
 
 export function encodeError(fault: Fault): RpcError {
   const { code } = ownWording(fault) ?? WORDING[fault.kind]

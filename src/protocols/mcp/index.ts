@@ -1,4 +1,4 @@
 /** The Model Context Protocol: the protocol's public face. */
 export type { McpParts } from './methods.ts'
 export { createMcpRoutes } from './routes.ts'
-export { createMcpSession, type McpConnection, type McpSession } from './session.ts'
+export { createMcpSession } from './session.ts'

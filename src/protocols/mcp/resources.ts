@@ -4,7 +4,6 @@ import { ANONYMOUS } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Registry } from '../../core/registry.ts'
 import { type Asked, textParam } from './asked.ts'
-import { invalidParams } from './faults.ts'
 import { type LocateParts, RESULT_URI, readResult } from './located.ts'
 import { type Caching, LIST_TTL_MS, withCaching } from './tool-list.ts'
 
@@ -82,7 +81,6 @@ export class Resources {
 }
 
 function unknownResource(uri: string): Fault {
-  return invalidParams(
-    `There is no resource "${uri.slice(0, 200)}", or it has expired. resources/list says what there is.`,
-  )
+  const message = `There is no resource "${uri.slice(0, 200)}", or it has expired. resources/list says what there is.`
+  return new Fault('malformed', message, { code: 'UNKNOWN_RESOURCE', details: { uri } })
 }

@@ -11,6 +11,7 @@ import { encodeEvents } from './events.ts'
 import { checkMeta, generationByHeader } from './generations.ts'
 import { checkStandardHeaders } from './headers.ts'
 import { type McpParts, Methods } from './methods.ts'
+import { createMetadataRoutes } from './protected-resource.ts'
 import { encodeResult, idIn, parseMessage } from './rpc.ts'
 import type { Generation, RequestId } from './wire.ts'
 
@@ -18,6 +19,8 @@ export interface McpHttpParts extends McpParts {
   /** Who sent this request. */
   identify: (exchange: Exchange) => Identify
   maxBodyBytes: number
+  /** Whose tokens are taken, where there is authentication. */
+  issuers: readonly string[]
 }
 
 const PATH = '/mcp'
@@ -31,7 +34,11 @@ export function createMcpRoutes(parts: McpHttpParts): Route[] {
     const fault = why.kind === 'fault' ? why.fault : new Fault('not-found', 'There is nothing at this path.')
     return refusalAnswer(fault, null, 'initialized', exchange)
   }
-  return [{ path: PATH, refuse, methods: { POST: (exchange) => mcp.post(exchange) } }]
+  const routes: Route[] = [{ path: PATH, refuse, methods: { POST: (exchange) => mcp.post(exchange) } }]
+  const { settings, engine, issuers } = parts
+  if (!settings.authenticated) return routes
+  const resource = { issuers, name: settings.serverInfo.title ?? settings.serverInfo.name, path: PATH }
+  return [...routes, ...createMetadataRoutes(resource, engine.registry, refuse)]
 }
 
 class McpOverHttp {

@@ -4,7 +4,7 @@ import type { Exchange, Part } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { parseJsonText } from '../../core/json-text.ts'
-import { checkSize, checkType, slotFor, tooLarge } from '../../core/media.ts'
+import { bareType, checkSize, checkType, slotFor, tooLarge } from '../../core/media.ts'
 import type { MediaInput } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Identify, ObjectInfo, ObjectStore } from '../../core/ports.ts'
@@ -23,6 +23,12 @@ export interface Received {
   media: MediaInput[]
 }
 
+/** A part that came, and where its bytes are. */
+interface Stored {
+  info: ObjectInfo
+  part: Pick<Part, 'name' | 'mimeType' | 'statesType'>
+}
+
 const PART_LIMITS = { maxParts: 101, maxHeaderBytes: 8 * 1024, textPart: 'envelope' }
 
 /** `owner` is the id everything is stored under; if this throws, the caller removes it. `parse` sees the envelope first. */
@@ -33,7 +39,7 @@ export async function receiveMultipart(
   parse: (value: JsonValue) => RequestEnvelope,
   parts: UploadParts,
 ): Promise<Received> {
-  const stored = new Map<string, ObjectInfo & { sentType: string }>()
+  const stored = new Map<string, Stored>()
   let unnamedBytes = 0
   let known: { envelope: RequestEnvelope; operation: Operation } | undefined
   for await (const part of exchange.parts(PART_LIMITS)) {
@@ -53,7 +59,7 @@ export async function receiveMultipart(
       maxBytes,
     })
     unnamedBytes += info.bytes
-    stored.set(part.name, { ...info, sentType: part.mimeType })
+    stored.set(part.name, { info, part })
   }
   if (!known)
     throw new Fault('malformed', 'The request has no part named "envelope". Send the envelope JSON in it.', {
@@ -76,25 +82,33 @@ function limitFor({ envelope, operation }: { envelope: RequestEnvelope; operatio
   if (!entry) throw strayPart(part.name)
   const slot = slotFor(operation, entry.name)
   checkType(slot, entry.mimeType)
+  checkStatedType(entry, part)
   return slot.maxBytes
 }
 
-function toInput(
-  { name, mimeType, ref, part }: MediaEntry,
-  operation: Operation,
-  stored: ReadonlyMap<string, ObjectInfo & { sentType: string }>,
-): MediaInput {
+function toInput(entry: MediaEntry, operation: Operation, stored: ReadonlyMap<string, Stored>): MediaInput {
+  const { name, mimeType, ref, part = '' } = entry
   if (ref !== undefined) return { name, mimeType, source: { kind: 'ref', uri: ref } }
-  const info = stored.get(part ?? '')
-  if (!info) throw danglingPart(part ?? '')
+  const found = stored.get(part)
+  if (!found) throw danglingPart(part)
+  const { info } = found
   const slot = slotFor(operation, name)
-  // A part may say what it is, too; a browser that does not know says octet-stream, and a plain field text.
-  if (!UNSTATED.has(info.sentType)) checkType(slot, info.sentType)
+  checkType(slot, mimeType)
+  checkStatedType(entry, found.part)
   checkSize(slot, info.bytes)
   return { name, mimeType, source: { kind: 'object', objectId: info.id, bytes: info.bytes, sha256: info.sha256 } }
 }
 
-const UNSTATED = new Set(['', 'application/octet-stream', 'text/plain'])
+/** A part may say what it is, too, and then it must be the same; a client that does not know says octet-stream. */
+function checkStatedType({ name, mimeType }: MediaEntry, part: Pick<Part, 'name' | 'mimeType' | 'statesType'>): void {
+  const stated = bareType(part.mimeType)
+  if (!part.statesType || stated === 'application/octet-stream' || stated === bareType(mimeType)) return
+  throw new Fault(
+    'invalid-input',
+    `The part "${part.name}" is ${stated}, but "media" says ${bareType(mimeType)}. Send the same type in both, or none with the part.`,
+    { code: 'UNSUPPORTED_MEDIA_TYPE', details: { name } },
+  )
+}
 
 function refuseStrays(media: readonly MediaEntry[], stored: ReadonlyMap<string, unknown>): void {
   const named = new Set(media.map((entry) => entry.part))

@@ -24,10 +24,11 @@ export function prepareAdvance(db: Database, fresh: FreshInstances, audit: (entr
     return statement
   }
   const byId = db.prepare<[string], InstanceRow>('SELECT * FROM instances WHERE id = ?')
-  const answered = db.prepare<[string, number, string], InstanceRow>(
+  const answered = db.prepare<[string, number, string, number | null], InstanceRow>(
     `UPDATE instances SET answer = ?, revision = revision + 1,
        due_at = CASE WHEN attempt = settled THEN ? ELSE due_at END
-     WHERE id = ? AND ended = 0 AND waiting IS NOT NULL AND answer IS NULL RETURNING *`,
+     WHERE id = ? AND failures = coalesce(?, failures) AND ended = 0 AND waiting IS NOT NULL AND answer IS NULL
+     RETURNING *`,
   )
 
   function read(id: string): Instance | undefined {
@@ -65,10 +66,10 @@ export function prepareAdvance(db: Database, fresh: FreshInstances, audit: (entr
       }
     },
 
-    answer(id: string, answer: string, now: number): Action<Advanced> {
+    answer(id: string, answer: string, failures: number | undefined, now: number): Action<Advanced> {
       return (changed) => {
         fresh.drop(id)
-        const row = answered.get(answer, now, id)
+        const row = answered.get(answer, now, id, failures ?? null)
         const instance = row ? decodeInstance(row) : read(id)
         if (row && instance) changed.push(instance)
         return { applied: row !== undefined, ...(instance && { instance }) }

@@ -58,7 +58,7 @@ export function createSqliteStore({ clock, log, ...open }: SqliteStoreOptions): 
     claim: (wanted) => write(() => claim(wanted)),
     extend: (held, leaseMs) => write(() => leases.extend(held, leaseMs)),
     advance: (change) => write(() => advance(change)),
-    answer: (id, given) => write(() => answer(id, JSON.stringify(given), now())),
+    answer: (id, given, failures) => write(() => answer(id, JSON.stringify(given), failures, now())),
     progress: (lease, progress) => write(() => leases.progress(lease, progress)),
     requestStop: (id) => write(() => leases.requestStop(id)),
     watch: watchers.watch,

@@ -195,6 +195,15 @@ describe('the page', () => {
     expect(html).not.toMatch(/<script|<link|<img|@import/)
   })
 
+  test('is shown in no frame, and loads and runs nothing', async () => {
+    const { headers } = await (await openHandler('fetch', sunny, {})).send('/')
+
+    expect(headers.get('content-security-policy')?.split('; ')).toEqual(
+      expect.arrayContaining(["default-src 'none'", "frame-ancestors 'none'", "base-uri 'none'"]),
+    )
+    expect(headers.get('x-content-type-options')).toBe('nosniff')
+  })
+
   test('escapes what it is given', async () => {
     const html = await page({ title: '<script>&"\'', projectName: '</p><b>' }, [
       { name: '"><img src=x>', description: '<script>' },

@@ -1,0 +1,173 @@
+/**
+ * Where approvals are kept, and how they are found: each under its id, by the call it is good for, and, while nobody
+ * has decided, in the list of those that wait. What may happen to one is for `approvals.ts` to say.
+ */
+import type { JsonValue } from './json.ts'
+import type { Operation } from './operation.ts'
+import type { Environment, Records } from './ports.ts'
+
+export interface Approval {
+  id: string
+  tenant: string
+  /** `canceled`: its call has ended without it. */
+  status: 'pending' | 'approved' | 'denied' | 'used' | 'canceled'
+  /** Who wants to run it. */
+  owner: string
+  userId?: string
+  operation: string
+  risk: Operation['risk']
+  args: JsonValue
+  attachments?: readonly Attachment[]
+  /** Of the operation, the caller, the arguments and the attachments: what it is good for. */
+  binding: string
+  rule?: string
+  reason?: string
+  /** The call that waits for it; without one it is good for the next call that matches. */
+  instanceId?: string
+  /** The idempotency key of the call that has used it: the same call again is no second use. */
+  usedUnder?: string
+  selfApproval: boolean
+  createdAt: number
+  /** Until when it can be decided, and once it is given, until when it can be used. */
+  expiresAt: number
+  decision?: { by: string; at: number; why?: string }
+}
+
+export interface Attachment {
+  name: string
+  mimeType: string
+  bytes: number
+  sha256: string
+}
+
+/** How long one that somebody has decided can be looked up after its end. */
+const RETENTION_MS = 30 * 86_400_000
+/** As long as the key of the call that used it is kept at the least, and no longer. */
+const USE_RETENTION_MS = 86_400_000
+const PAGE = 200
+
+export class ApprovalBook {
+  readonly #env: Pick<Environment, 'clock' | 'digest'>
+  readonly #records: Records
+
+  constructor(env: Pick<Environment, 'clock' | 'digest'>, records: Records) {
+    this.#env = env
+    this.#records = records
+  }
+
+  async get(tenant: string, id: string): Promise<Approval | undefined> {
+    if (id.includes('/')) return undefined
+    const text = await this.#records.get(keyOf({ tenant, id }))
+    const approval = text === undefined ? undefined : (JSON.parse(text) as Approval)
+    return approval?.tenant === tenant ? approval : undefined
+  }
+
+  async list(tenant: string, limit: number, after?: string): Promise<readonly Approval[]> {
+    const from = after === undefined ? undefined : keyOf({ tenant, id: after })
+    const found = await this.#records.list(keyOf({ tenant, id: '' }), limit, from)
+    return found.map(({ value }) => JSON.parse(value) as Approval).filter((approval) => approval.tenant === tenant)
+  }
+
+  async put(approval: Approval): Promise<void> {
+    await this.#records.put(keyOf(approval), JSON.stringify(approval), keptUntil(approval))
+  }
+
+  /** Applied if it is still as it was seen. */
+  change(from: Approval, to: Approval): Promise<boolean> {
+    return this.#records.replace(keyOf(from), JSON.stringify(from), JSON.stringify(to), keptUntil(to))
+  }
+
+  /** Puts it in the list of those that wait, unless its owner has `most` of them there: of many at once, none is too many. */
+  async enlist(approval: Approval, most: number): Promise<boolean> {
+    const { tenant, id, expiresAt } = approval
+    await this.#records.put(waitingKey(approval), JSON.stringify([tenant, id]), expiresAt)
+    await this.#records.put(this.#ownedKey(approval), '', expiresAt)
+    const owned = await this.#records.list(this.#ownedKey({ ...approval, id: '' }), most + 1)
+    if (owned.length <= most) return true
+    await this.strike(approval)
+    return false
+  }
+
+  async strike(approval: Approval): Promise<void> {
+    await this.#records.remove(waitingKey(approval))
+    await this.#records.remove(this.#ownedKey(approval))
+  }
+
+  /** Those on the list, the oldest first: of one tenant, or of all. They may have been decided a moment ago. */
+  async *waiting(tenant?: string, after?: string): AsyncIterable<Approval> {
+    const prefix = tenant === undefined ? WAITING : waitingKey({ tenant, id: '' })
+    let last = after === undefined || tenant === undefined ? undefined : waitingKey({ tenant, id: after })
+    for (;;) {
+      const page = await this.#records.list(prefix, PAGE, last)
+      for (const { value } of page) {
+        const approval = await this.get(...(JSON.parse(value) as [string, string]))
+        if (approval) yield approval
+      }
+      if (page.length < PAGE) return
+      last = page.at(-1)?.key
+    }
+  }
+
+  /** The one that is good for this call, or asked about it. */
+  async standing(tenant: string, binding: string): Promise<Approval | undefined> {
+    const id = await this.#records.get(standingKey({ tenant, binding }))
+    return id === undefined ? undefined : this.get(tenant, id)
+  }
+
+  /** Says whether it does: of two who ask about the same call at once, one opens an approval. */
+  stand(approval: Approval, until: number): Promise<boolean> {
+    return this.#records.add(standingKey(approval), approval.id, until)
+  }
+
+  async standUntilExpiry(approval: Approval): Promise<void> {
+    await this.#records.put(standingKey(approval), approval.id, approval.expiresAt)
+  }
+
+  async stepDown(approval: Approval): Promise<void> {
+    await this.#records.remove(standingKey(approval))
+  }
+
+  /** Before it is used: a use that nobody could find again would be lost if the server ended here. */
+  async noteUse({ tenant, binding, id }: Approval, key: string): Promise<void> {
+    await this.#records.put(this.#useKey(tenant, binding, key), id, this.#env.clock.now() + USE_RETENTION_MS)
+  }
+
+  async usedUnder(tenant: string, binding: string, key: string): Promise<Approval | undefined> {
+    const id = await this.#records.get(this.#useKey(tenant, binding, key))
+    const approval = id === undefined ? undefined : await this.get(tenant, id)
+    return approval?.status === 'used' && approval.usedUnder === key ? approval : undefined
+  }
+
+  #useKey(tenant: string, binding: string, key: string): string {
+    return `approval-used/${part(tenant)}/${this.#env.digest(JSON.stringify([binding, key]))}`
+  }
+
+  #ownedKey({ tenant, owner, id }: Pick<Approval, 'tenant' | 'owner' | 'id'>): string {
+    return `approval-of/${part(tenant)}/${this.#env.digest(owner)}/${id}`
+  }
+}
+
+/** What nobody decided is kept for as long again, so that whoever asks late hears that it was not decided in time. */
+export function keptUntil({ status, createdAt, expiresAt }: Approval): number {
+  const undecided = status === 'pending' || status === 'canceled'
+  return expiresAt + (undecided ? expiresAt - createdAt : RETENTION_MS)
+}
+
+const WAITING = 'approval-waiting/'
+
+function keyOf({ tenant, id }: Pick<Approval, 'tenant' | 'id'>): string {
+  return `approval/${part(tenant)}/${id}`
+}
+
+function waitingKey({ tenant, id }: Pick<Approval, 'tenant' | 'id'>): string {
+  return `${WAITING}${part(tenant)}/${id}`
+}
+
+function standingKey({ tenant, binding }: Pick<Approval, 'tenant' | 'binding'>): string {
+  return `approval-for/${part(tenant)}/${binding}`
+}
+
+/** A tenant may be called whatever its issuer likes, `acme/payments` too: it stays one part of a key. */
+function part(tenant: string): string {
+  return encodeURIComponent(tenant.toWellFormed())
+}

@@ -1,0 +1,31 @@
+/** Keeps what a tool is shown for as long as its call may wait: only calls that can wait, and that show something. */
+import type { AttemptRun } from './attempt.ts'
+import type { AttemptParts } from './job.ts'
+import type { Instance } from './model.ts'
+import type { Operation } from './operation.ts'
+
+export function showingOf(
+  { shown }: AttemptParts,
+  { id, attempt, expiresAt }: Instance,
+  operation: Operation,
+): Pick<AttemptRun, 'keepShown' | 'recallShown'> {
+  if (!shown || !showsAndWaits(operation)) return {}
+  return {
+    keepShown: (values) => shown.keep(id, values, expiresAt),
+    ...(attempt > 1 && { recallShown: () => shown.recall(id) }),
+  }
+}
+
+/** The call has ended. */
+export async function forgetShown({ shown, env }: AttemptParts, id: string, operation: Operation): Promise<void> {
+  if (!showsAndWaits(operation)) return
+  try {
+    await shown?.forget(id)
+  } catch (err) {
+    env.log.warn({ err }, 'what a tool was shown could not be removed; it goes when the call expires')
+  }
+}
+
+function showsAndWaits({ backend, auth }: Operation): boolean {
+  return auth !== undefined && backend.resume !== undefined
+}

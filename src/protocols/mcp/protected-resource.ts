@@ -1,0 +1,45 @@
+/** What this server is to OAuth: a protected resource, whose tokens come from elsewhere. RFC 9728. */
+import type { Answer, Refuse, Route } from '../../core/exchange.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Registry } from '../../core/registry.ts'
+import { HEADERS, METADATA_PATH } from './answers.ts'
+
+export interface ProtectedResource {
+  /** Issuers whose tokens are taken. */
+  issuers: readonly string[]
+  name: string
+  path: string
+}
+
+/** Clients that do not know the path ask at the root. */
+const ROOT_PATH = '/.well-known/oauth-protected-resource'
+
+export function createMetadataRoutes(resource: ProtectedResource, registry: Registry, refuse: Refuse): Route[] {
+  let kept: { scopes: readonly string[]; of: readonly Operation[] } | undefined
+  const scopes = () => {
+    if (kept?.of !== registry.operations) kept = { scopes: scopesOf(registry.operations), of: registry.operations }
+    return kept.scopes
+  }
+  const describe = (origin: string): Answer => ({
+    status: 200,
+    headers: HEADERS,
+    body: JSON.stringify({
+      resource: origin + resource.path,
+      ...(resource.issuers.length > 0 && { authorization_servers: resource.issuers }),
+      scopes_supported: scopes(),
+      bearer_methods_supported: ['header'],
+      resource_name: resource.name,
+    }),
+  })
+  return [METADATA_PATH, ROOT_PATH].map((path) => ({
+    path,
+    refuse,
+    methods: { GET: ({ origin }) => describe(origin) },
+  }))
+}
+
+/** Of what can be called here: nobody is asked to grant more than that. */
+function scopesOf(operations: readonly Operation[]): readonly string[] {
+  const offered = operations.filter(({ internal }) => internal !== true)
+  return [...new Set(offered.flatMap(({ scopes }) => scopes))].sort()
+}
