@@ -47,11 +47,11 @@ describe('a stateless request whose headers and body disagree', () => {
     ['no Mcp-Name', { 'Mcp-Name': undefined }],
     ['another name', { 'Mcp-Name': 'it_sings' }],
     ['a name in bad Base64', { 'Mcp-Name': '=?base64?aXRfZWNob2Vz!?=' }],
-    ['a name in Base64 without its padding', { 'Mcp-Name': `=?base64?${btoa('it_echoes').replace(/=+$/, '')}?=` }],
     ['no version', { 'MCP-Protocol-Version': undefined }],
     ['another version', { 'MCP-Protocol-Version': '2025-11-25' }],
     ['no header for an argument that has one', {}, { region: 'eu' }],
     ['another value for it', { 'Mcp-Param-Region': 'us' }, { region: 'eu' }],
+    ['a value in Base64 without its padding', { 'Mcp-Param-Region': '=?base64?ZXU?=' }, { region: 'eu' }],
     ['a header for an argument that is not there', { 'Mcp-Param-Region': 'us' }],
   ])('%s', async (_, headers, args: object = {}) => {
     const { status, json } = await ask(await start(), 'tools/call', { name: 'it_echoes', arguments: args }, { headers })

@@ -85,7 +85,7 @@ test('what administers the server cannot be called or found this way, whoever as
   const { token, hash } = createToken()
   const site = await startSite({
     operations: [getItem],
-    auth: { tokens: [{ hash, kind: 'bearer', subject: 'root', scopes: ['*'] }] },
+    auth: { tokens: [{ hash, kind: 'bearer', subject: 'root', scopes: ['*', 'callplane:admin'] }] },
     ...shape,
   })
   const headers = { Authorization: `Bearer ${token}` }

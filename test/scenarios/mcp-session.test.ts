@@ -1,4 +1,5 @@
 /** MCP on a pair of streams: requests at once, called off, told of progress, and answered before the end. */
+import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { createToken, operation } from 'callplane'
 import { expect, onTestFinished, test } from 'vitest'
@@ -49,6 +50,7 @@ test('a quick request is answered while a slow one runs, and both before the con
   send(call('quick', 'it_hurries'))
   expect((await next()).id).toBe('quick')
   input.end()
+  await once(input, 'end')
   gate.open('slow')
   expect(await next()).toMatchObject({ id: 'slow', result: { content: [{ text: 'slow' }] } })
   await served

@@ -1,0 +1,134 @@
+import { Engine } from '../core/engine.ts'
+import { FollowUp } from '../core/follow-up.ts'
+import { DEFAULT_LIMITS, Limits } from '../core/limits.ts'
+import { Maintenance } from '../core/maintenance.ts'
+import { ANONYMOUS, type Caller } from '../core/model.ts'
+import type { Clock, Identify } from '../core/ports.ts'
+import type { Authenticator } from '../governance/auth.ts'
+import { readCredential } from '../governance/auth-credential.ts'
+import { createFetcher } from '../governance/outbound.ts'
+import { createFileObjects } from '../objects/files/index.ts'
+import { contractCode, contractWords, createWaiters } from '../protocols/contract/index.ts'
+import { createSqliteStore } from '../stores/sqlite/index.ts'
+import { combineObservers, createExecutionLog, createMetrics, loadTracing } from '../telemetry/index.ts'
+import { createAdminRecognition, type RecognizeAdmin } from './admin-token.ts'
+import { type DataFolder, openDataFolder } from './data-folder.ts'
+import { createEnvironment } from './environment.ts'
+import { openSecrets } from './governing.ts'
+import { DEFAULT_WORK, type ServerOptions } from './options.ts'
+import { isOurs } from './own-operations.ts'
+import type { Prepared } from './prepare.ts'
+import { createResultCache } from './result-cache.ts'
+import { METRICS_SCOPE } from './system-routes.ts'
+import { vaultKeys } from './vault-keys.ts'
+
+/** Without authentication everybody on this machine is the same caller, and may do and see everything but administer. */
+const LOCAL: Caller = { ...ANONYMOUS, scopes: ['*', METRICS_SCOPE] }
+const STOP_GRACE_MS = 5_000
+const TIDY_EVERY_MS = 5_000
+const AUDIT_DAYS = 90
+
+export type Node = Awaited<ReturnType<typeof openNode>>
+
+/** The engine on its storage, with everything that follows up on calls. */
+export async function openNode<App>(options: ServerOptions<App>, prepared: Prepared) {
+  const { clock, registry, authenticator, inject, redactor, log, sizes, remote, guards, own, announcements } = prepared
+  const folder = openDataFolder(options.data ?? '.callplane')
+  const authorization = await loadAuthorizations(options, folder, clock)
+  const metrics = createMetrics({ codeOf: contractCode })
+  const tracing = await loadTracing({ redact: redactor.redact, words: contractWords })
+  const executions = showsInfo(options.log) ? createExecutionLog({ log, words: contractWords }) : undefined
+  const observers = combineObservers(metrics, tracing, executions)
+  const observer = announcements ? announcements.observing(observers) : observers
+  const env = createEnvironment(log, folder.linkKey, clock, redactor)
+  const files = options.objects ? undefined : createFileObjects({ folder: folder.objects, clock })
+  const objects = options.objects ?? (files as NonNullable<typeof files>)
+  const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, clock)
+  const store = options.store ?? createSqliteStore({ file: folder.database, clock })
+  const authorizations = authorization?.open({ env, store, anonymous: authenticator === undefined })
+  const { secrets, credentials, shown } = openSecrets({
+    places: options.secrets,
+    tokenEndpoints: options.tokenEndpoints,
+    vaultKeys: () => vaultKeys(options.vault ?? {}, folder),
+    store,
+    remote,
+    clock,
+  })
+  const engine = new Engine({
+    env,
+    registry,
+    store,
+    objects,
+    limits,
+    fetcher: createFetcher(options.references ?? {}),
+    guards,
+    credentials,
+    shown,
+    cache: createResultCache(clock),
+    work: { ...DEFAULT_WORK, ...options.work },
+    chunkBytes: sizes.chunkBytes,
+    maxObjectBytes: sizes.objectBytes,
+    stopGraceMs: STOP_GRACE_MS,
+    ...(authorizations && { authorizations }),
+    ...(observer && { observer }),
+    // Ours run for whoever administers, whom the application may not know.
+    ...(inject && { inject: (job) => (isOurs(job.operation) ? {} : inject(job)) }),
+  })
+  const { worker, approvals } = engine
+  own.connect({ approvals, worker, store, clock })
+  const identify = identifyBy(authenticator, createAdminRecognition(folder.adminToken, options.auth?.tenant))
+  const auditMs = (options.audit?.keepDays ?? AUDIT_DAYS) * 86_400_000
+  const followUp = new FollowUp({ env, registry, store, objects, limits, worker, cancelWaitMs: STOP_GRACE_MS * 2 })
+  const maintenance = new Maintenance({
+    env,
+    registry,
+    store,
+    objects,
+    limits,
+    worker,
+    everyMs: TIDY_EVERY_MS,
+    auditMs,
+  })
+  return {
+    env,
+    store,
+    files,
+    objects,
+    limits,
+    metrics,
+    authorizations,
+    secrets,
+    credentials,
+    shown,
+    engine,
+    followUp,
+    maintenance,
+    identify,
+    waiters: createWaiters(),
+  }
+}
+
+/** Who sent this, as its headers or metadata say. */
+function identifyBy(authenticator: Authenticator | undefined, recognizeAdmin: RecognizeAdmin) {
+  return (source: { header(name: string): string | undefined }): Identify => {
+    const header = (name: string) => source.header(name)
+    if (!authenticator) return () => recognizeAdmin(header) ?? LOCAL
+    return () => recognizeAdmin(header) ?? authenticator.authenticate(readCredential(header))
+  }
+}
+
+/** Loaded when it is used: most servers have no providers. */
+async function loadAuthorizations(
+  { authorization: config, vault = {} }: Pick<ServerOptions, 'authorization' | 'vault'>,
+  folder: DataFolder,
+  clock: Clock,
+) {
+  if (!config) return undefined
+  const { prepareAuthorizations } = await import('./authorizations.ts')
+  return prepareAuthorizations({ config, vault, folder, clock })
+}
+
+/** Of a log that is the application's own, it cannot be told. */
+function showsInfo(log: ServerOptions['log']): boolean {
+  return typeof log === 'object' || log === 'info' || log === 'debug'
+}

@@ -1,0 +1,87 @@
+import type { Operation } from '../core/operation.ts'
+import type { Clock, Log } from '../core/ports.ts'
+import type { Registry } from '../core/registry.ts'
+import { createTools } from '../core/tools.ts'
+import type { AuthConfig, Authenticator } from '../governance/auth.ts'
+import { createRedactor } from '../governance/redaction.ts'
+import { createRemoteClient } from '../governance/remote.ts'
+import { scopesGuard } from '../governance/scopes.ts'
+import { createSigner } from '../governance/signatures.ts'
+import { createLog } from '../telemetry/index.ts'
+import { Announcements } from './announcements.ts'
+import { loadBackends } from './backends.ts'
+import { checkOptions } from './check-options.ts'
+import { createInjector } from './context-source.ts'
+import { systemClock } from './environment.ts'
+import { loadPolicyGuard } from './governing.ts'
+import { prepareImports } from './imports.ts'
+import { warnOfLeftOut } from './left-out.ts'
+import { buildRegistry } from './operations.ts'
+import { DEFAULT_SIZES, DEFAULT_TOOLKIT, type ServerOptions } from './options.ts'
+import { createOwnOperations, refuseOwnNames } from './own-operations.ts'
+
+export type Prepared = Awaited<ReturnType<typeof prepare>>
+/** Whatever can be refused without opening anything. */
+export async function prepare<App>(options: ServerOptions<App>) {
+  checkOptions(options)
+  const clock = options.clock ?? systemClock
+  const redactor = createRedactor()
+  const log = chooseLog(options, redactor)
+  const remote = createRemoteClient()
+  refuseOwnNames(options.operations)
+  const definitions = options.operations.flatMap((entry) => ('removed' in entry ? [] : [entry]))
+  const own = createOwnOperations()
+  const announcements = options.announce && new Announcements(options.announce)
+  const ours = [...own.definitions, ...(announcements ? [announcements.definition] : [])]
+  const backendParts = { clock, log, remote, lookup: remote.lookup, folder: process.cwd() }
+  const backends = await loadBackends(definitions, backendParts)
+  const imports = await prepareImports(options.imports)
+  const registry = buildRegistry([...options.operations, ...ours], backends.create)
+  const policy = options.policy !== undefined && (await loadPolicyGuard(options.policy, operationsIn(registry), log))
+  const announced = announcements ? [announcements.guard] : []
+  const guards = [scopesGuard, ...announced, ...(policy ? [policy] : []), ...(options.guards ?? [])]
+  const tools = createTools(registry, options.toolkit ?? DEFAULT_TOOLKIT, isTool, warnOfLeftOut(log))
+  const authenticator = options.auth && (await loadAuthenticator(options.auth, clock))
+  const signer = options.signing && createSigner(options.signing, clock)
+  const sizes = { ...DEFAULT_SIZES, ...options.sizes }
+  return {
+    clock,
+    registry,
+    tools,
+    authenticator,
+    signer,
+    inject: createInjector(options.context),
+    remote,
+    backends,
+    backendParts,
+    imports,
+    guards,
+    own,
+    announcements,
+    redactor,
+    log,
+    sizes,
+  }
+}
+
+function operationsIn(registry: Registry): Operation[] {
+  return registry.keys.flatMap((key) => registry.byKey(key) ?? [])
+}
+
+/** Loaded when it is used: what verifies JWTs takes 40 ms and 16 MB. */
+async function loadAuthenticator(auth: AuthConfig, clock: Clock): Promise<Authenticator> {
+  const { createAuthenticator } = await import('../governance/auth.ts')
+  return createAuthenticator(auth, clock)
+}
+
+function chooseLog(
+  { log = 'silent', logTo }: Pick<ServerOptions, 'log' | 'logTo'>,
+  redactor: ReturnType<typeof createRedactor>,
+): Log {
+  return typeof log === 'object' ? log : createLog({ level: log, redactor, ...(logTo && { destination: logTo }) })
+}
+
+/** Tools take and give JSON: what cannot run without an attachment is none. What administers is not for models. */
+function isTool({ media, internal }: Operation): boolean {
+  return !internal && !media.some((slot) => slot.required)
+}
