@@ -70,7 +70,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
 }
 
 function takeToken(flag: string | undefined, env: CommandIo['env']): StaticToken | undefined {
-  const grants = { kind: 'bearer', subject: 'operator', scopes: ['*'] } as const
+  const grants = { kind: 'bearer', subject: 'operator', scopes: ['*', 'callplane:metrics'] } as const
   // Taken out of the environment in any case, so that no handler finds it there.
   const fromEnvironment = takeEnvironmentToken(env, 'CALLPLANE_TOKEN', grants)
   return flag === undefined ? fromEnvironment : takeEnvironmentToken({ '--token': flag }, '--token', grants)

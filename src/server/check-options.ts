@@ -100,7 +100,15 @@ const SIZES: Names<Sizes> = { envelopeBytes: true, uploadBytes: true, chunkBytes
 const WORK: Names<WorkerSettings> = { leaseMs: true, claimEveryMs: true, maxCutOffs: true, progressEveryMs: true }
 const OPENCALL: Names<OpenCallOptions> = { strict: true, eventStreamsPerCaller: true }
 const OXP: Names<OxpOptions> = { unauthorizedStatus: true }
-const MCP: Names<McpOptions> = { shape: true, name: true, title: true, version: true, instructions: true }
+const MCP: Names<McpOptions> = {
+  shape: true,
+  name: true,
+  title: true,
+  version: true,
+  instructions: true,
+  resources: true,
+  prompts: true,
+}
 const REST: Names<RestOptions> = {
   allowExecute: true,
   authHook: true,

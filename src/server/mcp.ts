@@ -46,6 +46,8 @@ export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, optio
     holdMs,
     authenticated,
     ...(instructions !== undefined && { instructions }),
+    ...(options.resources && { resources: options.resources }),
+    ...(options.prompts && { prompts: options.prompts }),
   }
   const own: Parameters<typeof createMcpRoutes>[0] = {
     ...parts,

@@ -11,6 +11,7 @@ import type { FetcherOptions } from '../governance/outbound.ts'
 import type { PolicyDefinition } from '../governance/policy.ts'
 import type { SecretPlace } from '../governance/secrets.ts'
 import type { SigningOptions } from '../governance/signatures.ts'
+import type { McpPrompt, McpResource } from '../protocols/mcp/index.ts'
 import type { AnnounceOptions } from './announcements.ts'
 import type { AuthHook } from './auth-hook.ts'
 import type { ToolImport } from './declarations/index.ts'
@@ -132,6 +133,10 @@ export interface McpOptions {
   version?: string
   /** For the model: what these tools are for, and how they go together. */
   instructions?: string
+  /** Texts and files of the application that agents can read. */
+  resources?: readonly McpResource[]
+  /** Prompts that agents offer to their people. */
+  prompts?: readonly McpPrompt[]
 }
 
 export interface RestOptions {

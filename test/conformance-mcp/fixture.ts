@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer } from 'callplane'
+import { prompts, resources } from './offers.ts'
 import { operations } from './operations.ts'
 
 const WANTED = 'greet'
@@ -26,7 +27,7 @@ export async function startFixture(): Promise<Fixture> {
     // The suite polls as fast as it can, and three changes within 100 ms are to be seen one by one.
     limits: { pollBurst: 10_000 },
     work: { progressEveryMs: 1 },
-    mcp: { name: 'callplane-conformance', version: '1.0.0' },
+    mcp: { name: 'callplane-conformance', version: '1.0.0', resources, prompts },
   })
   const front = createHttpServer(async (request, response) => {
     const answer = await server.fetch(await requestOf(request))

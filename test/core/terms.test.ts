@@ -117,6 +117,27 @@ test.each(WAYS)('%s: the call’s number of attempts counts where it is lower', 
   expect(triedAt).toEqual([0, 100])
 })
 
+test.each(WAYS)('%s: a credential that has expired is worth one more try, and no further one', async (_way, rules) => {
+  verifies('contract:100')
+  const cluster = openCluster()
+  let tries = 0
+  const { chunked: _, ...more } = rules
+  const work = operation('v1:work', {
+    ...more,
+    retry: { attempts: 9, backoffMs: 100 },
+    run() {
+      tries++
+      throw new Fault('credential-expired', 'The token has expired.')
+    },
+  })
+  const node = new Node(cluster, { operations: [work] })
+
+  const reply = await ended(cluster, node)
+
+  expect(reply).toMatchObject({ state: 'error', fault: { kind: 'credential-expired' } })
+  expect(tries).toBe(2)
+})
+
 test.each(WAYS)('%s: a higher number of attempts, or a longer back-off, is not had', async (_way, rules) => {
   const cluster = openCluster()
   const retry = { attempts: 3, backoffMs: 100, maxBackoffMs: 100 }

@@ -123,6 +123,16 @@ test('older clients hear of an unknown method without losing their session, and 
   expect((await askOlder(site, 'ping', {}, { 'MCP-Protocol-Version': '1999-01-01' })).status).toBe(400)
 })
 
+test('a session of another server is gone for older clients, and means nothing to newer ones', async () => {
+  const site = await start()
+  const session = { 'Mcp-Session-Id': 's-1' }
+  const { status, json } = await askOlder(site, 'ping', {}, session)
+  expect([status, json.id]).toEqual([404, 1])
+  const params = { protocolVersion: '2025-11-25', capabilities: {} }
+  expect((await askOlder(site, 'initialize', params, session)).status).toBe(200)
+  expect((await ask(site, 'tools/list', {}, { headers: session })).status).toBe(200)
+})
+
 describe('a server with authentication', () => {
   const { token, hash } = createToken()
   const secured = () =>
@@ -168,6 +178,18 @@ describe('a server with authentication', () => {
     expect([status, json.error.code]).toEqual([403, -32011])
     expect(sent.get('www-authenticate')).toContain('error="insufficient_scope"')
     expect(sent.get('www-authenticate')).toContain('scope="data:delete data:read"')
+  })
+
+  test('tells the model, not the client, of what no credential would allow', async () => {
+    const site = await startSite({
+      operations: [echo],
+      auth: { tokens: [{ hash, kind: 'bearer', subject: 'ann', scopes: [] }] },
+      policy: { default: 'allow', rules: [{ id: 'closed', effect: 'deny', reason: 'Closed on Sundays.' }] },
+    })
+    const headers = { Authorization: `Bearer ${token}` }
+    const { status, headers: sent, json } = await ask(site, 'tools/call', { name: 'it_echoes' }, { headers })
+    expect([status, json.result.isError, sent.get('www-authenticate')]).toEqual([200, true, null])
+    expect(json.result.content[0].text).toContain('Closed on Sundays.')
   })
 
   test('offers public tools to whoever shows none, and no others', async () => {

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { Client as NewerClient } from '@modelcontextprotocol/client'
 import { StdioClientTransport as NewerStdio } from '@modelcontextprotocol/client/stdio'
@@ -71,3 +72,52 @@ test('what is piped in is answered line by line before the process ends, and not
   expect(lines.find(({ id }) => id === 1)?.result.structuredContent).toEqual({ result: 2 })
   expect(lines.find(({ id }) => id === null)?.error.code).toBe(-32700)
 })
+
+test('a task outlives the process: killed in the middle, the next one finishes it under the same id', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'callplane-mcp-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  await writeFile(
+    join(folder, 'operations.ts'),
+    `import { existsSync } from 'node:fs'
+     import { operation } from ${JSON.stringify(join(root, 'src/index.ts'))}
+     export const server = { work: { leaseMs: 300, claimEveryMs: 50 }, limits: { pollBurst: 10_000 } }
+     export const report = operation('v1:reports.make', {
+       model: 'async',
+       run: (_, ctx) => existsSync(${JSON.stringify(join(folder, 'go'))})
+         ? 'made by attempt ' + ctx.attempt
+         : new Promise(() => ctx.progress(0.5)),
+     })`,
+  )
+  const first = startAgent(folder)
+  const { result: task } = await first.ask('tools/call', { name: 'reports_make' })
+  first.child.kill('SIGKILL')
+  await once(first.child, 'exit')
+  await writeFile(join(folder, 'go'), '')
+
+  const second = startAgent(folder)
+  for (;;) {
+    const { result } = await second.ask('tasks/get', { taskId: task.taskId })
+    if (result.status === 'working') continue
+    expect(result).toMatchObject({ status: 'completed', result: { content: [{ text: 'made by attempt 2' }] } })
+    return
+  }
+})
+
+/** The process, and stateless requests to it, one after the other. */
+function startAgent(folder: string) {
+  const { command, args } = commandFor(folder)
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'ignore'] })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': { extensions: { 'io.modelcontextprotocol/tasks': {} } },
+  }
+  return {
+    child,
+    async ask(method: string, params: object) {
+      child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } })}\n`)
+      return JSON.parse((await lines.next()).value)
+    },
+  }
+}

@@ -1,2 +1,2 @@
 /** gRPC, unary, with JSON messages: the carrier's public face. */
-export { createGrpcCarrier, type GrpcCarrier, type GrpcLimits, type GrpcOptions } from './carrier.ts'
+export { createGrpcCarrier, type GrpcLimits } from './carrier.ts'

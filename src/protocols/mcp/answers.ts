@@ -1,7 +1,7 @@
 /** MCP's HTTP answers that are no results: refusals, and what a client needs to get past them. */
 import type { Answer, Exchange } from '../../core/exchange.ts'
 import type { Fault } from '../../core/fault.ts'
-import { encodeError, statusOf } from './faults.ts'
+import { encodeError, missingScopes, statusOf } from './faults.ts'
 import { encodeErrorResponse } from './rpc.ts'
 import type { Generation, RequestId } from './wire.ts'
 
@@ -33,7 +33,7 @@ export function refusalAnswer(
 }
 
 function hints(fault: Fault, status: number, { origin }: Pick<Exchange, 'origin'>): Record<string, string> {
-  if (status === 401 || fault.code === 'INSUFFICIENT_SCOPE') return { 'WWW-Authenticate': challenge(fault, origin) }
+  if (status === 401 || missingScopes(fault)) return { 'WWW-Authenticate': challenge(fault, origin) }
   const { retryAfterMs } = fault
   return retryAfterMs === undefined ? {} : { 'Retry-After': String(Math.ceil(retryAfterMs / 1000)) }
 }
@@ -41,10 +41,10 @@ function hints(fault: Fault, status: number, { origin }: Pick<Exchange, 'origin'
 /** RFC 6750 and RFC 9728: where to learn who gives out tokens, and which scopes the next one needs. */
 function challenge(fault: Fault, origin: string): string {
   const fields = [`resource_metadata="${origin}${METADATA_PATH}"`]
-  const { required } = fault.details ?? {}
-  if (fault.code === 'INSUFFICIENT_SCOPE') {
+  const scopes = missingScopes(fault)
+  if (scopes) {
     fields.unshift('error="insufficient_scope"')
-    if (Array.isArray(required)) fields.push(`scope="${required.filter(isScope).join(' ')}"`)
+    fields.push(`scope="${scopes.filter(isScope).join(' ')}"`)
   } else if (fault.code !== 'AUTH_REQUIRED') fields.unshift('error="invalid_token"')
   return `Bearer ${fields.join(', ')}`
 }

@@ -13,7 +13,7 @@ import { type Asked, elicits, idempotencyKeyOf, type Outcome, progressTokenOf, t
 import { takeAttachments } from './attachments.ts'
 import { authorizationRequests, declinedAuthorization, withAddresses } from './authorizing.ts'
 import { completed, encodeValue, hasEnded, type RunningReply } from './codec.ts'
-import { encodeFailure, invalidParams, isResultOnCall, STILL_RUNNING } from './faults.ts'
+import { encodeFailure, invalidParams, isResultOnCall, missingScopes, STILL_RUNNING } from './faults.ts'
 import { type CheckParamHeaders, createParamHeaderCheck } from './headers.ts'
 import { encodeLocated, type LocateParts } from './located.ts'
 import { followProgress } from './progress.ts'
@@ -197,7 +197,7 @@ export class Calls {
     const fault = this.#explain(thrown)
     if (fault.kind === 'requirements-missing') return { result: await this.#advise(fault, operation, caller, asked) }
     // What a better credential would allow is for the client to get, not for the model to know of.
-    const grantable = fault.code === 'INSUFFICIENT_SCOPE' && asked.client.header !== undefined
+    const grantable = missingScopes(fault) !== undefined && asked.client.header !== undefined
     if (grantable || !isResultOnCall(fault)) throw fault
     return { result: completed(encodeFailure(fault), asked.generation) }
   }

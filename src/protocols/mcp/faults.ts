@@ -59,6 +59,7 @@ const BY_CODE: Readonly<Record<string, { code: number; status: number }>> = {
   UNSUPPORTED_CONTENT_TYPE: { code: -32600, status: 415 },
   INVALID_RPC: { code: -32600, status: 400 },
   METHOD_NOT_FOUND: { code: -32601, status: 404 },
+  UNKNOWN_SESSION: { code: -32001, status: 404 },
   META_MISSING: { code: INVALID_PARAMS, status: 400 },
   HEADER_MISMATCH: { code: -32020, status: 400 },
   CAPABILITY_MISSING: { code: -32021, status: 400 },
@@ -76,8 +77,15 @@ export function encodeError(fault: Fault): RpcError {
 
 /** Older clients take 404 for the end of their session, so there an unknown method is an answer like any other. */
 export function statusOf(fault: Fault, generation: Generation): number {
+  if (fault.code === 'METHOD_NOT_FOUND' && generation === 'initialized') return 200
   const { status } = ownWording(fault) ?? WORDING[fault.kind]
-  return status === 404 && generation === 'initialized' ? 200 : status
+  return status
+}
+
+/** The scopes a better credential would have; nothing if no credential would help. */
+export function missingScopes({ kind, details }: Fault): readonly string[] | undefined {
+  const { missing, required } = details ?? {}
+  return kind === 'forbidden' && Array.isArray(missing) && Array.isArray(required) ? (required as string[]) : undefined
 }
 
 export function isResultOnCall(fault: Fault): boolean {

@@ -1,14 +1,17 @@
 /** Which method does what, in both generations. Who asks, and how the bytes came, is settled before. */
 import { isJsonObject } from '../../core/json.ts'
+import type { Caller } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
-import type { Asked, Outcome } from './asked.ts'
+import { type Asked, type Outcome, textParam } from './asked.ts'
 import { CallTool, type Envelopes } from './call-tool.ts'
 import { type CallParts, Calls, needsCredential } from './calls.ts'
+import { completed } from './codec.ts'
 import { invalidParams, unknownMethod } from './faults.ts'
+import { type McpPrompt, type McpResource, OfferedPrompts, OfferedResources } from './offers.ts'
 import { Resources } from './resources.ts'
 import { createSearch } from './search.ts'
 import { Tasks } from './tasks.ts'
-import { createToolList, LIST_TTL_MS, type ToolList } from './tool-list.ts'
+import { type Caching, createToolList, LIST_TTL_MS, type ToolList, withCaching } from './tool-list.ts'
 import { type Generation, INITIALIZED_VERSIONS, META, STATELESS_VERSION, TASKS } from './wire.ts'
 
 export interface McpParts extends Omit<CallParts, 'holdMs'> {
@@ -27,6 +30,9 @@ export interface McpSettings {
   holdMs: number
   /** Whether callers must say who they are. */
   authenticated: boolean
+  /** The application's own, besides its operations. */
+  resources?: readonly McpResource[]
+  prompts?: readonly McpPrompt[]
 }
 
 type Method = (asked: Asked) => Outcome | Promise<Outcome>
@@ -35,6 +41,7 @@ export class Methods {
   readonly #parts: McpParts
   readonly #methods: Record<Generation, ReadonlyMap<string, Method>>
   readonly #list: ToolList
+  readonly #prompts: OfferedPrompts
   #public: { any: boolean; of: readonly Operation[] } | undefined
 
   constructor(parts: McpParts) {
@@ -42,7 +49,10 @@ export class Methods {
     const cacheScope = settings.authenticated ? 'private' : 'public'
     const tasks = new Tasks(parts)
     const calls = new Calls({ ...parts, holdMs: settings.holdMs }, tasks)
-    const resources = new Resources({ ...parts, registry: engine.registry, describe, cacheScope, clock: env.clock })
+    const offered = new OfferedResources(settings.resources ?? [], env)
+    const { clock } = env
+    const resources = new Resources({ ...parts, registry: engine.registry, describe, cacheScope, clock, offered })
+    this.#prompts = new OfferedPrompts(settings.prompts ?? [])
     this.#parts = parts
     const { envelopes } = parts
     const single = envelopes && new CallTool(envelopes, createSearch(engine.registry, describe, env.clock))
@@ -53,6 +63,7 @@ export class Methods {
       ['resources/list', (asked) => ({ result: resources.list(unpaged(asked)) })],
       ['resources/templates/list', (asked) => ({ result: resources.templates(unpaged(asked)) })],
       ['resources/read', async (asked) => ({ result: await resources.read(asked) })],
+      ...(this.#prompts.size > 0 ? this.#promptMethods(this.#prompts, cacheScope) : []),
     ]
     this.#methods = {
       stateless: new Map<string, Method>([
@@ -68,6 +79,35 @@ export class Methods {
         ['ping', () => ({ result: {} })],
       ]),
     }
+  }
+
+  #promptMethods(prompts: OfferedPrompts, cacheScope: Caching['cacheScope']): [string, Method][] {
+    return [
+      [
+        'prompts/list',
+        (asked) => ({ result: withCaching({ prompts: prompts.listed }, unpaged(asked).generation, cacheScope) }),
+      ],
+      [
+        'prompts/get',
+        async (asked) => {
+          const prompted = await prompts.get(textParam(asked, 'name'), asked.params.arguments, callerOf(asked))
+          return { result: completed(prompted, asked.generation) }
+        },
+      ],
+      [
+        'completion/complete',
+        async (asked) => {
+          callerOf(asked)
+          const { prompt, name, value } = completionIn(asked)
+          const completion = prompt === undefined ? { values: [] } : await prompts.complete(prompt, name, value)
+          return { result: completed({ completion }, asked.generation) }
+        },
+      ],
+    ]
+  }
+
+  get #capabilities(): object {
+    return this.#prompts.size === 0 ? CAPABILITIES : { ...CAPABILITIES, prompts: {}, completions: {} }
   }
 
   find(method: string, generation: Generation): Method {
@@ -96,7 +136,7 @@ export class Methods {
     return {
       resultType: 'complete',
       supportedVersions: [STATELESS_VERSION],
-      capabilities: { ...CAPABILITIES, extensions: { [TASKS]: {} } },
+      capabilities: { ...this.#capabilities, extensions: { [TASKS]: {} } },
       ...(instructions !== undefined && { instructions }),
       ttlMs: LIST_TTL_MS,
       cacheScope: authenticated ? 'private' : 'public',
@@ -112,7 +152,7 @@ export class Methods {
     const { serverInfo, instructions } = this.#parts.settings
     return {
       protocolVersion: INITIALIZED_VERSIONS.find((known) => known === protocolVersion) ?? INITIALIZED_VERSIONS[0],
-      capabilities: CAPABILITIES,
+      capabilities: this.#capabilities,
       serverInfo,
       ...(instructions !== undefined && { instructions }),
     }
@@ -120,6 +160,22 @@ export class Methods {
 }
 
 const CAPABILITIES = { tools: {}, resources: {} }
+
+/** What an application offers besides public operations is for callers it knows. */
+function callerOf({ caller }: Asked): Caller {
+  if (!caller) throw needsCredential()
+  return caller
+}
+
+/** Of the arguments of prompts only: what stands in the address of a resource is not completed. */
+function completionIn({ params }: Asked): { prompt?: string; name: string; value: string } {
+  const { ref, argument } = params
+  if (!isJsonObject(ref) || !isJsonObject(argument))
+    throw invalidParams('Name what to complete in "ref" and "argument".')
+  const { name, value } = argument
+  if (typeof name !== 'string' || typeof value !== 'string') throw invalidParams('"argument" needs "name" and "value".')
+  return { name, value, ...(typeof ref.name === 'string' && { prompt: ref.name }) }
+}
 
 /** Lists come whole, so that no cursor is ever one of ours. */
 function unpaged(asked: Asked): Asked {

@@ -5,7 +5,9 @@ import type { Operation } from '../../core/operation.ts'
 import type { Registry } from '../../core/registry.ts'
 import { type Asked, textParam } from './asked.ts'
 import { type LocateParts, RESULT_URI, readResult } from './located.ts'
+import type { OfferedResources } from './offers.ts'
 import { type Caching, LIST_TTL_MS, withCaching } from './tool-list.ts'
+import type { ResourceContents } from './wire.ts'
 
 export interface ResourceParts extends LocateParts {
   registry: Registry
@@ -13,6 +15,8 @@ export interface ResourceParts extends LocateParts {
   describe: (now: number) => object
   cacheScope: Caching['cacheScope']
   clock: { now(): number }
+  /** The application's own. */
+  offered: OfferedResources
 }
 
 const REGISTRY_URI = 'callplane://registry'
@@ -45,11 +49,13 @@ export class Resources {
   }
 
   list({ generation }: Asked): object {
-    return withCaching({ resources: RESOURCES }, generation, this.#parts.cacheScope)
+    const { offered, cacheScope } = this.#parts
+    return withCaching({ resources: [...RESOURCES, ...offered.listed] }, generation, cacheScope)
   }
 
   templates({ generation }: Asked): object {
-    return withCaching({ resourceTemplates: TEMPLATES }, generation, this.#parts.cacheScope)
+    const { offered, cacheScope } = this.#parts
+    return withCaching({ resourceTemplates: [...TEMPLATES, ...offered.templates] }, generation, cacheScope)
   }
 
   async read(asked: Asked): Promise<object> {
@@ -59,7 +65,10 @@ export class Resources {
       const contents = [{ uri, mimeType: 'application/json', text: this.#registryText() }]
       return withCaching({ contents }, generation, this.#parts.cacheScope)
     }
-    if (!uri.startsWith(RESULT_URI)) throw unknownResource(uri)
+    if (!uri.startsWith(RESULT_URI)) {
+      const contents = await this.#readOffered(uri, asked)
+      return withCaching({ contents: [contents] }, generation, this.#parts.cacheScope)
+    }
     try {
       const contents = [await readResult(asked.caller ?? ANONYMOUS, uri, client.origin, this.#parts)]
       return withCaching({ contents }, generation, 'private', LIST_TTL_MS)
@@ -67,6 +76,12 @@ export class Resources {
       if (thrown instanceof Fault && thrown.kind === 'not-found') throw unknownResource(uri)
       throw thrown
     }
+  }
+
+  async #readOffered(uri: string, { caller }: Asked): Promise<ResourceContents> {
+    const found = caller && (await this.#parts.offered.read(uri, caller))
+    if (!found) throw unknownResource(uri)
+    return found
   }
 
   #registryText(): string {

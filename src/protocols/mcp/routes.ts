@@ -62,6 +62,7 @@ class McpOverHttp {
       this.#methods.requireCaller({ caller })
       if (message.kind !== 'request') return ACCEPTED
       generation = generationByHeader(exchange.header('mcp-protocol-version'), message.params)
+      if (generation === 'initialized') refuseSession(exchange, message.method)
       const handle = this.#methods.find(message.method, generation)
       const asked: Asked = { ...message, generation, caller, client: new HttpClient(exchange) }
       if (generation === 'stateless') {
@@ -80,7 +81,7 @@ class McpOverHttp {
     const { env } = this.#parts
     return {
       status: 200,
-      headers: { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' },
+      headers: { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
       body: encodeEvents(id, outcome.stream, env.clock, (thrown) => this.#explain(thrown)),
     }
   }
@@ -115,6 +116,12 @@ class HttpClient implements Client {
   header(name: string): string | undefined {
     return this.#exchange.header(name)
   }
+}
+
+/** We give no sessions out, so that one is of a server that was here before: 404 has its client begin anew. */
+function refuseSession(exchange: Exchange, method: string): void {
+  if (method === 'initialize' || exchange.header('mcp-session-id') === undefined) return
+  throw new Fault('malformed', 'There is no such session. Begin with initialize.', { code: 'UNKNOWN_SESSION' })
 }
 
 function checkType(exchange: Exchange): void {
