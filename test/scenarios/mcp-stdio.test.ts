@@ -117,7 +117,7 @@ function startAgent(folder: string) {
     child,
     async ask(method: string, params: object) {
       child.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } })}\n`)
-      return JSON.parse((await lines.next()).value)
+      return JSON.parse(String((await lines.next()).value))
     },
   }
 }
