@@ -10,7 +10,7 @@ import { Fault } from '../core/fault.ts'
 import type { OperationDefinition, Tombstone } from '../core/operation.ts'
 import { loadBackendChecks } from '../server/backends.ts'
 import { OPTIONS } from '../server/check-options.ts'
-import { type Declarations, loadDeclarations, type ToolImport } from '../server/declarations/index.ts'
+import type { Declarations, ToolImport } from '../server/declarations/index.ts'
 import { fileName as nameOf } from '../server/file-name.ts'
 import type { ServerOptions } from '../server/options.ts'
 import { isYaml } from './modules.ts'
@@ -59,6 +59,8 @@ async function loadDeclared(
 ): Promise<Declarations> {
   // What checks them is not for applications that declare nothing.
   if (files.length === 0) return { operations: [], imports: [] }
+  // Loaded when it is used: reading YAML takes 72 modules.
+  const { loadDeclarations } = await import('../server/declarations/index.ts')
   const taken = new Map([...exported].flatMap(([entry, file]) => ('removed' in entry ? [] : [[entry, file] as const])))
   return loadDeclarations(files, { checks: await loadBackendChecks(), taken })
 }

@@ -3,7 +3,7 @@ import type { BackendContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
 import type { BackendSpec } from '../../core/operation.ts'
 import type { Backend, BackendParts } from '../../core/ports.ts'
-import { decodeRaw, encodeRaw } from '../../protocols/contract/client.ts'
+import { decodeRawBytes, encodeRaw } from '../../protocols/contract/client.ts'
 import { type Engine, findEngine, noEngine, runCommand } from './engine.ts'
 import { removeLeftovers } from './leftovers.ts'
 import { newContainerName } from './names.ts'
@@ -43,7 +43,7 @@ export function createContainerBackend(spec: BackendSpec, { folder, log }: Backe
       log: context.log,
     })
     if (finished.stderr !== '') context.log.debug({ stderr: finished.stderr }, 'What the container said.')
-    if (finished.exitCode === 0) return decodeRaw(textOf(finished.stdout))
+    if (finished.exitCode === 0) return decodeRawBytes(finished.stdout)
     if (finished.exitCode !== ENGINE_FAILED) throw failed(finished)
     context.log.error(
       { image: settings.image, stderr: finished.stderr },
@@ -66,18 +66,6 @@ export function createContainerBackend(spec: BackendSpec, { folder, log }: Backe
       closing.abort(new Fault('unavailable', 'The server is shutting down. Send the call again in a moment.'))
       await Promise.allSettled([swept, ...running])
     },
-  }
-}
-
-function textOf(bytes: Buffer): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch (cause) {
-    throw new Fault('upstream', 'The tool wrote something that is not UTF-8 text. Have it write JSON.', {
-      code: 'BAD_ANSWER',
-      retryable: false,
-      cause,
-    })
   }
 }
 

@@ -3,7 +3,7 @@ import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { BackendSpec } from '../../core/operation.ts'
 import type { Backend, BackendParts } from '../../core/ports.ts'
-import { decodeRaw, encodeRaw } from '../../protocols/contract/client.ts'
+import { decodeRawBytes, encodeRaw } from '../../protocols/contract/client.ts'
 import { loadModule } from './load-module.ts'
 import { parseWasmSettings, type WasmSettings } from './settings.ts'
 import type { RunAnswer } from './thread-messages.ts'
@@ -25,22 +25,10 @@ export function createWasmBackend(spec: BackendSpec, { clock, folder }: BackendP
       const answer = await pool.run({ module, maxBytes }, new TextEncoder().encode(encodeRaw(args)), signal)
       const stderr = new TextDecoder().decode(answer.stderr)
       if (stderr !== '') log.debug({ stderr }, 'What the module said.')
-      if (answer.ending.kind === 'exit' && answer.ending.code === 0) return decodeRaw(textOf(answer.stdout))
+      if (answer.ending.kind === 'exit' && answer.ending.code === 0) return decodeRawBytes(answer.stdout)
       throw failed(answer, stderr.trim().slice(-MAX_SAID), settings)
     },
     close: () => pool.close(),
-  }
-}
-
-function textOf(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-  } catch (cause) {
-    throw new Fault('upstream', 'The tool wrote something that is not UTF-8 text. Have it write JSON.', {
-      code: 'BAD_ANSWER',
-      retryable: false,
-      cause,
-    })
   }
 }
 

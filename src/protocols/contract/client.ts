@@ -4,6 +4,8 @@ import { Fault, type FaultOptions } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { parseJsonText } from '../../core/json-text.ts'
 import { toolNameOf } from '../../core/names.ts'
+import type { BackendParts, RemoteRequest } from '../../core/ports.ts'
+import { sendWithCredential } from '../../core/send-with-credential.ts'
 import { CODES, faultOf } from './faults.ts'
 import { CONTRACT_VERSION, type ToolExecutionRequest, type ToolStatus, type Trace } from './wire.ts'
 
@@ -115,6 +117,23 @@ export function decodeRaw(text: string): JsonObject {
   return isEnvelope(value) ? outputOf(parseResponse(value, undefined)) : value
 }
 
+/** The same of what a program wrote. */
+export function decodeRawBytes(bytes: Uint8Array): JsonObject {
+  return decodeRaw(textOf(bytes))
+}
+
+function textOf(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch (cause) {
+    throw new Fault('upstream', 'The tool wrote something that is not UTF-8 text. Have it write JSON.', {
+      code: 'BAD_ANSWER',
+      retryable: false,
+      cause,
+    })
+  }
+}
+
 function statusOf({ status }: JsonObject): ToolStatus | undefined {
   return status === 'ok' || status === 'error' || status === 'denied' ? status : undefined
 }
@@ -164,6 +183,22 @@ function badAnswer(problem: string): Fault {
     code: 'BAD_ANSWER',
     retryable: false,
   })
+}
+
+/** The text of a tool's answer to a POST with the operation's credential, or the fault that its status means. */
+export async function postToTool(
+  { remote, clock }: Pick<BackendParts, 'remote' | 'clock'>,
+  context: Pick<BackendContext, 'credential' | 'signal'>,
+  { headers, ...request }: Omit<RemoteRequest, 'method' | 'signal'>,
+): Promise<string> {
+  const { signal } = context
+  const answer = await sendWithCredential(
+    context,
+    (credential) => remote.send({ ...request, method: 'POST', headers: { ...headers, ...credential }, signal }),
+    ({ status }) => status === 401,
+  )
+  if (answer.status >= 200 && answer.status < 300) return answer.text
+  throw faultOfStatus(answer.status, parseRetryAfter(answer.header('retry-after'), clock.now()))
 }
 
 /** What an HTTP status means that is no success. Readings A10 and A11. */

@@ -86,7 +86,8 @@ export class Calls {
       asked.request = parseRequest(body, asked.dialect)
       asked.operation = this.#resolve(asked.request.toolId, caller)
       asked.caller = caller ?? ANONYMOUS
-      return await this.#invoke(exchange, asked.dialect, asked.request, asked.operation, asked.caller)
+      const answering = this.#invoke(exchange, asked.dialect, asked.request, asked.operation, asked.caller)
+      return answering instanceof Promise ? await answering : answering
     } catch (thrown) {
       return this.#refuse(thrown, asked)
     }
@@ -110,13 +111,14 @@ export class Calls {
     return toolId.includes('@') || this.#latestUnder(full) !== operation ? operation.key : full
   }
 
-  async #invoke(
+  /** A promise only where there is something to wait for. */
+  #invoke(
     exchange: Exchange,
     dialect: Dialect,
     request: CallToolRequest,
     operation: Operation,
     caller: Caller,
-  ): Promise<Answer> {
+  ): Answer | Promise<Answer> {
     const { engine, env, settings, locate } = this.#parts
     const callId = request.callId ?? env.newId()
     const call = decodeCall(
@@ -130,21 +132,24 @@ export class Calls {
     if (request.callId !== undefined) options.freezes = true
     if (request.context) options.given = request.context
     const startedAt = env.clock.now()
+    const tell = (reply: Reply): Answer => {
+      if (reply.state === 'error' && lacksAuthorization(reply.fault)) throw reply.fault
+      const response = encodeReply(reply, callId, env.clock.now() - startedAt, {
+        // Sent again without the id of this call, a tool with effects would run a second time.
+        repeatable: request.callId !== undefined || !operation.sideEffecting,
+        locate: (located) => locate(located, exchange.origin),
+      })
+      return answer(200, dialect === 'flat' ? response : marked(dialect, { result: response }))
+    }
     const replying = engine.call(call, () => caller, options)
-    const first = replying instanceof Promise ? await replying : replying
-    const reply = hasEnded(first) ? first : await this.#wait(caller, first, startedAt + settings.holdMs)
-    if (reply.state === 'error' && lacksAuthorization(reply.fault)) throw reply.fault
-    const response = encodeReply(reply, callId, env.clock.now() - startedAt, {
-      // Sent again without the id of this call, a tool with effects would run a second time.
-      repeatable: request.callId !== undefined || !operation.sideEffecting,
-      locate: (located) => locate(located, exchange.origin),
-    })
-    return answer(200, dialect === 'flat' ? response : marked(dialect, { result: response }))
+    if (!(replying instanceof Promise) && hasEnded(replying)) return tell(replying)
+    return this.#settled(caller, replying, startedAt + settings.holdMs).then(tell)
   }
 
   /** An operation may give up waiting sooner than we do, and OXP has no other way to ask for a result. */
-  async #wait(caller: Caller, first: Reply, endsAt: number): Promise<Reply> {
+  async #settled(caller: Caller, replying: Reply | Promise<Reply>, endsAt: number): Promise<Reply> {
     const { followUp, env } = this.#parts
+    const first = await replying
     let reply = first
     for (let left = endsAt - env.clock.now(); left > 0 && !hasEnded(reply); left = endsAt - env.clock.now()) {
       reply = await followUp.poll(caller, first.requestId, left)

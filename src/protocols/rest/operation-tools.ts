@@ -74,6 +74,14 @@ async function validate(operation: Operation, args: JsonObject): Promise<Validat
 
 const KEY = /^[\x21-\x7e]{1,256}$/
 
+/** What all answers to one request need. */
+interface Asked {
+  operation: Operation
+  traceId: string
+  exchange: Exchange
+  identify: Identify
+}
+
 class ToolCalls {
   readonly #parts: OperationToolsParts
 
@@ -81,41 +89,50 @@ class ToolCalls {
     this.#parts = parts
   }
 
-  async call(operation: Operation, args: JsonValue, exchange: Exchange): Promise<CallToolResult> {
+  /** A handler that answers at once costs no promise. */
+  call(operation: Operation, args: JsonValue, exchange: Exchange): CallToolResult | Promise<CallToolResult> {
     const { engine, env, holdMs } = this.#parts
     const call: Call = { operation: operation.key, args, media: [], requestId: env.newId() }
     const traceparent = exchange.header('traceparent')
     const traceId = traceIdIn(traceparent) ?? call.requestId
     if (traceId !== call.requestId && traceparent !== undefined) call.traceparent = traceparent
-    const identify = this.#parts.identify(exchange)
+    const asked: Asked = { operation, traceId, exchange, identify: this.#parts.identify(exchange) }
     try {
       const sentKey = exchange.header('idempotency-key')
-      if (!isJsonObject(args) || (sentKey !== undefined && !KEY.test(sentKey))) {
-        // Who it is comes before what is wrong with it.
-        await engine.admit(operation.key, identify)
-        if (!isJsonObject(args)) return notAnObject(traceId)
-        throw new Fault('malformed', 'Idempotency-Key must be 1 to 256 printable characters without spaces.')
-      }
+      if (!isJsonObject(args) || (sentKey !== undefined && !KEY.test(sentKey))) return this.#refuse(args, asked)
       const key = keyFor(operation, sentKey, call.requestId)
       if (key !== undefined) call.idempotencyKey = key
-      const replying = engine.call(call, identify, { presence: () => exchange.signal, holdMs })
-      const reply = replying instanceof Promise ? await replying : replying
-      if (reply.state === 'complete' && 'result' in reply) return encodeValue(reply.result, traceId)
-      return await this.#encode(await this.#settled(reply, identify), operation, key, traceId, exchange, identify)
+      const replying = engine.call(call, asked.identify, { presence: () => exchange.signal, holdMs })
+      if (replying instanceof Promise || replying.state !== 'complete' || !('result' in replying))
+        return this.#finish(replying, asked, key)
+      return encodeValue(replying.result, traceId)
     } catch (thrown) {
-      return this.#failure(this.#explain(thrown), operation, traceId, exchange, identify)
+      return this.#failure(this.#explain(thrown), asked)
     }
   }
 
-  async #encode(
-    reply: Reply,
-    operation: Operation,
-    key: string | undefined,
-    traceId: string,
-    exchange: Exchange,
-    identify: Identify,
-  ): Promise<CallToolResult> {
-    if (reply.state === 'error') return this.#failure(reply.fault, operation, traceId, exchange, identify)
+  /** Who it is comes before what is wrong with it. */
+  async #refuse(args: JsonValue, asked: Asked): Promise<CallToolResult> {
+    try {
+      await this.#parts.engine.admit(asked.operation.key, asked.identify)
+      if (!isJsonObject(args)) return notAnObject(asked.traceId)
+      throw new Fault('malformed', 'Idempotency-Key must be 1 to 256 printable characters without spaces.')
+    } catch (thrown) {
+      return this.#failure(this.#explain(thrown), asked)
+    }
+  }
+
+  async #finish(replying: Reply | Promise<Reply>, asked: Asked, key: string | undefined): Promise<CallToolResult> {
+    try {
+      return await this.#encode(await this.#settled(await replying, asked.identify), asked, key)
+    } catch (thrown) {
+      return this.#failure(this.#explain(thrown), asked)
+    }
+  }
+
+  async #encode(reply: Reply, asked: Asked, key: string | undefined): Promise<CallToolResult> {
+    const { operation, traceId, exchange } = asked
+    if (reply.state === 'error') return this.#failure(reply.fault, asked)
     if (reply.state === 'complete') {
       if ('result' in reply) return encodeValue(reply.result, traceId)
       return encodeLocated(reply, exchange.origin, traceId, this.#parts)
@@ -137,20 +154,13 @@ class ToolCalls {
     return reply
   }
 
-  async #failure(
-    fault: Fault,
-    operation: Operation,
-    traceId: string,
-    exchange: Exchange,
-    identify: Identify,
-  ): Promise<CallToolResult> {
-    const told =
-      fault.kind === 'requirements-missing' ? await this.#advise(fault, operation, exchange, identify) : fault
+  async #failure(fault: Fault, asked: Asked): Promise<CallToolResult> {
+    const told = fault.kind === 'requirements-missing' ? await this.#advise(fault, asked) : fault
     if (!isResultOnCall(told)) throw told
-    return encodeFailure(told, traceId)
+    return encodeFailure(told, asked.traceId)
   }
 
-  async #advise(fault: Fault, operation: Operation, exchange: Exchange, identify: Identify): Promise<Fault> {
+  async #advise(fault: Fault, { operation, exchange, identify }: Asked): Promise<Fault> {
     try {
       const caller = (await identify()) ?? ANONYMOUS
       return await withChallenges(fault, operation, caller, exchange.origin, this.#parts.authorizations)

@@ -23,7 +23,7 @@ export interface ToolHost<T> {
   list(): readonly ToolSummary[] | Promise<readonly ToolSummary[]>
   validate(tool: T, args: JsonObject): ValidateResult | Promise<ValidateResult>
   /** A fault is thrown where the call was refused; what became of the tool is the result. */
-  call(tool: T, args: JsonValue, exchange: Exchange): Promise<CallToolResult>
+  call(tool: T, args: JsonValue, exchange: Exchange): CallToolResult | Promise<CallToolResult>
 }
 
 export interface RestSettings {
@@ -118,18 +118,25 @@ class Rest<T> {
     if (tool === undefined) return toolNotFound(name)
     const args = await readCallArguments(exchange, maxBodyBytes)
     return around
-      ? around(exchange, () => this.#run(tool, args, exchange, name))
+      ? around(exchange, async () => this.#run(tool, args, exchange, name))
       : this.#run(tool, args, exchange, name)
   }
 
-  async #run(tool: T, args: JsonValue, exchange: Exchange, name: string): Promise<Answer> {
+  /** A promise only where there is something to wait for. */
+  #run(tool: T, args: JsonValue, exchange: Exchange, name: string): Answer | Promise<Answer> {
     try {
-      return resultAnswer(await this.#host.call(tool, args, exchange))
+      const result = this.#host.call(tool, args, exchange)
+      if (!(result instanceof Promise)) return resultAnswer(result)
+      return result.then(resultAnswer, (thrown) => refused(thrown, name))
     } catch (thrown) {
-      if (!(thrown instanceof Fault)) throw thrown
-      // Gone between the look-up and the call.
-      if (thrown.kind === 'unknown-operation' || thrown.kind === 'removed') return toolNotFound(name)
-      return errorAnswer(thrown)
+      return refused(thrown, name)
     }
   }
+}
+
+function refused(thrown: unknown, name: string): Answer {
+  if (!(thrown instanceof Fault)) throw thrown
+  // Gone between the look-up and the call.
+  if (thrown.kind === 'unknown-operation' || thrown.kind === 'removed') return toolNotFound(name)
+  return errorAnswer(thrown)
 }
