@@ -7,7 +7,7 @@ import { createServer } from '../server/compose.ts'
 import { loadApplication } from './application.ts'
 import { parseArguments } from './arguments.ts'
 import { type Command, type CommandIo, EXIT, usageFault } from './command.ts'
-import { findModules } from './modules.ts'
+import { findModulesBeside } from './modules.ts'
 
 const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 
@@ -34,9 +34,9 @@ async function serveAgent({ args, env, stdin, stdout, stderr, signal }: CommandI
   const settings = parseSettings(args, env)
   // Standard output is the protocol's: what a handler prints would break it.
   if (stdout === process.stdout) globalThis.console = new Console(stderr, stderr)
-  const modules = findModules(settings.path)
   const policy = settings.policy === undefined ? undefined : resolve(settings.policy)
-  const application = await loadApplication(modules.filter((file) => file !== policy))
+  const modules = findModulesBeside(policy, settings.path)
+  const application = await loadApplication(modules)
   const own = application.settings
   // Taken out of the environment in any case, so that no handler finds it there.
   const token = env.CALLPLANE_TOKEN

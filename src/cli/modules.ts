@@ -31,6 +31,12 @@ export function findModules(path: string | undefined): string[] {
   return modules
 }
 
+/** The same without a policy that lies among the operations: it declares none. */
+export function findModulesBeside(policy: string | undefined, path: string | undefined): string[] {
+  const modules = findModules(path)
+  return policy === undefined ? modules : modules.filter((file) => file !== resolve(policy))
+}
+
 function modulesIn(folder: string): string[] {
   const entries = readdirSync(folder).sort()
   return entries.flatMap((name) => {

@@ -5,21 +5,42 @@ import { type Operation, operation, type Risk } from '../core/operation.ts'
 import type { Backend } from '../core/ports.ts'
 import { completeOperation } from '../core/rules.ts'
 import { prepareSchemas } from '../schemas/index.ts'
+import type { ToolImport } from '../server/declarations/index.ts'
 import { buildRegistry } from '../server/operations.ts'
 import { loadApplication } from './application.ts'
-import { findModules } from './modules.ts'
+import { findModulesBeside } from './modules.ts'
 
 const SANDBOXES = new Set(['container', 'wasm'])
 
+export interface Modules {
+  /** The file or folder that defines the operations. */
+  place: string
+  /** A policy that may lie among them. */
+  policy: string
+}
+
 /** Throws if these arguments would be refused before anybody asked the policy. */
-export async function operationIn(place: string, name: string, args: JsonObject): Promise<Operation> {
-  const { operations } = await loadApplication(findModules(place))
+export async function operationIn(modules: Modules, name: string, args: JsonObject): Promise<Operation> {
+  const { operations, imports, settings } = await loadApplication(findModulesBeside(modules.policy, modules.place))
   const registry = buildRegistry(operations, ({ backend }) =>
     standIn(backend?.kind ?? 'handler', SANDBOXES.has(backend?.kind ?? '')),
   )
+  const imported = [...(settings.imports ?? []), ...imports].find((one) => isBelow(one, name))
+  if (imported && !registry.operations.some((one) => one.name.full === name)) throw describeInstead(name, imported)
   const found = registry.resolve(name, Date.now())
   await found.parseArgs(args)
   return found
+}
+
+function isBelow({ major, namespace }: ToolImport, name: string): boolean {
+  return name.startsWith(`v${major}:${namespace}.`)
+}
+
+function describeInstead(name: string, { place }: ToolImport): Fault {
+  return new Fault(
+    'malformed',
+    `${name} would be a tool of the MCP server at ${place}, which is not asked for its tools here. Leave out --operations, and describe the tool with --capabilities and --risk.`,
+  )
 }
 
 export interface Described {

@@ -2,6 +2,7 @@
 import { Fault } from '../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
 import { ANONYMOUS, type Caller } from '../core/model.ts'
+import { nearest } from '../core/nearest.ts'
 import type { Operation } from '../core/operation.ts'
 import type { Decision } from '../core/ports.ts'
 import { type Evaluation, PolicyEvaluator } from '../governance/policy-evaluate.ts'
@@ -47,7 +48,8 @@ Examples:
     const call = { caller: callerFrom(values), args, roles: listOf(values.roles) }
     const answer = await asUsage(async () => {
       const loaded = await loadPolicy(file)
-      const operation = await operationFrom(values.op as string, values, args)
+      checkRoles(call.roles, loaded)
+      const operation = await operationFrom(values.op as string, values, args, file)
       checkOperations(loaded, [operation])
       return { name: operation.name.full, ...judge(loaded, operation, call) }
     })
@@ -107,7 +109,12 @@ function judge(loaded: Policy, operation: Operation, { caller, args, roles }: Qu
   return { ...evaluation, matched: [], decision }
 }
 
-function operationFrom(name: string, values: Values, args: JsonObject): Operation | Promise<Operation> {
+function operationFrom(
+  name: string,
+  values: Values,
+  args: JsonObject,
+  policy: string,
+): Operation | Promise<Operation> {
   const { operations, capabilities, risk, isolated } = values
   if (operations === undefined) {
     return describedOperation(name, { capabilities: listOf(capabilities), risk, isolated: isolated === true })
@@ -115,7 +122,17 @@ function operationFrom(name: string, values: Values, args: JsonObject): Operatio
   if (capabilities !== undefined || risk !== undefined || isolated) {
     throw usageFault('--capabilities, --risk and --isolated are for operations that --operations does not define.')
   }
-  return operationIn(operations, name, args)
+  return operationIn({ place: operations, policy }, name, args)
+}
+
+/** No rule is about a role that is not there: the answer would be that of a misspelling. */
+function checkRoles(roles: readonly string[], { name, roleNames }: Policy): void {
+  const unknown = roles.find((role) => !roleNames.includes(role))
+  if (unknown === undefined) return
+  const [meant] = nearest(unknown, roleNames, 1)
+  const advice =
+    meant === undefined ? `It defines ${roleNames.join(', ') || 'none: leave out --roles'}.` : `Did you mean ${meant}?`
+  throw usageFault(`--roles: ${name} defines no role "${unknown}". ${advice}`)
 }
 
 function callerFrom({ subject, issuer, tenant, claims, scopes }: Values): Caller {

@@ -1,11 +1,10 @@
 /** `callplane serve`: a server made of the operations that some modules export. */
-import { resolve } from 'node:path'
 import { Fault } from '../core/fault.ts'
 import { type CallplaneServer, createServer } from '../server/compose.ts'
 import { loadApplication } from './application.ts'
 import { type Command, type CommandIo, EXIT, print } from './command.ts'
 import { createReadableLog, wantsColours } from './log-lines.ts'
-import { findModules } from './modules.ts'
+import { findModulesBeside } from './modules.ts'
 import { parseServe, type ServeSettings } from './serve-settings.ts'
 import { startLine, startMessage } from './start-message.ts'
 import { joinWatcher } from './watched.ts'
@@ -55,7 +54,7 @@ async function serveOnce(settings: ServeSettings, io: CommandIo): Promise<number
   const { stdout, env } = io
   const watcher = joinWatcher(env)
   const signal = watcher ? AbortSignal.any([io.signal, watcher]) : io.signal
-  const application = await loadApplication(modulesOf(settings))
+  const application = await loadApplication(findModulesBeside(settings.policy, settings.path))
   const options = settings.over(application.settings)
   const server = await createServer({
     logTo: stdout.isTTY ? createReadableLog(stdout, { colours: wantsColours(stdout, env) }) : stdout,
@@ -76,12 +75,6 @@ async function serveOnce(settings: ServeSettings, io: CommandIo): Promise<number
   if (stdout.isTTY && !watcher) print(stdout, 'Finishing what is running; Ctrl-C again ends at once.')
   await closeFully(server, watcher && WATCHED_GRACE_MS)
   return EXIT.ok
-}
-
-/** A policy that lies among the operations declares none. */
-function modulesOf({ path, policy }: ServeSettings): string[] {
-  const modules = findModules(path)
-  return policy === undefined ? modules : modules.filter((file) => file !== resolve(policy))
 }
 
 async function listenOrClose(server: CallplaneServer, { host, port }: ServeSettings) {

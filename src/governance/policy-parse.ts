@@ -13,6 +13,7 @@ export interface Policy {
   readonly default: Effect
   readonly strict: boolean
   readonly roles: ClauseIndex<string>
+  readonly roleNames: readonly string[]
   readonly isolation: Readonly<Record<'high' | 'critical', IsolationNeed>>
   readonly rules: readonly Rule[]
 }
@@ -55,6 +56,7 @@ export function parsePolicy(definition: unknown, origin: Origin = namedOnly('pol
         people.items().map((person) => ({ clause: parsePerson(person), value })),
       ),
     ),
+    roleNames: Object.keys(roles),
     isolation: {
       high: isolation.high?.oneOf(NEEDS) ?? 'required',
       critical: isolation.critical?.oneOf(NEEDS) ?? 'required',

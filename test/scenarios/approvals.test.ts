@@ -1,4 +1,5 @@
 /** Calls that a policy holds until somebody else lets them run: over OpenCALL, where they wait and resume. */
+import { hash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { operation } from 'callplane'
@@ -185,9 +186,11 @@ describe('deciding', () => {
   })
 
   test('leaves a trail of who decided and what ran under which approval', async () => {
-    const desk = await openDesk()
+    const clock = createStepClock(Date.UTC(2026, 0, 1))
+    const desk = await openDesk({ clock })
     const { requestId } = (await desk.refund(500)).body
     const { id } = await onlyOne(desk)
+    clock.advance(2_500)
     await desk.decide(id)
     await desk.outcome(requestId)
 
@@ -195,13 +198,23 @@ describe('deciding', () => {
     const { entries } = body.result as unknown as { entries: Record<string, unknown>[] }
     const refused = await desk.as('boss', 'v1:callplane.audit.list')
 
-    expect(entries.find(({ operation }) => operation === 'v1:orders.refund@1.0.0')).toMatchObject({
-      owner: 'callplane|agent',
-      requestId,
-      approvalId: id,
-      rule: 'policy#large-refunds',
-      outcome: 'complete',
-    })
+    expect(entries.filter(({ operation }) => operation === 'v1:orders.refund@1.0.0')).toEqual([
+      {
+        id,
+        owner: 'callplane|agent',
+        requestId,
+        operation: 'v1:orders.refund@1.0.0',
+        fingerprint: hash('sha256', '["v1:orders.refund",{"amount":500},[]]'),
+        verdict: 'hold',
+        rule: 'policy#large-refunds',
+        approvalId: id,
+        backend: 'handler',
+        attempts: 1,
+        outcome: 'complete',
+        startedAt: '2026-01-01T00:00:00.000Z',
+        endedAt: '2026-01-01T00:00:02.500Z',
+      },
+    ])
     expect(entries.some(({ owner }) => owner === 'callplane|boss')).toBe(true)
     expect(refused.body.error?.code).toBe('UNKNOWN_OP')
   })

@@ -43,7 +43,10 @@ export function createContainerBackend(spec: BackendSpec, { folder, log }: Backe
       log: context.log,
     })
     if (finished.stderr !== '') context.log.debug({ stderr: finished.stderr }, 'What the container said.')
-    if (finished.exitCode === 0) return decodeRawBytes(finished.stdout)
+    if (finished.exitCode === 0) {
+      if (finished.inputBroke && finished.stdout.length === 0) throw outputLost()
+      return decodeRawBytes(finished.stdout)
+    }
     if (finished.exitCode !== ENGINE_FAILED) throw failed(finished)
     context.log.error(
       { image: settings.image, stderr: finished.stderr },
@@ -67,6 +70,15 @@ export function createContainerBackend(spec: BackendSpec, { folder, log }: Backe
       await Promise.allSettled([swept, ...running])
     },
   }
+}
+
+/** An engine whose writing to the container fails may end well without having read what the tool wrote. */
+function outputLost(): Fault {
+  return new Fault(
+    'upstream',
+    'The tool ended without reading all of its input, and nothing it wrote has come. Try again, or have it read its input.',
+    { code: 'NO_ANSWER', retryable: true },
+  )
 }
 
 function failed({ exitCode, stderr }: Finished): Fault {

@@ -14,6 +14,8 @@ export interface Finished {
   exitCode: number | undefined
   stdout: Buffer
   stderr: string
+  /** The input could not be written to its end. */
+  inputBroke: boolean
 }
 
 export interface RunOptions {
@@ -47,13 +49,17 @@ export async function runContainer(options: RunOptions): Promise<Finished> {
   child.stderr.on('data', (chunk: Buffer) => {
     stderr = Buffer.concat([stderr, chunk]).subarray(-MAX_STDERR)
   })
-  // A tool need not read its input: that the pipe is closed before all of it is written is no failure.
-  child.stdin.on('error', (error) => options.log.debug({ err: error }, 'The container did not read all of its input.'))
+  // A tool need not read its input: that the pipe is closed before all of it is written is no failure in itself.
+  let inputBroke = false
+  child.stdin.on('error', (error) => {
+    inputBroke = true
+    options.log.debug({ err: error }, 'The container did not read all of its input.')
+  })
   child.stdin.end(input)
 
   try {
     const exitCode = await Promise.race([exited, cut.promise])
-    return { exitCode, stdout: Buffer.concat(stdout), stderr: stderr.toString('utf8') }
+    return { exitCode, stdout: Buffer.concat(stdout), stderr: stderr.toString('utf8'), inputBroke }
   } catch (thrown) {
     await stop(child, exited, options)
     throw thrown

@@ -120,11 +120,21 @@ export class McpConnection {
     this.#failure = why
     this.#failures++
     const delayMs = this.#delay()
-    this.#parts.log.warn(
-      { err: why.kind === 'internal' ? (why.cause ?? why) : why, retryInMs: delayMs, ...(said && { stderr: said }) },
+    this.#tell(why, said, delayMs)
+    this.#reopenIn(delayMs)
+  }
+
+  #tell(why: Fault, said: string | undefined, retryInMs: number): void {
+    const { log } = this.#parts
+    if (why.kind === 'secret-missing') {
+      // Where in this program that was noticed helps nobody.
+      log.warn({ problem: why.message, retryInMs }, 'an MCP server is not connected for want of a secret')
+      return
+    }
+    log.warn(
+      { err: why.kind === 'internal' ? (why.cause ?? why) : why, retryInMs, ...(said && { stderr: said }) },
       'an MCP server cannot be reached; its tools are tried again',
     )
-    this.#reopenIn(delayMs)
   }
 
   /** The first time at once. */

@@ -1,5 +1,6 @@
 /** What the client throws, as faults. */
 import { Fault } from '../../core/fault.ts'
+import type { JsonValue } from '../../core/json.ts'
 import { faultOfStatus } from '../../protocols/contract/client.ts'
 import type { Library } from './library.ts'
 
@@ -31,6 +32,13 @@ export function faultOfClient(
     })
   }
   return connectionLost(thrown)
+}
+
+/** A server may put what it was shown into its refusals. Which failure it is does not come from there. */
+export function redactFault(fault: Fault, redact: (value: JsonValue) => JsonValue): Fault {
+  const { kind, code, retryable, ...said } = fault.toRecord()
+  const { message, ...more } = redact(said as unknown as JsonValue) as unknown as typeof said
+  return new Fault(kind, message, { ...more, code, retryable, cause: fault.cause })
 }
 
 export function connectionLost(cause?: unknown): Fault {

@@ -53,14 +53,16 @@ async function resolveEnv(
   return Object.fromEntries(await Promise.all(resolved))
 }
 
-function tailOf({ stderr }: StdioClientTransport, { log }: McpParts): () => string {
+function tailOf({ stderr }: StdioClientTransport, { log, redact }: McpParts): () => string {
+  // Only what has been cleaned is cut: half of a secret would not be found.
+  const cleaned = (text: string) => redact(text) as string
   let tail = ''
   stderr?.on('data', (chunk: Buffer) => {
     const text = chunk.toString()
-    tail = (tail + text).slice(-TAIL)
-    log.debug({ stderr: text.slice(0, TAIL) }, 'an MCP server writes to its standard error')
+    tail = (tail + text).slice(-2 * TAIL)
+    log.debug({ stderr: cleaned(text).slice(0, TAIL) }, 'an MCP server writes to its standard error')
   })
-  return () => tail
+  return () => cleaned(tail).slice(-TAIL)
 }
 
 function kill(pid: number | null, { log }: McpParts): void {

@@ -4,7 +4,7 @@ import type { BackendContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { tooLarge } from './bounded-body.ts'
-import { connectionLost, faultOfClient, SESSION_GONE } from './faults.ts'
+import { connectionLost, faultOfClient, redactFault, SESSION_GONE } from './faults.ts'
 import { CALL_HEADER, createGuardedFetch } from './guarded-fetch.ts'
 import type { Library } from './library.ts'
 import type { McpParts, Sending } from './parts.ts'
@@ -73,7 +73,7 @@ export class Session {
       signal.removeEventListener('abort', stop)
     } catch (thrown) {
       await this.close()
-      throw faultOfClient(thrown, this.#library)
+      throw this.#faultOf(thrown)
     }
     void this.#client.autoOpenedSubscription?.closed.then((how) => how === 'local' || this.#lost())
   }
@@ -119,9 +119,10 @@ export class Session {
     if (!this.#client.getServerCapabilities()?.tools) return []
     try {
       const { tools } = await this.#client.listTools(undefined, { timeout: HANDSHAKE_MS, cacheMode: 'refresh' })
-      return tools
+      // What the tools say of themselves is shown to everybody.
+      return this.#parts.redact(tools as unknown as JsonValue) as unknown as readonly Tool[]
     } catch (thrown) {
-      throw this.#overflow ?? faultOfClient(thrown, this.#library)
+      throw this.#overflow ?? this.#faultOf(thrown)
     }
   }
 
@@ -166,7 +167,11 @@ export class Session {
     if (this.#sessionIsGone(thrown)) {
       return new Fault('upstream', 'The MCP server has forgotten the session. Try again.', { code: SESSION_GONE })
     }
-    return faultOfClient(request.why ?? thrown, this.#library)
+    return this.#faultOf(request.why ?? thrown)
+  }
+
+  #faultOf(thrown: unknown): Fault {
+    return redactFault(faultOfClient(thrown, this.#library), (value) => this.#parts.redact(value))
   }
 
   /** Streamable HTTP, "Session Management": 404 to a request with a session id asks for a new session. */
