@@ -3,6 +3,7 @@ import { Fault } from '../core/fault.ts'
 import type { JsonObject } from '../core/json.ts'
 import { type Operation, operation, type Risk } from '../core/operation.ts'
 import type { Backend } from '../core/ports.ts'
+import type { Registry } from '../core/registry.ts'
 import { completeOperation } from '../core/rules.ts'
 import { prepareSchemas } from '../schemas/index.ts'
 import type { ToolImport } from '../server/declarations/index.ts'
@@ -25,11 +26,19 @@ export async function operationIn(modules: Modules, name: string, args: JsonObje
   const registry = buildRegistry(operations, ({ backend }) =>
     standIn(backend?.kind ?? 'handler', SANDBOXES.has(backend?.kind ?? '')),
   )
-  const imported = [...(settings.imports ?? []), ...imports].find((one) => isBelow(one, name))
-  if (imported && !registry.operations.some((one) => one.name.full === name)) throw describeInstead(name, imported)
-  const found = registry.resolve(name, Date.now())
+  const found = resolveIn(registry, name, [...(settings.imports ?? []), ...imports])
   await found.parseArgs(args)
   return found
+}
+
+function resolveIn(registry: Registry, name: string, imports: readonly ToolImport[]): Operation {
+  try {
+    return registry.resolve(name, Date.now())
+  } catch (thrown) {
+    const unknown = thrown instanceof Fault && thrown.kind === 'unknown-operation'
+    const imported = unknown && imports.find((one) => isBelow(one, name))
+    throw imported ? describeInstead(name, imported) : thrown
+  }
 }
 
 function isBelow({ major, namespace }: ToolImport, name: string): boolean {

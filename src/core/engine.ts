@@ -45,6 +45,7 @@ export class Engine {
   readonly #deciders: readonly Guard[]
   readonly #recorder: Recorder
   readonly #inline: InlineRunner
+  readonly #toldOf = new WeakSet<Fault>()
   #draining = false
 
   constructor(given: EngineParts) {
@@ -193,8 +194,16 @@ export class Engine {
     const entry = auditRefusal(env, admitted, decision, why)
     await store.audit.append(entry)
     const trace = call.traceparent !== undefined && { traceparent: call.traceparent }
-    observer?.executed?.(operation, { entry, outcome: faultOutcome(why), ...trace })
+    if (observer?.executed) {
+      observer.executed(operation, { entry, outcome: faultOutcome(why), ...trace })
+      this.#toldOf.add(why)
+    }
     return why
+  }
+
+  /** Whether this refusal was told to the observer as the end of an execution. */
+  hasToldOf(refusal: Fault): boolean {
+    return this.#toldOf.has(refusal)
   }
 
   /** An approval that was given before is used up; else the call waits for one, or is refused until there is one. */

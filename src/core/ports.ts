@@ -478,6 +478,6 @@ export interface AttemptObservation {
 
 export interface ObservedAttempt {
   readonly number: number
-  readonly job: { requestId: string; sessionId?: string; traceparent?: string }
+  readonly job: { id: string; requestId: string; sessionId?: string; traceparent?: string }
   readonly run: { readonly failures: number }
 }

@@ -18,6 +18,8 @@ export function createExecutionLog({ log, words }: ExecutionLogOptions): Require
           operation: operation.key,
           tool_contract_version: words.version,
           tool_request_id: entry.requestId,
+          // What a remote tool is sent as the id of its request.
+          execution_id: entry.id,
           started_at: new Date(startedAt).toISOString(),
           ended_at: new Date(endedAt).toISOString(),
           duration_ms: Math.max(0, endedAt - startedAt),

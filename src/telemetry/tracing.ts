@@ -74,7 +74,7 @@ function startAttempt(
   redact: (text: string) => string,
   words: ToolWords | undefined,
 ): TracedAttempt {
-  const { requestId, sessionId } = attempt.job
+  const { id, requestId, sessionId } = attempt.job
   const { parent, links } = placeInTrace(operation, attempt)
   const span = tracer.startSpan(
     operation.name.full,
@@ -90,6 +90,8 @@ function startAttempt(
         ...(words && {
           tool_contract_version: words.version,
           tool_request_id: redact(requestId),
+          // What a remote tool is sent as the id of its request.
+          execution_id: id,
           // Which try it is: being handed out again after a crash, or to look for an answer, is not a new one.
           tool_attempt: attempt.run.failures + 1,
           ...authFields(operation),

@@ -1,7 +1,10 @@
 import { createHmac } from 'node:crypto'
+import { once } from 'node:events'
+import { Code, ConnectError } from '@connectrpc/connect'
 import { type OperationDefinition, operation } from 'callplane'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ToolExecutionResponse } from '../../src/protocols/contract/wire.ts'
+import { startGrpcTool } from '../protocols/contract/peer.ts'
 import { verifies } from '../requirements.ts'
 import { createStepClock, type Site, startSite, temporaryFolder } from '../scenarios/server.ts'
 import { openTool, type Respond, requestIn, responseTo, type ToolServer } from './tool-server.ts'
@@ -17,14 +20,57 @@ function failsFirst(answer: Respond): Respond {
 
 const answer: Respond = (asked, response) => response.end(responseTo(requestIn(asked)))
 
-const KINDS: [kind: string, tool: Respond][] = [
-  ['http', ({ body }, response) => response.end(body)],
-  ['external', answer],
-  ['webhook', answer],
+interface RemoteTool {
+  /** As an operation that runs it. */
+  declare(rules: object): OperationDefinition
+  /** The request id of every request that it got. */
+  ids(): string[]
+  begun: Promise<void>
+  stopped: Promise<void>
+}
+
+type Open = (behaviour: 'fails first' | 'hangs') => Promise<RemoteTool>
+
+const KINDS: [kind: string, open: Open][] = [
+  ['http', overHttp('http', ({ body }, response) => response.end(body))],
+  ['external', overHttp('external', answer)],
+  ['webhook', overHttp('webhook', answer)],
+  ['grpc', overGrpc],
 ]
 
-function declare(kind: string, tool: ToolServer, more: object = {}, settings: object = {}): OperationDefinition {
-  const backend = { kind, endpoint: `${tool.url}/run`, allowPrivate: true, ...settings }
+function overHttp(kind: string, respond: Respond): Open {
+  return async (behaviour) => {
+    const tool = await openTool(behaviour === 'hangs' ? () => {} : failsFirst(respond))
+    const { begun, stopped } = tool
+    const ids = () => tool.asked.map((asked) => String(asked.headers['x-request-id'] ?? requestIn(asked).request_id))
+    return { declare: (rules) => declare(kind, tool, rules), ids, begun, stopped }
+  }
+}
+
+async function overGrpc(behaviour: Parameters<Open>[0]): Promise<RemoteTool> {
+  let requests = 0
+  const tool = await startGrpcTool(({ request_id, input }, { signal }) => {
+    if (behaviour === 'hangs') return once(signal, 'abort').then(() => ({}))
+    if (requests++ === 0) throw new ConnectError('Not at the first try.', Code.Unavailable)
+    return { request_id, status: 'ok', output: input }
+  })
+  const url = `http://127.0.0.1:${tool.port}`
+  const { begun, stopped } = tool
+  return {
+    declare: (rules) => declare('grpc', { url }, rules, { endpoint: url, plaintext: true }),
+    ids: () => tool.requests.map(({ body }) => body.request_id),
+    begun,
+    stopped,
+  }
+}
+
+function declare(
+  kind: string,
+  { url }: Pick<ToolServer, 'url'>,
+  more: object = {},
+  settings: object = {},
+): OperationDefinition {
+  const backend = { kind, endpoint: `${url}/run`, allowPrivate: true, ...settings }
   return operation('v1:remote.run', { ...more, backend } as never)
 }
 
@@ -34,27 +80,22 @@ async function execute(site: Site, input: object): Promise<ToolExecutionResponse
   return (await (await site.request('/tool-contract/v1/execute', init)).json()) as ToolExecutionResponse
 }
 
-test.each(KINDS)(
-  '%s: the answer says which try it is from, and every try has one request id',
-  async (kind, respond) => {
-    verifies('contract:123')
-    const tool = await openTool(failsFirst(respond))
-    const retry = { attempts: 3, backoffMs: 1 }
-    const site = await startSite({ operations: [declare(kind, tool, { retry })] })
+test.each(KINDS)('%s: the answer says which try it is from, and every try has one request id', async (_kind, open) => {
+  verifies('contract:123')
+  const tool = await open('fails first')
+  const site = await startSite({ operations: [tool.declare({ retry: { attempts: 3, backoffMs: 1 } })] })
 
-    const response = await execute(site, { n: 1 })
+  const response = await execute(site, { n: 1 })
 
-    expect(response).toMatchObject({ status: 'ok', output: { n: 1 }, usage: { attempt: 2 } })
-    const ids = tool.asked.map((asked) => asked.headers['x-request-id'] ?? requestIn(asked).request_id)
-    expect(ids).toHaveLength(2)
-    expect(new Set(ids).size).toBe(1)
-  },
-)
+  expect(response).toMatchObject({ status: 'ok', output: { n: 1 }, usage: { attempt: 2 } })
+  expect(tool.ids()).toHaveLength(2)
+  expect(new Set(tool.ids()).size).toBe(1)
+})
 
-test.each(KINDS)('%s: a tool that hangs ends in a timeout, and hears of it', async (kind) => {
+test.each(KINDS)('%s: a tool that hangs ends in a timeout, and hears of it', async (_kind, open) => {
   verifies('contract:121', 'contract:125')
-  const tool = await openTool(() => {})
-  const site = await startSite({ operations: [declare(kind, tool, { timeoutMs: 50 })] })
+  const tool = await open('hangs')
+  const site = await startSite({ operations: [tool.declare({ timeoutMs: 50 })] })
 
   const response = await execute(site, {})
 
@@ -62,10 +103,10 @@ test.each(KINDS)('%s: a tool that hangs ends in a timeout, and hears of it', asy
   await tool.stopped
 })
 
-test.each(KINDS)('%s: a call that is canceled is canceled at the tool', async (kind) => {
+test.each(KINDS)('%s: a call that is canceled is canceled at the tool', async (_kind, open) => {
   verifies('contract:122')
-  const tool = await openTool(() => {})
-  const site = await startSite({ operations: [declare(kind, tool, { model: 'async' })] })
+  const tool = await open('hangs')
+  const site = await startSite({ operations: [tool.declare({ model: 'async' })] })
   const { body } = await site.call('v1:remote.run', {}, { requestId: crypto.randomUUID() })
   await tool.begun
 

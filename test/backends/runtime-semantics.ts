@@ -8,7 +8,6 @@ export const showsRuntimeSemantics: BackendStories = {
       {
         timeout: 'contract:121',
         cancel: 'contract:122',
-        attempt: 'contract:123',
         deterministic: 'contract:124',
         bounded: 'contract:125',
       }[what],

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createServer, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { createWasmBackend, parseWasmSettings } from '../../src/backends/wasm/index.ts'
 import { limitMemory } from '../../src/backends/wasm/limit-memory.ts'
@@ -76,6 +77,15 @@ test('a path that leads nowhere is told when the server starts', () => {
 
   expect(() => createWasmBackend({ kind: 'wasm', module: 'none.wasm' }, parts)).toThrow(
     expect.objectContaining({ kind: 'policy-invalid', message: expect.stringContaining('none.wasm') }),
+  )
+})
+
+test('and with the name of the operation that wants it', async () => {
+  const data = temporaryFolder()
+  const measure = operation('v1:text.measure', { backend: { kind: 'wasm', module: 'none.wasm' } })
+
+  await expect(createServer({ operations: [measure], data })).rejects.toThrow(
+    /^v1:text\.measure: backend\.module cannot be read: .*none\.wasm/,
   )
 })
 

@@ -119,3 +119,32 @@ test('a command or a policy that is wrong is exit 2, so that nobody takes it for
     expect(code).toBe(2)
   }
 })
+
+test('the policy may lie among the operations, as it may for a server', async () => {
+  const folder = await temporaryFolder({ 'app/policy.yaml': POLICY, 'app/operations.ts': OPERATIONS })
+  const app = join(folder, 'app')
+  const asked = ['--op', 'v1:orders.refund', '--operations', app, '--scopes', '*', '--roles', 'analyst']
+
+  const { code, stdout } = await runCommand(['policy', 'test', join(app, 'policy.yaml'), ...asked])
+
+  expect(stdout).toContain('ALLOWED by policy.yaml#read')
+  expect(code).toBe(0)
+})
+
+test('a tool that is imported is to be described: nobody is asked for it here', async () => {
+  const tools = "import: { kind: mcp, url: 'https://mcp.example/mcp', as: 'v1:kit.*' }\n"
+  const folder = await temporaryFolder({ 'app/tools.yaml': tools })
+
+  const { code, stderr } = await ask('--op', 'v1:kit.search', '--operations', join(folder, 'app'))
+
+  expect(code).toBe(2)
+  expect(stderr).toMatch(/tools\.yaml:1.*Leave out --operations.*--capabilities and --risk/)
+})
+
+test('a role that the policy does not define is a misspelling', async () => {
+  const near = await ask('--op', 'v1:orders.get', '--roles', 'analist')
+  const far = await ask('--op', 'v1:orders.get', '--roles', 'boss')
+
+  expect(near).toMatchObject({ code: 2, stderr: expect.stringContaining('no role "analist". Did you mean analyst?') })
+  expect(far).toMatchObject({ code: 2, stderr: expect.stringContaining('no role "boss". It defines analyst.') })
+})

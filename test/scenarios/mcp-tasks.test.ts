@@ -3,7 +3,7 @@ import { createToken, operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import { browse, CLIENT, startOAuthServer } from '../governance/oauth-server.ts'
 import { onlyOne, openDesk, PEOPLE, policy } from './approving.ts'
-import { type Answered, type Asking, ask, askOlder, WITH_TASKS } from './mcp.ts'
+import { type Asking, ask, askOlder, type Result, WITH_TASKS } from './mcp.ts'
 import { createGate, createStepClock, type Site, startSite, temporaryFolder } from './server.ts'
 
 const call = (site: Site, name: string, args: object = {}, asking: Asking = {}) =>
@@ -13,7 +13,7 @@ const get = (site: Site, taskId: string, asking: Asking = {}) =>
   ask(site, 'tasks/get', { taskId }, { capabilities: WITH_TASKS, ...asking })
 
 /** Asks until the task is as wanted. */
-async function until(site: Site, taskId: string, status: string, asking: Asking = {}): Promise<Answered['json']> {
+async function until(site: Site, taskId: string, status: string, asking: Asking = {}): Promise<Result> {
   for (;;) {
     const { json } = await get(site, taskId, asking)
     if (json.result.status === status) return json.result

@@ -5,9 +5,55 @@ import type { Site } from './server.ts'
 export interface Answered {
   status: number
   headers: Headers
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape.
-  json: any
+  json: Message
 }
+
+/** What tests look into. No answer has all of it: whoever reads a member expects it to be there. */
+interface Message {
+  id: number
+  result: Result
+  error: { code: number; message: string; data: { requiredCapabilities: object } }
+}
+
+export interface Result extends Called {
+  resultType: string
+  protocolVersion: string
+  capabilities: object
+  tools: Several<{ name: string; annotations: object; inputSchema: Schema; outputSchema: Schema }>
+  resources: Several<{ uri: string }>
+  resourceTemplates: Several<object>
+  contents: Several<{ text: string; blob: string }>
+  prompts: Several<{ arguments: object }>
+  completion: { values: string[] }
+  taskId: string
+  status: string
+  ttlMs: number
+  createdAt: string
+  inputRequests: { approval: InputRequest; [key: string]: InputRequest }
+  /** Of a task that has ended. */
+  result: Called
+  error: Message['error']
+}
+
+interface Called {
+  isError: boolean
+  content: Several<{ text: string; uri: string; resource: object }>
+  structuredContent: { error: { code: string }; total: number; operations: { op: string }[] }
+  _meta: { 'callplane/error': object }
+}
+
+interface Schema {
+  required: string[]
+  properties: { attachments: { required: string[] } }
+}
+
+interface InputRequest {
+  method: string
+  params: { mode: string; url: string }
+}
+
+/** Of which the first two are looked at. */
+type Several<Item> = [Item, Item, ...Item[]]
 
 export interface Asking {
   headers?: Record<string, string | undefined>
@@ -64,11 +110,12 @@ export async function send(
     ...(signal && { signal }),
   })
   const text = await response.text()
-  return { status: response.status, headers: response.headers, json: text === '' ? undefined : decode(response, text) }
+  return { status: response.status, headers: response.headers, json: decode(response, text) as Message }
 }
 
-/** The messages of a stream, or the one message there is. */
+/** The messages of a stream, or the one message there is, if any. */
 function decode(response: Response, text: string): unknown {
+  if (text === '') return undefined
   if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return JSON.parse(text)
   const lines = text.split('\n').filter((line) => line.startsWith('data: '))
   return lines.map((line) => JSON.parse(line.slice('data: '.length)))

@@ -3,20 +3,20 @@
  * shown in whatever form. Afterwards everything the server wrote and said is searched for the secrets.
  */
 import { createHmac } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
-import { context, trace } from '@opentelemetry/api'
-import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
-import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Code, ConnectError } from '@connectrpc/connect'
 import { type HandlerContext, type OperationDefinition, operation } from 'callplane'
-import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { AuthDeclaration } from '../../src/core/credential.ts'
 import { type Asked, openTool, requestIn } from '../backends/tool-server.ts'
 import { runCommand } from '../cli/streams.ts'
+import { startGrpcTool } from '../protocols/contract/peer.ts'
 import { verifies } from '../requirements.ts'
+import { contentsOf, expectNowhere, formsOf, registerTraceSdk } from './secret-search.ts'
 import { type Answered, startSite, temporaryFolder } from './server.ts'
 
-// Sixty-one calls, some with retries, and a program that is started for some of them.
+// Eighty-five calls, some with retries, and a program that is started for some of them.
 vi.setConfig({ testTimeout: 60_000 })
 
 /** With characters that every encoding writes in its own way. */
@@ -30,16 +30,8 @@ const SIGNING = 'signing/secret+"of a tool"'
 
 const SECRETS = [BEARER, API_KEY, PASSWORD, CLIENT_SECRET, ACCESS_TOKEN, PAIR, SIGNING]
 
-/** As text, base64 of both alphabets, and URL-encoded in both ways; and the inside of the pair's base64. */
-function formsOf(secret: string): string[] {
-  const base64 = Buffer.from(secret).toString('base64').replace(/=+$/, '')
-  const form = new URLSearchParams({ v: secret }).toString().slice(2)
-  const url = encodeURIComponent(secret)
-  return [secret, JSON.stringify(secret).slice(1, -1), base64, Buffer.from(secret).toString('base64url'), url, form]
-}
-
 /** What a careless tool gives back: what it was shown, and what that means. */
-function echo({ headers }: Asked): string {
+function echo({ headers }: Pick<Asked, 'headers'>): string {
   const { authorization = '', 'x-api-key': key = '' } = headers
   const shown = authorization.replace(/^\w+ /, '') || String(key)
   const meant = authorization.startsWith('Basic') ? Buffer.from(shown, 'base64').toString() : shown
@@ -55,6 +47,7 @@ function echo({ headers }: Asked): string {
 const MODES: Record<string, readonly string[]> = {
   http: ['ok', 'fails', 'refuses', 'breaks'],
   external: ['ok', 'fails', 'refuses', 'breaks'],
+  grpc: ['ok', 'fails', 'refuses', 'breaks'],
   // Its answers are fetched.
   webhook: ['ok', 'fails'],
 }
@@ -77,18 +70,19 @@ async function openCarelessTool() {
   })
 }
 
-function registerTraceSdk() {
-  const exporter = new InMemorySpanExporter()
-  trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }))
-  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
-  return () =>
-    exporter.getFinishedSpans().map(({ name, attributes, events, status }) => ({ name, attributes, events, status }))
+function openCarelessGrpcTool() {
+  return startGrpcTool(({ request_id, tool }, { requestHeader }) => {
+    const said = echo({ headers: Object.fromEntries(requestHeader) })
+    if (tool.name === 'ok') return { request_id, status: 'ok', output: { said, [said]: [said] } }
+    if (tool.name !== 'fails') {
+      throw new ConnectError(said, tool.name === 'refuses' ? Code.Unauthenticated : Code.Internal, {
+        'x-said': 'nothing',
+      })
+    }
+    const error = { code: 'execution_failed', reason: 'r', retryable: true, message: said, details: { said } }
+    return { request_id, status: 'error', error }
+  })
 }
-
-afterEach(() => {
-  trace.disable()
-  context.disable()
-})
 
 /** One secret in each kind of place. */
 async function placeSecrets(data: string) {
@@ -108,25 +102,6 @@ async function placeSecrets(data: string) {
     { kind: 'store' },
     { kind: 'command', command: [process.execPath, '-e', script] },
   ] as const
-}
-
-function contentsOf(folder: string): { name: string; content: Buffer }[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath, name }) => join(parentPath, name))
-    .map((file) => ({ name: relative(folder, file), content: readFileSync(file) }))
-}
-
-interface Written {
-  name: string
-  content: string | Buffer
-}
-
-function expectNowhere(written: readonly Written[]): void {
-  for (const form of new Set(SECRETS.flatMap(formsOf))) {
-    const found = written.filter(({ content }) => content.includes(form)).map(({ name }) => name)
-    expect({ form, found: [...new Set(found)] }).toEqual({ form, found: [] })
-  }
 }
 
 /** Gives a token, or refuses and repeats what it was shown. */
@@ -163,6 +138,7 @@ test('no secret is in a reply, a log line, a span, the database or the objects, 
   const data = temporaryFolder()
   const secrets = await placeSecrets(data)
   const tool = await openCarelessTool()
+  const grpcTool = await openCarelessGrpcTool()
   const endpoint = await openTokenEndpoint()
   const profiles = {
     ...profilesWith(`${endpoint.url}/token`),
@@ -174,8 +150,10 @@ test('no secret is in a reply, a log line, a span, the database or the objects, 
         operation(`v1:${kind}.${mode}${profile}`, {
           backend: {
             kind,
-            endpoint: `${tool.url}/${kind}/${mode}`,
             allowPrivate: true,
+            ...(kind === 'grpc'
+              ? { endpoint: `http://127.0.0.1:${grpcTool.port}`, plaintext: true, tool: mode }
+              : { endpoint: `${tool.url}/${kind}/${mode}` }),
             ...(kind === 'webhook' && { pollMs: 10 }),
           },
           auth,
@@ -212,7 +190,11 @@ test('no secret is in a reply, a log line, a span, the database or the objects, 
   // The secrets did go out, and came back: else nothing would be proven.
   const shown = tool.asked.map(({ headers }) => headers.authorization ?? String(headers['x-api-key']))
   const pair = Buffer.from(PAIR).toString('base64')
-  expect(new Set(shown)).toEqual(new Set([`Bearer ${BEARER}`, API_KEY, `Basic ${pair}`, `Bearer ${ACCESS_TOKEN}`]))
+  const all = new Set([`Bearer ${BEARER}`, API_KEY, `Basic ${pair}`, `Bearer ${ACCESS_TOKEN}`])
+  expect(new Set(shown)).toEqual(all)
+  expect(
+    new Set(grpcTool.requests.map(({ header }) => header.get('authorization') ?? header.get('x-api-key'))),
+  ).toEqual(all)
   expect(replies.filter(({ body }) => body.state === 'complete').length).toBeGreaterThan(10)
   expect(JSON.stringify(replies)).toContain('[redacted]')
   expect(lines.length).toBeGreaterThan(operations.length)
@@ -226,7 +208,7 @@ test('no secret is in a reply, a log line, a span, the database or the objects, 
   expect(written.map(({ name }) => name)).toEqual(expect.arrayContaining(['reply', 'log', 'span', 'callplane.db']))
   const objects = written.filter(({ name }) => name.startsWith('objects/'))
   expect(objects.some(({ content }) => content.includes('[redacted]'))).toBe(true)
-  expectNowhere(written)
+  expectNowhere(SECRETS, written)
 })
 
 test('nor in an answer that a tool delivers, to a server that has not shown it anything', async () => {
@@ -281,7 +263,7 @@ test('nor in an answer that a tool delivers, to a server that has not shown it a
     'error',
   ])
   for (const { body } of replies) expect(JSON.stringify(body)).toContain('[redacted]')
-  expectNowhere([
+  expectNowhere(SECRETS, [
     ...[...accepted, ...replies].map(({ body }) => ({ name: 'reply', content: JSON.stringify(body) })),
     ...lines.map((line) => ({ name: 'log', content: line })),
     ...contentsOf(data),

@@ -1,12 +1,13 @@
 /**
- * One server process, and remote tools of every kind that is reached over HTTP which do what they should not. Each
+ * One server process, and remote tools of every kind that is reached over a network which do what they should not. Each
  * fault is told to its caller, and whoever calls next gets an answer of their own.
  */
 import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { expect, test, vi } from 'vitest'
-import { type Asked, flood, openTool, requestIn, responseTo, type ToolServer } from '../backends/tool-server.ts'
+import { type Asked, flood, openTool, requestIn, responseTo } from '../backends/tool-server.ts'
 import { serveProcess, temporaryFolder } from '../cli/processes.ts'
+import { startGrpcTool } from '../protocols/contract/peer.ts'
 import { verifies } from '../requirements.ts'
 import { callerOf } from './server.ts'
 
@@ -14,7 +15,8 @@ import { callerOf } from './server.ts'
 vi.setConfig({ testTimeout: 60_000 })
 
 const SECRET = 'between the two of us'
-const KINDS = ['http', 'external', 'webhook']
+const OVER_HTTP = ['http', 'external', 'webhook']
+const KINDS = [...OVER_HTTP, 'grpc']
 
 type Misbehave = (asked: Asked, response: ServerResponse) => void
 
@@ -52,6 +54,20 @@ function inputOf({ path, body }: Asked): Input {
   return (path === '/http' ? JSON.parse(body) : JSON.parse(body).input) as Input
 }
 
+/** The same over gRPC, as far as its streams allow it. */
+async function openGrpcTool(late: (() => void)[]) {
+  const tool = await startGrpcTool(async ({ request_id, input }) => {
+    const good = { request_id, status: 'ok', output: input }
+    const { mode } = input as Input
+    if (mode === 'late') await new Promise<void>((resolve) => late.push(resolve))
+    if (mode === 'closes') tool.drop()
+    if (mode === 'floods') return { ...good, output: { text: 'a'.repeat(5_000_000) } }
+    if (mode === 'garbage') return { welcome: true }
+    return mode === 'lies' ? { ...good, request_id: 'another' } : good
+  })
+  return `http://127.0.0.1:${tool.port}`
+}
+
 /** A process that serves one tool of each kind, and a second of each that has little time. */
 async function open() {
   /** Those that wait until they are told to answer. */
@@ -61,10 +77,11 @@ async function open() {
     if (mode === 'late') late.push(() => response.end(goodAnswer(asked)))
     else MODES[mode]?.(asked, response)
   })
-  const declared = KINDS.flatMap((kind) => [
-    declare(`v1:${kind}.run`, kind, tool),
-    declare(`v1:${kind}.hurried`, kind, tool, 'timeoutMs: 300'),
-  ])
+  const grpcUrl = await openGrpcTool(late)
+  const declared = KINDS.flatMap((kind) => {
+    const url = kind === 'grpc' ? grpcUrl : `${tool.url}/${kind}`
+    return [declare(`v1:${kind}.run`, kind, url), declare(`v1:${kind}.hurried`, kind, url, 'timeoutMs: 300')]
+  })
   const folder = await temporaryFolder({ 'app/tools.yaml': declared.join('---\n') })
   const server = await serveProcess([`${folder}/app`, '--data', `${folder}/data`], {
     env: { CALLPLANE_SECRET_TOOL: SECRET },
@@ -77,11 +94,11 @@ async function open() {
   return { tool, late, run, url: server.url, poll: caller.poll }
 }
 
-function declare(operation: string, kind: string, { url }: ToolServer, more = ''): string {
-  const callback = kind === 'webhook' ? ', callback: { secretRef: tool }' : ''
+function declare(operation: string, kind: string, url: string, more = ''): string {
+  const own = { webhook: ', callback: { secretRef: tool }', grpc: ', plaintext: true' }[kind] ?? ''
   return `operation: ${operation}
 model: async
-backend: { kind: ${kind}, endpoint: ${url}/${kind}, allowPrivate: true${callback} }
+backend: { kind: ${kind}, endpoint: ${url}, allowPrivate: true${own} }
 ${more}
 `
 }
@@ -95,9 +112,9 @@ const FAULTS: [mode: string, kinds: string[], told: object][] = [
   ['closes', KINDS, UPSTREAM],
   ['floods', KINDS, TOO_MUCH],
   // To a plain endpoint every text is an answer, and there is no request id to lie about.
-  ['garbage', ['external', 'webhook'], BAD],
-  ['lies', ['external', 'webhook'], BAD],
-  ['twice', KINDS, own(1)],
+  ['garbage', ['external', 'webhook', 'grpc'], BAD],
+  ['lies', ['external', 'webhook', 'grpc'], BAD],
+  ['twice', OVER_HTTP, own(1)],
 ]
 
 test('a tool that breaks off, floods, babbles, lies or answers twice harms one call at most', async () => {

@@ -5,6 +5,7 @@ import { Fault, operation } from 'callplane'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Guard } from '../../src/core/ports.ts'
 import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
+import { openTool, requestIn, responseTo } from '../backends/tool-server.ts'
 import { verifies } from '../requirements.ts'
 import { startSite } from '../scenarios/server.ts'
 
@@ -142,6 +143,20 @@ test('the credential a tool was shown is there by its name, and nowhere by its v
   const fields = { tool_status: 'ok', tool_auth_profile: 'bearer', tool_auth_secret_ref: 'shop-key', backend: 'http' }
   expect(executionsIn(lines)).toMatchObject([fields])
   expect(JSON.stringify(lines)).not.toContain('open sesame')
+})
+
+test('the id that the tool was sent is there beside the id that the caller sent', async () => {
+  verifies('contract:155')
+  const lines: LogLine[] = []
+  const tool = await openTool((asked, response) => response.end(responseTo(requestIn(asked))))
+  const backend = { kind: 'external', endpoint: tool.url, allowPrivate: true }
+  const site = await startSite({ operations: [operation('v1:shop', { backend })], log: createMemoryLog(lines) })
+
+  await site.call('v1:shop', {}, { requestId: 'r1' })
+
+  const [asked] = tool.asked.map(requestIn)
+  expect(executionsIn(lines)).toMatchObject([{ tool_request_id: 'r1', execution_id: asked?.request_id }])
+  expect(asked?.request_id).not.toBe('r1')
 })
 
 test('the line is written from level info on', async () => {

@@ -33,7 +33,7 @@ const sync = { name: { full: 'v1:Calculator.Add' }, version: '1.2.0', model: 'sy
 const async = { ...sync, model: 'async' } as Operation
 const attempt = (traceparent?: string, number = 1): ObservedAttempt => ({
   number,
-  job: { requestId: 'r1', sessionId: 's1', ...(traceparent !== undefined && { traceparent }) },
+  job: { id: 'i1', requestId: 'r1', sessionId: 's1', ...(traceparent !== undefined && { traceparent }) },
   run: { failures: number - 1 },
 })
 const failed = (kind: FaultKind, message = 'No.'): Outcome => ({
@@ -221,7 +221,7 @@ test('an attempt has the Tool Contract’s fields where somebody knows its words
   attemptStarted(sync, attempt()).ended(DONE)
   attemptStarted(sync, attempt()).ended(undefined)
 
-  const common = { tool_contract_version: 'v1', tool_request_id: 'r1' }
+  const common = { tool_contract_version: 'v1', tool_request_id: 'r1', execution_id: 'i1' }
   const [late, fine, waiting] = spans().map(({ attributes }) => attributes)
   expect(late).toMatchObject({
     ...common,

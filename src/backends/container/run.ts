@@ -50,12 +50,13 @@ export async function runContainer(options: RunOptions): Promise<Finished> {
     stderr = Buffer.concat([stderr, chunk]).subarray(-MAX_STDERR)
   })
   // A tool need not read its input: that the pipe is closed before all of it is written is no failure in itself.
-  let inputBroke = false
-  child.stdin.on('error', (error) => {
-    inputBroke = true
-    options.log.debug({ err: error }, 'The container did not read all of its input.')
+  child.stdin.on('error', (error) => options.log.debug({ err: error }, 'The container did not read all of its input.'))
+  // Not known from that error: when the program has ended first, its pipe is closed without one.
+  let inputBroke = true
+  child.stdin.write(input, (error) => {
+    inputBroke = error instanceof Error
   })
-  child.stdin.end(input)
+  child.stdin.end()
 
   try {
     const exitCode = await Promise.race([exited, cut.promise])

@@ -83,9 +83,11 @@ export class Executions {
 
   /** Waits for the end. A call that outlasts the wait goes on, and the same request joins it. */
   execute(incoming: Incoming): Promise<Ended> {
-    return this.#run(incoming, 'execution', (reply, { operation, answered }) =>
-      this.#ended(stillRunning(reply, operation), answered, incoming),
-    )
+    return this.#run(incoming, 'execution', (reply, { operation, answered }) => {
+      const ended = this.#ended(stillRunning(reply, operation), answered, incoming)
+      this.#report(ended.response)
+      return ended
+    })
   }
 
   /** The answer if it takes no longer than a moment; else where the job stands is asked for by its id. */
@@ -227,7 +229,6 @@ export class Executions {
 
   #ended(reply: EndedReply, answered: Answered, { origin }: Incoming): Ended {
     const response = encodeReply(reply, answered, (located) => this.#parts.locate(located, origin))
-    this.#report(response)
     return { kind: 'ended', response }
   }
 
@@ -235,10 +236,11 @@ export class Executions {
     const refusal = Fault.from(thrown)
     if (refusal.kind === 'internal') this.#parts.env.log.error({ err: refusal.cause ?? refusal }, 'a request failed')
     const response = encodeFault(refusal, answered)
-    this.#report(response)
+    if (!this.#parts.engine.hasToldOf(refusal)) this.#report(response)
     return { kind: 'ended', response, refusal }
   }
 
+  /** For failures that are no execution's: those of executions are told by whoever watches the engine. */
   #report(response: ToolExecutionResponse): void {
     const metadata = failureMetadata(response)
     if (metadata) this.#parts.env.log.info(metadata, failureLine(response))

@@ -1,6 +1,7 @@
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { Fault, type FaultKind } from '../../../src/core/fault.ts'
+import type { LogLine } from '../../../src/testing/memory-log.ts'
 import { verifies } from '../../requirements.ts'
 import { openHost, request } from './host.ts'
 
@@ -167,15 +168,30 @@ test.each(FAILURES)('a failure of kind %s is %s', async (kind, code, reason, sta
   const error = { code, reason, retryable: false, message: 'It failed.', details: { z: 1, a: 'x y' } }
   expect(answer.body.error).toEqual(error)
   const line = `tool_status=${status} tool_code=${code} tool_reason=${reason} retryable=false message="It failed." a="x y" z=1`
-  expect(log.find(({ message }) => message === line)).toMatchObject({
-    fields: {
-      tool_contract_version: 'v1',
-      tool_status: status,
-      tool_code: code,
-      tool_reason: reason,
-      retryable: false,
-    },
-  })
+  const fields = { tool_contract_version: 'v1', tool_status: status, tool_code: code, tool_reason: reason }
+  expect(failuresIn(log)).toMatchObject([
+    { message: 'executed', fields: { ...fields, retryable: false, tool_attempt: 1, failure: line } },
+  ])
+})
+
+function failuresIn(log: readonly LogLine[]): LogLine[] {
+  return log.filter(({ fields }) => Object.hasOwn(fields, 'tool_code'))
+}
+
+test('a failure that is no execution has a line of its own, and a denial has one line, too', async () => {
+  verifies(...ids(64, 67))
+  const guard = { decide: () => ({ verdict: 'deny' as const, rule: 'policy.yaml#no-search' }) }
+  const { execute, log } = await openHost({ operations: [search], guards: [guard] })
+
+  await execute(request('r1', 'web_none'))
+  await execute(request('r2', 'web_search'))
+
+  const unknown = { tool_code: 'unsupported_tool', tool_request_id: 'r1', tool_attempt: 1 }
+  const denied = { tool_code: 'permission_denied', tool_request_id: 'r2', tool_attempt: 0 }
+  expect(failuresIn(log)).toMatchObject([
+    { message: expect.stringContaining('tool_code=unsupported_tool'), fields: unknown },
+    { message: 'executed', fields: denied },
+  ])
 })
 
 test('a tool that takes longer than the request allows is a timeout as the example has it', async () => {

@@ -16,11 +16,17 @@ import type { Backend, Fetcher, Guard } from '../../../src/core/ports.ts'
 import { createTools } from '../../../src/core/tools.ts'
 import { createRedactor } from '../../../src/governance/redaction.ts'
 import { scopesGuard } from '../../../src/governance/scopes.ts'
-import { createContractMethods, createContractRoutes, createWaiters } from '../../../src/protocols/contract/index.ts'
+import {
+  contractWords,
+  createContractMethods,
+  createContractRoutes,
+  createWaiters,
+} from '../../../src/protocols/contract/index.ts'
 import type { ToolExecutionRequest, ToolExecutionResponse } from '../../../src/protocols/contract/wire.ts'
 import { createEnvironment, systemClock } from '../../../src/server/environment.ts'
 import { buildRegistry } from '../../../src/server/operations.ts'
 import { createSqliteStore } from '../../../src/stores/sqlite/index.ts'
+import { createExecutionLog } from '../../../src/telemetry/index.ts'
 import { createMemoryLog, type LogLine } from '../../../src/testing/memory-log.ts'
 import { createMemoryObjects } from '../../../src/testing/memory-objects.ts'
 
@@ -82,6 +88,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
     chunkBytes: 1_024,
     maxObjectBytes: 1_000_000,
     stopGraceMs: 100,
+    observer: createExecutionLog({ log: env.log, words: contractWords }),
   })
   const parts = {
     engine,
