@@ -109,12 +109,7 @@ function judge(loaded: Policy, operation: Operation, { caller, args, roles }: Qu
   return { ...evaluation, matched: [], decision }
 }
 
-function operationFrom(
-  name: string,
-  values: Values,
-  args: JsonObject,
-  policy: string,
-): Operation | Promise<Operation> {
+function operationFrom(name: string, values: Values, args: JsonObject, policy: string): Operation | Promise<Operation> {
   const { operations, capabilities, risk, isolated } = values
   if (operations === undefined) {
     return describedOperation(name, { capabilities: listOf(capabilities), risk, isolated: isolated === true })
