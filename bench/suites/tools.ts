@@ -24,7 +24,7 @@ export const tools: Suite = async ({ quick, folder, say }) => {
       const data = join(folder, `tools-${index}`)
       hosts.push(await startHost(name, { contender: 'callplane', validator: 'ajv', data }))
     }
-    const rounds = quick ? 7 : 41
+    const rounds = quick ? 7 : 101
     say(`tools: ${rounds} rounds of ${WAYS.length} protocols, ${CONNECTIONS} connections`)
     const samples = await runRounds(load, hosts, {
       rounds,
