@@ -133,7 +133,10 @@ test('a token from outside is added to those of the application and taken out of
 
   expect(auth).toEqual({
     tenant: 't',
-    tokens: [known, { hash: hashToken('x'.repeat(40)), kind: 'bearer', subject: 'operator', scopes: ['*', 'callplane:metrics'] }],
+    tokens: [
+      known,
+      { hash: hashToken('x'.repeat(40)), kind: 'bearer', subject: 'operator', scopes: ['*', 'callplane:metrics'] },
+    ],
   })
   expect(env).toEqual({})
   expect(() => parseServe({ args: ['--token', 'short'], env: {} }).over({})).toThrow('--token is too short')
