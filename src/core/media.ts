@@ -1,4 +1,5 @@
 /** Attachments and media types: checked against what the operation declares, and read the same wherever they are. */
+import { collectBytes } from './bytes.ts'
 import type { MediaFile } from './context.ts'
 import { Fault } from './fault.ts'
 import type { MediaInput } from './model.ts'
@@ -130,25 +131,9 @@ export function openMedia(
       name,
       mimeType,
       stream,
-      bytes: () => collect(stream()),
-      text: async () => new TextDecoder().decode(await collect(stream())),
+      bytes: () => collectBytes(stream()),
+      text: async () => new TextDecoder().decode(await collectBytes(stream())),
     }
   }
   return files
-}
-
-async function collect(source: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = []
-  let length = 0
-  for await (const piece of source) {
-    pieces.push(piece)
-    length += piece.length
-  }
-  const whole = new Uint8Array(length)
-  let at = 0
-  for (const piece of pieces) {
-    whole.set(piece, at)
-    at += piece.length
-  }
-  return whole
 }

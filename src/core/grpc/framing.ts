@@ -1,4 +1,5 @@
 /** gRPC's messages on the wire: five bytes of head, then the message. For single, uncompressed messages only. */
+import { joinBytes } from '../bytes.ts'
 import { Fault } from '../fault.ts'
 
 const HEAD_BYTES = 5
@@ -29,7 +30,7 @@ export function createFrameReader(maxBytes: number, tooLarge: () => Fault): Fram
       pieces.push(bytes)
       arrived += bytes.length
       if (expected === undefined && arrived >= HEAD_BYTES) {
-        const head = joined(pieces, arrived)
+        const head = joinBytes(pieces)
         pieces.splice(0, pieces.length, head)
         expected = messageBytes(head)
         if (expected > maxBytes) throw tooLarge()
@@ -40,9 +41,7 @@ export function createFrameReader(maxBytes: number, tooLarge: () => Fault): Fram
       if (arrived === 0) return undefined
       if (expected === undefined || arrived < HEAD_BYTES + expected) throw broken('the message broke off')
       try {
-        return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
-          joined(pieces, arrived).subarray(HEAD_BYTES),
-        )
+        return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(joinBytes(pieces).subarray(HEAD_BYTES))
       } catch (cause) {
         throw new Fault('malformed', 'The gRPC message is not UTF-8; send JSON.', { code: 'INVALID_FRAME', cause })
       }
@@ -53,18 +52,6 @@ export function createFrameReader(maxBytes: number, tooLarge: () => Fault): Fram
 function messageBytes(head: Uint8Array): number {
   if (head[0] !== 0) throw broken('the message is compressed; send it as it is')
   return new DataView(head.buffer, head.byteOffset).getUint32(1)
-}
-
-function joined(pieces: readonly Uint8Array[], bytes: number): Uint8Array {
-  const [first] = pieces
-  if (first && pieces.length === 1) return first
-  const whole = new Uint8Array(bytes)
-  let at = 0
-  for (const piece of pieces) {
-    whole.set(piece, at)
-    at += piece.length
-  }
-  return whole
 }
 
 function broken(how: string): Fault {

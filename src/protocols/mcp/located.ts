@@ -3,6 +3,7 @@
  * bytes is a resource of this server, so that whoever called the tool can read it without a credential for an address.
  */
 
+import { collectBytes, joinBytes } from '../../core/bytes.ts'
 import { Fault } from '../../core/fault.ts'
 import type { FollowUp } from '../../core/follow-up.ts'
 import { isJsonObject } from '../../core/json.ts'
@@ -45,7 +46,7 @@ async function smallBytes(
 ): Promise<Uint8Array | undefined> {
   if (!isShown(mimeType) && !isTextual(mimeType)) return undefined
   const info = await objects.info(objectId)
-  return info && info.bytes <= MAX_EMBEDDED_BYTES ? collect(objects.read(objectId), info.bytes) : undefined
+  return info && info.bytes <= MAX_EMBEDDED_BYTES ? collectBytes(objects.read(objectId)) : undefined
 }
 
 /** JSON is a value as well, for a tool that promises one. */
@@ -96,7 +97,7 @@ export async function readResult(
 async function readObject(caller: Caller, objectId: string, origin: string, { followUp }: LocateParts) {
   const { info, read } = await followUp.object(caller, objectId)
   if (info.bytes > MAX_READ_BYTES) throw tooLarge(`${origin}/objects/${objectId}`)
-  return collect(read(), info.bytes)
+  return collectBytes(read())
 }
 
 async function readChunks(caller: Caller, requestId: string, origin: string, { followUp }: LocateParts) {
@@ -110,23 +111,7 @@ async function readChunks(caller: Caller, requestId: string, origin: string, { f
     pieces.push(chunk.bytes)
     if (chunk.last) break
   }
-  return join(pieces, total)
-}
-
-async function collect(source: AsyncIterable<Uint8Array>, bytes: number): Promise<Uint8Array> {
-  const pieces: Uint8Array[] = []
-  for await (const piece of source) pieces.push(piece)
-  return join(pieces, bytes)
-}
-
-function join(pieces: readonly Uint8Array[], total: number): Uint8Array {
-  const joined = new Uint8Array(total)
-  let at = 0
-  for (const piece of pieces) {
-    joined.set(piece, at)
-    at += piece.length
-  }
-  return joined
+  return joinBytes(pieces)
 }
 
 function isShown(mimeType: string): boolean {
