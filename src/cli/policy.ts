@@ -5,9 +5,10 @@ import { ANONYMOUS, type Caller } from '../core/model.ts'
 import { nearest } from '../core/nearest.ts'
 import type { Operation } from '../core/operation.ts'
 import type { Decision } from '../core/ports.ts'
+import { wantOfIsolation } from '../governance/isolation.ts'
 import { type Evaluation, PolicyEvaluator } from '../governance/policy-evaluate.ts'
 import { loadPolicy } from '../governance/policy-file.ts'
-import { checkOperations, isOwn, wantOfIsolation } from '../governance/policy-guard.ts'
+import { checkOperations, isOwn } from '../governance/policy-guard.ts'
 import type { Policy } from '../governance/policy-parse.ts'
 import { scopesGuard } from '../governance/scopes.ts'
 import { parseArguments } from './arguments.ts'
@@ -102,7 +103,7 @@ function judge(loaded: Policy, operation: Operation, { caller, args, roles }: Qu
     return { ...evaluation, decision: { verdict: 'deny', rule, reason: Fault.from(thrown).message } }
   }
   if (!own) {
-    const harm = evaluation.decision.verdict === 'deny' ? undefined : wantOfIsolation(loaded, operation)
+    const harm = evaluation.decision.verdict === 'deny' ? undefined : wantOfIsolation(operation, loaded)
     return harm ? { ...evaluation, decision: harm } : evaluation
   }
   const decision = { verdict: 'allow', rule: 'its scopes: no policy governs this operation' } as const

@@ -1,7 +1,8 @@
 /** Puts a policy in front of every call: its verdict, and that what can do harm runs where it cannot. */
 import { Fault } from '../core/fault.ts'
 import type { Operation } from '../core/operation.ts'
-import type { Decision, Guard } from '../core/ports.ts'
+import type { Guard } from '../core/ports.ts'
+import { wantOfIsolation } from './isolation.ts'
 import { PolicyEvaluator } from './policy-evaluate.ts'
 import type { Policy } from './policy-parse.ts'
 import { CAPABILITIES } from './policy-what.ts'
@@ -13,7 +14,7 @@ export function createPolicyGuard(policy: Policy): Guard {
       if (isOwn(operation)) return
       const { decision } = evaluator.evaluate(caller, operation, args)
       // Whoever may not call it need not learn how it runs; and nobody is asked to approve what could not run.
-      return (decision.verdict === 'deny' ? undefined : wantOfIsolation(policy, operation)) ?? decision
+      return (decision.verdict === 'deny' ? undefined : wantOfIsolation(operation, policy)) ?? decision
     },
   }
 }
@@ -21,16 +22,6 @@ export function createPolicyGuard(policy: Policy): Guard {
 /** Ours are governed by their scopes alone: a policy that held them all would leave nobody to approve anything. */
 export function isOwn({ name }: Operation): boolean {
   return name.namespace === 'callplane' || name.namespace?.startsWith('callplane.') === true
-}
-
-/** The denial of what would run where it could do harm. */
-export function wantOfIsolation(policy: Policy, { name, risk, backend }: Operation): Decision | undefined {
-  const harmful = risk === 'high' || risk === 'critical'
-  if (!harmful || backend.isolated || policy.isolation[risk] === 'optional') return undefined
-  const rule = `${policy.name}#isolation.${risk}`
-  const reason = `${name.full} has risk ${risk} and must run in a sandbox, which "${backend.kind}" is none of. Run it in a container or as wasm, or have the policy say isolation.${risk}: optional.`
-  const fault = new Fault('isolation-unavailable', reason, { details: { risk, backend: backend.kind, rule } })
-  return { verdict: 'deny', rule, reason, fault }
 }
 
 /**

@@ -2,12 +2,14 @@
 import type { Operation } from '../core/operation.ts'
 import type { Clock, Credentials, Guard, Log, RemoteClient, Shown, Store } from '../core/ports.ts'
 import { createCredentials } from '../governance/credentials.ts'
+import { type IsolationRules, isolationGuard, type Placed, wantOfIsolation } from '../governance/isolation.ts'
 import type { TokenEndpointRules } from '../governance/oauth-client-credentials.ts'
 import type { PolicyDefinition } from '../governance/policy.ts'
 import { createSecrets, DEFAULT_PLACES, type SecretPlace, type SecretSource } from '../governance/secrets.ts'
 import { createSecretStore } from '../governance/secrets-store.ts'
 import { createShown } from '../governance/shown.ts'
 import { createVault, type Vault, type VaultKeys } from '../governance/vault.ts'
+import type { ToolImport } from './declarations/index.ts'
 
 export interface SecretSettings {
   places: readonly SecretPlace[] | undefined
@@ -38,16 +40,37 @@ export function openSecrets(settings: SecretSettings): OpenSecrets {
   return { secrets, credentials, shown: createShown(vault) }
 }
 
-/** Loaded when it is used: most servers on a laptop have none. */
+/** Loaded when it is used: most servers on a laptop have none, and what can do harm is kept in a sandbox without one too. */
 export async function loadPolicyGuard(
-  given: string | PolicyDefinition,
+  given: string | PolicyDefinition | undefined,
   operations: readonly Operation[],
+  imports: readonly ToolImport[],
   log: Log,
 ): Promise<Guard> {
+  const placed = [...operations, ...imports.map(toolsOf)]
+  if (given === undefined) {
+    warnOfHarm(placed, log)
+    return isolationGuard
+  }
   const { checkOperations, createPolicyGuard } = await import('../governance/policy-guard.ts')
   const policy = await readPolicy(given)
   for (const warning of checkOperations(policy, operations)) log.warn({ policy: policy.name }, warning)
+  warnOfHarm(placed, log, policy)
   return createPolicyGuard(policy)
+}
+
+/** Nobody should have to wait for the first call to learn of it. */
+function warnOfHarm(placed: readonly Placed[], log: Log, rules?: IsolationRules): void {
+  for (const one of placed) {
+    const refusal = wantOfIsolation(one, rules)
+    if (!refusal) continue
+    log.warn({ operation: one.name.full, problem: refusal.reason }, 'calls of an operation will be refused')
+  }
+}
+
+/** Which they are is known once their server is connected; where they run is known now. */
+function toolsOf({ kind, major, namespace, rules }: ToolImport): Placed {
+  return { name: { full: `v${major}:${namespace}.*` }, risk: rules.risk ?? 'low', backend: { kind } }
 }
 
 async function readPolicy(given: string | PolicyDefinition) {

@@ -201,7 +201,7 @@ test.each(['modern', 'legacy'] as const)(
 
 test('a YAML file imports the tools of a process', async () => {
   const declared = { kind: 'mcp', as, command: process.execPath, args: [PROGRAM, '.'] }
-  const folder = await folderWith({ 'kit.yaml': JSON.stringify({ import: declared, risk: 'high' }) })
+  const folder = await folderWith({ 'kit.yaml': JSON.stringify({ import: declared, risk: 'medium' }) })
 
   const { url } = await serveProcess([folder, '--data', join(folder, '.data')])
 
