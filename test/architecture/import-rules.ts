@@ -52,6 +52,12 @@ export const folderRules: readonly FolderRule[] = [
     may: ['^src/client/', '^src/core/(?:model|fault)\\.ts$', '^src/protocols/[^/]+/wire\\.ts$'],
     platform: false,
   },
+  {
+    name: 'agents',
+    files: '^src/agents/',
+    may: [CORE, '^src/agents/', '^src/protocols/[^/]+/wire\\.ts$'],
+    platform: false,
+  },
   { name: 'server', files: '^src/server/', may: ['^src/(?!cli/|index\\.ts$)'], platform: true },
   // Core too: the command line is one of the three edges where whatever was thrown becomes a Fault. And schemas, for
   // the comparison of two registries, which needs no server.

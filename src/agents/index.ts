@@ -1,0 +1,33 @@
+/** `callplane/agents`: the operations of a server as tools for agents that do not speak MCP. */
+export { type AISDKOutput, type AISDKSchema, type AISDKTool, type AISDKTools, toAISDKTools } from './ai-sdk.ts'
+export {
+  type AnthropicContent,
+  type AnthropicTool,
+  type AnthropicToolResult,
+  type AnthropicTools,
+  type AnthropicToolUse,
+  toAnthropicTools,
+} from './anthropic.ts'
+export type { LocalServer, RemoteServer, Token, ToolSource } from './connection.ts'
+export {
+  type ChatTool,
+  type ChatToolCall,
+  type ChatToolMessage,
+  type OpenAIChatTools,
+  type OpenAIOptions,
+  type OpenAIResponsesTools,
+  type ResponsesTool,
+  type ResponsesToolCall,
+  type ResponsesToolOutput,
+  toOpenAITools,
+} from './openai.ts'
+export type { ResultFile, ToolResult } from './results.ts'
+export type { ObjectSchema } from './schema.ts'
+export {
+  type AgentTools,
+  type CallSettings,
+  type ModelCall,
+  type ModelTool,
+  openTools,
+  type ToolsOptions,
+} from './tools.ts'

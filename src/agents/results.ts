@@ -1,0 +1,79 @@
+/** What a tool answered, taken apart for the messages of each provider: text, the value behind it, and files. */
+import type { Fault } from '../core/fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
+import { isTextual } from '../core/media.ts'
+import { textForModel } from '../core/model-text.ts'
+
+export interface ToolResult {
+  isError: boolean
+  /** For the model. */
+  text: string
+  /** The operation's result, where it is a value. */
+  value?: JsonValue
+  /** Pictures and sounds. */
+  files: readonly ResultFile[]
+}
+
+export interface ResultFile {
+  mimeType: string
+  /** Base64. */
+  data: string
+}
+
+/** A text that is kept at the server, by its address there; nothing if it cannot be read. */
+export type ReadText = (uri: string) => Promise<string | undefined>
+
+/** Of a file that is shown as text: as much as a model can be expected to read. */
+const MAX_FILE_TEXT = 100_000
+/** Where the server keeps results that are files. */
+const KEPT = 'callplane://results/'
+
+export function failed(fault: Fault): ToolResult {
+  return { isError: true, text: textForModel(fault), files: [] }
+}
+
+export async function decodeResult(result: JsonObject, readText: ReadText): Promise<ToolResult> {
+  const { content, structuredContent, isError } = result
+  const texts: string[] = []
+  const files: ResultFile[] = []
+  for (const item of Array.isArray(content) ? content.filter(isJsonObject) : []) {
+    const { type, mimeType, data } = item
+    const isFile = (type === 'image' || type === 'audio') && typeof mimeType === 'string' && typeof data === 'string'
+    if (isFile) files.push({ mimeType, data })
+    else texts.push(await textOf(item, readText))
+  }
+  return {
+    isError: isError === true,
+    text: texts.join('\n'),
+    ...(structuredContent !== undefined && { value: structuredContent }),
+    files,
+  }
+}
+
+/** The text, and a line for each file that the provider's message has no place for. */
+export function textWithout({ text }: ToolResult, unshown: readonly ResultFile[]): string {
+  const notes = unshown.map(({ mimeType }) => `[A file of type ${mimeType}, which cannot be shown here.]`)
+  return [...(text === '' ? [] : [text]), ...notes].join('\n')
+}
+
+async function textOf(item: JsonObject, readText: ReadText): Promise<string> {
+  const { type, text, resource } = item
+  if (type === 'text' && typeof text === 'string') return text
+  if (type === 'resource' && isJsonObject(resource)) {
+    return typeof resource.text === 'string' ? shortened(resource.text) : unshownFile(resource)
+  }
+  if (type !== 'resource_link' || typeof item.uri !== 'string') return `[Content of type ${String(type)}.]`
+  if (!item.uri.startsWith(KEPT)) return `The result is at ${item.uri}`
+  const isText = typeof item.mimeType === 'string' && isTextual(item.mimeType)
+  const read = isText ? await readText(item.uri) : undefined
+  return read === undefined ? unshownFile(item) : shortened(read)
+}
+
+function shortened(text: string): string {
+  if (text.length <= MAX_FILE_TEXT) return text
+  return `${text.slice(0, MAX_FILE_TEXT)}\n[The first ${MAX_FILE_TEXT} of ${text.length} characters.]`
+}
+
+function unshownFile({ mimeType = 'application/octet-stream', uri }: JsonObject): string {
+  return `The result is a file of type ${String(mimeType)}, which cannot be shown here: ${String(uri)}`
+}
