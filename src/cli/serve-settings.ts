@@ -7,11 +7,14 @@ import type { ServerSettings } from './application.ts'
 import { parseArguments, parseWhole } from './arguments.ts'
 import { type CommandIo, usageFault } from './command.ts'
 
+const MAX_WORKERS = 256
 const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 
 export interface ServeSettings {
   path: string | undefined
   watch: boolean
+  /** How many processes run calls. */
+  workers: number
   host: string
   port: number
   /** The file that says who may run what, if the command line names one. */
@@ -30,6 +33,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       policy: { type: 'string' },
       'grpc-port': { type: 'string' },
       watch: { type: 'boolean', default: false },
+      workers: { type: 'string', default: '1' },
       'log-level': { type: 'string' },
       'no-request-log': { type: 'boolean', default: false },
       strict: { type: 'boolean', default: false },
@@ -43,10 +47,14 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
   const host = values.host ?? '127.0.0.1'
   const grpcPort = values['grpc-port']
   const grpc = grpcPort !== undefined && { port: parseWhole(grpcPort, '--grpc-port', 0, 65_535) }
+  const workers = parseWhole(values.workers, '--workers', 1, MAX_WORKERS)
+  if (values.watch && workers > 1)
+    throw usageFault('--watch is for one process, while you develop. Leave it or --workers out.')
   const data = values.data ?? (env.CALLPLANE_DATA || undefined)
   return {
     path: positionals[0],
     watch: values.watch,
+    workers,
     host,
     port: parseWhole(port, values.port === undefined ? 'PORT' : '--port', 0, 65_535),
     policy: values.policy,

@@ -1,6 +1,7 @@
 /** `callplane serve`: a server made of the operations that some modules export. */
 import { Fault } from '../core/fault.ts'
-import { type CallplaneServer, createServer } from '../server/compose.ts'
+import { type CallplaneServer, openServer } from '../server/compose.ts'
+import type { WorkerLink } from '../server/workers/index.ts'
 import { loadApplication } from './application.ts'
 import { type Command, type CommandIo, EXIT, print } from './command.ts'
 import { createReadableLog, wantsColours } from './log-lines.ts'
@@ -11,6 +12,7 @@ import { joinWatcher } from './watched.ts'
 
 /** Somebody waits for the new version; what is running is handed back and runs there. */
 const WATCHED_GRACE_MS = 1_000
+const LAST_WORDS_MS = 100
 
 export const serve: Command = {
   help: `
@@ -32,6 +34,7 @@ Options:
   --policy <file>        Who may run what, and what needs an approval: a YAML file, or a module that exports a policy.
   --grpc-port <n>        Serves the Tool Contract over gRPC on this port; 0 takes a free one, which the log names.
   --watch                Starts again when one of the loaded files changes, or the policy.
+  --workers <n>          How many processes run calls, all at the same address and on the same data; 1 unless given.
   --log-level <level>    debug, info, warn, error or silent; info unless given.
   --no-request-log       No line for each request.
   --strict               Refuses what OpenCALL asks for and lenient servers do without, such as a UUID as requestId.
@@ -46,35 +49,64 @@ Examples:
   CALLPLANE_TOKEN=$(cat token) callplane serve operations.ts --host 0.0.0.0`,
   async run(io) {
     const settings = parseServe(io)
-    return settings.watch ? (await import('./watch.ts')).watch(settings, io) : serveOnce(settings, io)
+    if (settings.watch) return (await import('./watch.ts')).watch(settings, io)
+    if (settings.workers === 1) return serveOnce(settings, io)
+    if (io.env.CALLPLANE_WORKER === undefined)
+      return (await import('./workers.ts')).superviseWorkers(settings.workers, io)
+    return serveOnce(settings, io, (await import('./worker.ts')).joinServer(io.env))
   },
 }
 
-async function serveOnce(settings: ServeSettings, io: CommandIo): Promise<number> {
+/** `link` where this process is one of several workers. */
+async function serveOnce(settings: ServeSettings, io: CommandIo, link?: WorkerLink): Promise<number> {
   const { stdout, env } = io
   const watcher = joinWatcher(env)
   const signal = watcher ? AbortSignal.any([io.signal, watcher]) : io.signal
   const application = await loadApplication(findModulesBeside(settings.policy, settings.path))
   const options = settings.over(application.settings)
-  const server = await createServer({
-    logTo: stdout.isTTY ? createReadableLog(stdout, { colours: wantsColours(stdout, env) }) : stdout,
-    ...options,
-    operations: application.operations,
-    imports: [...(options.imports ?? []), ...application.imports],
-    ...(application.context && { context: application.context }),
-  })
+  const server = await openServer(
+    {
+      logTo: stdout.isTTY ? createReadableLog(stdout, { colours: wantsColours(stdout, env) }) : stdout,
+      ...options,
+      operations: application.operations,
+      imports: [...(options.imports ?? []), ...application.imports],
+      ...(application.context && { context: application.context }),
+    },
+    link,
+  )
   const { url } = await listenOrClose(server, settings)
   const started = {
     url,
     operations: server.registry.list(Date.now()),
     data: options.data,
     authenticated: options.auth !== undefined,
+    ...(link && { workers: { count: settings.workers, pid: process.ppid } }),
   }
-  print(stdout, stdout.isTTY ? startMessage(started) : startLine(started, new Date()))
+  const message = stdout.isTTY ? startMessage(started) : startLine(started, new Date())
+  if (link) return serveUntilTold(server, link, message, signal)
+  print(stdout, message)
   await abortOf(signal)
   if (stdout.isTTY && !watcher) print(stdout, 'Finishing what is running; Ctrl-C again ends at once.')
   await closeFully(server, watcher && WATCHED_GRACE_MS)
   return EXIT.ok
+}
+
+/** A worker leaves it to the process in the middle to say that the server listens, and when it is over. */
+async function serveUntilTold(
+  server: CallplaneServer,
+  link: WorkerLink,
+  message: string,
+  signal: AbortSignal,
+): Promise<number> {
+  link.started(message)
+  const told = Promise.race([link.stopped, abortOf(signal)]).then(() => 'told' as const)
+  if ((await Promise.race([told, link.lost])) === 'told') {
+    await closeFully(server)
+    return EXIT.ok
+  }
+  // Nothing can be stored any more. Whoever waits for an answer has been told to come back; that is still sent.
+  await new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS))
+  return EXIT.failed
 }
 
 async function listenOrClose(server: CallplaneServer, { host, port }: ServeSettings) {

@@ -7,18 +7,21 @@ export interface Started {
   operations: readonly Operation[]
   data: string
   authenticated: boolean
+  /** Where there are several processes: how many run calls, and which one to send signals to. */
+  workers?: { count: number; pid: number }
 }
 
 const UNGUARDED = 'no authentication: only this machine is served'
 
-export function startLine({ url, operations, data, authenticated }: Started, now: Date): string {
-  const fields = { url, operations: operations.length, data, authentication: authenticated, pid: process.pid }
+export function startLine({ url, operations, data, authenticated, workers }: Started, now: Date): string {
+  const running = workers ? { pid: workers.pid, workers: workers.count } : { pid: process.pid }
+  const fields = { url, operations: operations.length, data, authentication: authenticated, ...running }
   const note = authenticated ? {} : { note: UNGUARDED }
   return JSON.stringify({ level: 'info', time: now.toISOString(), ...fields, ...note, msg: 'listening' })
 }
 
 export function startMessage(started: Started): string {
-  const { url, operations, data, authenticated } = started
+  const { url, operations, data, authenticated, workers } = started
   const sample = sampleCall(operations)
   return [
     `Callplane is listening on ${url}`,
@@ -26,6 +29,7 @@ export function startMessage(started: Started): string {
     `  operations      ${operations.length}, listed at ${url}/.well-known/ops`,
     `  data            ${data}`,
     `  authentication  ${authenticated ? 'on' : UNGUARDED}`,
+    ...(workers ? [`  workers         ${workers.count}`] : []),
     '',
     ...(sample ? ['  A first call:', '', `  ${curl(url, sample, authenticated)}`, ''] : []),
   ].join('\n')

@@ -80,11 +80,13 @@ export function newInstance(
 function extrasOf({ id, call, operation, given, decision, held, grant }: Admitted, startedAt: number) {
   const brought = given && broughtIn(given)
   const deadlineMs = held ? undefined : deadlineOf(operation, call.terms)
-  if (!brought?.length && !call.terms && deadlineMs === undefined && !decision) return undefined
+  const { terms, asking } = call
+  if (!brought?.length && !terms && deadlineMs === undefined && !decision && !asking) return undefined
   const approvalId = held ? id : grant?.id
   const extras: InstanceExtras = {
     ...(brought?.length && { brought }),
-    ...(call.terms && { terms: call.terms }),
+    ...(terms && { terms }),
+    ...(asking && { asking }),
     ...(deadlineMs !== undefined && { deadlineAt: startedAt + deadlineMs }),
     ...(decision?.rule !== undefined && { rule: decision.rule }),
     ...(approvalId !== undefined && { approvalId }),
@@ -131,13 +133,14 @@ export function fingerprintOf(env: Environment, { call, caller, media }: Admitte
 
 /** Field by field: what is left out of most calls costs them nothing. */
 export function jobFor({ id, operation, caller, call, media, given }: Admitted): Job {
-  const { requestId, sessionId, parentId, locale, traceparent, terms, lineage = NO_LINEAGE } = call
+  const { requestId, sessionId, parentId, locale, traceparent, terms, asking, lineage = NO_LINEAGE } = call
   const job: Job = { id, operation, caller, requestId, media, lineage }
   if (sessionId !== undefined) job.sessionId = sessionId
   if (parentId !== undefined) job.parentId = parentId
   if (locale !== undefined) job.locale = locale
   if (traceparent !== undefined) job.traceparent = traceparent
   if (terms) job.terms = terms
+  if (asking) job.asking = asking
   if (given) job.given = given
   return job
 }

@@ -69,6 +69,7 @@ export class Claiming {
         if (this.#stopped) await giveBack(instance)
         else begin(instance)
       }
+      limits.claimed()
       if (claimed.instances.length === free) this.#again = true
       // Without a free slot somebody else's due time is of no use: a slot that is given back wakes us.
       if (claimed.nextDueAt !== undefined && free > 0)

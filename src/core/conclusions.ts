@@ -10,6 +10,7 @@ import type { JsonValue } from './json.ts'
 import type { Instance, InstanceExtras, Outcome } from './model.ts'
 import type { Deferred, Operation } from './operation.ts'
 import type { Change, Environment, Observer, Store } from './ports.ts'
+import type { Questions } from './questions.ts'
 import { statesBefore } from './state.ts'
 
 export interface EndOptions {
@@ -115,6 +116,17 @@ export class Conclusions {
     if (after?.answer !== undefined) await this.giveBack(after)
   }
 
+  /** Leaves the call until its caller has answered; its deadline, where it has one, goes on. */
+  async leaveAsking(instance: Instance, questions: Questions): Promise<void> {
+    const { extras } = instance
+    const { deadlineAt } = extras ?? {}
+    const asking = { kinds: [], answers: {}, ...extras?.asking, questions }
+    await this.#reschedule(instance, {
+      extras: { ...extras, asking },
+      ...(deadlineAt !== undefined && { dueAt: deadlineAt }),
+    })
+  }
+
   /** Commits what taking the call up again needs, under the lease that is held. */
   async expectAnswer(instance: Instance, waiting: JsonValue, attempt: Attempt, leaseMs: number): Promise<Instance> {
     const { applied, instance: after } = await this.#store.advance({
@@ -139,7 +151,7 @@ export class Conclusions {
 
   #reschedule(
     instance: Instance,
-    rest: Pick<Change, 'failures' | 'settled' | 'waiting' | 'extras'> & { dueAt: number },
+    rest: Pick<Change, 'failures' | 'settled' | 'waiting' | 'extras' | 'dueAt'>,
   ): Promise<Instance | undefined> {
     const { id, attempt } = instance
     return this.#write(instance, { id, from: ['pending'], to: 'pending', attempt, settled: attempt, ...rest })

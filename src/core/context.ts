@@ -5,6 +5,8 @@ import type { JsonValue } from './json.ts'
 import type { Caller, LocationAuth, Progress } from './model.ts'
 import type { Located, Operation, OperationDefinition } from './operation.ts'
 import type { Credential, Log } from './ports.ts'
+import type { AnswerTo, QuestionKind, Questions } from './questions.ts'
+import type { SaidLevel } from './requirements.ts'
 import type { EffectiveTerms } from './terms.ts'
 
 export interface HandlerContext {
@@ -33,6 +35,15 @@ export interface HandlerContext {
   secret(id: string): string
   /** For whom the call says it acts. */
   readonly userId: string | undefined
+  /** Whether the caller can be asked such a thing: it depends on the protocol and the client. */
+  canAsk(kind: QuestionKind): boolean
+  /**
+   * Asks the caller. Without an answer the handler ends here and is run again from its start, with the answers, once
+   * they have come: ask before anything has happened that must not happen twice. Of a form the answer may be "no".
+   */
+  ask<Q extends Questions>(questions: Q): Promise<{ [K in keyof Q]: AnswerTo<Q[K]> }>
+  /** A word to the caller while this runs, if it listens. It is kept nowhere; what the operator should know is for `log`. */
+  say(level: SaidLevel, message: string, data?: JsonValue): void
   /** Ends the call as a business failure the caller can act on. */
   fail(code: string, message: string, options?: FailOptions): never
   /** Runs another operation on behalf of the same caller and waits for its result. */

@@ -21,7 +21,7 @@ import type { Decision, Guard, Identify, ResultCache, Store } from './ports.ts'
 import { type CallOptions, Recorder } from './recorder.ts'
 import type { Registry } from './registry.ts'
 import { replyTo } from './replies.ts'
-import { checkRequirements, NOTHING_GIVEN, personOf } from './requirements.ts'
+import { checkAnswers, checkRequirements, NOTHING_GIVEN, personOf } from './requirements.ts'
 import { decideAll, denied } from './rulings.ts'
 import { hasEnded, watchFor } from './waiting.ts'
 import { Worker, type WorkerSettings } from './worker.ts'
@@ -98,7 +98,12 @@ export class Engine {
 
   #callAs(caller: Caller, operation: Operation, call: Call, options: CallOptions): Reply | Promise<Reply> {
     if (this.#draining) throw shuttingDown()
-    if (!options.ours) this.#parts.limits.countCall(ownerOf(caller))
+    const counting = options.ours ? undefined : this.#parts.limits.countCall(ownerOf(caller))
+    if (counting) return counting.then(() => this.#callCounted(caller, operation, call, options))
+    return this.#callCounted(caller, operation, call, options)
+  }
+
+  #callCounted(caller: Caller, operation: Operation, call: Call, options: CallOptions): Reply | Promise<Reply> {
     const actor = options.given ? personOf(caller, options.given) : caller
     const validating = this.#validate(operation, actor, call, options)
     if (validating instanceof Promise) return validating.then((admitted) => this.#run(admitted, options))
@@ -182,7 +187,10 @@ export class Engine {
     if (decision?.verdict === 'deny') {
       throw await this.#accountForRefusal(admitted, decision, denied(operation, decision))
     }
-    if (operation.requires) await checkRequirements(operation, caller, given, this.#parts.authorizations)
+    if (operation.requires) {
+      await checkRequirements(operation, caller, given, this.#parts.authorizations)
+      checkAnswers(operation, admitted.call.asking, this.#parts.env)
+    }
     if (!decision) return admitted
     return decision.verdict === 'hold' ? this.#askApproval(admitted, decision, hold) : { ...admitted, decision }
   }
@@ -247,6 +255,7 @@ export class Engine {
       requestId: env.newId(),
       parentId: parent.requestId,
       lineage,
+      ...askingBelow(parent),
       // Derived from the parent's own key, so that a second attempt of the parent joins what its first one started.
       ...(isKeyed(operation) && { idempotencyKey: options.idempotencyKey ?? `${parent.id}.${position}` }),
     }
@@ -288,7 +297,9 @@ export class Engine {
     const { store } = this.#parts
     const found = await store.find(caller.tenant, owner, call.requestId)
     const child = found?.id ?? id
-    if (!this.worker.stopAttempt(child, why)) await store.requestStop(child)
+    if (this.worker.stopAttempt(child, why)) return
+    await store.requestStop(child)
+    this.worker.stopAnywhere(child, why)
   }
 
   async #untilEnded({ caller, owner, call }: Admitted, reply: Reply): Promise<Reply> {
@@ -323,6 +334,11 @@ export function lineageBelow(parent: Job, name: string): readonly string[] {
   if (lineage.length <= MAX_DEPTH) return lineage
   const message = `Operations call each other more than ${MAX_DEPTH} deep: ${lineage.join(' → ')} → ${name}.`
   throw new Fault('internal', message, { code: 'CALL_TOO_DEEP' })
+}
+
+/** What a child wants to know its parent asks: the parent ends with the child's questions, and both run again. */
+function askingBelow({ asking }: Job): Pick<Call, 'asking'> {
+  return asking ? { asking: { kinds: asking.kinds, answers: asking.answers } } : {}
 }
 
 function shuttingDown(): Fault {

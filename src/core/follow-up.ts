@@ -1,10 +1,12 @@
 /** What a caller does after the call: look, wait, watch, cancel, fetch. Only the owner of an instance ever finds it. */
+import { Answering } from './answering.ts'
 import { chunksId } from './attempt.ts'
 import { canceled } from './endings.ts'
 import { Fault } from './fault.ts'
 import type { Limits } from './limits.ts'
 import { type Caller, type Instance, ownerOf, type Progress, type Reply } from './model.ts'
 import type { Chunk, Environment, ObjectInfo, ObjectStore, Store } from './ports.ts'
+import type { Answers, Questions } from './questions.ts'
 import type { Registry } from './registry.ts'
 import { replyTo } from './replies.ts'
 import { hasEnded, watchFor, within } from './waiting.ts'
@@ -32,16 +34,18 @@ export interface ChunkReply {
 
 export class FollowUp {
   readonly #parts: FollowUpParts
+  readonly #answering: Answering
 
   constructor(parts: FollowUpParts) {
     this.#parts = parts
+    this.#answering = new Answering(parts.env, parts.store)
   }
 
   /** The call as it stands; with `waitMs`, once its state has changed, the time is over or nobody waits any more. */
   async poll(caller: Caller, requestId: string, waitMs = 0, presence?: () => AbortSignal): Promise<Reply> {
     const { limits } = this.#parts
     const instance = await this.#find(caller, requestId)
-    limits.countPoll(ownerOf(caller), requestId)
+    await limits.countPoll(ownerOf(caller), requestId)
     if (waitMs <= 0 || hasEnded(instance)) return replyTo(instance, 0)
     const changed = (next: Instance) => next.state !== instance.state
     return replyTo(await this.#after(instance, waitMs, changed, async () => {}, presence), 0)
@@ -104,6 +108,18 @@ export class FollowUp {
     }
   }
 
+  /** What a call of this caller's waits to be told; nothing if it waits for no answer. */
+  async questions(caller: Caller, requestId: string): Promise<Questions | undefined> {
+    const instance = await this.#find(caller, requestId)
+    return hasEnded(instance) ? undefined : this.#answering.open(instance)
+  }
+
+  /** Once the last one is answered the call goes on. */
+  async answer(caller: Caller, requestId: string, answers: Answers): Promise<void> {
+    const instance = await this.#find(caller, requestId)
+    if (!hasEnded(instance) && (await this.#answering.take(instance, answers))) this.#parts.worker.wake()
+  }
+
   /** Stops a call. What has ended stays as it ended; the reply says which it was. */
   async cancel(caller: Caller, requestId: string): Promise<Reply> {
     const instance = await this.#find(caller, requestId)
@@ -117,8 +133,8 @@ export class FollowUp {
     // Every attempt is accounted for, so nobody runs it now: it can be ended right here.
     if (instance.attempt === instance.settled && (await worker.endUnrun(instance, canceled()))) return
     await store.requestStop(instance.id)
-    // This node may have taken it up meanwhile, and would hear of the request only with its next renewal.
-    worker.stopAttempt(instance.id, canceled())
+    // Whoever runs it, this process too by now, would hear of the request only with its next renewal.
+    worker.stopAnywhere(instance.id, canceled())
   }
 
   /** The chunk at a position, or nothing yet while the call is still making it. The position is asked for last: a call that is not there is not there, whatever the cursor. */
@@ -167,7 +183,7 @@ export class FollowUp {
     const { store, worker } = this.#parts
     const instance = await store.find(caller.tenant, ownerOf(caller), requestId)
     // Whoever has seen it unended may come back for the end.
-    if (instance && !hasEnded(instance)) worker.keepForPolling(instance.id)
+    if (instance && !hasEnded(instance)) worker.keepAnywhere(instance)
     if (instance) return instance
     throw new Fault('not-found', `There is no call "${requestId}" of yours, or it has expired.`)
   }
@@ -185,13 +201,14 @@ function orGone(found: Promise<Instance>, presence: (() => AbortSignal) | undefi
 }
 
 /** What changes during a call, without what an alias has of its own. */
-function latestOf(instance: Instance): Pick<Instance, 'outcome' | 'progress' | 'failures' | 'endedAt'> {
-  const { outcome, progress, failures, endedAt } = instance
+function latestOf(instance: Instance): Pick<Instance, 'outcome' | 'progress' | 'failures' | 'endedAt' | 'extras'> {
+  const { outcome, progress, failures, endedAt, extras } = instance
   return {
     failures,
     ...(outcome && { outcome }),
     ...(progress && { progress }),
     ...(endedAt !== undefined && { endedAt }),
+    ...(extras && { extras }),
   }
 }
 

@@ -8,7 +8,8 @@ import { isLocation, isMediaType, openMedia } from './media.ts'
 import type { Caller, LocationAuth } from './model.ts'
 import { Located, type Operation, type OperationDefinition } from './operation.ts'
 import type { Credential, Log } from './ports.ts'
-import { NOTHING_GIVEN, secretGone, tokenGone } from './requirements.ts'
+import { type AnswerTo, answersTo, type QuestionKind, type Questions } from './questions.ts'
+import { NOTHING_GIVEN, type Said, type SaidLevel, secretGone, tokenGone } from './requirements.ts'
 import type { EffectiveTerms } from './terms.ts'
 
 /** A class rather than a literal: what a handler does not ask for is not built. */
@@ -139,6 +140,22 @@ export class AttemptContext implements BackendContext {
     const bounded = Math.min(1, Math.max(0, Number(fraction) || 0))
     const said = message === undefined ? undefined : (this.#parts.env.redact(message) as string)
     this.#attempt.onProgress?.({ fraction: bounded, ...(said !== undefined && { message: said }) })
+  }
+
+  canAsk(kind: QuestionKind): boolean {
+    return this.#attempt.job.asking?.kinds.includes(kind) === true
+  }
+
+  async ask<Q extends Questions>(questions: Q): Promise<{ [K in keyof Q]: AnswerTo<Q[K]> }> {
+    const { operation, asking } = this.#attempt.job
+    return answersTo(questions, asking, this.#parts.env, operation.name.full)
+  }
+
+  say(level: SaidLevel, message: string, data?: JsonValue): void {
+    const { given } = this.#attempt.job
+    if (!given?.hear) return
+    const said: Said = { level, message, ...(data !== undefined && { data }) }
+    given.hear(this.#parts.env.redact(said as unknown as JsonValue) as unknown as Said)
   }
 
   fail(code: string, message: string, options: FailOptions = {}): never {

@@ -3,7 +3,7 @@ import { type Admitted, fingerprintOf, jobFor, newInstance, retentionMs, waitLim
 import { Attempt, type AttemptRun, type Ending } from './attempt.ts'
 import { auditUnrecorded } from './audit.ts'
 import { canceled, faultOutcome, outcomeName } from './endings.ts'
-import type { AttemptParts } from './job.ts'
+import type { AttemptParts, Job } from './job.ts'
 import { canonicalJson } from './json.ts'
 import type { Limits } from './limits.ts'
 import { ANONYMOUS, type Outcome, type Reply, type Usage } from './model.ts'
@@ -33,9 +33,11 @@ export class InlineRunner {
   }
 
   run(admitted: Admitted, options: CallOptions): Reply | Promise<Reply> {
-    const { cache, requires } = admitted.operation
-    // A result that was made with somebody's token is for those who bring that token.
-    return cache.policy === 'server' && !requires
+    const { operation, call } = admitted
+    const { cache } = operation
+    // A result that was made with somebody's token, or with what somebody answered, is for them alone.
+    const own = operation.requires !== undefined || Object.keys(call.asking?.answers ?? {}).length > 0
+    return cache.policy === 'server' && !own
       ? this.#runCached(admitted, options, cache.ttlSeconds)
       : this.#run(admitted, options)
   }
@@ -60,9 +62,16 @@ export class InlineRunner {
   /** A handler that answers at once, for good, costs no promise. */
   #run(admitted: Admitted, options: CallOptions, job = jobFor(admitted)): Reply | Promise<Reply> {
     const { operation } = admitted
-    if (!options.child && !this.#limits.hasSlot(operation)) return this.#refuseBusy(admitted)
+    if (options.child) this.#limits.started(operation)
+    const free = options.child === true || this.#limits.take(operation)
+    if (free instanceof Promise)
+      return free.then((taken) => (taken ? this.#begin(admitted, options, job) : this.#refuseBusy(admitted)))
+    return free ? this.#begin(admitted, options, job) : this.#refuseBusy(admitted)
+  }
+
+  #begin(admitted: Admitted, options: CallOptions, job: Job): Reply | Promise<Reply> {
+    const { operation } = admitted
     const startedAt = this.#parts.env.clock.now()
-    this.#limits.started(operation)
     const attempt = new Attempt(job, 1, this.#parts, firstRun(admitted, startedAt))
     const outcome = settled(attempt.start(admitted.parsed))
     if (!outcome || (outcome.kind === 'fault' && operation.retry.attempts > 1))

@@ -2,7 +2,17 @@
 import type { ChildOptions } from './context.ts'
 import type { Caller, CallTerms, MediaInput } from './model.ts'
 import type { Operation } from './operation.ts'
-import type { Authorizations, Credentials, Environment, Fetcher, ObjectStore, Observer, Shown } from './ports.ts'
+import type {
+  Authorizations,
+  Credentials,
+  Environment,
+  Fetcher,
+  ObjectStore,
+  Observer,
+  Shown,
+  Siblings,
+} from './ports.ts'
+import type { Asking } from './questions.ts'
 import type { Given } from './requirements.ts'
 
 /** The call an attempt belongs to, as far as the attempt needs to know it. */
@@ -19,6 +29,8 @@ export interface Job {
   media: readonly MediaInput[]
   lineage: readonly string[]
   terms?: CallTerms
+  /** What its caller can be asked, and has answered. */
+  asking?: Asking
   /** Handed over with the call; a run after a restart knows only what is gone. */
   given?: Given
 }
@@ -36,6 +48,8 @@ export interface AttemptParts {
   /** Absent where no place for secrets is configured. */
   credentials?: Credentials
   shown?: Shown
+  /** Absent where the server is one process. */
+  siblings?: Siblings
   /** Runs a child operation for a handler, and says when it is no longer refused. */
   callChild: (
     parent: Job,

@@ -1,7 +1,9 @@
 /** Who may do how much: rates, open calls and running work, counted in memory with bounded maps. */
+import { type BucketRules, Buckets } from './buckets.ts'
 import { Fault } from './fault.ts'
 import type { Operation } from './operation.ts'
-import type { Clock, OpenCounts } from './ports.ts'
+import type { Clock, OpenCounts, SharedLimits } from './ports.ts'
+import { SharedSlots } from './shared-slots.ts'
 
 export interface LimitRules {
   /** Calls a second of one caller, on average; 0 means no limit. */
@@ -35,8 +37,10 @@ export const DEFAULT_LIMITS: LimitRules = {
 
 export class Limits {
   readonly rules: LimitRules
-  readonly #calls: Buckets | undefined
-  readonly #polls: Buckets
+  readonly #calls: (key: string) => number | Promise<number>
+  readonly #polls: (key: string) => number | Promise<number>
+  readonly #shared: SharedLimits | undefined
+  readonly #sharedSlots: SharedSlots | undefined
   readonly #open = new Map<string, number>()
   readonly #runningOf = new Map<string, number>()
   #running = 0
@@ -44,11 +48,26 @@ export class Limits {
   /** Called when a slot is given back where there was none: somebody may be waiting for it. */
   onFreed: (() => void) | undefined
 
-  constructor(rules: LimitRules, clock: Clock) {
+  /** `shared` where other processes of the same server count with this one. */
+  constructor(rules: LimitRules, clock: Clock, shared?: SharedLimits) {
+    const { callsPerSecond, callBurst, pollBurst, pollIntervalMs } = rules
+    const take = (bucket: BucketRules) => {
+      if (shared) return (key: string) => shared.takeToken(bucket, key)
+      const buckets = new Buckets(bucket, clock)
+      return (key: string) => buckets.take(key)
+    }
     this.rules = rules
-    this.#calls =
-      rules.callsPerSecond > 0 ? new Buckets(rules.callBurst, 1000 / rules.callsPerSecond, clock) : undefined
-    this.#polls = new Buckets(rules.pollBurst, rules.pollIntervalMs, clock)
+    this.#calls = callsPerSecond > 0 ? take({ capacity: callBurst, msPerToken: 1000 / callsPerSecond }) : () => 0
+    this.#polls = take({ capacity: pollBurst, msPerToken: pollIntervalMs })
+    this.#shared = shared
+    this.#sharedSlots = shared && new SharedSlots(shared)
+    shared?.listen({
+      counted: (open, queued) => this.#countedElsewhere(open, queued),
+      kept: (operation) => {
+        this.#sharedSlots?.keep(operation)
+        this.onFreed?.()
+      },
+    })
   }
 
   get running(): number {
@@ -65,14 +84,13 @@ export class Limits {
     return sum
   }
 
-  countCall(owner: string): void {
-    const waitMs = this.#calls?.take(owner) ?? 0
-    if (waitMs > 0) throw slowDown('Too many calls in a short time', waitMs)
+  /** A promise only where processes count together. */
+  countCall(owner: string): void | Promise<void> {
+    return unlessTooSoon(this.#calls(owner), 'Too many calls in a short time')
   }
 
-  countPoll(owner: string, requestId: string): void {
-    const waitMs = this.#polls.take(`${owner}|${requestId}`)
-    if (waitMs > 0) throw slowDown('This call is polled too often', waitMs)
+  countPoll(owner: string, requestId: string): void | Promise<void> {
+    return unlessTooSoon(this.#polls(`${owner}|${requestId}`), 'This call is polled too often')
   }
 
   /** Room for one more accepted call of this owner, in the queue if it has to wait, or a fault. The server itself has no owner. */
@@ -85,21 +103,36 @@ export class Limits {
   }
 
   opened(owner: string): void {
-    this.#open.set(owner, (this.#open.get(owner) ?? 0) + 1)
+    this.#addOpen(owner, 1)
+    this.#shared?.counted(owner, 1)
   }
 
   closed(owner: string): void {
-    const left = (this.#open.get(owner) ?? 1) - 1
-    if (left > 0) this.#open.set(owner, left)
-    else this.#open.delete(owner)
+    this.#addOpen(owner, -1)
+    this.#shared?.counted(owner, -1)
   }
 
   enqueued(): void {
     this.#queued++
+    this.#shared?.counted(undefined, 1)
   }
 
   dequeued(): void {
     if (this.#queued > 0) this.#queued--
+    this.#shared?.counted(undefined, -1)
+  }
+
+  #addOpen(owner: string, calls: number): void {
+    const now = (this.#open.get(owner) ?? 0) + calls
+    if (now > 0) this.#open.set(owner, now)
+    else this.#open.delete(owner)
+  }
+
+  #countedElsewhere(open: Iterable<readonly [owner: string, calls: number]>, queued: number): void {
+    for (const [owner, calls] of open) this.#addOpen(owner, calls)
+    this.#queued = Math.max(0, this.#queued + queued)
+    // Whoever queued it may have no slot for it.
+    if (queued > 0 && this.#running < this.rules.runningCalls) this.onFreed?.()
   }
 
   /** The store knows better: other nodes accept and end calls, too. */
@@ -116,20 +149,61 @@ export class Limits {
     return operation.concurrency === undefined || (this.#runningOf.get(operation.key) ?? 0) < operation.concurrency
   }
 
-  /** How many more of an operation could start now, for those that have a bound of their own. */
+  /** How many more of an operation are worth claiming now, for those that have a bound of their own. */
   slotsOf(bounded: readonly Operation[]): ReadonlyMap<string, number> {
+    this.#sharedSlots?.offer()
     return new Map(
-      bounded.map(({ key, concurrency = 0 }) => [key, Math.max(0, concurrency - (this.#runningOf.get(key) ?? 0))]),
+      bounded.map(({ key, concurrency = 0 }) => {
+        const most = Math.max(0, concurrency - (this.#runningOf.get(key) ?? 0))
+        return [key, this.#sharedSlots?.worthClaiming(key, most) ?? most]
+      }),
     )
   }
 
+  /** What was claimed has its slots. */
+  claimed(): void {
+    this.#sharedSlots?.giveBack()
+  }
+
+  /**
+   * Takes a slot if there is one: a promise only where processes count together, and the operation has a bound of its
+   * own. `waits`: if there is none, the next one wakes whoever looks for work here.
+   */
+  take(operation: Operation, waits = false): boolean | Promise<boolean> {
+    if (!this.hasSlot(operation)) return false
+    this.#begin(operation)
+    if (!this.#sharedSlots || operation.concurrency === undefined) return true
+    const taken = this.#sharedSlots.take(operation, waits)
+    return taken === true || this.#unlessRefused(operation, taken)
+  }
+
+  async #unlessRefused(operation: Operation, taking: Promise<boolean>): Promise<boolean> {
+    let taken = false
+    try {
+      taken = await taking
+    } finally {
+      if (!taken) this.#end(operation)
+    }
+    return taken
+  }
+
+  /** Whether or not there was a slot. */
   started(operation: Operation): void {
-    this.#running++
-    if (operation.concurrency !== undefined)
-      this.#runningOf.set(operation.key, (this.#runningOf.get(operation.key) ?? 0) + 1)
+    this.#begin(operation)
+    if (operation.concurrency !== undefined) this.#shared?.entered(operation.key)
   }
 
   ended(operation: Operation): void {
+    if (operation.concurrency !== undefined) this.#shared?.leave(operation.key)
+    this.#end(operation)
+  }
+
+  #begin({ key, concurrency }: Operation): void {
+    this.#running++
+    if (concurrency !== undefined) this.#runningOf.set(key, (this.#runningOf.get(key) ?? 0) + 1)
+  }
+
+  #end(operation: Operation): void {
     const full = !this.hasSlot(operation)
     this.#running--
     if (operation.concurrency !== undefined) {
@@ -141,6 +215,11 @@ export class Limits {
   }
 }
 
+function unlessTooSoon(waiting: number | Promise<number>, what: string): void | Promise<void> {
+  if (typeof waiting !== 'number') return waiting.then((waitMs) => unlessTooSoon(waitMs, what))
+  if (waiting > 0) throw slowDown(what, waiting)
+}
+
 function slowDown(what: string, waitMs: number): Fault {
   const retryAfterMs = Math.max(1, Math.ceil(waitMs))
   return new Fault('rate-limited', `${what}. Wait ${retryAfterMs} ms before the next one.`, { retryAfterMs })
@@ -149,41 +228,3 @@ function slowDown(what: string, waitMs: number): Fault {
 function full(message: string, code: string): Fault {
   return new Fault('overloaded', message, { code, retryAfterMs: 1_000 })
 }
-
-/** Token buckets by key. Full ones are forgotten first, so the map stays as small as the set of busy keys. */
-class Buckets {
-  readonly #capacity: number
-  readonly #msPerToken: number
-  readonly #clock: Clock
-  /** When each bucket would be full again; one number says it all. */
-  readonly #fullAt = new Map<string, number>()
-
-  constructor(capacity: number, msPerToken: number, clock: Clock) {
-    this.#capacity = capacity
-    this.#msPerToken = msPerToken
-    this.#clock = clock
-  }
-
-  /** Takes one token: 0, or how many milliseconds to wait for it. */
-  take(key: string): number {
-    const now = this.#clock.now()
-    const fullAt = Math.max(now, this.#fullAt.get(key) ?? now) + this.#msPerToken
-    const waitMs = fullAt - now - this.#capacity * this.#msPerToken
-    if (waitMs > ROUNDING_MS) return waitMs
-    this.#fullAt.delete(key)
-    this.#fullAt.set(key, fullAt)
-    if (this.#fullAt.size > MAX_KEYS) this.#forget(now)
-    return 0
-  }
-
-  #forget(now: number): void {
-    for (const [key, fullAt] of this.#fullAt) {
-      if (fullAt <= now || this.#fullAt.size > MAX_KEYS) this.#fullAt.delete(key)
-      else break
-    }
-  }
-}
-
-const MAX_KEYS = 100_000
-/** Sums of times near 2 × 10¹² and fractions are inexact: without this, 625 calls a second refused the very first one. */
-const ROUNDING_MS = 0.5

@@ -13,12 +13,16 @@ export interface MaintenanceParts {
   limits: Limits
   worker: Worker
   everyMs: number
+  /** Another process of the same server keeps house; this one only counts. */
+  countsOnly?: boolean
   /** How long the trail of who did what is kept. */
   auditMs?: number
 }
 
-/** Small enough that calls in between are not held up. */
-const BATCH = 200
+/** In one transaction, which the calls of that moment wait for: with a million stored, some 4 ms. */
+const BATCH = 100
+/** After a full batch it rests for as long as that took, so that calls have at least half of the time. */
+const REST = 1
 /** Counting reads every open instance, and the counts drift only by what other nodes do: so not in every round. */
 const COUNT_EVERY = 12
 /** Bytes without an instance are a crash's leftovers once no upload can still be under way. */
@@ -28,6 +32,7 @@ export class Maintenance {
   readonly #parts: MaintenanceParts
   #cancelTimer: (() => void) | undefined
   #underWay: Promise<void> | undefined
+  #endRest: (() => void) | undefined
   #stopped = false
   #rounds = 0
 
@@ -57,16 +62,19 @@ export class Maintenance {
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancelTimer?.()
+    this.#endRest?.()
     await this.#underWay
   }
 
   /** One round; the timer calls it, and a test may. */
   async tidy(): Promise<void> {
-    const { store, limits } = this.#parts
-    await this.#endOverdue()
-    await this.#purge()
-    await this.#purgeRecords()
-    await this.#purgeAudit()
+    const { store, limits, countsOnly = false } = this.#parts
+    if (!countsOnly) {
+      await this.#endOverdue()
+      await this.#purge()
+      await this.#purgeRecords()
+      await this.#purgeAudit()
+    }
     if (++this.#rounds % COUNT_EVERY === 0) limits.adjust(await store.openCounts())
   }
 
@@ -90,34 +98,56 @@ export class Maintenance {
 
   async #endOverdue(): Promise<void> {
     const { store, worker } = this.#parts
-    for (;;) {
+    await this.#inBatches(async () => {
       const overdue = await store.overdue(BATCH)
-      for (const instance of overdue) {
-        await worker.endUnrun(instance, expired())
-        worker.stopAttempt(instance.id, expired())
-      }
-      if (overdue.length < BATCH || this.#stopped) return
-    }
+      // Together, so that they share a commit.
+      await Promise.all(overdue.map((instance) => worker.endUnrun(instance, expired())))
+      for (const { id } of overdue) worker.stopAnywhere(id, expired())
+      return overdue.length
+    })
   }
 
   async #purge(): Promise<void> {
     const { store, objects } = this.#parts
-    for (;;) {
+    await this.#inBatches(async () => {
       const ids = await store.purgeable(BATCH)
+      if (ids.length === 0) return 0
       // Bytes first: a crash in between leaves a record that nobody can see, not bytes that nobody knows of.
-      for (const id of ids) await objects.removeOwner(id)
+      await Promise.all(ids.map((id) => objects.removeOwner(id)))
       await store.purge(ids)
-      if (ids.length < BATCH || this.#stopped) return
-    }
+      return ids.length
+    })
   }
 
   async #purgeAudit(): Promise<void> {
     const { store, env, auditMs } = this.#parts
     if (auditMs === undefined) return
-    while ((await store.audit.purge(env.clock.now() - auditMs, BATCH)) === BATCH && !this.#stopped);
+    await this.#inBatches(() => store.audit.purge(env.clock.now() - auditMs, BATCH))
   }
 
   async #purgeRecords(): Promise<void> {
-    while ((await this.#parts.store.records.purge(BATCH)) === BATCH && !this.#stopped);
+    await this.#inBatches(() => this.#parts.store.records.purge(BATCH))
+  }
+
+  /** As long as there is a whole batch to do: a million that expire at once take minutes, and hold up nobody. */
+  async #inBatches(work: () => Promise<number>): Promise<void> {
+    const { clock } = this.#parts.env
+    for (;;) {
+      const startedAt = clock.now()
+      if ((await work()) < BATCH) return
+      await this.#rest((clock.now() - startedAt) * REST)
+      if (this.#stopped) return
+    }
+  }
+
+  async #rest(ms: number): Promise<void> {
+    if (ms <= 0 || this.#stopped) return
+    await new Promise<void>((resolve) => {
+      const cancel = this.#parts.env.clock.schedule(ms, resolve)
+      this.#endRest = () => {
+        cancel()
+        resolve()
+      }
+    })
   }
 }

@@ -1,6 +1,7 @@
 /** The nouns every part shares: caller, call, instance, reply. Nothing here knows a protocol, a status code or SQL. */
 import type { Fault, FaultRecord } from './fault.ts'
 import type { JsonObject, JsonValue } from './json.ts'
+import type { Asking, Questions } from './questions.ts'
 import type { State } from './state.ts'
 
 export interface Caller {
@@ -54,6 +55,8 @@ export interface Call {
   lineage?: readonly string[]
   /** What the caller asks for within the operation's own limits. */
   terms?: CallTerms
+  /** Absent where the protocol cannot put questions to the caller. */
+  asking?: Asking
 }
 
 /** Limits of one call. They can be tighter than the operation's, never looser. */
@@ -154,6 +157,7 @@ export interface InstanceExtras {
   approvalId?: string
   /** It is not run before its approval is given. */
   held?: true
+  asking?: Asking
 }
 
 export type ExecutionModel = 'sync' | 'async'
@@ -182,6 +186,8 @@ export type Reply =
       progress?: Progress
       /** It is not run before this approval is given. */
       approvalId?: string
+      /** It goes on once the caller has answered these. */
+      questions?: Questions
     })
   | (ReplyBase & { state: 'complete'; result: JsonValue })
   | (ReplyBase & { state: 'complete'; location: ResultLocation })

@@ -53,7 +53,7 @@ export interface OperationRules {
   retry?: RetryRules
   /** What it does to the world, for policies: `network.read`, `data.write`. */
   capabilities?: readonly string[]
-  /** How much harm it can do, for policies; low unless given. */
+  /** How much harm it can do; low unless given. High and critical run in a sandbox, unless a policy says otherwise. */
   risk?: Risk
   scopes?: readonly string[]
   /** Callable without authentication. */

@@ -2,13 +2,14 @@
  * Everything an adapter must implement, in one place. Stores keep, objects hold bytes, backends run, guards decide;
  * the engine alone knows what it all means.
  */
+import type { BucketRules } from './buckets.ts'
 import type { BackendContext } from './context.ts'
 import type { AuthBinding } from './credential.ts'
 import type { Fault } from './fault.ts'
-import type { JsonValue } from './json.ts'
+import type { JsonObject, JsonValue } from './json.ts'
 import type { Caller, Instance, InstanceExtras, Outcome, Progress } from './model.ts'
 import type { Operation } from './operation.ts'
-import type { AuthorizationNeed } from './requirements.ts'
+import type { AuthorizationNeed, Given } from './requirements.ts'
 import type { State } from './state.ts'
 
 /** Time, chance and identity come from outside, so that a test can hold them still. */
@@ -24,6 +25,8 @@ export interface Environment {
   sign(text: string): string
   base64(bytes: Uint8Array): string
   gzip(text: string): Uint8Array
+  /** Whether a value is as this JSON Schema wants it. */
+  conforms(schema: JsonObject, value: JsonValue): boolean
   /** From now on this value is removed from whatever is written; the returned function says that it is out of use. */
   conceal(value: string): () => void
   /** Without the values that are concealed. */
@@ -448,6 +451,38 @@ export interface Fetcher {
 export interface ResultCache {
   get(key: string): Outcome | undefined
   set(key: string, outcome: Outcome, ttlMs: number): void
+}
+
+/** What the processes of one server count together. */
+export interface SharedLimits {
+  /** Takes one token: 0, or how many milliseconds to wait for it. */
+  takeToken(bucket: BucketRules, key: string): Promise<number>
+  /** One of `most` slots of this operation. If there is none and the process waits, the next one is kept for it. */
+  enter(operation: string, most: number, waits: boolean): Promise<boolean>
+  /** The same for a call that runs in any case. */
+  entered(operation: string): void
+  leave(operation: string): void
+  /** So many more calls of this owner are open, or, without an owner, in the queue. The others learn it in a moment. */
+  counted(owner: string | undefined, calls: number): void
+  listen(listener: SharedLimitsListener): void
+}
+
+export interface SharedLimitsListener {
+  counted(open: Iterable<readonly [owner: string, calls: number]>, queued: number): void
+  /** A slot of this operation is this process's, until it leaves. */
+  kept(operation: string): void
+}
+
+/** The other processes of this server. What they are told may come too late; what counts is in the store. */
+export interface Siblings {
+  /** Whichever runs this call is to stop it. */
+  stop(id: string, why: Fault): void
+  /** Somebody was told of this call before its end: whichever runs it keeps the outcome for them. */
+  keep(id: string): void
+  /** What a call brought, for whichever runs it; in memory only. */
+  handOver(id: string, given: Given): void
+  handedOver(id: string): Promise<Given | undefined>
+  forget(id: string): void
 }
 
 /** Watches the engine work: spans and metrics. What is left out costs nothing. */

@@ -66,7 +66,8 @@ export class Recorder {
     const { operation, owner, parsed, given, grant } = admitted
     let startNow: boolean
     try {
-      startNow = this.#takeRoom(operation, owner, options)
+      const free = this.#takeSlot(operation, options)
+      startNow = this.#takeRoom(operation, owner, options, free instanceof Promise ? await free : free)
     } catch (thrown) {
       await grant?.giveBack?.()
       throw thrown
@@ -182,14 +183,24 @@ export class Recorder {
   }
 
   /** Taken before the write, or every call of one tick would see the same free place. Whether it may start at once. */
-  #takeRoom(operation: Operation, owner: string, options: CallOptions): boolean {
-    const sync = operation.model === 'sync'
-    const free = options.child === true || (sync ? this.#limits.hasSlot(operation) : this.#worker.canStart(operation))
-    if (sync && !free) throw busy(operation)
-    if (!options.child) this.#limits.requireRoom(options.ours ? undefined : owner, !free)
+  #takeSlot(operation: Operation, options: CallOptions): boolean | Promise<boolean> {
+    if (options.child) {
+      this.#limits.started(operation)
+      return true
+    }
+    return (operation.model === 'sync' || this.#worker.canStart()) && this.#limits.take(operation)
+  }
+
+  #takeRoom(operation: Operation, owner: string, options: CallOptions, free: boolean): boolean {
+    if (operation.model === 'sync' && !free) throw busy(operation)
+    try {
+      if (!options.child) this.#limits.requireRoom(options.ours ? undefined : owner, !free)
+    } catch (thrown) {
+      if (free) this.#limits.ended(operation)
+      throw thrown
+    }
     this.#limits.opened(owner)
-    if (free) this.#limits.started(operation)
-    else this.#limits.enqueued()
+    if (!free) this.#limits.enqueued()
     return free
   }
 
@@ -284,8 +295,7 @@ export class Recorder {
     try {
       const missed = await this.#store.get(instance.id)
       let ended = missed && hasEnded(missed) ? missed : await within(clock, waitMs, watching.found)
-      if (!ended && !this.#worker.keepForPolling(instance.id))
-        ended = await within(clock, CONCLUDING_MS, watching.found)
+      if (!ended && !this.#worker.keepAnywhere(instance)) ended = await within(clock, CONCLUDING_MS, watching.found)
       return replyTo(
         {
           ...instance,

@@ -34,6 +34,8 @@ export interface Registry {
    * are left out: the server runs, and what runs keeps its name.
    */
   replace(source: string, operations: readonly Operation[]): readonly Omission[]
+  /** Calls back each time operations come or go, until the returned function is called. */
+  watch(changed: () => void): () => void
 }
 
 /** An operation that was left out, and why. */
@@ -58,6 +60,7 @@ export function createRegistry(defined: readonly Operation[], tombstones: readon
   const gone = new Map(tombstones.map((tombstone) => [tombstone.name, tombstone]))
   const sources = new Map<string, readonly Operation[]>()
   const inherited = new Set<string>()
+  const watchers = new Set<() => void>()
   const [omission] = admit([], defined, gone)
   if (omission) throw omission.why
   const started = firstVersions([...defined.map(({ name }) => name), ...[...gone.keys()].map(parseName)])
@@ -88,7 +91,14 @@ export function createRegistry(defined: readonly Operation[], tombstones: readon
         operations.filter((operation) => !leftOut.has(operation)),
       )
       index = buildIndex([...defined, ...[...sources.values()].flat()], inherited)
+      for (const told of watchers) told()
       return omissions
+    },
+    watch(changed) {
+      // A function of its own each time: the same may be given twice, and ended once.
+      const told = () => changed()
+      watchers.add(told)
+      return () => watchers.delete(told)
     },
     byKey: (key) => index.byKey.get(key),
     isServed: (operation, now) => now < goneAt(operation),

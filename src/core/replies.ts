@@ -1,6 +1,7 @@
 /** What the engine says about an instance. */
 import { Fault } from './fault.ts'
 import type { Instance, Outcome, Reply, Usage } from './model.ts'
+import type { Questions } from './questions.ts'
 
 /** A cadence no poll limit objects to, and short enough for a person who waits. */
 const POLL_HINT_MS = 250
@@ -26,9 +27,10 @@ export function replyTo(instance: Instance, now: number): Reply {
   }
 }
 
-/** A held call stays accepted until its approval is settled. */
-function awaited({ state, extras }: Instance): { approvalId?: string } {
-  const { held, approvalId } = extras ?? {}
+/** A held call stays accepted until its approval is settled; one that asks stays pending until it has the answers. */
+function awaited({ state, extras }: Instance): { approvalId?: string; questions?: Questions } {
+  const { held, approvalId, asking } = extras ?? {}
+  if (asking?.questions) return { questions: asking.questions }
   return state === 'accepted' && held && approvalId !== undefined ? { approvalId } : {}
 }
 

@@ -1,9 +1,10 @@
 /** What an operation needs of the person it acts for, and what a call brings of it. */
 import { Fault } from './fault.ts'
-import type { JsonObject } from './json.ts'
+import type { JsonObject, JsonValue } from './json.ts'
 import type { Caller, Instance } from './model.ts'
 import type { Operation } from './operation.ts'
-import type { Authorizations } from './ports.ts'
+import type { Authorizations, Environment } from './ports.ts'
+import { type Asking, answersTo, type Questions } from './questions.ts'
 
 export interface Requirements {
   /** Providers at which the person must have authorized us. */
@@ -12,6 +13,8 @@ export interface Requirements {
   secrets?: readonly string[]
   /** The call must say for whom it acts. */
   userId?: boolean
+  /** Asked before the call is taken: it is written down, and begins, with the answers. */
+  answers?: Questions
 }
 
 export interface AuthorizationNeed {
@@ -24,9 +27,20 @@ export interface Given {
   tokens: ReadonlyMap<string, string>
   secrets: ReadonlyMap<string, string>
   userId?: string
+  /** Hears what the handler says to its caller while it runs. */
+  hear?(said: Said): void
   /** Ids of tokens that came with the call and did not outlive the process that took it. */
   gone?: readonly string[]
 }
+
+/** A handler's word to its caller; nobody keeps it. */
+export interface Said {
+  level: SaidLevel
+  message: string
+  data?: JsonValue
+}
+
+export type SaidLevel = 'debug' | 'info' | 'warning' | 'error'
 
 /** The caller, acting for whom the call says it acts. */
 export function personOf(caller: Caller, { userId }: Given): Caller {
@@ -38,6 +52,11 @@ export const NOTHING_GIVEN: Given = { tokens: new Map(), secrets: new Map() }
 /** What is left of what a call handed over, once the process that took it is gone. */
 export function leftOf({ extras }: Instance): Given | undefined {
   return extras?.brought && { ...NOTHING_GIVEN, gone: extras.brought }
+}
+
+/** Whether it could matter what the call brought: secrets leave no trace in what is stored. */
+export function mayHaveBrought({ extras }: Instance, { requires }: Operation): boolean {
+  return extras?.brought !== undefined || requires?.secrets !== undefined
 }
 
 /** Of which authorizations the call brought the token, whether or not it is still there. */
@@ -67,6 +86,11 @@ export async function checkRequirements(
       details: { authorization, secrets: missingSecrets, userId: missingUser },
     },
   )
+}
+
+/** What the operation wants to know in any case is known before the call is written down. */
+export function checkAnswers({ requires, name }: Operation, asking: Asking | undefined, env: Environment): void {
+  if (requires?.answers) answersTo(requires.answers, asking, env, name.full)
 }
 
 /** The caller chose this token, so that nobody else's takes its place. */

@@ -17,7 +17,8 @@ export interface Running {
 export function jobOf(instance: Instance, operation: Operation): Job {
   const { id, caller, requestId, media, lineage, extras } = instance
   const terms = extras?.terms && { terms: extras.terms }
-  return { id, operation, caller, requestId, media, lineage, ...correlation(instance), ...terms }
+  const asking = extras?.asking && { asking: extras.asking }
+  return { id, operation, caller, requestId, media, lineage, ...correlation(instance), ...terms, ...asking }
 }
 
 /** Whether it may be taken up after it was cut off: it has no effects, or knows where it stands with the other side. */

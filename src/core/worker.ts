@@ -16,8 +16,9 @@ import { type Instance, type Outcome, ownerOf } from './model.ts'
 import type { Deferred, Operation } from './operation.ts'
 import type { Store } from './ports.ts'
 import { throttleProgress } from './progress.ts'
+import { questionsIn } from './questions.ts'
 import type { Registry } from './registry.ts'
-import { type Given, leftOf } from './requirements.ts'
+import { type Given, leftOf, mayHaveBrought } from './requirements.ts'
 import { retryDelay } from './retry.ts'
 import { canGoOn, isHeld, isLacking, jobOf, mayHaveActed, type Running } from './running.ts'
 import { forgetShown, showingOf } from './showing.ts'
@@ -85,15 +86,34 @@ export class Worker {
     return this.#settings.leaseMs
   }
 
-  /** Whether a call accepted now may be started at once, without overtaking those that wait. */
-  canStart(operation: Operation): boolean {
-    return !this.#claiming.stopped && this.#limits.queued === 0 && this.#limits.hasSlot(operation)
+  /** Whether a call accepted now may be started at once if it has a slot, without overtaking those that wait. */
+  canStart(): boolean {
+    return !this.#claiming.stopped && this.#limits.queued === 0
   }
 
   /** Runs an instance this node holds the lease and has taken a slot for. `args` saves parsing again where they were parsed just now. */
   start(instance: Instance, operation: Operation, args?: { parsed: unknown }): void {
+    const given = this.#given.get(instance.id)
+    if (!given && this.#parts.siblings && mayHaveBrought(instance, operation))
+      void this.#startWithHandedOver(instance, operation)
+    else this.#startWith(given ?? leftOf(instance), instance, operation, args)
+  }
+
+  /** The process that took the call may be another one. */
+  async #startWithHandedOver(instance: Instance, operation: Operation): Promise<void> {
+    try {
+      const given = await this.#parts.siblings?.handedOver(instance.id)
+      if (given) this.#given.set(instance.id, given)
+      this.#startWith(given ?? leftOf(instance), instance, operation)
+    } catch (err) {
+      this.#parts.env.log.error({ operation: operation.key, err }, 'what a call brought could not be had')
+      this.#limits.ended(operation)
+      await this.#conclusions.giveBackUnbegun(instance)
+    }
+  }
+
+  #startWith(given: Given | undefined, instance: Instance, operation: Operation, args?: { parsed: unknown }): void {
     const job = jobOf(instance, operation)
-    const given = this.#given.get(instance.id) ?? leftOf(instance)
     const run = this.#runOf(instance, operation)
     const attempt = new Attempt(given ? { ...job, given } : job, instance.attempt, this.#parts, run)
     this.#watch(attempt, instance, operation)
@@ -134,7 +154,14 @@ export class Worker {
 
   /** What was handed over with a call is for all its attempts, as long as this process lives. */
   keepGiven(id: string, given: Given | undefined): void {
-    if (given) this.#given.set(id, given)
+    if (!given) return
+    this.#given.set(id, given)
+    if (given.tokens.size + given.secrets.size > 0) this.#parts.siblings?.handOver(id, given)
+  }
+
+  #forgetGiven(instance: Instance, operation: Operation | undefined): void {
+    this.#given.delete(instance.id)
+    if (operation && mayHaveBrought(instance, operation)) this.#parts.siblings?.forget(instance.id)
   }
 
   /** Somebody waits for this outcome directly: it need not be kept for polling. */
@@ -146,6 +173,17 @@ export class Worker {
   keepForPolling(id: string): boolean {
     this.#awaited.delete(id)
     return this.#running.get(id)?.concluding !== true
+  }
+
+  /** The same, also if another process of this server runs it. Only a sync call has somebody who waits directly. */
+  keepAnywhere({ id, model }: Instance): boolean {
+    if (model === 'sync' && !this.#running.has(id)) this.#parts.siblings?.keep(id)
+    return this.keepForPolling(id)
+  }
+
+  /** Stops the attempt if it runs here, and lets the other processes know if not. */
+  stopAnywhere(id: string, why: Fault): void {
+    if (!this.stopAttempt(id, why)) this.#parts.siblings?.stop(id, why)
   }
 
   /** Stops the attempt if it runs here; false if it does not, or not any more. */
@@ -160,7 +198,7 @@ export class Worker {
   async endUnrun(seen: Instance, why: Fault): Promise<boolean> {
     const operation = this.#registry.byKey(seen.operation)
     if (!(await this.#conclusions.endUnrun(seen, operation, why))) return false
-    this.#given.delete(seen.id)
+    this.#forgetGiven(seen, operation)
     this.#limits.closed(seen.owner)
     if (seen.attempt === 0 && !isHeld(seen)) this.#limits.dequeued()
     if (isHeld(seen)) await this.#held.close(seen)
@@ -231,12 +269,25 @@ export class Worker {
   }
 
   #beginIfRoom(instance: Instance, operation: Operation): void {
-    if (instance.lineage.length === 0 && !this.#limits.hasSlot(operation)) {
-      void this.#conclusions.giveBackUnbegun(instance)
-      return
+    const isChild = instance.lineage.length > 0
+    if (isChild) this.#limits.started(operation)
+    const free = isChild || this.#limits.take(operation, true)
+    if (free instanceof Promise) void this.#beginOnceFree(free, instance, operation)
+    else this.#beginOrGiveBack(free, instance, operation)
+  }
+
+  async #beginOnceFree(taking: Promise<boolean>, instance: Instance, operation: Operation): Promise<void> {
+    try {
+      this.#beginOrGiveBack(await taking, instance, operation)
+    } catch (err) {
+      // The lease runs out, and whoever takes it up then asks again.
+      this.#parts.env.log.error({ operation: operation.key, err }, 'a slot could not be asked for')
     }
-    this.#limits.started(operation)
-    if (isHeld(instance)) void this.#beginHeld(instance, operation)
+  }
+
+  #beginOrGiveBack(free: boolean, instance: Instance, operation: Operation): void {
+    if (!free) void this.#conclusions.giveBackUnbegun(instance)
+    else if (isHeld(instance)) void this.#beginHeld(instance, operation)
     else this.start(instance, operation)
   }
 
@@ -340,6 +391,8 @@ export class Worker {
     }
     if (!attempt.began && instance.waiting !== undefined) this.#abandon(instance, operation)
     if (outcome.kind === 'fault') {
+      const questions = this.#canWaitForAnswers(instance) ? questionsIn(outcome.fault) : undefined
+      if (questions) return this.#conclusions.leaveAsking(instance, questions)
       const failures = instance.failures + 1
       const delayMs = retryDelay(attempt.terms.retry, failures, outcome.fault, this.#parts.env.random)
       const dueAt = this.#parts.env.clock.now() + (delayMs ?? 0)
@@ -354,6 +407,11 @@ export class Worker {
     const acted = mayHaveActed(running, outcome)
     const unbegun = !acted && outcome.kind === 'fault' && isLacking(outcome)
     await this.#end(instance, operation, unbegun ? { ...outcome, unbegun } : outcome, acted, attempt.traceparent)
+  }
+
+  /** Who waits for the outcome itself is told what is asked, and sends the call again with the answers. */
+  #canWaitForAnswers({ id, extras }: Instance): boolean {
+    return extras?.asking?.waits === true && !this.#awaited.has(id)
   }
 
   /** Whether an answer has come that this attempt did not know of: it counts, whatever became of looking for one. */
@@ -372,7 +430,7 @@ export class Worker {
   ): Promise<void> {
     const direct = this.#awaited.delete(instance.id)
     const applied = await this.#conclusions.end(instance, operation, outcome, { acted, direct, traceparent })
-    this.#given.delete(instance.id)
+    this.#forgetGiven(instance, operation)
     if (!applied) return
     this.#limits.closed(ownerOf(instance.caller))
     if (isHeld(instance)) await this.#held.close(instance)

@@ -33,6 +33,8 @@ export interface AnnouncementParts {
   env: Environment
   remote: RemoteClient
   secrets: SecretSource
+  /** Another process of the same server takes up what is left behind. */
+  sweptElsewhere?: boolean
 }
 
 /** One that is kept until the engine has taken it. */
@@ -85,7 +87,7 @@ export class Announcements {
   start(parts: AnnouncementParts): void {
     this.#parts = parts
     parts.engine.approvals.onOpened = (approval) => this.#pending(approval)
-    this.#track(this.#findPending().finally(() => this.#sweep()))
+    if (!parts.sweptElsewhere) this.#track(this.#findPending().finally(() => this.#sweep()))
   }
 
   /** The same observer, and besides it every recorded call that has ended is announced. */

@@ -108,6 +108,7 @@ const MCP: Names<McpOptions> = {
   instructions: true,
   resources: true,
   prompts: true,
+  tasksOnly: true,
 }
 const REST: Names<RestOptions> = {
   allowExecute: true,

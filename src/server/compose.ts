@@ -25,12 +25,13 @@ import { registerEngineReadings } from './engine-readings.ts'
 import { type Imports, openImports } from './imports.ts'
 import { requireProtection } from './loopback.ts'
 import type { McpStreams } from './mcp.ts'
-import { type Node, openNode } from './node.ts'
+import { keepsHouse, type Node, openNode } from './node.ts'
 import { buildRegistry } from './operations.ts'
 import type { ServerOptions } from './options.ts'
 import { type Prepared, prepare } from './prepare.ts'
 import { logRequests } from './request-log.ts'
 import { createRoutes, EXPLORER, openGrpc, openMcp } from './surfaces.ts'
+import type { WorkerLink } from './workers/link.ts'
 
 export interface CallplaneServer {
   /** For `http.createServer`, Express and whatever else takes a Node request listener. */
@@ -54,9 +55,14 @@ export interface CallplaneServer {
 
 const LEFTOVER_MS = 3_600_000
 
-export async function createServer<App = unknown>(options: ServerOptions<App>): Promise<CallplaneServer> {
-  const prepared = await prepare(options)
-  const node = await openNode(options, prepared)
+export function createServer<App = unknown>(options: ServerOptions<App>): Promise<CallplaneServer> {
+  return openServer(options)
+}
+
+/** `link` where this is one of several worker processes. */
+export async function openServer<App>(options: ServerOptions<App>, link?: WorkerLink): Promise<CallplaneServer> {
+  const prepared = await prepare(options, link?.number)
+  const node = await openNode(options, prepared, link)
   const imports = await openImports(prepared.imports, {
     backend: prepared.backendParts,
     env: node.env,
@@ -67,7 +73,7 @@ export async function createServer<App = unknown>(options: ServerOptions<App>): 
     wake: () => node.engine.worker.wake(),
   })
   try {
-    return await serve(options, prepared, node, imports)
+    return await serve(options, prepared, node, imports, keepsHouse(link))
   } catch (thrown) {
     await node.engine.worker.stop(0)
     await node.maintenance.stop()
@@ -84,6 +90,7 @@ async function serve<App>(
   prepared: Prepared,
   node: Node,
   imports: Imports,
+  isFirst: boolean,
 ): Promise<CallplaneServer> {
   const { authenticator, signer, log, registry, backends, remote, announcements } = prepared
   const { env, store, files, limits, metrics, engine, maintenance, secrets } = node
@@ -108,12 +115,14 @@ async function serve<App>(
   const fetch = createFetchHandler(served, carriage)
   const listener = options.requestLog ? logRequests(bare, log) : bare
 
-  await files?.sweep(LEFTOVER_MS)
+  if (isFirst) await files?.sweep(LEFTOVER_MS)
   await maintenance.start()
-  await prepared.own.resume()
-  announcements?.start({ engine, store, env, remote, secrets })
+  if (isFirst) await prepared.own.resume()
+  announcements?.start({ engine, store, env, remote, secrets, sweptElsewhere: !isFirst })
   worker.wake()
-  const sweeping = maintenance.sweepLeftovers().catch((err) => log.warn({ err }, 'leftovers could not be swept'))
+  const sweeping = isFirst
+    ? maintenance.sweepLeftovers().catch((err) => log.warn({ err }, 'leftovers could not be swept'))
+    : undefined
   const processReadings = registerProcessReadings(metrics)
   registerEngineReadings(metrics, limits)
 
@@ -142,6 +151,7 @@ async function serve<App>(
 
   async function closeAll(graceMs: number): Promise<void> {
     engine.drain()
+    mcp.close()
     const closings = [...servers].map((server) => closeHttpServer(server, graceMs))
     await Promise.all([worker.stop(graceMs), grpc?.close(graceMs), ...closings])
     // A call that was being written down when the first word came has begun since.

@@ -3,6 +3,7 @@ import { createHmac, hash, randomFillSync } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import type { Clock, Environment, Log } from '../core/ports.ts'
 import type { Redactor } from '../governance/redaction.ts'
+import { createConformance } from '../schemas/index.ts'
 
 /** The longest delay a Node timer takes; what lies beyond is looked at again then. */
 const MAX_DELAY_MS = 2 ** 31 - 1
@@ -26,6 +27,7 @@ export function createEnvironment(log: Log, linkKey: Uint8Array, clock: Clock, r
     sign: (text) => createHmac('sha256', linkKey).update(text).digest('base64url'),
     base64: (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64'),
     gzip: (text) => gzipSync(text),
+    conforms: createConformance(),
     conceal: redactor.add,
     redact: redactor.redactJson,
   }

@@ -36,6 +36,8 @@ export interface McpStreams {
 export interface McpSurface {
   readonly routes: readonly Route[]
   serve(streams: McpStreams): Promise<void>
+  /** Ends what would go on for as long as the client likes. */
+  close(): void
 }
 
 export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, options: McpOptions): McpSurface {
@@ -48,6 +50,7 @@ export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, optio
     ...(instructions !== undefined && { instructions }),
     ...(options.resources && { resources: options.resources }),
     ...(options.prompts && { prompts: options.prompts }),
+    ...(options.tasksOnly && { tasksOnly: options.tasksOnly }),
   }
   const own: Parameters<typeof createMcpRoutes>[0] = {
     ...parts,
@@ -55,8 +58,10 @@ export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, optio
     settings,
     ...(options.shape === 'call' && { envelopes }),
   }
+  const { routes, close } = createMcpRoutes(own)
   return {
-    routes: createMcpRoutes(own),
+    routes,
+    close,
     async serve({ input, output, signal, token }) {
       // Loaded when it is used.
       const { serveLines } = await import('../carriers/stdio/index.ts')

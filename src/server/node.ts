@@ -3,7 +3,7 @@ import { FollowUp } from '../core/follow-up.ts'
 import { DEFAULT_LIMITS, Limits } from '../core/limits.ts'
 import { Maintenance } from '../core/maintenance.ts'
 import { ANONYMOUS, type Caller } from '../core/model.ts'
-import type { Clock, Identify } from '../core/ports.ts'
+import type { Clock, Identify, Log, Store } from '../core/ports.ts'
 import type { Authenticator } from '../governance/auth.ts'
 import { readCredential } from '../governance/auth-credential.ts'
 import { createFetcher } from '../governance/outbound.ts'
@@ -21,6 +21,7 @@ import type { Prepared } from './prepare.ts'
 import { createResultCache } from './result-cache.ts'
 import { METRICS_SCOPE } from './system-routes.ts'
 import { vaultKeys } from './vault-keys.ts'
+import type { WorkerLink } from './workers/link.ts'
 
 /** Without authentication everybody on this machine is the same caller, and may do and see everything but administer. */
 const LOCAL: Caller = { ...ANONYMOUS, scopes: ['*', METRICS_SCOPE] }
@@ -31,7 +32,7 @@ const AUDIT_DAYS = 90
 export type Node = Awaited<ReturnType<typeof openNode>>
 
 /** The engine on its storage, with everything that follows up on calls. */
-export async function openNode<App>(options: ServerOptions<App>, prepared: Prepared) {
+export async function openNode<App>(options: ServerOptions<App>, prepared: Prepared, link?: WorkerLink) {
   const { clock, registry, authenticator, inject, redactor, log, sizes, remote, guards, own, announcements } = prepared
   const folder = openDataFolder(options.data ?? '.callplane')
   const authorization = await loadAuthorizations(options, folder, clock)
@@ -43,8 +44,8 @@ export async function openNode<App>(options: ServerOptions<App>, prepared: Prepa
   const env = createEnvironment(log, folder.linkKey, clock, redactor)
   const files = options.objects ? undefined : createFileObjects({ folder: folder.objects, clock })
   const objects = options.objects ?? (files as NonNullable<typeof files>)
-  const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, clock)
-  const store = options.store ?? createSqliteStore({ file: folder.database, clock })
+  const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, clock, link?.limits)
+  const store = options.store ?? (await openStore(folder.database, clock, log, link))
   const authorizations = authorization?.open({ env, store, anonymous: authenticator === undefined })
   const { secrets, credentials, shown } = openSecrets({
     places: options.secrets,
@@ -69,12 +70,14 @@ export async function openNode<App>(options: ServerOptions<App>, prepared: Prepa
     chunkBytes: sizes.chunkBytes,
     maxObjectBytes: sizes.objectBytes,
     stopGraceMs: STOP_GRACE_MS,
+    ...(link && { siblings: link.siblings }),
     ...(authorizations && { authorizations }),
     ...(observer && { observer }),
     // Ours run for whoever administers, whom the application may not know.
     ...(inject && { inject: (job) => (isOurs(job.operation) ? {} : inject(job)) }),
   })
   const { worker, approvals } = engine
+  link?.connect(worker)
   own.connect({ approvals, worker, store, clock })
   const identify = identifyBy(authenticator, createAdminRecognition(folder.adminToken, options.auth?.tenant))
   const auditMs = (options.audit?.keepDays ?? AUDIT_DAYS) * 86_400_000
@@ -88,6 +91,7 @@ export async function openNode<App>(options: ServerOptions<App>, prepared: Prepa
     worker,
     everyMs: TIDY_EVERY_MS,
     auditMs,
+    countsOnly: !keepsHouse(link),
   })
   return {
     env,
@@ -104,8 +108,20 @@ export async function openNode<App>(options: ServerOptions<App>, prepared: Prepa
     followUp,
     maintenance,
     identify,
-    waiters: createWaiters(),
+    waiters: createWaiters(link && ((here) => link.anyoneElse('waits', here))),
+    renderMetrics: link ? link.metrics(() => metrics.render()) : () => metrics.render(),
+    /** Operations of which a call was left running while an agent waited for it. */
+    overran: link?.sharedSet('overran') ?? new Set<string>(),
   }
+}
+
+/** Of several worker processes the first one does what is to be done once. */
+export function keepsHouse(link: WorkerLink | undefined): boolean {
+  return link === undefined || link.number === 1
+}
+
+async function openStore(file: string, clock: Clock, log: Log, link: WorkerLink | undefined): Promise<Store> {
+  return link ? link.openStore(file, log) : createSqliteStore({ file, clock })
 }
 
 /** Who sent this, as its headers or metadata say. */

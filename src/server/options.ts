@@ -137,6 +137,8 @@ export interface McpOptions {
   resources?: readonly McpResource[]
   /** Prompts that agents offer to their people. */
   prompts?: readonly McpPrompt[]
+  /** Names of operations, such as `v1:reports.generate`, that only clients with the Tasks extension may call. */
+  tasksOnly?: readonly string[]
 }
 
 export interface RestOptions {

@@ -22,11 +22,11 @@ import { createOwnOperations, refuseOwnNames } from './own-operations.ts'
 
 export type Prepared = Awaited<ReturnType<typeof prepare>>
 /** Whatever can be refused without opening anything. */
-export async function prepare<App>(options: ServerOptions<App>) {
+export async function prepare<App>(options: ServerOptions<App>, worker?: number) {
   checkOptions(options)
   const clock = options.clock ?? systemClock
   const redactor = createRedactor()
-  const log = chooseLog(options, redactor)
+  const log = chooseLog(options, redactor, worker)
   const remote = createRemoteClient()
   refuseOwnNames(options.operations)
   const definitions = options.operations.flatMap((entry) => ('removed' in entry ? [] : [entry]))
@@ -37,9 +37,10 @@ export async function prepare<App>(options: ServerOptions<App>) {
   const backends = await loadBackends(definitions, backendParts)
   const imports = await prepareImports(options.imports)
   const registry = buildRegistry([...options.operations, ...ours], backends.create)
-  const policy = options.policy !== undefined && (await loadPolicyGuard(options.policy, operationsIn(registry), log))
+  const declared = imports.map((prepared) => prepared.declared)
+  const policy = await loadPolicyGuard(options.policy, operationsIn(registry), declared, log)
   const announced = announcements ? [announcements.guard] : []
-  const guards = [scopesGuard, ...announced, ...(policy ? [policy] : []), ...(options.guards ?? [])]
+  const guards = [scopesGuard, ...announced, policy, ...(options.guards ?? [])]
   const tools = createTools(registry, options.toolkit ?? DEFAULT_TOOLKIT, isTool, warnOfLeftOut(log))
   const authenticator = options.auth && (await loadAuthenticator(options.auth, clock))
   const signer = options.signing && createSigner(options.signing, clock)
@@ -77,8 +78,12 @@ async function loadAuthenticator(auth: AuthConfig, clock: Clock): Promise<Authen
 function chooseLog(
   { log = 'silent', logTo }: Pick<ServerOptions, 'log' | 'logTo'>,
   redactor: ReturnType<typeof createRedactor>,
+  worker: number | undefined,
 ): Log {
-  return typeof log === 'object' ? log : createLog({ level: log, redactor, ...(logTo && { destination: logTo }) })
+  const chosen =
+    typeof log === 'object' ? log : createLog({ level: log, redactor, ...(logTo && { destination: logTo }) })
+  // Of several processes that write to one place, each line says which it is from.
+  return worker === undefined ? chosen : chosen.child({ worker })
 }
 
 /** Tools take and give JSON: what cannot run without an attachment is none. What administers is not for models. */

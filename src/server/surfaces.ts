@@ -35,7 +35,8 @@ export function createRoutes<App>(
   node: Node,
   refuse: Refuse,
 ): Route[] {
-  const { engine, followUp, objects, env, metrics, store, secrets, shown, authorizations, identify, waiters } = node
+  const { engine, followUp, objects, env, renderMetrics, store, secrets, shown, authorizations, identify, waiters } =
+    node
   const shared = {
     engine,
     followUp,
@@ -77,7 +78,7 @@ export function createRoutes<App>(
     ...surface.explorer(EXPLORER),
     ...createSystemRoutes({
       ready: () => !engine.draining,
-      renderMetrics: () => metrics.render(),
+      renderMetrics,
       metricsType: METRICS_CONTENT_TYPE,
       identify,
       refuse,
@@ -98,7 +99,7 @@ export function openMcp<App>(
   { tools, authenticator, sizes }: Prepared,
   node: Node,
 ): McpSurface {
-  const { engine, followUp, objects, env, store, identify, authorizations } = node
+  const { engine, followUp, objects, env, store, identify, authorizations, overran } = node
   const parts = {
     engine,
     followUp,
@@ -108,6 +109,7 @@ export function openMcp<App>(
     tools,
     ...(authorizations && { authorizations }),
     records: store.records,
+    overran,
     describe: (now: number) => encodeRegistry(engine.registry, now),
     envelopes: createEnvelopeCalls({
       engine,

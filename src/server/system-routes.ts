@@ -6,7 +6,7 @@ import { hasScope } from '../core/scopes.ts'
 
 export interface SystemParts {
   ready: () => boolean
-  renderMetrics: () => string
+  renderMetrics: () => string | Promise<string>
   metricsType: string
   identify: (exchange: Exchange) => Identify
   refuse: Refuse
@@ -29,7 +29,7 @@ export function createSystemRoutes({ ready, renderMetrics, metricsType, identify
           return {
             status: 200,
             headers: { 'Content-Type': metricsType, 'Cache-Control': 'no-store' },
-            body: renderMetrics(),
+            body: await renderMetrics(),
           }
         },
       },

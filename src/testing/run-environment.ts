@@ -2,6 +2,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import type { Clock, Environment } from '../core/ports.ts'
+import { createConformance } from '../schemas/index.ts'
 import { createMemoryLog, type LogLine } from './memory-log.ts'
 
 /** Unlike a server's, these timers keep the process alive: a script that waits for its run must not end before. */
@@ -23,6 +24,7 @@ export function createRunEnvironment(lines: LogLine[], clock: Clock = realTime):
     sign: (text) => hash('sha256', text, 'base64url'),
     base64: (bytes) => Buffer.from(bytes).toString('base64'),
     gzip: (text) => gzipSync(text),
+    conforms: createConformance(),
     // Nothing is written anywhere, so there is nothing to keep out of it.
     conceal: () => () => {},
     redact: (value) => value,

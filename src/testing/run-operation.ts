@@ -14,6 +14,7 @@ import { checkMedia } from '../core/media.ts'
 import { ANONYMOUS, type Caller, type LocationAuth, type Outcome, type Progress } from '../core/model.ts'
 import type { Operation, OperationDefinition } from '../core/operation.ts'
 import type { Clock, ObjectStore } from '../core/ports.ts'
+import type { Answers } from '../core/questions.ts'
 import { completeOperation } from '../core/rules.ts'
 import { prepareSchemas } from '../schemas/index.ts'
 import { joined, readChain } from './chunk-chain.ts'
@@ -43,6 +44,8 @@ export interface RunOptions<App = unknown> {
   tokens?: Readonly<Record<string, string>>
   /** What `ctx.secret` finds, by id. */
   secrets?: Readonly<Record<string, string>>
+  /** What `ctx.ask` is answered; what it asks besides ends the run as it would end a call. */
+  answers?: Answers
   /** `ctx.key`; a fresh one unless given. */
   key?: string
   /** Keeps the operation's time limit; the real time unless given. */
@@ -118,9 +121,11 @@ async function prepareJob<App>(
   const { requestId = randomUUID(), sessionId, parentId, locale, traceparent, key: id = randomUUID() } = options
   const operation = prepareOperation(definition)
   const media = await storeMedia(operation, id, options.media ?? {}, objects)
+  const { answers } = options
   return {
     id,
     operation,
+    ...(answers && { asking: { kinds: ['form', 'completion', 'roots'], answers } }),
     caller: { ...ANONYMOUS, scopes: ['*'], ...options.caller },
     requestId,
     media: await checkMedia(operation, media, noFetcher, () => options.signal ?? new AbortController().signal),

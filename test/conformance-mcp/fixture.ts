@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { createServer } from 'callplane'
 import { prompts, resources } from './offers.ts'
 import { operations } from './operations.ts'
+import { asking } from './questions.ts'
 
 const WANTED = 'greet'
 const OURS = 'plain_greet'
@@ -22,12 +23,12 @@ export interface Fixture {
 export async function startFixture(): Promise<Fixture> {
   const data = mkdtempSync(join(tmpdir(), 'callplane-conformance-mcp-'))
   const server = await createServer({
-    operations,
+    operations: [...operations, ...asking],
     data,
     // The suite polls as fast as it can, and three changes within 100 ms are to be seen one by one.
     limits: { pollBurst: 10_000 },
     work: { progressEveryMs: 1 },
-    mcp: { name: 'callplane-conformance', version: '1.0.0', resources, prompts },
+    mcp: { name: 'callplane-conformance', version: '1.0.0', resources, prompts, tasksOnly: ['v1:failing.job'] },
   })
   const front = createHttpServer(async (request, response) => {
     const answer = await server.fetch(await requestOf(request))

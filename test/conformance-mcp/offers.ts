@@ -23,6 +23,17 @@ export const resources: NonNullable<McpOptions['resources']> = [
     read: () => PICTURE,
   },
   {
+    uri: 'test://watched-resource',
+    name: 'watched',
+    description: 'One that changes now and then.',
+    mimeType: 'text/plain',
+    read: () => 'As of now.',
+    watch(changed) {
+      const timer = setInterval(() => changed(), 1_000)
+      return () => clearInterval(timer)
+    },
+  },
+  {
     uri: 'test://template/{id}/data',
     name: 'template',
     description: 'Data by its id.',
@@ -60,6 +71,20 @@ export const prompts: NonNullable<McpOptions['prompts']> = [
       },
       text('Please process the embedded resource above.'),
     ],
+  },
+  {
+    name: 'test_input_required_result_prompt',
+    description: 'Asks what it is about.',
+    async get(_, { ask }) {
+      const { user_context } = await ask({
+        user_context: {
+          kind: 'form',
+          message: 'What context should the prompt use?',
+          schema: { type: 'object', properties: { context: { type: 'string' } }, required: ['context'] },
+        },
+      })
+      return `About: ${user_context.action === 'accept' ? user_context.content.context : 'nothing'}`
+    },
   },
   {
     name: 'test_prompt_with_image',

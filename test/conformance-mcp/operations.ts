@@ -70,8 +70,18 @@ const tools = [
       return 'Done.'
     },
   }),
-  operation('v1:test.logging_tool', { description: 'Writes to the log.', run: (_, ctx) => ctx.log.info({}, 'here') }),
-  operation('v1:test.streaming_elicitation', { description: 'Has nothing to ask.', run: () => 'Done.' }),
+  operation('v1:test.logging_tool', { description: 'Says something.', run: (_, ctx) => ctx.say('info', 'here') }),
+  operation('v1:test.tool_with_logging', {
+    description: 'Says how it goes.',
+    async run(_, ctx) {
+      ctx.say('info', 'Tool execution started')
+      await pause(50, ctx.signal)
+      ctx.say('info', 'Tool processing data')
+      await pause(50, ctx.signal)
+      ctx.say('info', 'Tool execution completed')
+      return 'Done.'
+    },
+  }),
   operation('v1:test.header_tool', {
     description: 'Takes an argument that a header repeats.',
     args: { type: 'object', properties: { region: { type: 'string', 'x-mcp-header': 'Region' } } },

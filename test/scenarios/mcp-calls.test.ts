@@ -18,6 +18,8 @@ const order = operation('v1:orders.get', {
   run: ({ id }) => ({ id, paid: true }),
 })
 
+const CAPABILITIES = { tools: { listChanged: true }, resources: { subscribe: true }, logging: {} }
+
 describe('finding tools', () => {
   test('discovery says what the server speaks and offers', async () => {
     const site = await startSite({
@@ -29,7 +31,7 @@ describe('finding tools', () => {
     expect(json.result).toEqual({
       resultType: 'complete',
       supportedVersions: ['2026-07-28'],
-      capabilities: { tools: {}, resources: {}, extensions: { 'io.modelcontextprotocol/tasks': {} } },
+      capabilities: { ...CAPABILITIES, extensions: { 'io.modelcontextprotocol/tasks': {} } },
       instructions: 'Add up.',
       ttlMs: 60_000,
       cacheScope: 'public',
@@ -265,10 +267,10 @@ describe('older clients', () => {
       const { json, headers } = await initialize(version)
       expect(json.result).toEqual({
         protocolVersion: version,
-        capabilities: { tools: {}, resources: {} },
+        capabilities: CAPABILITIES,
         serverInfo: { name: 'sums', version: '1.0.0' },
       })
-      expect(headers.get('mcp-session-id')).toBeNull()
+      expect(headers.get('mcp-session-id')).toMatch(/^[\x21-\x7e]+$/)
     }
     expect((await initialize('1999-01-01')).json.result.protocolVersion).toBe('2025-11-25')
   })

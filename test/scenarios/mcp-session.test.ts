@@ -124,3 +124,26 @@ test('a message that is too long is refused, and the next one is taken', async (
   send({ id: 1, method: 'ping' })
   expect((await next()).id).toBe(1)
 })
+
+test('a client of the older revisions is asked on the same streams, and told what changes', async () => {
+  const remove = operation('v1:files.remove', {
+    run: async (_, ctx) =>
+      (await ctx.ask({ sure: { kind: 'form', message: 'Sure?', schema: { type: 'object' } } })).sure.action,
+  })
+  const site = await startSite({ operations: [remove] })
+  const { send, next } = connect(site)
+  const about = { protocolVersion: '2025-11-25', clientInfo: { name: 't', version: '1' } }
+  send({ id: 1, method: 'initialize', params: { ...about, capabilities: { elicitation: {} } } })
+  await next()
+
+  send(call(2, 'files_remove'))
+  const asked = await next()
+  send({ id: asked.id, result: { action: 'decline' } })
+  const answered = await next()
+  site.server.registry.replace('later', [])
+  const changed = await next()
+
+  expect(asked).toMatchObject({ method: 'elicitation/create', params: { message: 'Sure?' } })
+  expect(answered).toMatchObject({ id: 2, result: { content: [{ text: 'decline' }] } })
+  expect(changed.method).toBe('notifications/tools/list_changed')
+})

@@ -30,6 +30,7 @@ export interface Result extends Called {
   ttlMs: number
   createdAt: string
   inputRequests: { approval: InputRequest; [key: string]: InputRequest }
+  requestState: string
   /** Of a task that has ended. */
   result: Called
   error: Message['error']
@@ -111,6 +112,40 @@ export async function send(
   })
   const text = await response.text()
   return { status: response.status, headers: response.headers, json: decode(response, text) as Message }
+}
+
+/** What a stream has brought, one message at a time, and how to leave it. */
+export async function listen(site: Site, body: object | undefined, headers: Record<string, string>) {
+  const leaving = new AbortController()
+  const response = await site.request('/mcp', {
+    method: body ? 'POST' : 'GET',
+    headers: { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream', ...headers },
+    signal: leaving.signal,
+    ...(body && { body: JSON.stringify(body) }),
+  })
+  const pieces = response.body?.pipeThrough(new TextDecoderStream())[Symbol.asyncIterator]()
+  let text = ''
+  return {
+    status: response.status,
+    leave: () => leaving.abort(),
+    async next(): Promise<Streamed> {
+      for (;;) {
+        const found = /^data: (.*)\n\n/m.exec(text)
+        if (found) {
+          text = text.slice(found.index + found[0].length)
+          return JSON.parse(found[1] as string)
+        }
+        text += (await pieces?.next())?.value ?? ''
+      }
+    },
+  }
+}
+
+export interface Streamed {
+  id: string
+  method: string
+  params: { level: string; data: unknown; uri: string; _meta: object; notifications: object; message: string }
+  result: Result
 }
 
 /** The messages of a stream, or the one message there is, if any. */

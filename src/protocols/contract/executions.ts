@@ -200,12 +200,14 @@ export class Executions {
   #cancelOnLeaving(caller: Caller | undefined, { requestId }: { requestId: string }, { signal }: Incoming): Disposable {
     const { followUp, env, waiters } = this.#parts
     const waiter = waiters.enter(caller ?? ANONYMOUS, requestId)
+    const cancelIfLast = async () => {
+      if (await waiter.leave()) await followUp.cancel(caller ?? ANONYMOUS, requestId)
+    }
     const leave = () => {
-      const timedOut = signal.reason instanceof Fault && signal.reason.kind === 'timeout'
-      if (timedOut || !waiter.leave()) return
-      followUp
-        .cancel(caller ?? ANONYMOUS, requestId)
-        .catch((err) => env.log.warn({ err, requestId }, 'a call that nobody waits for could not be canceled'))
+      if (signal.reason instanceof Fault && signal.reason.kind === 'timeout') return
+      cancelIfLast().catch((err) =>
+        env.log.warn({ err, requestId }, 'a call that nobody waits for could not be canceled'),
+      )
     }
     signal.addEventListener('abort', leave, { once: true })
     return {

@@ -1,9 +1,12 @@
-/** Who waits for which call: the same request may come over several connections, and it is over with the last of them. */
+/**
+ * Who waits for which call: the same request may come over several connections, to several processes of a server, and
+ * it is over with the last of them.
+ */
 import { type Caller, ownerOf } from '../../core/model.ts'
 
 export interface Waiter extends Disposable {
   /** Waits no more; whether nobody else does either. Once only: after that it says no. */
-  leave(): boolean
+  leave(): Promise<boolean>
 }
 
 /** One for all carriers of a server. */
@@ -11,8 +14,12 @@ export interface Waiters {
   enter(caller: Caller, requestId: string): Waiter
 }
 
-export function createWaiters(): Waiters {
+/** `share` lets other processes ask who waits here, and gives what asks them. */
+export function createWaiters(
+  share?: (waitsHere: (key: string) => boolean) => (key: string) => Promise<boolean>,
+): Waiters {
   const counts = new Map<string, number>()
+  const waitsElsewhere = share?.((key) => counts.has(key))
   return {
     enter(caller, requestId) {
       const key = JSON.stringify([caller.tenant, ownerOf(caller), requestId])
@@ -26,7 +33,10 @@ export function createWaiters(): Waiters {
         else counts.delete(key)
         return left === 0
       }
-      return { leave, [Symbol.dispose]: () => void leave() }
+      return {
+        leave: async () => leave() && !(await waitsElsewhere?.(key)),
+        [Symbol.dispose]: () => void leave(),
+      }
     },
   }
 }

@@ -2,7 +2,8 @@
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { Caller } from '../../core/model.ts'
 import { invalidParams } from './faults.ts'
-import { type Generation, META, type RpcNotification, type RpcRequest, TASKS } from './wire.ts'
+import type { ClientSession } from './sessions.ts'
+import { type Generation, META, type RpcMessage, type RpcRequest, TASKS } from './wire.ts'
 
 /** What a carrier knows of whoever asks. */
 export interface Client {
@@ -12,6 +13,8 @@ export interface Client {
   readonly signal: AbortSignal
   /** Whether notifications can be sent before the answer. */
   readonly hears: boolean
+  /** Of the older revisions: absent where the client has begun none. */
+  readonly session?: ClientSession | undefined
   /** Absent where a request has no headers. */
   header?(name: string): string | undefined
 }
@@ -24,7 +27,9 @@ export interface Asked extends RpcRequest {
 }
 
 /** The answer; or notifications that come before it, which is what the stream returns at its end. */
-export type Outcome = { result: object | string } | { stream: AsyncGenerator<RpcNotification, object> }
+export type Outcome =
+  | { result: object | string /** Of a session that begins with it. */; sessionId?: string }
+  | { stream: AsyncGenerator<RpcMessage, object> }
 
 const NOTHING: JsonObject = Object.freeze({})
 
@@ -32,13 +37,14 @@ export function metaOf({ params }: Pick<Asked, 'params'>): JsonObject {
   return isJsonObject(params._meta) ? params._meta : NOTHING
 }
 
-function capabilitiesOf(asked: Asked): JsonObject {
-  if (asked.generation !== 'stateless') return NOTHING
+export function capabilitiesOf(asked: Asked): JsonObject {
+  if (asked.generation !== 'stateless') return asked.client.session?.capabilities ?? NOTHING
   const capabilities = metaOf(asked)[META.capabilities]
   return isJsonObject(capabilities) ? capabilities : NOTHING
 }
 
 export function takesTasks(asked: Asked): boolean {
+  if (asked.generation !== 'stateless') return false
   const { extensions } = capabilitiesOf(asked)
   return isJsonObject(extensions) && isJsonObject(extensions[TASKS])
 }

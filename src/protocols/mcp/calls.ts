@@ -7,18 +7,24 @@ import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { ANONYMOUS, type Call, type Caller, type Reply } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Authorizations, Environment, Records } from '../../core/ports.ts'
+import { type Answers, type Questions, questionsIn } from '../../core/questions.ts'
 import type { CallOptions } from '../../core/recorder.ts'
+import { NOTHING_GIVEN } from '../../core/requirements.ts'
 import type { Tools } from '../../core/tools.ts'
 import { type Asked, elicits, idempotencyKeyOf, type Outcome, progressTokenOf, takesTasks, textParam } from './asked.ts'
+import { askingOf, inputRequestsOf, inputRequired, lacksCapability } from './asking.ts'
 import { takeAttachments } from './attachments.ts'
 import { authorizationRequests, declinedAuthorization, withAddresses } from './authorizing.ts'
+import type { ClientReplies } from './client-replies.ts'
 import { completed, encodeValue, hasEnded, type RunningReply } from './codec.ts'
 import { encodeFailure, invalidParams, isResultOnCall, missingScopes, STILL_RUNNING } from './faults.ts'
 import { type CheckParamHeaders, createParamHeaderCheck } from './headers.ts'
+import { Hearing, type Level } from './hearing.ts'
 import { encodeLocated, type LocateParts } from './located.ts'
 import { followProgress } from './progress.ts'
-import { RunningCalls } from './running-calls.ts'
+import { type Overran, RunningCalls } from './running-calls.ts'
 import type { Tasks } from './tasks.ts'
+import { type RpcMessage, TASKS } from './wire.ts'
 
 export interface CallParts extends LocateParts {
   engine: Engine
@@ -27,10 +33,18 @@ export interface CallParts extends LocateParts {
   env: Environment
   /** Remembers which calls a model was told to ask for again. */
   records: Records
+  /** Operations of which a call was ever left running; its own unless given. */
+  overran?: Overran
   /** Absent where no provider is configured. */
   authorizations?: Pick<Authorizations, 'challenge'>
   /** How long a call is waited for on behalf of a client that cannot come back for it. */
   holdMs: number
+  /** For clients that are asked while they wait. */
+  replies: ClientReplies
+  /** From which level on this client hears what a handler says, if it does. */
+  levelFor(asked: Asked): Level | undefined | Promise<Level | undefined>
+  /** Operations that are for clients with tasks only. */
+  tasksOnly: ReadonlySet<string>
 }
 
 /** A call on its way: what was asked for, by whom. */
@@ -42,7 +56,16 @@ interface Underway {
   args: JsonObject
   /** It is one that was asked for before, and the model was told to ask again. */
   joined?: true
+  /** What the client has answered while it waits. */
+  answers?: Answers
+  heard?: Hearing
 }
+
+/** What has come of it so far: an answer, or questions that come before one. */
+type Step = Outcome | { questions: Questions }
+
+/** A client that answers without ever saying anything of use is not asked for ever. */
+const MAX_ROUNDS = 20
 
 export class Calls {
   readonly #parts: CallParts
@@ -53,7 +76,7 @@ export class Calls {
   constructor(parts: CallParts, tasks: Tasks) {
     this.#parts = parts
     this.#tasks = tasks
-    this.#running = new RunningCalls(parts.env, parts.records)
+    this.#running = new RunningCalls(parts.env, parts.records, parts.overran)
   }
 
   async call(asked: Asked): Promise<Outcome> {
@@ -64,7 +87,23 @@ export class Calls {
     if (asked.generation === 'stateless' && asked.client.header) {
       this.#checkHeaders((header) => asked.client.header?.(header), operation, args)
     }
+    if (this.#parts.tasksOnly.has(operation.name.full) && !takesTasks(asked)) {
+      throw lacksCapability({ extensions: { [TASKS]: {} } })
+    }
     const underway: Underway = { asked, caller: asked.caller ?? ANONYMOUS, operation, name, args }
+    if (asked.client.hears) {
+      const level = this.#parts.levelFor(asked)
+      const hears = level instanceof Promise ? await level : level
+      if (hears) underway.heard = new Hearing(hears, name)
+    }
+    const step = await this.#step(underway)
+    if ('questions' in step) return this.#ask(step.questions, underway)
+    const { heard } = underway
+    return heard?.hasUnsent && 'result' in step ? { stream: told(heard, step.result as object) } : step
+  }
+
+  async #step(underway: Underway): Promise<Step> {
+    const { asked } = underway
     try {
       const declined = declinedAuthorization(asked)
       if (declined) throw declined
@@ -76,6 +115,31 @@ export class Calls {
     } catch (thrown) {
       return this.#failure(thrown, underway)
     }
+  }
+
+  /** The client sends the call again with the answers; one of the older revisions is asked while it waits. */
+  #ask(questions: Questions, underway: Underway): Outcome {
+    const { asked } = underway
+    if (asked.generation === 'stateless') return { result: inputRequired(questions, asked, this.#parts.env) }
+    const kinds = askingOf(asked, this.#parts.env)?.kinds ?? []
+    const answerable = asked.client.hears && Object.values(questions).every(({ kind }) => kinds.includes(kind))
+    return answerable ? { stream: this.#converse(questions, underway) } : { result: encodeFailure(unasked(underway)) }
+  }
+
+  async *#converse(questions: Questions, underway: Underway): AsyncGenerator<RpcMessage, object> {
+    let open = questions
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const { replies } = this.#parts
+      try {
+        underway.answers = { ...underway.answers, ...(yield* replies.ask(inputRequestsOf(open), underway.asked)) }
+      } catch (thrown) {
+        return encodeFailure(this.#explain(thrown))
+      }
+      const step = await this.#step(underway)
+      if ('questions' in step) open = step.questions
+      else return 'stream' in step ? yield* step.stream : (step.result as object)
+    }
+    return encodeFailure(unasked(underway))
   }
 
   /** Whoever shows no credential learns of public tools only: any other is as hidden as one that is not there. */
@@ -131,7 +195,7 @@ export class Calls {
   }
 
   #run(
-    { asked, operation, args }: Underway,
+    { asked, operation, args, answers, heard }: Underway,
     sentKey: string | undefined,
     attached?: Pick<Call, 'args' | 'media' | 'uploads'>,
   ): Reply | Promise<Reply> {
@@ -143,14 +207,21 @@ export class Calls {
     if (key !== undefined) call.idempotencyKey = key
     const traceparent = asked.client.header?.('traceparent')
     if (traceparent !== undefined && TRACEPARENT.test(traceparent)) call.traceparent = traceparent
+    const tasks = takesTasks(asked)
+    const asking = askingOf(asked, env)
+    if (asking) {
+      const known = { ...asking, answers: { ...asking.answers, ...answers } }
+      call.asking = tasks ? { ...known, waits: true } : known
+    }
     const options: CallOptions = { presence: () => asked.client.signal }
-    if (takesTasks(asked)) options.hold = true
+    if (tasks) options.hold = true
+    if (heard) options.given = { ...NOTHING_GIVEN, hear: heard.hear }
     return engine.call(call, () => asked.caller, options)
   }
 
-  async #answer(reply: Reply, underway: Underway): Promise<Outcome> {
-    const { asked } = underway
-    if (hasEnded(reply)) return { result: await this.#encodeEnd(reply, underway) }
+  async #answer(reply: Reply, underway: Underway): Promise<Step> {
+    const { asked, heard } = underway
+    if (hasEnded(reply)) return this.#encodeEnd(reply, underway)
     if (takesTasks(asked)) return { result: this.#tasks.created(reply) }
     const token = asked.client.hears ? progressTokenOf(asked) : undefined
     const { followUp, env, holdMs } = this.#parts
@@ -160,41 +231,48 @@ export class Calls {
       holdMs,
       presence: asked.client.signal,
     })
-    if (token !== undefined) return { stream: this.#streamed(following, underway) }
+    if (token !== undefined || heard) {
+      return { stream: this.#streamed(heard ? heard.among(following) : following, underway) }
+    }
     for (;;) {
       const step = await following.next()
-      if (step.done) return { result: await this.#settle(step.value, underway) }
+      if (step.done) return this.#settle(step.value, underway)
     }
   }
 
-  async *#streamed(following: ReturnType<typeof followProgress>, underway: Underway) {
-    return await this.#settle(yield* following, underway)
+  async *#streamed(
+    following: AsyncGenerator<RpcMessage, Reply>,
+    underway: Underway,
+  ): AsyncGenerator<RpcMessage, object> {
+    const settled = await this.#settle(yield* following, underway)
+    const step = 'questions' in settled ? this.#ask(settled.questions, underway) : settled
+    return 'stream' in step ? yield* step.stream : (step.result as object)
   }
 
   /** The end, or how to ask for it. */
-  async #settle(reply: Reply, underway: Underway): Promise<object> {
+  async #settle(reply: Reply, underway: Underway): Promise<Step> {
     const { caller, operation, args, name, asked } = underway
     if (hasEnded(reply)) return this.#encodeEnd(reply, underway)
     await this.#running.remember(caller, operation, args, reply.requestId, reply.expiresAt)
-    return completed(encodeFailure(stillRunning(name, reply)), asked.generation)
+    return { result: completed(encodeFailure(stillRunning(name, reply)), asked.generation) }
   }
 
-  async #encodeEnd(reply: Exclude<Reply, RunningReply>, underway: Underway): Promise<object> {
+  async #encodeEnd(reply: Exclude<Reply, RunningReply>, underway: Underway): Promise<Step> {
     const { caller, operation, args, asked } = underway
     // Told once, it is done with: the same arguments now mean a new call.
-    if (underway.joined) await this.#running.forget(caller, operation, args)
-    if (reply.state === 'error') {
-      const outcome = await this.#failure(reply.fault, underway)
-      return 'result' in outcome ? (outcome.result as object) : {}
-    }
+    const byKey = idempotencyKeyOf(asked) !== undefined && this.#running.overran(operation)
+    if (underway.joined || byKey) await this.#running.forget(caller, operation, args)
+    if (reply.state === 'error') return this.#failure(reply.fault, underway)
     const result =
       'result' in reply ? encodeValue(reply.result, asked.generation) : await encodeLocated(reply, this.#parts)
-    return completed(result, asked.generation)
+    return { result: completed(result, asked.generation) }
   }
 
-  async #failure(thrown: unknown, underway: Underway): Promise<Outcome> {
+  async #failure(thrown: unknown, underway: Underway): Promise<Step> {
     const { asked, operation, caller } = underway
     const fault = this.#explain(thrown)
+    const questions = questionsIn(fault)
+    if (questions) return { questions }
     if (fault.kind === 'requirements-missing') return { result: await this.#advise(fault, operation, caller, asked) }
     // What a better credential would allow is for the client to get, not for the model to know of.
     const grantable = missingScopes(fault) !== undefined && asked.client.header !== undefined
@@ -207,7 +285,8 @@ export class Calls {
     try {
       const { origin } = asked.client
       const told = await withChallenges(fault, operation, caller, origin, this.#parts.authorizations)
-      const inputRequests = elicits(asked, 'url') ? authorizationRequests(told) : undefined
+      const inputRequests =
+        asked.generation === 'stateless' && elicits(asked, 'url') ? authorizationRequests(told) : undefined
       if (inputRequests) return { resultType: 'input_required', inputRequests }
       return completed(encodeFailure(withAddresses(told)), asked.generation)
     } catch (thrown) {
@@ -224,6 +303,17 @@ export class Calls {
 }
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/
+
+async function* told(heard: Hearing, result: object): AsyncGenerator<RpcMessage, object> {
+  yield* heard.take()
+  return result
+}
+
+/** For the model: the client cannot put the question to anybody. */
+function unasked({ name }: Underway): Fault {
+  const message = `${name} has questions to its caller that this client cannot be asked, or did not answer. Use a client that can be.`
+  return new Fault('requirements-missing', message, { code: 'INPUT_REQUIRED' })
+}
 
 /** Whether the same key again joins the call instead of making another. */
 function joins(operation: Operation): boolean {

@@ -4,7 +4,10 @@
  */
 import { Fault, type FaultKind } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
+import { textForModel } from '../../core/model-text.ts'
 import { type CallToolResult, type Generation, META, type RpcError } from './wire.ts'
+
+export { STILL_RUNNING } from '../../core/model-text.ts'
 
 interface Wording {
   /** Of the JSON-RPC error. −32000 to −32019 are free for servers to use. */
@@ -97,11 +100,9 @@ function ownWording({ kind, code }: Fault): { code: number; status: number } | u
   return kind === 'malformed' && Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined
 }
 
-/** What went wrong, whether to try again, when, and with what. `developerMessage` is for nobody who reads this. */
 export function encodeFailure(fault: Fault): CallToolResult {
-  const parts = [fault.message, ...retryAdvice(fault), fault.promptContent ?? '']
   return {
-    content: [{ type: 'text', text: parts.filter((part) => part !== '').join('\n') }],
+    content: [{ type: 'text', text: textForModel(fault) }],
     isError: true,
     _meta: { [META.error]: failureFacts(fault) },
   }
@@ -110,24 +111,6 @@ export function encodeFailure(fault: Fault): CallToolResult {
 function failureFacts({ code, retryable, retryAfterMs, details }: Fault): JsonObject {
   return { code, retryable, ...(retryAfterMs !== undefined && { retryAfterMs }), ...(details && { details }) }
 }
-
-/** Where the message itself says what to do next, nothing is added to it. */
-const SAYS_WHAT_TO_DO = new Set<FaultKind>([
-  'invalid-input',
-  'requirements-missing',
-  'approval-pending',
-  'approval-expired',
-  'conflict',
-])
-
-function retryAdvice({ kind, code, retryable, retryAfterMs }: Fault): string[] {
-  if (SAYS_WHAT_TO_DO.has(kind) || code === STILL_RUNNING) return []
-  if (!retryable) return ['Calling again with the same arguments will not help.']
-  if (retryAfterMs === undefined) return ['Calling again with the same arguments may help.']
-  return [`Calling again with the same arguments may help, in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s.`]
-}
-
-export const STILL_RUNNING = 'STILL_RUNNING'
 
 export function unknownMethod(method: string): Fault {
   return new Fault(

@@ -1,20 +1,27 @@
 /** Which method does what, in both generations. Who asks, and how the bytes came, is settled before. */
+import { Fault } from '../../core/fault.ts'
 import { isJsonObject } from '../../core/json.ts'
 import type { Caller } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
+import { questionsIn } from '../../core/questions.ts'
 import { type Asked, type Outcome, textParam } from './asked.ts'
+import { askingOf, inputRequired } from './asking.ts'
 import { CallTool, type Envelopes } from './call-tool.ts'
 import { type CallParts, Calls, needsCredential } from './calls.ts'
+import { Changes } from './changes.ts'
+import { ClientReplies, type ClientReply } from './client-replies.ts'
 import { completed } from './codec.ts'
 import { invalidParams, unknownMethod } from './faults.ts'
 import { type McpPrompt, type McpResource, OfferedPrompts, OfferedResources } from './offers.ts'
 import { Resources } from './resources.ts'
 import { createSearch } from './search.ts'
+import { type ClientSession, openSession, SessionNotes } from './sessions.ts'
+import { levelFor, Subscriptions, setLevel } from './subscriptions.ts'
 import { Tasks } from './tasks.ts'
 import { type Caching, createToolList, LIST_TTL_MS, type ToolList, withCaching } from './tool-list.ts'
-import { type Generation, INITIALIZED_VERSIONS, META, STATELESS_VERSION, TASKS } from './wire.ts'
+import { type Generation, INITIALIZED_VERSIONS, META, type RpcNotification, STATELESS_VERSION, TASKS } from './wire.ts'
 
-export interface McpParts extends Omit<CallParts, 'holdMs'> {
+export interface McpParts extends Omit<CallParts, 'holdMs' | 'replies' | 'levelFor' | 'tasksOnly'> {
   /** The registry as a document. */
   describe: (now: number) => object
   /** OpenCALL, where all operations are one tool named `call`; without it each is a tool of its own. */
@@ -33,6 +40,8 @@ export interface McpSettings {
   /** The application's own, besides its operations. */
   resources?: readonly McpResource[]
   prompts?: readonly McpPrompt[]
+  /** Operations, by their name, that are for clients with tasks only. */
+  tasksOnly?: readonly string[]
 }
 
 type Method = (asked: Asked) => Outcome | Promise<Outcome>
@@ -42,17 +51,31 @@ export class Methods {
   readonly #methods: Record<Generation, ReadonlyMap<string, Method>>
   readonly #list: ToolList
   readonly #prompts: OfferedPrompts
+  readonly #subscriptions: Subscriptions
+  readonly #replies: ClientReplies
   #public: { any: boolean; of: readonly Operation[] } | undefined
 
   constructor(parts: McpParts) {
     const { engine, tools, env, settings, describe } = parts
     const cacheScope = settings.authenticated ? 'private' : 'public'
     const tasks = new Tasks(parts)
-    const calls = new Calls({ ...parts, holdMs: settings.holdMs }, tasks)
     const offered = new OfferedResources(settings.resources ?? [], env)
+    const notes = new SessionNotes(env, parts.records)
+    this.#replies = new ClientReplies(env, parts.records)
+    this.#subscriptions = new Subscriptions(new Changes(engine.registry, offered), notes, offered)
+    const calls = new Calls(
+      {
+        ...parts,
+        holdMs: settings.holdMs,
+        replies: this.#replies,
+        levelFor: (asked) => levelFor(asked, notes),
+        tasksOnly: new Set(settings.tasksOnly),
+      },
+      tasks,
+    )
     const { clock } = env
     const resources = new Resources({ ...parts, registry: engine.registry, describe, cacheScope, clock, offered })
-    this.#prompts = new OfferedPrompts(settings.prompts ?? [])
+    this.#prompts = new OfferedPrompts(settings.prompts ?? [], env)
     this.#parts = parts
     const { envelopes } = parts
     const single = envelopes && new CallTool(envelopes, createSearch(engine.registry, describe, env.clock))
@@ -69,14 +92,18 @@ export class Methods {
       stateless: new Map<string, Method>([
         ...shared,
         ['server/discover', () => ({ result: this.#discover() })],
+        ['subscriptions/listen', (asked) => this.#subscriptions.listen(asked)],
         ['tasks/get', async (asked) => ({ result: await tasks.get(asked) })],
         ['tasks/update', async (asked) => ({ result: await tasks.update(asked) })],
         ['tasks/cancel', async (asked) => ({ result: await tasks.cancel(asked) })],
       ]),
       initialized: new Map<string, Method>([
         ...shared,
-        ['initialize', (asked) => ({ result: this.#initialize(asked) })],
+        ['initialize', (asked) => this.#initialize(asked)],
         ['ping', () => ({ result: {} })],
+        ['logging/setLevel', async (asked) => ({ result: await setLevel(asked, notes) })],
+        ['resources/subscribe', async (asked) => ({ result: await this.#subscriptions.add(asked) })],
+        ['resources/unsubscribe', async (asked) => ({ result: await this.#subscriptions.remove(asked) })],
       ]),
     }
   }
@@ -90,8 +117,7 @@ export class Methods {
       [
         'prompts/get',
         async (asked) => {
-          const prompted = await prompts.get(textParam(asked, 'name'), asked.params.arguments, callerOf(asked))
-          return { result: completed(prompted, asked.generation) }
+          return { result: await this.#prompt(prompts, asked) }
         },
       ],
       [
@@ -106,8 +132,47 @@ export class Methods {
     ]
   }
 
+  /** A prompt that asks is asked for again with the answers; clients of the older revisions have no way to. */
+  async #prompt(prompts: OfferedPrompts, asked: Asked): Promise<object> {
+    const { env } = this.#parts
+    const { arguments: args } = asked.params
+    try {
+      const asking = askingOf(asked, env)
+      const prompted = await prompts.get(textParam(asked, 'name'), args, callerOf(asked), asking)
+      return completed(prompted, asked.generation)
+    } catch (thrown) {
+      const questions = thrown instanceof Fault && asked.generation === 'stateless' ? questionsIn(thrown) : undefined
+      if (!questions) throw thrown
+      return inputRequired(questions, asked, env)
+    }
+  }
+
+  /** What a client of the older revisions answered to a request of ours. */
+  takeReply(caller: Caller | undefined, reply: ClientReply): Promise<void> {
+    return this.#replies.take(caller, reply)
+  }
+
+  /** What there is to tell a session besides answers. */
+  notifications(
+    session: ClientSession,
+    caller: Caller | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<RpcNotification, void> {
+    return this.#subscriptions.notifications(session, caller, signal)
+  }
+
+  /** Ends what would go on for as long as the client likes. */
+  close(): void {
+    this.#subscriptions.close()
+  }
+
   get #capabilities(): object {
-    return this.#prompts.size === 0 ? CAPABILITIES : { ...CAPABILITIES, prompts: {}, completions: {} }
+    return {
+      tools: { listChanged: true },
+      resources: { subscribe: true },
+      logging: {},
+      ...(this.#prompts.size > 0 && { prompts: {}, completions: {} }),
+    }
   }
 
   find(method: string, generation: Generation): Method {
@@ -145,21 +210,20 @@ export class Methods {
   }
 
   /** A version we do not have is answered with one we have; whether that will do is for the client to say. */
-  #initialize({ params }: Asked): object {
-    const { protocolVersion } = params
+  #initialize({ params, caller }: Asked): Outcome {
+    const { protocolVersion, capabilities } = params
     if (typeof protocolVersion !== 'string') throw invalidParams('initialize needs "protocolVersion", as a text.')
-    if (!isJsonObject(params.capabilities)) throw invalidParams('initialize needs "capabilities", as an object.')
+    if (!isJsonObject(capabilities)) throw invalidParams('initialize needs "capabilities", as an object.')
     const { serverInfo, instructions } = this.#parts.settings
-    return {
+    const result = {
       protocolVersion: INITIALIZED_VERSIONS.find((known) => known === protocolVersion) ?? INITIALIZED_VERSIONS[0],
       capabilities: this.#capabilities,
       serverInfo,
       ...(instructions !== undefined && { instructions }),
     }
+    return { result, sessionId: openSession(capabilities, caller, this.#parts.env) }
   }
 }
-
-const CAPABILITIES = { tools: {}, resources: {} }
 
 /** What an application offers besides public operations is for callers it knows. */
 function callerOf({ caller }: Asked): Caller {

@@ -1,8 +1,10 @@
 /** What an application offers agents besides its operations: texts and files to read, and prompts to start from. */
+import type { HandlerContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { Caller } from '../../core/model.ts'
 import type { Environment } from '../../core/ports.ts'
+import { type Asking, answersTo } from '../../core/questions.ts'
 import type { ResourceContents } from './wire.ts'
 
 interface Offer {
@@ -16,6 +18,11 @@ export interface McpResource extends Offer {
   uri: string
   mimeType?: string
   read(values: Readonly<Record<string, string>>, asked: { caller: Caller; uri: string }): Readable | Promise<Readable>
+  /**
+   * Calls `changed` whenever there is something new to read, until the returned function is called; with the address
+   * where this resource has parts. Clients can subscribe to resources that have this.
+   */
+  watch?(changed: (uri?: string) => void): () => void
 }
 
 type Readable = string | Uint8Array
@@ -23,7 +30,12 @@ type Readable = string | Uint8Array
 export interface McpPrompt extends Offer {
   arguments?: readonly McpPromptArgument[]
   /** A text is one message of the user. */
-  get(args: Readonly<Record<string, string>>, asked: { caller: Caller }): Prompted | Promise<Prompted>
+  get(args: Readonly<Record<string, string>>, asked: PromptContext): Prompted | Promise<Prompted>
+}
+
+/** What a prompt may know and ask, as a handler may. */
+export interface PromptContext extends Pick<HandlerContext, 'ask' | 'canAsk'> {
+  caller: Caller
 }
 
 export interface McpPromptArgument extends Offer {
@@ -60,6 +72,23 @@ export class OfferedResources {
     this.#env = env
   }
 
+  /** Whether this is one that can be watched. */
+  isWatched(uri: string): boolean {
+    return this.#places.some(({ resource, pattern }) => resource.watch && pattern.test(uri))
+  }
+
+  get anyWatched(): boolean {
+    return this.#places.some(({ resource }) => resource.watch)
+  }
+
+  /** All that can be watched, until the returned function is called. */
+  watch(changed: (uri: string) => void): () => void {
+    const stops = this.#places.flatMap(({ resource }) => resource.watch?.((uri = resource.uri) => changed(uri)) ?? [])
+    return () => {
+      for (const stop of stops) stop()
+    }
+  }
+
   /** Nothing if it is none of these. */
   async read(uri: string, caller: Caller): Promise<ResourceContents | undefined> {
     for (const { resource, pattern } of this.#places) {
@@ -76,8 +105,10 @@ export class OfferedResources {
 export class OfferedPrompts {
   readonly listed: readonly JsonObject[]
   readonly #prompts: ReadonlyMap<string, McpPrompt>
+  readonly #env: Pick<Environment, 'conforms'>
 
-  constructor(prompts: readonly McpPrompt[]) {
+  constructor(prompts: readonly McpPrompt[], env: Pick<Environment, 'conforms'>) {
+    this.#env = env
     this.#prompts = new Map(prompts.map((prompt) => [prompt.name, prompt]))
     this.listed = prompts.map(({ arguments: args = [], ...about }) => ({ ...shown(about), arguments: args.map(shown) }))
   }
@@ -86,12 +117,16 @@ export class OfferedPrompts {
     return this.#prompts.size
   }
 
-  async get(name: string, args: unknown, caller: Caller): Promise<JsonObject> {
+  async get(name: string, args: unknown, caller: Caller, asking: Asking | undefined): Promise<JsonObject> {
     const prompt = this.#find(name)
     const given = textsIn(args)
     const missing = prompt.arguments?.find((argument) => argument.required && !Object.hasOwn(given, argument.name))
     if (missing) throw invalid(`The prompt "${name}" needs the argument "${missing.name}".`)
-    const prompted = await prompt.get(given, { caller })
+    const prompted = await prompt.get(given, {
+      caller,
+      canAsk: (kind) => asking?.kinds.includes(kind) === true,
+      ask: async (questions) => answersTo(questions, asking, this.#env, `The prompt "${name}"`),
+    })
     const messages =
       typeof prompted === 'string' ? [{ role: 'user', content: { type: 'text', text: prompted } }] : prompted
     const { description } = prompt

@@ -19,7 +19,7 @@ export interface ResourceParts extends LocateParts {
   offered: OfferedResources
 }
 
-const REGISTRY_URI = 'callplane://registry'
+export const REGISTRY_URI = 'callplane://registry'
 
 const RESOURCES = [
   {

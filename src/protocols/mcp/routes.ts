@@ -4,15 +4,17 @@ import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { parseJsonText } from '../../core/json-text.ts'
 import { bareType } from '../../core/media.ts'
+import type { Caller } from '../../core/model.ts'
 import type { Identify } from '../../core/ports.ts'
 import { HEADERS, METHOD_REFUSED, refusalAnswer } from './answers.ts'
 import type { Asked, Client, Outcome } from './asked.ts'
-import { encodeEvents } from './events.ts'
+import { encodeEvents, encodeNotifications } from './events.ts'
 import { checkMeta, generationByHeader } from './generations.ts'
 import { checkStandardHeaders } from './headers.ts'
 import { type McpParts, Methods } from './methods.ts'
 import { createMetadataRoutes } from './protected-resource.ts'
 import { encodeResult, idIn, parseMessage } from './rpc.ts'
+import { type ClientSession, readSession } from './sessions.ts'
 import type { Generation, RequestId } from './wire.ts'
 
 export interface McpHttpParts extends McpParts {
@@ -27,18 +29,32 @@ const PATH = '/mcp'
 
 const ACCEPTED: Answer = { status: 202, headers: {} }
 
-export function createMcpRoutes(parts: McpHttpParts): Route[] {
+const EVENTS: Record<string, string> = {
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-store',
+  'X-Accel-Buffering': 'no',
+}
+
+export interface McpRoutes {
+  readonly routes: readonly Route[]
+  /** Ends what would go on for as long as the client likes. */
+  close(): void
+}
+
+export function createMcpRoutes(parts: McpHttpParts): McpRoutes {
   const mcp = new McpOverHttp(parts)
   const refuse: Refuse = (exchange, why) => {
     if (why.kind === 'method') return METHOD_REFUSED
     const fault = why.kind === 'fault' ? why.fault : new Fault('not-found', 'There is nothing at this path.')
     return refusalAnswer(fault, null, 'initialized', exchange)
   }
-  const routes: Route[] = [{ path: PATH, refuse, methods: { POST: (exchange) => mcp.post(exchange) } }]
+  const methods = { POST: (exchange: Exchange) => mcp.post(exchange), GET: (exchange: Exchange) => mcp.get(exchange) }
+  const routes: Route[] = [{ path: PATH, refuse, methods }]
+  const close = () => mcp.close()
   const { settings, engine, issuers } = parts
-  if (!settings.authenticated) return routes
+  if (!settings.authenticated) return { routes, close }
   const resource = { issuers, name: settings.serverInfo.title ?? settings.serverInfo.name, path: PATH }
-  return [...routes, ...createMetadataRoutes(resource, engine.registry, refuse)]
+  return { routes: [...routes, ...createMetadataRoutes(resource, engine.registry, refuse)], close }
 }
 
 class McpOverHttp {
@@ -60,11 +76,12 @@ class McpOverHttp {
       const identified = this.#parts.identify(exchange)()
       const caller = identified instanceof Promise ? await identified : identified
       this.#methods.requireCaller({ caller })
+      if (message.kind === 'response' && message.reply) await this.#methods.takeReply(caller, message.reply)
       if (message.kind !== 'request') return ACCEPTED
       generation = generationByHeader(exchange.header('mcp-protocol-version'), message.params)
-      if (generation === 'initialized') refuseSession(exchange, message.method)
+      const session = generation === 'initialized' ? this.#session(exchange, message.method, caller) : undefined
       const handle = this.#methods.find(message.method, generation)
-      const asked: Asked = { ...message, generation, caller, client: new HttpClient(exchange) }
+      const asked: Asked = { ...message, generation, caller, client: new HttpClient(exchange, session) }
       if (generation === 'stateless') {
         checkStandardHeaders((name) => exchange.header(name), message.method, message.params)
         checkMeta(message.params)
@@ -77,13 +94,46 @@ class McpOverHttp {
   }
 
   #answer(id: RequestId, outcome: Outcome): Answer {
-    if ('result' in outcome) return { status: 200, headers: HEADERS, body: encodeResult(id, outcome.result) }
+    if ('result' in outcome) {
+      const { sessionId, result } = outcome
+      const headers = sessionId === undefined ? HEADERS : { ...HEADERS, 'Mcp-Session-Id': sessionId }
+      return { status: 200, headers, body: encodeResult(id, result) }
+    }
     const { env } = this.#parts
     return {
       status: 200,
-      headers: { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
+      headers: EVENTS,
       body: encodeEvents(id, outcome.stream, env.clock, (thrown) => this.#explain(thrown)),
     }
+  }
+
+  /** What there is to tell a session of the older revisions besides answers, for as long as it listens. */
+  async get(exchange: Exchange): Promise<Answer> {
+    const id = exchange.header('mcp-session-id')
+    if (id === undefined || !wantsEvents(exchange)) return METHOD_REFUSED
+    try {
+      const identified = this.#parts.identify(exchange)()
+      const caller = identified instanceof Promise ? await identified : identified
+      const session = this.#session(exchange, 'GET', caller) as ClientSession
+      const { env } = this.#parts
+      const stream = this.#methods.notifications(session, caller, exchange.signal)
+      return { status: 200, headers: EVENTS, body: encodeNotifications(stream, env.clock) }
+    } catch (thrown) {
+      return refusalAnswer(this.#explain(thrown), null, 'initialized', exchange)
+    }
+  }
+
+  /** One that is none of ours, or somebody else's: 404 has its client begin anew. */
+  #session(exchange: Exchange, method: string, caller: Caller | undefined): ClientSession | undefined {
+    const id = exchange.header('mcp-session-id')
+    if (id === undefined || method === 'initialize') return undefined
+    const session = readSession(id, caller, this.#parts.env)
+    if (session) return session
+    throw new Fault('malformed', 'There is no such session. Begin with initialize.', { code: 'UNKNOWN_SESSION' })
+  }
+
+  close(): void {
+    this.#methods.close()
   }
 
   #explain(thrown: unknown): Fault {
@@ -96,9 +146,11 @@ class McpOverHttp {
 /** The parts of an exchange that most calls never ask for are made when they are. */
 class HttpClient implements Client {
   readonly #exchange: Exchange
+  readonly session: ClientSession | undefined
 
-  constructor(exchange: Exchange) {
+  constructor(exchange: Exchange, session: ClientSession | undefined) {
     this.#exchange = exchange
+    this.session = session
   }
 
   get origin(): string {
@@ -110,7 +162,7 @@ class HttpClient implements Client {
   }
 
   get hears(): boolean {
-    return /\btext\/event-stream\b/i.test(this.#exchange.header('accept') ?? '')
+    return wantsEvents(this.#exchange)
   }
 
   header(name: string): string | undefined {
@@ -118,10 +170,8 @@ class HttpClient implements Client {
   }
 }
 
-/** We give no sessions out, so that one is of a server that was here before: 404 has its client begin anew. */
-function refuseSession(exchange: Exchange, method: string): void {
-  if (method === 'initialize' || exchange.header('mcp-session-id') === undefined) return
-  throw new Fault('malformed', 'There is no such session. Begin with initialize.', { code: 'UNKNOWN_SESSION' })
+function wantsEvents(exchange: Exchange): boolean {
+  return /\btext\/event-stream\b/i.test(exchange.header('accept') ?? '')
 }
 
 function checkType(exchange: Exchange): void {

@@ -1,13 +1,14 @@
 /** JSON-RPC 2.0 as MCP uses it: one message at a time, ids that are texts or numbers, params that are objects. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { type ClientReply, replyIn } from './client-replies.ts'
 import type { RequestId, RpcError, RpcNotification, RpcRequest } from './wire.ts'
 
 /** A response is what a client sends to a question of ours. */
 export type Message =
   | ({ kind: 'request' } & RpcRequest)
   | { kind: 'notification'; method: string; params: JsonObject }
-  | { kind: 'response' }
+  | { kind: 'response'; reply: ClientReply | undefined }
 
 const NO_PARAMS: JsonObject = Object.freeze({})
 
@@ -18,7 +19,7 @@ export function parseMessage(value: JsonValue): Message {
   }
   const { method, params = NO_PARAMS } = value
   if (typeof method !== 'string') {
-    if ('result' in value || 'error' in value) return { kind: 'response' }
+    if ('result' in value || 'error' in value) return { kind: 'response', reply: replyIn(value) }
     throw invalid('The message has no "method". Name the method to call.')
   }
   if (!isJsonObject(params)) throw invalid('"params" must be an object.')

@@ -10,15 +10,19 @@ import type { Environment, Records } from '../../core/ports.ts'
 /** At the least: how long a model may take to come back. */
 const KEEP_MS = 600_000
 
+/** By registry key. A server with several processes has one for all of them. */
+export type Overran = Pick<Set<string>, 'add' | 'has'>
+
 export class RunningCalls {
   readonly #env: Pick<Environment, 'digest' | 'clock'>
   readonly #records: Records
   /** Operations that leave no record of their own are looked up only if one of theirs was ever left running. */
-  readonly #overran = new Set<string>()
+  readonly #overran: Overran
 
-  constructor(env: Pick<Environment, 'digest' | 'clock'>, records: Records) {
+  constructor(env: Pick<Environment, 'digest' | 'clock'>, records: Records, overran: Overran = new Set()) {
     this.#env = env
     this.#records = records
+    this.#overran = overran
   }
 
   /** The request id of the call that these arguments ask for again. */
@@ -38,6 +42,11 @@ export class RunningCalls {
     this.#overran.add(operation.key)
     const until = Math.max(expiresAt, this.#env.clock.now() + KEEP_MS)
     await this.#records.put(this.#keyOf(caller, operation, args), requestId, until)
+  }
+
+  /** Whether a call of this operation was ever left running here. */
+  overran({ key }: Operation): boolean {
+    return this.#overran.has(key)
   }
 
   async forget(caller: Caller, operation: Operation, args: JsonValue): Promise<void> {

@@ -2,12 +2,15 @@
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { parseJsonText } from '../../core/json-text.ts'
+import type { Caller } from '../../core/model.ts'
 import type { Identify } from '../../core/ports.ts'
 import type { Asked } from './asked.ts'
+import type { ClientReply } from './client-replies.ts'
 import { encodeError } from './faults.ts'
 import { checkMeta, generationByBody } from './generations.ts'
 import { type McpParts, Methods } from './methods.ts'
 import { encodeErrorResponse, encodeResult, idIn, type Message, parseMessage } from './rpc.ts'
+import { type ClientSession, readSession } from './sessions.ts'
 import type { RequestId } from './wire.ts'
 
 export interface McpConnection {
@@ -42,6 +45,9 @@ class Session implements McpSession {
   readonly #methods: Methods
   readonly #running = new Map<RequestId, AbortController>()
   readonly #open = new Set<Promise<void>>()
+  readonly #leaving = new AbortController()
+  /** Of the older revisions, once it has begun. */
+  #session: ClientSession | undefined
 
   constructor(parts: McpParts, connection: McpConnection) {
     this.#parts = parts
@@ -56,6 +62,7 @@ class Session implements McpSession {
       const message = parseMessage(body)
       if (message.kind === 'request') this.#begin(message)
       else if (message.kind === 'notification') this.#note(message)
+      else if (message.reply) this.#hear(this.#takeReply(message.reply))
     } catch (thrown) {
       this.#refuse(idIn(body), thrown)
     }
@@ -67,12 +74,39 @@ class Session implements McpSession {
   }
 
   async finished(): Promise<void> {
+    // A subscription has no end of its own, and would keep a process whose client is gone.
+    this.#methods.close()
     await Promise.all(this.#open)
   }
 
   async close(): Promise<void> {
+    this.#leaving.abort()
+    this.#methods.close()
     for (const leaving of this.#running.values()) leaving.abort()
     await this.finished()
+  }
+
+  /** From here on it is told what changes. */
+  #start(sessionId: string, { caller }: Asked): void {
+    this.#session = readSession(sessionId, caller, this.#parts.env)
+    if (this.#session) void this.#tell(this.#session, caller)
+  }
+
+  async #tell(session: ClientSession, caller: Caller | undefined): Promise<void> {
+    try {
+      const changes = this.#methods.notifications(session, caller, this.#leaving.signal)
+      for await (const change of changes) this.#connection.send(JSON.stringify(change))
+    } catch (thrown) {
+      this.#parts.env.log.error({ err: thrown }, 'a client could not be told what changed')
+    }
+  }
+
+  async #takeReply(reply: ClientReply): Promise<void> {
+    await this.#methods.takeReply(await this.#connection.identify(), reply)
+  }
+
+  #hear(taking: Promise<void>): void {
+    taking.catch((err) => this.#parts.env.log.error({ err }, 'a reply of the client could not be taken'))
   }
 
   /** A request that is called off gets no answer. */
@@ -105,7 +139,11 @@ class Session implements McpSession {
     try {
       const asked = await this.#ask(request, signal)
       const outcome = await this.#methods.find(request.method, asked.generation)(asked)
-      if ('result' in outcome) return send(encodeResult(id, outcome.result))
+      if ('result' in outcome) {
+        send(encodeResult(id, outcome.result))
+        if (outcome.sessionId !== undefined) this.#start(outcome.sessionId, asked)
+        return
+      }
       for (;;) {
         const step = await outcome.stream.next()
         if (step.done) return send(encodeResult(id, step.value))
@@ -122,7 +160,7 @@ class Session implements McpSession {
     if (generation === 'stateless') checkMeta(params)
     const caller = await identify()
     this.#methods.requireCaller({ caller })
-    return { id, method, params, generation, caller, client: { origin, signal, hears: true } }
+    return { id, method, params, generation, caller, client: { origin, signal, hears: true, session: this.#session } }
   }
 
   #refuse(id: RequestId | null, thrown: unknown): void {

@@ -12,6 +12,7 @@ import { ANONYMOUS, type Caller, type Reply } from '../../core/model.ts'
 import type { Environment } from '../../core/ports.ts'
 import { hasScope } from '../../core/scopes.ts'
 import { type Asked, elicits, takesTasks, textParam } from './asked.ts'
+import { inputRequestsOf } from './asking.ts'
 import { encodeValue, hasEnded, type RunningReply } from './codec.ts'
 import { encodeError, encodeFailure, invalidParams } from './faults.ts'
 import { encodeLocated, type LocateParts } from './located.ts'
@@ -57,8 +58,10 @@ export class Tasks {
   async update(asked: Asked): Promise<object> {
     const { inputResponses } = asked.params
     if (!isJsonObject(inputResponses)) throw invalidParams('tasks/update needs "inputResponses", as an object.')
-    const { caller, reply } = await this.#find(asked)
-    const approval = hasEnded(reply) ? undefined : await this.#approvalOf(reply, caller)
+    const { caller, reply, taskId } = await this.#find(asked)
+    if (hasEnded(reply)) return { resultType: 'complete' }
+    if (reply.questions) await this.#parts.followUp.answer(caller, taskId, inputResponses)
+    const approval = await this.#approvalOf(reply, caller)
     const answer = inputResponses[APPROVAL]
     if (approval && maySelfApprove(approval, caller) && isJsonObject(answer))
       await this.#decide(caller, approval, answer)
@@ -100,6 +103,10 @@ export class Tasks {
   }
 
   async #running(reply: RunningReply, caller: Caller, asked: Asked): Promise<DetailedTask> {
+    const questions = reply.questions && (await this.#parts.followUp.questions(caller, reply.requestId))
+    if (questions) {
+      return { ...this.#taskOf(reply, 'input_required'), inputRequests: inputRequestsOf(questions) }
+    }
     const approval = await this.#approvalOf(reply, caller)
     const inputRequests = approval && this.#questionFor(approval, caller, asked)
     if (inputRequests) return { ...this.#taskOf(reply, 'input_required'), inputRequests }
@@ -121,7 +128,7 @@ export class Tasks {
     if (maySelfApprove(approval, caller) && elicits(asked, 'form')) {
       const approve = { type: 'boolean', title: `Let ${name} run` }
       const requestedSchema = { type: 'object', properties: { approve }, required: ['approve'] }
-      const message = `${name} needs an approval${why}. May it run with these arguments: ${JSON.stringify(approval.args)}?`
+      const message = `${name} needs an approval${why}. May it run with these arguments: ${JSON.stringify(approval.args)}${filesOf(approval)}?`
       return { [APPROVAL]: { method: 'elicitation/create', params: { mode: 'form', message, requestedSchema } } }
     }
     if (!elicits(asked, 'url')) return undefined
@@ -159,6 +166,15 @@ export class Tasks {
       ...(!hasEnded(reply) && { pollIntervalMs: reply.retryAfterMs }),
     }
   }
+}
+
+/** Whoever approves sees the files, too: by what they are, since their bytes are bound by their hash. */
+function filesOf({ attachments = [] }: Approval): string {
+  if (attachments.length === 0) return ''
+  const files = attachments.map(
+    ({ name, mimeType, bytes, sha256 }) => `${name} (${mimeType}, ${bytes} bytes, SHA-256 ${sha256})`,
+  )
+  return ` and these files: ${files.join(', ')}`
 }
 
 function maySelfApprove({ selfApproval }: Approval, caller: Caller): boolean {

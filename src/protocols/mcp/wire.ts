@@ -19,6 +19,8 @@ export const TASKS = 'io.modelcontextprotocol/tasks'
 export const META = {
   version: 'io.modelcontextprotocol/protocolVersion',
   capabilities: 'io.modelcontextprotocol/clientCapabilities',
+  logLevel: 'io.modelcontextprotocol/logLevel',
+  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
   serverInfo: 'io.modelcontextprotocol/serverInfo',
   /** Ours: the same key again joins the first call. */
   idempotencyKey: 'callplane/idempotencyKey',
@@ -39,6 +41,9 @@ export interface RpcNotification {
   method: string
   params: JsonObject
 }
+
+/** What can come before an answer: notifications and, to clients of the older revisions, requests of ours. */
+export type RpcMessage = RpcNotification | { jsonrpc: '2.0'; id: string; method: string; params: JsonObject }
 
 export interface RpcError {
   code: number
@@ -104,8 +109,13 @@ export interface DetailedTask extends Task {
 
 export type InputRequests = Record<string, InputRequest>
 
-/** A question to the person behind the client: a form, or an address to open. */
-export interface InputRequest {
-  method: 'elicitation/create'
-  params: { mode: 'form'; message: string; requestedSchema: JsonObject } | { mode: 'url'; message: string; url: string }
-}
+/** A question to the person behind the client (a form, or an address to open), to its model, or to itself. */
+export type InputRequest =
+  | {
+      method: 'elicitation/create'
+      params:
+        | { mode: 'form'; message: string; requestedSchema: JsonObject }
+        | { mode: 'url'; message: string; url: string }
+    }
+  | { method: 'sampling/createMessage'; params: JsonObject }
+  | { method: 'roots/list'; params: Record<string, never> }

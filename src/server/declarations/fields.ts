@@ -28,7 +28,8 @@ const DEPRECATED: Shapes<NonNullable<OperationRules['deprecated']>> = {
 
 const NEED: Shapes<AuthorizationNeed> = { id: text, scopes: listOf(text) }
 
-const REQUIRES: Shapes<Requirements> = {
+/** A remote tool is sent its arguments; what its caller answered would not reach it. */
+const REQUIRES: Shapes<Omit<Requirements, 'answers'>> = {
   authorization: listOf(record(NEED, { required: { id: 'Name the provider.' } })),
   secrets: listOf(text),
   userId: flag,

@@ -1,5 +1,6 @@
 /** Compare and set: the one way an instance changes state once it is taken in. */
 import type { Database, Statement } from 'better-sqlite3'
+import { applyChange } from '../../core/applied-change.ts'
 import type { Instance } from '../../core/model.ts'
 import type { Advanced, AuditEntry, Change } from '../../core/ports.ts'
 import { isTerminal } from '../../core/state.ts'
@@ -93,22 +94,4 @@ function rareSettings({ releaseKey, extras, waiting }: Change): { more: string; 
     values.push(waiting === null ? null : JSON.stringify(waiting))
   }
   return { more, values }
-}
-
-/** What the statement above does to a row, done to an instance that nothing has touched since it was taken in. */
-function applyChange(before: Instance, change: Change): Instance {
-  // Taken apart, not deleted from: that would make every instance a slow object.
-  const { dueAt: _due, idempotencyKey, ...kept } = before
-  const after: Instance = { ...kept, state: change.to, revision: before.revision + 1 }
-  if (idempotencyKey !== undefined && !change.releaseKey) after.idempotencyKey = idempotencyKey
-  if (change.dueAt !== undefined) after.dueAt = change.dueAt
-  if (change.outcome) after.outcome = change.outcome
-  if (change.settled !== undefined) after.settled = change.settled
-  if (change.failures !== undefined) after.failures = change.failures
-  if (change.expiresAt !== undefined) after.expiresAt = change.expiresAt
-  if (change.keepUntil !== undefined) after.keepUntil = change.keepUntil
-  if (change.endedAt !== undefined) after.endedAt = change.endedAt
-  if (change.extras) after.extras = change.extras
-  if (change.waiting !== undefined && change.waiting !== null) after.waiting = change.waiting
-  return after
 }

@@ -64,7 +64,7 @@ export function createSqliteStore({ clock, log, ...open }: SqliteStoreOptions): 
     watch: watchers.watch,
     overdue: (limit) => read(() => upkeep.overdue(now(), limit)),
     purgeable: (limit) => read(() => upkeep.purgeable(now(), limit)),
-    purge: (ids) => write(() => upkeep.purge(ids)),
+    purge: (ids) => write(() => upkeep.purge(ids)).then(upkeep.settle),
     openCounts: () => read(() => upkeep.openCounts()),
     records: {
       put: (key, value, expiresAt) => write(() => records.put(key, value, expiresAt)),

@@ -4,6 +4,7 @@ import type { Instance } from '../../core/model.ts'
 import type { OpenCounts } from '../../core/ports.ts'
 import type { Action } from './group-commit.ts'
 import { decodeInstance, type InstanceRow } from './rows.ts'
+import { writeFault } from './storage-faults.ts'
 
 export function prepareUpkeep(db: Database) {
   const overdue = db.prepare<[number, number], InstanceRow>(
@@ -32,6 +33,18 @@ export function prepareUpkeep(db: Database) {
           removeAliases.run(id)
           remove.run(id)
         }
+      }
+    },
+
+    /**
+     * Copies what a purge wrote from the log into the file. Left in the log, the scattered pages of many purges are
+     * copied all at once, by whichever commit comes to 4,000 of them: that took 25 ms and more, against 2 ms each time.
+     */
+    settle(): void {
+      try {
+        db.pragma('wal_checkpoint(PASSIVE)')
+      } catch (thrown) {
+        throw writeFault(thrown)
       }
     },
 

@@ -1,0 +1,131 @@
+/**
+ * Questions that a handler puts to whoever called it, and how it gets the answers. A handler that asks ends there, and
+ * runs again from its start once the answers have come: nothing is kept in memory while a person thinks.
+ */
+import { Fault, type FaultRecord } from './fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from './json.ts'
+import type { Environment } from './ports.ts'
+
+/** A form for the person behind the caller. */
+export interface FormQuestion {
+  kind: 'form'
+  message: string
+  /** JSON Schema of an object whose members are texts, numbers, booleans or choices. */
+  schema: JsonObject
+}
+
+/** Something for the caller's own language model to complete. */
+export interface CompletionQuestion {
+  kind: 'completion'
+  messages: readonly { role: 'user' | 'assistant'; content: JsonObject }[]
+  maxTokens: number
+  systemPrompt?: string
+  temperature?: number
+  stopSequences?: readonly string[]
+}
+
+/** Which folders the caller lets us work in. */
+export interface RootsQuestion {
+  kind: 'roots'
+}
+
+export type Question = FormQuestion | CompletionQuestion | RootsQuestion
+export type QuestionKind = Question['kind']
+/** By a key of the handler's choice, the same each time it runs. */
+export type Questions = Readonly<Record<string, Question>>
+
+export type FormAnswer = { action: 'accept'; content: JsonObject } | { action: 'decline' | 'cancel' }
+
+export interface CompletionAnswer {
+  role: 'user' | 'assistant'
+  content: JsonValue
+  model: string
+  stopReason?: string
+}
+
+export interface RootsAnswer {
+  roots: readonly { uri: string; name?: string }[]
+}
+
+export type AnswerTo<Q extends Question> = Q extends FormQuestion
+  ? FormAnswer
+  : Q extends CompletionQuestion
+    ? CompletionAnswer
+    : RootsAnswer
+
+export type Answers = Readonly<Record<string, JsonValue>>
+
+/** What a caller can be asked, and what it has answered so far. */
+export interface Asking {
+  kinds: readonly QuestionKind[]
+  answers: Answers
+  /** A recorded call waits for the answers and goes on; else it ends, and the caller sends it again with them. */
+  waits?: true
+  /** What it waits for. */
+  questions?: Questions
+}
+
+/** The answers, all of them, or a fault that holds the questions without one. */
+export function answersTo<Q extends Questions>(
+  questions: Q,
+  asking: Asking | undefined,
+  env: Pick<Environment, 'conforms'>,
+  who: string,
+): { [K in keyof Q]: AnswerTo<Q[K]> } {
+  const open = unanswered(questions, asking?.answers ?? {}, env)
+  if (open) throw inputRequired(who, open)
+  const given = asking?.answers ?? {}
+  return Object.fromEntries(Object.keys(questions).map((key) => [key, given[key]])) as {
+    [K in keyof Q]: AnswerTo<Q[K]>
+  }
+}
+
+/** Those without a usable answer; nothing if there are none. */
+export function unanswered(
+  questions: Questions,
+  answers: Answers,
+  env: Pick<Environment, 'conforms'>,
+): Questions | undefined {
+  const open = Object.entries(questions).filter(
+    ([key, question]) => !Object.hasOwn(answers, key) || !isAnswer(question, answers[key] as JsonValue, env),
+  )
+  return open.length > 0 ? Object.fromEntries(open) : undefined
+}
+
+export function isAnswer(question: Question, answer: JsonValue, env: Pick<Environment, 'conforms'>): boolean {
+  if (!isJsonObject(answer)) return false
+  switch (question.kind) {
+    case 'form': {
+      if (answer.action === 'decline' || answer.action === 'cancel') return true
+      return answer.action === 'accept' && isJsonObject(answer.content) && env.conforms(question.schema, answer.content)
+    }
+    case 'completion':
+      return typeof answer.role === 'string' && answer.content !== undefined && typeof answer.model === 'string'
+    case 'roots':
+      return Array.isArray(answer.roots) && answer.roots.every((root) => isJsonObject(root) && isText(root.uri))
+  }
+}
+
+const INPUT_REQUIRED = 'INPUT_REQUIRED'
+
+function inputRequired(who: string, questions: Questions): Fault {
+  const names = Object.keys(questions).join(', ')
+  return new Fault(
+    'requirements-missing',
+    `${who} asks its caller for more (${names}) before it goes on. Call it through a client that can be asked, or answer and call again.`,
+    {
+      code: INPUT_REQUIRED,
+      details: { authorization: [], secrets: [], userId: false, questions: questions as unknown as JsonObject },
+    },
+  )
+}
+
+/** What a call that ended so wants to know. */
+export function questionsIn({ kind, code, details }: Fault | FaultRecord): Questions | undefined {
+  if (kind !== 'requirements-missing' || code !== INPUT_REQUIRED) return undefined
+  return isJsonObject(details?.questions) ? (details.questions as unknown as Questions) : undefined
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string'
+}

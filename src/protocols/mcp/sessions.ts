@@ -1,0 +1,95 @@
+/**
+ * Sessions of the revisions that begin with `initialize`. The id itself says, signed, what its client can do, so that
+ * nothing is kept for one that only calls tools, and a session outlives the server. What little it asks us to remember
+ * (a level, addresses it watches) is a record.
+ */
+import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { ANONYMOUS, type Caller, ownerOf } from '../../core/model.ts'
+import type { Environment, Records } from '../../core/ports.ts'
+
+export interface ClientSession {
+  readonly id: string
+  readonly capabilities: JsonObject
+}
+
+type Signing = Pick<Environment, 'sign' | 'newId'>
+
+/** What we ever ask of a client, a letter each. */
+const ABILITIES: readonly { letter: string; has(capabilities: JsonObject): boolean; capabilities: JsonObject }[] = [
+  { letter: 'f', has: (given) => takesForms(given.elicitation), capabilities: { elicitation: { form: {} } } },
+  { letter: 's', has: ({ sampling }) => isJsonObject(sampling), capabilities: { sampling: {} } },
+  { letter: 'r', has: ({ roots }) => isJsonObject(roots), capabilities: { roots: {} } },
+]
+
+/** Older revisions know no other elicitation, so that an empty capability means forms. */
+function takesForms(elicitation: unknown): boolean {
+  if (!isJsonObject(elicitation)) return false
+  return Object.keys(elicitation).length === 0 || isJsonObject(elicitation.form)
+}
+
+/** The id of a new session. */
+export function openSession(capabilities: JsonObject, caller: Caller | undefined, env: Signing): string {
+  const letters = ABILITIES.filter(({ has }) => has(capabilities)).map(({ letter }) => letter)
+  const stem = `${env.newId()}.-${letters.join('')}`
+  return `${stem}.${signature(stem, caller, env)}`
+}
+
+/** Nothing if it is none of ours, or somebody else's. */
+export function readSession(id: string, caller: Caller | undefined, env: Signing): ClientSession | undefined {
+  const at = id.lastIndexOf('.')
+  const stem = id.slice(0, at)
+  if (at < 0 || id.slice(at + 1) !== signature(stem, caller, env)) return undefined
+  const letters = stem.slice(stem.indexOf('.') + 2)
+  const known = ABILITIES.filter(({ letter }) => letters.includes(letter))
+  return { id, capabilities: Object.assign({}, ...known.map(({ capabilities }) => capabilities)) }
+}
+
+function signature(stem: string, caller: Caller = ANONYMOUS, env: Signing): string {
+  return env.sign(JSON.stringify(['mcp-session', caller.tenant, ownerOf(caller), stem]))
+}
+
+/** What a session has asked for is forgotten a day after it last said so. */
+const KEEP_MS = 86_400_000
+const MAX_WATCHED = 1_000
+
+export class SessionNotes {
+  readonly #env: Pick<Environment, 'clock' | 'digest'>
+  readonly #records: Records
+
+  constructor(env: Pick<Environment, 'clock' | 'digest'>, records: Records) {
+    this.#env = env
+    this.#records = records
+  }
+
+  async setLevel({ id }: ClientSession, level: string): Promise<void> {
+    await this.#records.put(this.#key(id, 'level'), level, this.#until())
+  }
+
+  level({ id }: ClientSession): Promise<string | undefined> {
+    return this.#records.get(this.#key(id, 'level'))
+  }
+
+  /** False if it watches as many as it may. */
+  async watch(session: ClientSession, uri: string): Promise<boolean> {
+    if ((await this.watched(session)).size >= MAX_WATCHED) return false
+    await this.#records.put(this.#key(session.id, `watched/${this.#env.digest(uri)}`), uri, this.#until())
+    return true
+  }
+
+  async unwatch({ id }: ClientSession, uri: string): Promise<void> {
+    await this.#records.remove(this.#key(id, `watched/${this.#env.digest(uri)}`))
+  }
+
+  async watched({ id }: ClientSession): Promise<ReadonlySet<string>> {
+    const rows = await this.#records.list(this.#key(id, 'watched/'), MAX_WATCHED)
+    return new Set(rows.map(({ value }) => value))
+  }
+
+  #key(id: string, what: string): string {
+    return `mcp-session/${this.#env.digest(id)}/${what}`
+  }
+
+  #until(): number {
+    return this.#env.clock.now() + KEEP_MS
+  }
+}

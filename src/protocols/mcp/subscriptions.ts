@@ -1,0 +1,117 @@
+/** What a client asks to be told besides the answers to its requests, in the words of both generations. */
+import { isJsonObject, type JsonObject } from '../../core/json.ts'
+import { ANONYMOUS, type Caller, ownerOf } from '../../core/model.ts'
+import { type Asked, metaOf, type Outcome, textParam } from './asked.ts'
+import type { Changes, Wanted } from './changes.ts'
+import { invalidParams } from './faults.ts'
+import { LEVELS, type Level, levelIn } from './hearing.ts'
+import type { OfferedResources } from './offers.ts'
+import { REGISTRY_URI } from './resources.ts'
+import { notification } from './rpc.ts'
+import type { ClientSession, SessionNotes } from './sessions.ts'
+import { META, type RpcNotification } from './wire.ts'
+
+/** What a session hears that has named no level. */
+const USUAL_LEVEL: Level = 'info'
+/** As many as one request may name. */
+const MAX_NAMED = 1_000
+
+/** Stateless requests that name no level hear nothing; a session hears the usual. */
+export function levelFor(asked: Asked, notes: SessionNotes): Level | undefined | Promise<Level | undefined> {
+  if (asked.generation === 'stateless') return levelIn(metaOf(asked)[META.logLevel])
+  const { session } = asked.client
+  return session && notes.level(session).then((level) => levelIn(level) ?? USUAL_LEVEL)
+}
+
+export async function setLevel(asked: Asked, notes: SessionNotes): Promise<object> {
+  const level = levelIn(asked.params.level)
+  if (!level) throw invalidParams(`"level" must be one of ${LEVELS.join(', ')}.`)
+  await notes.setLevel(sessionOf(asked), level)
+  return {}
+}
+
+export class Subscriptions {
+  readonly #changes: Changes
+  readonly #notes: SessionNotes
+  readonly #offered: OfferedResources
+
+  constructor(changes: Changes, notes: SessionNotes, offered: OfferedResources) {
+    this.#changes = changes
+    this.#notes = notes
+    this.#offered = offered
+  }
+
+  /** `subscriptions/listen`: says first what it will tell, then tells it until one of both ends it. */
+  listen(asked: Asked): Outcome {
+    const { notifications } = asked.params
+    if (!isJsonObject(notifications)) throw invalidParams('subscriptions/listen needs "notifications", as an object.')
+    const { toolsListChanged, resourceSubscriptions = [] } = notifications
+    if (!isNames(resourceSubscriptions)) {
+      throw invalidParams(`"resourceSubscriptions" must be a list of at most ${MAX_NAMED} addresses.`)
+    }
+    const resources = resourceSubscriptions.filter((uri) => this.#canWatch(uri))
+    const wanted = { tools: toolsListChanged === true, resources }
+    this.#changes.requireRoom(ownerIn(asked))
+    return { stream: this.#told(wanted, asked) }
+  }
+
+  async *#told(wanted: { tools: boolean; resources: string[] }, asked: Asked) {
+    const { tools, resources } = wanted
+    const marked = { [META.subscriptionId]: asked.id }
+    const mark = ({ method, params }: RpcNotification) => notification(method, { ...params, _meta: marked })
+    const honored: JsonObject = {
+      ...(tools && { toolsListChanged: true }),
+      ...(resources.length > 0 && { resourceSubscriptions: resources }),
+    }
+    yield mark(notification('notifications/subscriptions/acknowledged', { notifications: honored }))
+    if (tools || resources.length > 0) {
+      for await (const change of this.#changes.watch(wanted, ownerIn(asked), asked.client.signal)) yield mark(change)
+    }
+    return { resultType: 'complete', _meta: marked }
+  }
+
+  async add(asked: Asked): Promise<object> {
+    const uri = textParam(asked, 'uri')
+    const session = sessionOf(asked)
+    if (!this.#canWatch(uri)) throw invalidParams(`"${uri.slice(0, 200)}" is no resource that can be watched.`)
+    if (!(await this.#notes.watch(session, uri))) throw invalidParams(`This session watches ${MAX_NAMED} already.`)
+    return {}
+  }
+
+  async remove(asked: Asked): Promise<object> {
+    await this.#notes.unwatch(sessionOf(asked), textParam(asked, 'uri'))
+    return {}
+  }
+
+  notifications(
+    session: ClientSession,
+    caller: Caller | undefined,
+    signal: AbortSignal,
+  ): AsyncGenerator<RpcNotification, void> {
+    const owner = ownerIn({ caller })
+    this.#changes.requireRoom(owner)
+    const wanted: Wanted = { tools: true, resources: () => this.#notes.watched(session) }
+    return this.#changes.watch(wanted, owner, signal)
+  }
+
+  close(): void {
+    this.#changes.close()
+  }
+
+  #canWatch(uri: string): boolean {
+    return uri === REGISTRY_URI || this.#offered.isWatched(uri)
+  }
+}
+
+function ownerIn({ caller = ANONYMOUS }: Pick<Asked, 'caller'>): string {
+  return `${caller.tenant}|${ownerOf(caller)}`
+}
+
+function sessionOf({ client, method }: Asked): ClientSession {
+  if (client.session) return client.session
+  throw invalidParams(`${method} is for a session. Begin with initialize, and send the Mcp-Session-Id it answers with.`)
+}
+
+function isNames(value: unknown): value is string[] {
+  return Array.isArray(value) && value.length <= MAX_NAMED && value.every((name) => typeof name === 'string')
+}

@@ -1,0 +1,126 @@
+/**
+ * The process in the middle of a server with several: it keeps the store for them and counts what they share, and runs
+ * nothing itself. It knows no operation and no protocol, so that nothing an application does can stop it.
+ */
+import type { Duplex } from 'node:stream'
+import { type BucketRules, Buckets } from '../../core/buckets.ts'
+import { Fault } from '../../core/fault.ts'
+import type { Clock, Store } from '../../core/ports.ts'
+import { type Channel, createChannel, serveStore } from '../../stores/remote/index.ts'
+import { createSqliteStore } from '../../stores/sqlite/index.ts'
+import { createMetrics, registerProcessReadings } from '../../telemetry/index.ts'
+import { type GivenText, HandedOver } from './handed-over.ts'
+import { MetricsBook } from './metrics-book.ts'
+import { SlotBook } from './slot-book.ts'
+import { type Counts, Tally } from './tally.ts'
+
+export interface Hub {
+  /** Serves a worker process over this stream, until it has gone. */
+  attach(stream: Duplex): AttachedWorker
+  /** Once all workers have gone. */
+  close(): Promise<void>
+}
+
+export interface AttachedWorker {
+  /** Resolves with what the worker has to say once it takes calls. */
+  readonly started: Promise<string>
+  /** Has it finish what it is doing, and end. */
+  stop(): void
+}
+
+export function createHub(clock: Clock): Hub {
+  /** Each with what the others have counted and it has yet to hear. */
+  const workers = new Map<Channel, Tally>()
+  const leaving = new Set<Promise<void>>()
+  const slots = new SlotBook()
+  const handedOver = new HandedOver()
+  const buckets = new Map<string, Buckets>()
+  const metrics = createMetrics()
+  const readings = registerProcessReadings(metrics)
+  const book = new MetricsBook(() => metrics.render())
+  let kept: { file: string; store: Store } | undefined
+
+  function openStore(file: string): Store {
+    kept ??= { file, store: createSqliteStore({ file, clock }) }
+    if (kept.file === file) return kept.store
+    throw new Fault(
+      'malformed',
+      `One worker wants its calls in ${kept.file}, another in ${file}. Name one data folder.`,
+    )
+  }
+
+  function others(of: Channel): Channel[] {
+    return [...workers.keys()].filter((other) => other !== of)
+  }
+
+  function bucketsOf(rules: BucketRules): Buckets {
+    const key = `${rules.capacity} ${rules.msPerToken}`
+    const found = buckets.get(key) ?? new Buckets(rules, clock)
+    buckets.set(key, found)
+    return found
+  }
+
+  async function anyone(asking: Channel, topic: string, about: string): Promise<boolean> {
+    const answers = await Promise.allSettled(others(asking).map((other) => other.ask<boolean>(topic, [about])))
+    // Whoever has ended meanwhile has nothing to do with it any more.
+    return answers.some((answer) => answer.status === 'fulfilled' && answer.value)
+  }
+
+  async function gatherMetrics(asking: Channel, own: string): Promise<string> {
+    book.note(asking, own)
+    const asked = others(asking).map(async (other) => book.note(other, await other.ask<string>('metrics', [])))
+    await Promise.allSettled(asked)
+    return book.render()
+  }
+
+  return {
+    attach(stream) {
+      const channel = createChannel(stream)
+      const started = Promise.withResolvers<string>()
+      const holder = { kept: (operation: string) => channel.tell('kept', operation) }
+      const counts = new Tally(clock, (...told) => channel.tell('counts', ...told))
+      let stored: Promise<boolean> | undefined
+      workers.set(channel, counts)
+      channel.on('open', (file: string) => {
+        stored ??= serveStore(openStore(file), channel)
+      })
+      channel.on('started', started.resolve)
+      channel.on('relay', (topic: string, ...args: unknown[]) => {
+        for (const other of others(channel)) other.tell(topic, ...args)
+      })
+      channel.on('anyone', (topic: string, about: string) => anyone(channel, topic, about))
+      channel.on('token', (rules: BucketRules, key: string) => bucketsOf(rules).take(key))
+      channel.on('enter', (operation: string, most: number, waits: boolean) =>
+        slots.enter(holder, operation, most, waits),
+      )
+      channel.on('entered', (operation: string) => slots.entered(holder, operation))
+      channel.on('leave', (operation: string) => slots.leave(holder, operation))
+      channel.on('counts', (...[open, queued]: Counts) => {
+        for (const [other, tally] of workers) {
+          if (other === channel) continue
+          for (const [owner, calls] of open) tally.add(owner, calls)
+          if (queued !== 0) tally.add(undefined, queued)
+        }
+      })
+      channel.on('handOver', (id: string, given: GivenText) => handedOver.put(id, given))
+      channel.on('handedOver', (id: string) => handedOver.get(id))
+      channel.on('forget', (id: string) => handedOver.remove(id))
+      channel.on('gather', (own: string) => gatherMetrics(channel, own))
+      const left = channel.closed.then(async () => {
+        workers.delete(channel)
+        book.leave(channel)
+        slots.leaveAll(holder)
+        // What it ran is due again, and the others need not wait until they look by themselves.
+        if (await stored) for (const other of workers.keys()) other.tell('due')
+      })
+      leaving.add(left)
+      void left.finally(() => leaving.delete(left))
+      return { started: started.promise, stop: () => channel.tell('stop') }
+    },
+    async close() {
+      await Promise.all(leaving)
+      readings[Symbol.dispose]()
+      await kept?.store.close()
+    },
+  }
+}

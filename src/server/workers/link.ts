@@ -1,0 +1,106 @@
+/** A worker process's end of the line to the hub: the store it uses, what it counts with the others, what they hear. */
+import type { Duplex } from 'node:stream'
+import type { BucketRules } from '../../core/buckets.ts'
+import { Fault, type FaultRecord } from '../../core/fault.ts'
+import type { Clock, Log, SharedLimits, SharedLimitsListener, Siblings, Store } from '../../core/ports.ts'
+import type { Worker } from '../../core/worker.ts'
+import { type Channel, createChannel, createStoreClient } from '../../stores/remote/index.ts'
+import { decodeGiven, encodeGiven, type GivenText } from './handed-over.ts'
+import { type Counts, Tally } from './tally.ts'
+
+export interface WorkerLink {
+  /** 1 for the first. */
+  readonly number: number
+  readonly limits: SharedLimits
+  readonly siblings: Siblings
+  openStore(file: string, log: Log): Promise<Store>
+  /** What the others ask of whoever runs a call is asked of this worker from now on. */
+  connect(worker: Pick<Worker, 'stopAttempt' | 'keepForPolling' | 'wake'>): void
+  /** Makes this answerable to the others, and asks them: whether it is so of any other process. */
+  anyoneElse(topic: string, here: (about: string) => boolean): (about: string) => Promise<boolean>
+  /** A set that all processes have, but for what was added in the last moment. */
+  sharedSet(name: string): Pick<Set<string>, 'add' | 'has'>
+  /** Of all processes. */
+  metrics(own: () => string): () => Promise<string>
+  /** The server takes calls; `message` is for whoever started it. */
+  started(message: string): void
+  /** Resolves when this process is to finish what it is doing, and end. */
+  readonly stopped: Promise<void>
+  /** Resolves when the hub has gone: nothing can be stored any more. */
+  readonly lost: Promise<void>
+}
+
+export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLink {
+  const channel = createChannel(stream)
+  const stopped = Promise.withResolvers<void>()
+  const sets = new Map<string, Set<string>>()
+  const setOf = (name: string) => {
+    const found = sets.get(name) ?? new Set()
+    sets.set(name, found)
+    return found
+  }
+  channel.on('stop', () => stopped.resolve())
+  channel.on('added', (name: string, value: string) => void setOf(name).add(value))
+  return {
+    number,
+    limits: shareLimits(channel, clock),
+    siblings: reachSiblings(channel),
+    async openStore(file, log) {
+      await channel.ask('open', [file])
+      return createStoreClient(channel, log)
+    },
+    connect(worker) {
+      channel.on('stopCall', (id: string, why: FaultRecord) => void worker.stopAttempt(id, Fault.fromRecord(why)))
+      channel.on('keepCall', (id: string) => void worker.keepForPolling(id))
+      channel.on('due', () => worker.wake())
+    },
+    anyoneElse(topic, here) {
+      channel.on(topic, here)
+      return (about) => channel.ask('anyone', [topic, about])
+    },
+    sharedSet(name) {
+      const set = setOf(name)
+      return {
+        has: (value) => set.has(value),
+        add(value) {
+          if (!set.has(value)) channel.tell('relay', 'added', name, value)
+          return set.add(value)
+        },
+      }
+    },
+    metrics(own) {
+      channel.on('metrics', own)
+      return () => channel.ask('gather', [own()])
+    },
+    started: (message) => channel.tell('started', message),
+    stopped: stopped.promise,
+    lost: channel.closed,
+  }
+}
+
+function shareLimits(channel: Channel, clock: Clock): SharedLimits {
+  const tally = new Tally(clock, (...counts) => channel.tell('counts', ...counts))
+  let listener: SharedLimitsListener | undefined
+  channel.on('counts', (...[open, queued]: Counts) => listener?.counted(open, queued))
+  channel.on('kept', (operation: string) => listener?.kept(operation))
+  return {
+    takeToken: (bucket: BucketRules, key) => channel.ask('token', [bucket, key]),
+    enter: (operation, most, waits) => channel.ask('enter', [operation, most, waits]),
+    entered: (operation) => channel.tell('entered', operation),
+    leave: (operation) => channel.tell('leave', operation),
+    counted: (owner, calls) => tally.add(owner, calls),
+    listen(given) {
+      listener = given
+    },
+  }
+}
+
+function reachSiblings(channel: Channel): Siblings {
+  return {
+    stop: (id, why) => channel.tell('relay', 'stopCall', id, why.toRecord()),
+    keep: (id) => channel.tell('relay', 'keepCall', id),
+    handOver: (id, given) => channel.tell('handOver', id, encodeGiven(given)),
+    handedOver: (id) => channel.ask('handedOver', [id], (given: GivenText | undefined) => given && decodeGiven(given)),
+    forget: (id) => channel.tell('forget', id),
+  }
+}

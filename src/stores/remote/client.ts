@@ -1,0 +1,122 @@
+/**
+ * A store that another process keeps. It sends what it is asked and knows nothing of how it is kept; what this process
+ * can work out by itself, because it holds the lease and made the change, is not sent back to it.
+ */
+import { applyChange } from '../../core/applied-change.ts'
+import { Fault } from '../../core/fault.ts'
+import type { Instance } from '../../core/model.ts'
+import type { Acceptance, Advanced, Change, Claim, Claimed, Log, Store } from '../../core/ports.ts'
+import { isTerminal } from '../../core/state.ts'
+import type { Channel } from './channel.ts'
+import { createSeen } from './seen.ts'
+import { type ClaimMessage, decodeCounts } from './wire.ts'
+
+/** `close` leaves the channel open: others may still use it. */
+export function createStoreClient(channel: Channel, log?: Log): Store {
+  const { tell } = channel
+  const seen = createSeen({ begin: (id) => tell('watch', id), end: (id) => tell('unwatch', id), ...(log && { log }) })
+  /** What this process runs, as it last was. */
+  const leased = new Map<string, Instance>()
+  const encodeClaim = createClaimEncoder()
+  let underWay = 0
+  let closing: PromiseWithResolvers<void> | undefined
+  channel.on('changed', (instance: Instance) => seen.note(instance))
+  channel.afterEach(seen.tell)
+
+  function ask<T>(name: string, args: readonly unknown[], decode?: (answer: never) => T): Promise<T> {
+    if (closing)
+      return Promise.reject(new Fault('unavailable', 'The store is closed. Send this again to a running server.'))
+    underWay++
+    const answer = channel.ask(name, args, decode)
+    answer.then(settled, settled)
+    return answer
+  }
+
+  function settled(): void {
+    if (--underWay === 0) closing?.resolve()
+  }
+
+  function changed(instance: Instance, mine: boolean): void {
+    const { id, attempt, settled, state } = instance
+    if (mine && attempt > settled && !isTerminal(state)) leased.set(id, instance)
+    else leased.delete(id)
+    seen.note(instance)
+  }
+
+  function advanced(after: Advanced, change?: Change): Advanced {
+    const { applied, instance } = after
+    if (!applied && change && leased.get(change.id)?.attempt === change.attempt) leased.delete(change.id)
+    if (!applied || !instance) return after
+    // The outcome as it was made may say more to whoever waits in this process than what is stored.
+    if (change?.outcome) instance.outcome = change.outcome
+    changed(instance, leased.has(instance.id))
+    return after
+  }
+
+  return {
+    accept: (instance, over) =>
+      ask('accept', [instance, ...given(over)], (acceptance: 1 | Acceptance): Acceptance => {
+        if (acceptance !== 1) return acceptance
+        changed(instance, true)
+        return { kind: 'created' }
+      }),
+    alias: (alias) => ask('alias', [alias]),
+    get: (id) => ask('get', [id]),
+    find: (...args) => ask('find', args),
+    claim: (claim) =>
+      ask('claim', [encodeClaim(claim)], (claimed: Claimed) => {
+        for (const instance of claimed.instances) changed(instance, true)
+        return claimed
+      }),
+    extend: (leases, leaseMs) => ask('extend', [leases, leaseMs]),
+    advance(change) {
+      const before = leased.get(change.id)
+      return ask('advance', [change, ...given(before?.revision)], (after: 1 | Advanced) =>
+        advanced(after === 1 ? { applied: true, instance: applyChange(before as Instance, change) } : after, change),
+      )
+    },
+    answer: (id, answer, failures) => ask('answer', [id, answer, ...given(failures)], advanced),
+    progress: (lease, progress) => ask('progress', [lease, progress]),
+    requestStop: (id) => ask('requestStop', [id]),
+    watch: seen.watch,
+    overdue: (limit) => ask('overdue', [limit]),
+    purgeable: (limit) => ask('purgeable', [limit]),
+    purge: (ids) => ask('purge', [ids]),
+    openCounts: () => ask('openCounts', [], decodeCounts),
+    records: {
+      put: (key, value, expiresAt) => ask('records.put', [key, value, ...given(expiresAt)]),
+      get: (key) => ask('records.get', [key]),
+      add: (key, value, expiresAt) => ask('records.add', [key, value, ...given(expiresAt)]),
+      replace: (key, expected, value, expiresAt) => ask('records.replace', [key, expected, value, ...given(expiresAt)]),
+      take: (key) => ask('records.take', [key]),
+      remove: (key) => ask('records.remove', [key]),
+      list: (prefix, limit, after) => ask('records.list', [prefix, limit, ...given(after)]),
+      purge: (limit) => ask('records.purge', [limit]),
+    },
+    audit: {
+      append: (entry) => ask('audit.append', [entry]),
+      list: (query) => ask('audit.list', [query]),
+      purge: (endedBefore, limit) => ask('audit.purge', [endedBefore, limit]),
+    },
+    close() {
+      closing ??= Promise.withResolvers()
+      if (underWay === 0) closing.resolve()
+      return closing.promise
+    },
+  }
+}
+
+/** JSON has no word for what is left out in the middle, so it is left out at the end. */
+function given<T>(value: T | undefined): [] | [T] {
+  return value === undefined ? [] : [value]
+}
+
+/** The names of a node's operations are sent when they change, not with every claim. */
+function createClaimEncoder(): (claim: Claim) => ClaimMessage {
+  let sent: readonly string[] | undefined
+  return ({ operations, slots, ...rest }) => {
+    const known = sent === operations
+    sent = operations
+    return { ...rest, ...(!known && { operations }), ...(slots && { slots: [...slots] }) }
+  }
+}

@@ -1,0 +1,336 @@
+/** Handlers that ask their caller: by the stateless revision, in a task, and while an older client waits. */
+import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport as OlderHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { CreateMessageRequestSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { createToken, operation } from 'callplane'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Asking, ask, askOlder, listen, type Result, send, WITH_TASKS } from './mcp.ts'
+import { type Site, startSite, temporaryFolder } from './server.ts'
+
+const SURE = {
+  kind: 'form' as const,
+  message: 'Are you sure?',
+  schema: { type: 'object', properties: { sure: { type: 'boolean' } }, required: ['sure'] },
+}
+const HAIKU = {
+  kind: 'completion' as const,
+  messages: [{ role: 'user' as const, content: { type: 'text', text: 'A haiku, please.' } }],
+  maxTokens: 50,
+}
+const FORMS = { elicitation: {} }
+const YES = { action: 'accept', content: { sure: true } }
+
+const remove = operation('v1:files.remove', {
+  args: { type: 'object', properties: { name: { type: 'string' } } },
+  async run({ name }, ctx) {
+    const { confirm } = await ctx.ask({ confirm: SURE })
+    if (confirm.action !== 'accept') return `kept ${name}`
+    const { again } = await ctx.ask({ again: SURE })
+    return again.action === 'accept' && again.content.sure ? `removed ${name}` : `kept ${name}`
+  },
+})
+
+const call = (site: Site, name: string, params: object = {}, asking: Asking = { capabilities: FORMS }) =>
+  ask(site, 'tools/call', { name, arguments: { name: 'a.txt' }, ...params }, asking)
+
+describe('the stateless revision', () => {
+  test('the questions are the answer, and the same call with the answers of every round goes on', async () => {
+    const site = await startSite({ operations: [remove] })
+
+    const first = await call(site, 'files_remove')
+    const { requestState } = first.json.result
+    const second = await call(site, 'files_remove', { inputResponses: { confirm: YES }, requestState })
+    const third = await call(site, 'files_remove', {
+      inputResponses: { again: YES },
+      requestState: second.json.result.requestState,
+    })
+
+    expect(first.json.result).toMatchObject({
+      resultType: 'input_required',
+      inputRequests: {
+        confirm: {
+          method: 'elicitation/create',
+          params: { mode: 'form', message: 'Are you sure?', requestedSchema: SURE.schema },
+        },
+      },
+    })
+    expect(Object.keys(second.json.result.inputRequests)).toEqual(['again'])
+    expect(third.json.result.content[0].text).toBe('removed a.txt')
+  })
+
+  test('a person who says no is heard, and what is no answer is asked for again', async () => {
+    const site = await startSite({ operations: [remove] })
+    const no = await call(site, 'files_remove', { inputResponses: { confirm: { action: 'decline' } } })
+    const unfit = await call(site, 'files_remove', {
+      inputResponses: { confirm: { action: 'accept', content: { sure: 'maybe' } } },
+    })
+    const none = await call(site, 'files_remove', { inputResponses: 'yes' })
+    expect(no.json.result.content[0].text).toBe('kept a.txt')
+    expect(Object.keys(unfit.json.result.inputRequests)).toEqual(['confirm'])
+    expect(none.json.error.code).toBe(-32602)
+  })
+
+  test('the state of another caller, of another call or of another making is refused', async () => {
+    const [ada, ben] = [createToken(), createToken()]
+    const tokens = [
+      { kind: 'bearer' as const, subject: 'ada', hash: ada.hash, scopes: [] },
+      { kind: 'bearer' as const, subject: 'ben', hash: ben.hash, scopes: [] },
+    ]
+    const site = await startSite({ operations: [remove], auth: { tokens } })
+    const as = ({ token }: typeof ada) => ({ capabilities: FORMS, headers: { Authorization: `Bearer ${token}` } })
+    const { json } = await call(site, 'files_remove', { inputResponses: { confirm: YES } }, as(ada))
+    const { requestState } = json.result
+    const again = { inputResponses: { again: YES }, requestState }
+
+    const own = await call(site, 'files_remove', again, as(ada))
+    const theirs = await call(site, 'files_remove', again, as(ben))
+    const other = await call(site, 'files_remove', { ...again, arguments: { name: 'b.txt' } }, as(ada))
+    const forged = await call(site, 'files_remove', { requestState: requestState.replace('true', 'null') }, as(ada))
+
+    expect(own.json.result.content[0].text).toBe('removed a.txt')
+    for (const refused of [theirs, other, forged]) expect(refused.json.error.code).toBe(-32602)
+  })
+
+  test('who cannot be asked is told what its client lacks, and a handler can look before', async () => {
+    const poem = operation('v1:poems.write', {
+      run: async (_, ctx) => (ctx.canAsk('completion') ? ctx.ask({ haiku: HAIKU }) : 'no poet'),
+    })
+    const site = await startSite({ operations: [remove, poem] })
+    const refused = await call(site, 'files_remove', {}, { capabilities: { sampling: {} } })
+    const looked = await call(site, 'poems_write')
+    const asked = await call(site, 'poems_write', {}, { capabilities: { sampling: {} } })
+    expect([refused.status, refused.json.error.code]).toEqual([400, -32021])
+    expect(refused.json.error.data.requiredCapabilities).toEqual({ elicitation: {} })
+    expect(looked.json.result.content[0].text).toBe('no poet')
+    expect(asked.json.result.inputRequests.haiku).toMatchObject({
+      method: 'sampling/createMessage',
+      params: { maxTokens: 50, messages: HAIKU.messages },
+    })
+  })
+
+  test('what a called operation asks, its caller is asked', async () => {
+    const outer = operation('v1:files.tidy', { run: (_, ctx) => ctx.call('v1:files.remove', { name: 'b.txt' }) })
+    const site = await startSite({ operations: [remove, outer] })
+    const first = await call(site, 'files_tidy')
+    const done = await call(site, 'files_tidy', { inputResponses: { confirm: YES, again: YES } })
+    expect(Object.keys(first.json.result.inputRequests)).toEqual(['confirm'])
+    expect(done.json.result.content[0].text).toBe('removed b.txt')
+  })
+
+  test('an operation that has effects is called once, with the answers, though it was asked for twice', async () => {
+    let removed = 0
+    const wipe = operation('v1:disk.wipe', {
+      sideEffecting: true,
+      async run(_, ctx) {
+        await ctx.ask({ confirm: SURE })
+        return ++removed
+      },
+    })
+    const site = await startSite({ operations: [wipe] })
+    const asking = { capabilities: FORMS, meta: { 'callplane/idempotencyKey': 'k-1' } }
+    await call(site, 'disk_wipe', {}, asking)
+    await call(site, 'disk_wipe', { inputResponses: { confirm: YES } }, asking)
+    const { json } = await call(site, 'disk_wipe', { inputResponses: { confirm: YES } }, asking)
+    expect(json.result.content[0].text).toBe('1')
+    expect(removed).toBe(1)
+  })
+
+  test('a result that hangs on an answer is remembered for nobody else', async () => {
+    const greet = operation('v1:people.greet', {
+      cache: { policy: 'server', ttlSeconds: 60 },
+      async run(_, ctx) {
+        const { confirm } = await ctx.ask({ confirm: SURE })
+        return confirm.action
+      },
+    })
+    const site = await startSite({ operations: [greet] })
+    await call(site, 'people_greet', { inputResponses: { confirm: YES } })
+    const { json } = await call(site, 'people_greet')
+    expect(json.result.resultType).toBe('input_required')
+  })
+
+  test('protocols that cannot ask say that it needs an answer', async () => {
+    const site = await startSite({ operations: [remove] })
+    const response = await site.request('/call', {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ op: 'v1:files.remove', args: {}, ctx: { requestId: 'r-1' } }),
+    })
+    expect(await response.json()).toMatchObject({ state: 'error', error: { code: 'INPUT_REQUIRED' } })
+  })
+})
+
+describe('tasks', () => {
+  const CAN = { capabilities: { ...FORMS, ...WITH_TASKS } }
+  const both = operation('v1:files.move', {
+    model: 'async',
+    run: (_, ctx) => ctx.ask({ from: SURE, to: SURE }),
+  })
+  const get = async (site: Site, taskId: string): Promise<Result> =>
+    (await ask(site, 'tasks/get', { taskId }, CAN)).json.result
+  const update = (site: Site, taskId: string, inputResponses: object, asking = CAN) =>
+    ask(site, 'tasks/update', { taskId, inputResponses }, asking)
+
+  async function until(site: Site, taskId: string, status: string): Promise<Result> {
+    for (;;) {
+      const task = await get(site, taskId)
+      if (task.status === status) return task
+      expect(['working', 'input_required']).toContain(task.status)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  test('a task waits for the answers, over a restart and one by one, and then goes on', async () => {
+    const data = temporaryFolder()
+    const options = { operations: [both], data, limits: { pollBurst: 10_000 } }
+    const before = await startSite(options)
+    const { taskId } = (await call(before, 'files_move', {}, CAN)).json.result
+    const asked = await until(before, taskId, 'input_required')
+    await update(before, taskId, { from: YES })
+    await before.close()
+
+    const after = await startSite(options)
+    const open = await get(after, taskId)
+    await update(after, taskId, { from: { action: 'decline' }, to: 'no answer' })
+    const still = await get(after, taskId)
+    await update(after, taskId, { to: { action: 'cancel' } })
+    const done = await until(after, taskId, 'completed')
+
+    expect(Object.keys(asked.inputRequests)).toEqual(['from', 'to'])
+    expect(Object.keys(open.inputRequests)).toEqual(['to'])
+    expect(Object.keys(still.inputRequests)).toEqual(['to'])
+    // The first answer to a question counts.
+    expect(done.result.structuredContent).toEqual({ from: YES, to: { action: 'cancel' } })
+  })
+
+  test('what must be known in any case is asked before there is a task', async () => {
+    const ship = operation('v1:orders.ship', {
+      model: 'async',
+      requires: { answers: { confirm: SURE } },
+      run: async (_, ctx) => (await ctx.ask({ confirm: SURE })).confirm,
+    })
+    const site = await startSite({ operations: [ship], limits: { pollBurst: 10_000 } })
+    const first = await call(site, 'orders_ship', {}, CAN)
+    const second = await call(site, 'orders_ship', { inputResponses: { confirm: YES } }, CAN)
+    const done = await until(site, second.json.result.taskId, 'completed')
+    expect(first.json.result.resultType).toBe('input_required')
+    expect(second.json.result.resultType).toBe('task')
+    expect(done.result.structuredContent).toEqual(YES)
+  })
+
+  test('one that waits can be canceled, and nobody else can answer it', async () => {
+    const [ada, ben] = [createToken(), createToken()]
+    const tokens = [
+      { kind: 'bearer' as const, subject: 'ada', hash: ada.hash, scopes: [] },
+      { kind: 'bearer' as const, subject: 'ben', hash: ben.hash, scopes: [] },
+    ]
+    const site = await startSite({ operations: [both], auth: { tokens }, limits: { pollBurst: 10_000 } })
+    const as = ({ token }: typeof ada) => ({ ...CAN, headers: { Authorization: `Bearer ${token}` } })
+    const { taskId } = (await call(site, 'files_move', {}, as(ada))).json.result
+    const theirs = await update(site, taskId, { from: YES, to: YES }, as(ben))
+    await ask(site, 'tasks/cancel', { taskId }, as(ada))
+    const { json } = await ask(site, 'tasks/get', { taskId }, as(ada))
+    expect(theirs.json.error.code).toBe(-32602)
+    expect(json.result.status).toBe('cancelled')
+  })
+
+  test('an operation for tasks only says so to a client without them', async () => {
+    const site = await startSite({ operations: [both], mcp: { tasksOnly: ['v1:files.move'] } })
+    const { status, json } = await call(site, 'files_move', {}, { capabilities: FORMS })
+    expect([status, json.error.code]).toEqual([400, -32021])
+    expect(json.error.data.requiredCapabilities).toEqual(WITH_TASKS)
+  })
+})
+
+describe('the older revisions', () => {
+  const initialize = { protocolVersion: '2025-11-25', capabilities: FORMS, clientInfo: { name: 't', version: '1' } }
+
+  async function begin(site: Site, headers: Record<string, string> = {}) {
+    const { headers: answered } = await askOlder(site, 'initialize', initialize, headers)
+    return { 'Mcp-Session-Id': answered.get('mcp-session-id') as string, ...headers }
+  }
+
+  test('the client is asked on the stream of the call, and its answers come as messages of their own', async () => {
+    const site = await startSite({ operations: [remove] })
+    const session = await begin(site)
+    const params = { name: 'files_remove', arguments: { name: 'a.txt' } }
+    const stream = await listen(site, { jsonrpc: '2.0', id: 7, method: 'tools/call', params }, session)
+    const first = await stream.next()
+    await send(site, { jsonrpc: '2.0', id: first.id, result: YES }, session)
+    const second = await stream.next()
+    await send(site, { jsonrpc: '2.0', id: second.id, result: YES }, session)
+    const done = await stream.next()
+    expect(first).toMatchObject({ method: 'elicitation/create', params: { message: 'Are you sure?' } })
+    expect(second.id).not.toBe(first.id)
+    expect(done).toMatchObject({ id: 7, result: { content: [{ text: 'removed a.txt' }] } })
+  })
+
+  test('the reply of somebody else, or to nothing, is let go by; a refusal is told to the model', async () => {
+    const [ada, ben] = [createToken(), createToken()]
+    const tokens = [
+      { kind: 'bearer' as const, subject: 'ada', hash: ada.hash, scopes: [] },
+      { kind: 'bearer' as const, subject: 'ben', hash: ben.hash, scopes: [] },
+    ]
+    const site = await startSite({ operations: [remove], auth: { tokens } })
+    const session = await begin(site, { Authorization: `Bearer ${ada.token}` })
+    const params = { name: 'files_remove', arguments: {} }
+    const stream = await listen(site, { jsonrpc: '2.0', id: 7, method: 'tools/call', params }, session)
+    const { id } = await stream.next()
+    await send(site, { jsonrpc: '2.0', id, result: YES }, { Authorization: `Bearer ${ben.token}` })
+    await send(site, { jsonrpc: '2.0', id: 'made-up', result: YES }, session)
+    await send(site, { jsonrpc: '2.0', id, error: { code: -1, message: 'User rejected it' } }, session)
+    const done = await stream.next()
+    expect(done.result).toMatchObject({ isError: true })
+    expect(done.result.content[0].text).toContain('User rejected it')
+  })
+
+  test('a session is its caller’s own', async () => {
+    const [ada, ben] = [createToken(), createToken()]
+    const tokens = [
+      { kind: 'bearer' as const, subject: 'ada', hash: ada.hash, scopes: [] },
+      { kind: 'bearer' as const, subject: 'ben', hash: ben.hash, scopes: [] },
+    ]
+    const site = await startSite({ operations: [remove], auth: { tokens } })
+    const session = await begin(site, { Authorization: `Bearer ${ada.token}` })
+    const stolen = { ...session, Authorization: `Bearer ${ben.token}` }
+    expect((await askOlder(site, 'ping', {}, session)).status).toBe(200)
+    expect((await askOlder(site, 'ping', {}, stolen)).status).toBe(404)
+    expect((await listen(site, undefined, stolen)).status).toBe(404)
+  })
+
+  test('a client that cannot be asked is told in the result', async () => {
+    const site = await startSite({ operations: [remove] })
+    const { json } = await askOlder(site, 'tools/call', { name: 'files_remove', arguments: {} })
+    expect(json.result).toMatchObject({ isError: true })
+    expect(json.result.content[0].text).toContain('questions to its caller')
+  })
+
+  test('the official client answers forms, and completes what its model is asked', async () => {
+    const poem = operation('v1:poems.write', {
+      async run(_, ctx) {
+        const { haiku } = await ctx.ask({ haiku: HAIKU })
+        return haiku.content
+      },
+    })
+    const site = await startSite({ operations: [remove, poem] })
+    const client = new OlderClient(
+      { name: 'test', version: '1.0.0' },
+      { capabilities: { elicitation: {}, sampling: {} } },
+    )
+    client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept' as const, content: { sure: true } }))
+    client.setRequestHandler(CreateMessageRequestSchema, () => ({
+      role: 'assistant' as const,
+      content: { type: 'text' as const, text: 'An old silent pond' },
+      model: 'stub',
+    }))
+    await client.connect(new OlderHttp(new URL(`${site.url}/mcp`)) as Transport)
+    onTestFinished(() => client.close())
+
+    const removed = await client.callTool({ name: 'files_remove', arguments: { name: 'a.txt' } })
+    const written = await client.callTool({ name: 'poems_write', arguments: {} })
+
+    expect(removed.content).toEqual([{ type: 'text', text: 'removed a.txt' }])
+    expect(JSON.stringify(written.content)).toContain('An old silent pond')
+  })
+})

@@ -1,0 +1,25 @@
+/** What removing many calls leaves in the log: nothing that a later commit would have to copy all at once. */
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
+import { createManualClock } from '../../src/testing/clock.ts'
+import { sampleInstance } from '../../src/testing/instances.ts'
+import { temporaryFolder } from './folder.ts'
+
+test('a purge copies what was written into the file, and does not leave it to whichever call comes later', async () => {
+  const clock = createManualClock()
+  const file = join(temporaryFolder(), 'calls.db')
+  const store = createSqliteStore({ file, clock })
+  onTestFinished(() => store.close())
+  const instances = Array.from({ length: 200 }, (_, n) =>
+    sampleInstance(clock.now(), { args: { text: 'x'.repeat(n) } }),
+  )
+  await Promise.all(instances.map((instance) => store.accept(instance)))
+  // Its size, not its content: opening the file here would let go of the store's lock on it.
+  const before = statSync(file).size
+
+  await store.purge(instances.slice(0, 1).map(({ id }) => id))
+
+  expect(statSync(file).size).toBeGreaterThan(before)
+})
