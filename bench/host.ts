@@ -19,10 +19,19 @@ const CONTENDERS = {
   'node-http': () => import('./contenders/node-http.ts'),
   fastify: () => import('./contenders/fastify.ts'),
   hono: () => import('./contenders/hono.ts'),
+  express: () => import('./contenders/express.ts'),
+  trpc: () => import('./contenders/trpc.ts'),
+  orpc: () => import('./contenders/orpc.ts'),
+  'mcp-sdk-v1': () => import('./contenders/mcp-sdk-v1.ts'),
+  'mcp-sdk-v2': () => import('./contenders/mcp-sdk-v2.ts'),
+  prepared: () => import('./contenders/prepared.ts'),
   tool: () => import('./contenders/tool.ts'),
   direct: () => import('./contenders/direct.ts'),
   governed: () => import('./contenders/governed.ts'),
   guard: () => import('./contenders/guard.ts'),
+  durable: () => import('./contenders/durable.ts'),
+  'durable-http': () => import('./contenders/durable-http.ts'),
+  growth: () => import('./contenders/growth.ts'),
 } satisfies Record<string, () => Promise<{ start: Contender }>>
 
 let serving: Serving | undefined

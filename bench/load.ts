@@ -27,6 +27,7 @@ export interface LoadResult {
 }
 
 const HEAD_END = Buffer.from('\r\n\r\n')
+const LAST_CHUNK = '0\r\n\r\n'
 
 class Connection {
   readonly #socket: Socket
@@ -76,14 +77,17 @@ class Connection {
       const bytes = this.#begun ? Buffer.concat([this.#begun, chunk]) : chunk
       const { bodyStart } = this.#exchange as Exchange
       const headEnd = bytes.indexOf(HEAD_END)
-      const bodyAt = headEnd + HEAD_END.length
-      if (headEnd < 0 || bytes.length < bodyAt + bodyStart.length) {
+      const head = headEnd < 0 ? '' : bytes.toString('latin1', 0, headEnd)
+      const chunked = /\r\ntransfer-encoding: chunked/i.test(head)
+      const bodyAt = headEnd + HEAD_END.length + (chunked ? sizeLineLength(bytes, headEnd) : 0)
+      const complete = !chunked || bytes.toString('latin1', bytes.length - LAST_CHUNK.length) === LAST_CHUNK
+      if (headEnd < 0 || bytes.length < bodyAt + bodyStart.length || !complete) {
         this.#begun = bytes
         return
       }
       this.#begun = undefined
       this.#problem = problemIn(bytes, bodyAt, this.#exchange as Exchange)
-      this.#outstanding = bodyAt + contentLength(bytes.toString('latin1', 0, headEnd)) - bytes.length
+      this.#outstanding = chunked ? 0 : bodyAt + contentLength(head) - bytes.length
     } else this.#outstanding -= chunk.length
     if (this.#outstanding > 0) return
     this.#outstanding = undefined
@@ -101,6 +105,12 @@ function problemIn(bytes: Buffer, bodyAt: number, { status, bodyStart, bodyEnd =
     // Replies that are told by their end are small: they come in one piece.
     bytes.toString('latin1', bytes.length - bodyEnd.length) === bodyEnd
   return right ? undefined : bytes.toString('latin1', 0, 600)
+}
+
+/** Of the first chunk. Replies that come in chunks are small here: the first holds what is checked. */
+function sizeLineLength(bytes: Buffer, headEnd: number): number {
+  const from = headEnd + HEAD_END.length
+  return Math.max(0, bytes.indexOf('\r\n', from) + 2 - from)
 }
 
 function contentLength(head: string): number {

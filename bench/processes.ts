@@ -1,6 +1,7 @@
 /** Starts the servers under test and the load generator, each in a process of its own, and ends them by their own id. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
+import { closeSync, openSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { type Asker, createAsker } from './ask.ts'
 import type { HostAnswers, HostOptions } from './host.ts'
@@ -22,10 +23,15 @@ export interface Load {
   stop(): Promise<void>
 }
 
-export async function startHost(name: string, options: HostOptions): Promise<Host> {
+/** What the server writes to its standard output goes into `outputTo`, if that is given. */
+export async function startHost(name: string, options: HostOptions, outputTo?: string): Promise<Host> {
+  const output = outputTo === undefined ? undefined : openSync(outputTo, 'a')
   const child = fork(fileURLToPath(new URL('./host.ts', import.meta.url)), [], {
     execArgv: ['--conditions=callplane-source'],
+    env: { ...process.env, NODE_ENV: 'production' },
+    stdio: ['ignore', output ?? 'inherit', 'inherit', 'ipc'],
   })
+  if (output !== undefined) closeSync(output)
   const ask = createAsker(child, name)
   try {
     const { port, startedInMs } = await ask<HostAnswers['start']>('start', options)

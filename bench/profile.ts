@@ -4,32 +4,57 @@ import type { HostOptions } from './host.ts'
 import { startHost, startLoad } from './processes.ts'
 import type { ProfileLine } from './profiler.ts'
 import { measure, warmUp } from './rounds.ts'
+import type { TrafficName } from './traffic.ts'
 
 const LINES = 40
 const WARM_UP_CALLS = 50_000
 
+interface Profile {
+  traffic: TrafficName
+  connections: number
+  hosts: readonly HostOptions[]
+}
+
 /** The bare server beside ours, so that what node:http itself costs can be told from what we add. */
-const SUBJECTS = { sync: ['node-http', 'callplane'], async: ['callplane'] } as const
+const PROFILES: Readonly<Record<string, Profile>> = {
+  sync: besideBare('opencall'),
+  auth: { traffic: 'opencallToken', connections: 32, hosts: [{ contender: 'callplane', guarded: true }] },
+  oxp: besideBare('oxp'),
+  rest: besideBare('rest'),
+  mcp: besideBare('mcp'),
+  durable: { traffic: 'async', connections: 64, hosts: [{ contender: 'callplane' }] },
+}
 
-export const PROFILED = Object.keys(SUBJECTS) as (keyof typeof SUBJECTS)[]
+export const PROFILED: readonly string[] = Object.keys(PROFILES)
 
-export async function printProfiles(suite: keyof typeof SUBJECTS, folder: string): Promise<void> {
-  for (const contender of SUBJECTS[suite]) {
-    await printProfile(suite, { contender, data: join(folder, `profile-${suite}-${contender}`) })
+function besideBare(envelope: 'opencall' | 'oxp' | 'rest' | 'mcp'): Profile {
+  const hosts: HostOptions[] = [{ contender: 'node-http', envelope }, { contender: 'callplane' }]
+  return { traffic: envelope, connections: 32, hosts }
+}
+
+export async function printProfiles(name: string, folder: string): Promise<void> {
+  const { traffic, connections, hosts } = PROFILES[name] as Profile
+  for (const options of hosts) {
+    const data = join(folder, `profile-${name}-${options.contender}`)
+    await printProfile({ traffic, connections }, { ...options, data }, `${data}.log`)
   }
 }
 
-async function printProfile(traffic: keyof typeof SUBJECTS, options: HostOptions): Promise<void> {
+async function printProfile(
+  shape: Pick<Profile, 'traffic' | 'connections'>,
+  options: HostOptions,
+  outputTo: string,
+): Promise<void> {
   const load = startLoad()
-  const host = await startHost(options.contender, options)
+  const host = await startHost(options.contender, options, outputTo)
   try {
-    const shape = { traffic, connections: traffic === 'sync' ? 32 : 64 }
     await warmUp(load, host, WARM_UP_CALLS, { ...shape, durationMs: 500 })
     const { cpuUs, perSecond } = await measure(load, host, { ...shape, durationMs: 2_000 })
     await host.ask('startProfile')
     await measure(load, host, { ...shape, durationMs: 4_000 })
     const lines = await host.ask<ProfileLine[]>('stopProfile')
-    console.log(`\n${traffic}, ${host.name}: ${cpuUs.toFixed(1)} µs of CPU per call, ${perSecond.toFixed(0)} calls/s`)
+    const figures = `${cpuUs.toFixed(1)} µs of CPU per call, ${perSecond.toFixed(0)} calls/s`
+    console.log(`\n${shape.traffic}, ${host.name}: ${figures}`)
     console.log('self time by file:')
     printLines(byFile(lines), cpuUs)
     console.log('self time by function:')

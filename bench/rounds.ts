@@ -18,22 +18,26 @@ export interface RoundOptions extends Omit<LoadOptions, 'port' | 'operations' | 
   rounds: number
   /** Until the compiler has seen them all often enough. */
   warmUpCalls: number
+  /** But no longer than this, for servers that take long for so many; no bound unless given. */
+  warmUpMs?: number
 }
 
 /** By contender, one sample per round. */
 export async function runRounds(load: Load, hosts: readonly Host[], options: RoundOptions): Promise<Sample[][]> {
-  const { rounds, warmUpCalls, operationsOf, trafficOf, traffic = 'sync', ...common } = options
+  const { rounds, warmUpCalls, warmUpMs, operationsOf, trafficOf, traffic = 'sync', ...common } = options
   const loadOf = (host: Host) => ({
     ...common,
     ...(operationsOf && { operations: operationsOf(host) }),
     traffic: trafficOf?.(host) ?? traffic,
   })
-  for (const host of hosts) await warmUp(load, host, warmUpCalls, loadOf(host))
+  for (const host of hosts) await warmUp(load, host, warmUpCalls, loadOf(host), warmUpMs)
   const samples: Sample[][] = hosts.map(() => [])
   for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < hosts.length; turn++) {
-      // Each round starts with another contender: nobody always comes after the same neighbour.
-      const at = (round + turn) % hosts.length
+      // Each round starts with another contender and every other one goes backwards: nobody always comes after the same
+      // neighbour, and limits stay beside those they are compared with.
+      const step = round % 2 === 0 ? turn : hosts.length - 1 - turn
+      const at = (round + step) % hosts.length
       const host = hosts[at] as Host
       samples[at]?.push(await measure(load, host, loadOf(host)))
     }
@@ -41,8 +45,17 @@ export async function runRounds(load: Load, hosts: readonly Host[], options: Rou
   return samples
 }
 
-export async function warmUp(load: Load, host: Host, calls: number, options: Omit<LoadOptions, 'port'>): Promise<void> {
-  for (let made = 0; made < calls; ) made += (await measure(load, host, { ...options, durationMs: 500 })).load.calls
+export async function warmUp(
+  load: Load,
+  host: Host,
+  calls: number,
+  options: Omit<LoadOptions, 'port'>,
+  maxMs = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const endsAt = performance.now() + maxMs
+  for (let made = 0; made < calls && performance.now() < endsAt; ) {
+    made += (await measure(load, host, { ...options, durationMs: 500 })).load.calls
+  }
 }
 
 export async function measure(load: Load, host: Host, options: Omit<LoadOptions, 'port'>): Promise<Sample> {

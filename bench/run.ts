@@ -1,47 +1,92 @@
-/** `npm run bench [-- suite … --quick --profile]`: measures, prints the table and writes results.json beside this file. */
+/**
+ * `npm run bench [-- suite … --quick --try --profile --draw]`: measures, prints the tables, writes results.json beside
+ * this file and draws docs/bench/*.svg.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { drawCharts } from './draw.ts'
+import { drawGrowth } from './draw-growth.ts'
 import { PROFILED, printProfiles } from './profile.ts'
-import { printFindings, writeResults } from './report.ts'
-import { async } from './suites/async.ts'
-import { backends } from './suites/backends.ts'
-import { chunks } from './suites/chunks.ts'
-import { operations } from './suites/operations.ts'
-import { start } from './suites/start.ts'
+import { printFindings } from './report.ts'
+import { readResults, writeResults } from './results.ts'
 import type { Findings, Suite } from './suites/suite.ts'
-import { sync } from './suites/sync.ts'
-import { tools } from './suites/tools.ts'
 
-const SUITES: Readonly<Record<string, Suite>> = { sync, tools, async, operations, chunks, start, backends }
+/** Loaded when asked for: a suite whose packages are not installed does not keep the others from running. */
+const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
+  sync: async () => (await import('./suites/sync.ts')).sync,
+  durable: async () => (await import('./suites/durable.ts')).durable,
+  growth: async () => (await import('./suites/growth.ts')).growth,
+  operations: async () => (await import('./suites/operations.ts')).operations,
+  chunks: async () => (await import('./suites/chunks.ts')).chunks,
+  start: async () => (await import('./suites/start.ts')).start,
+  backends: async () => (await import('./suites/backends.ts')).backends,
+}
+
+/** What `--quick` runs unless told otherwise: the rows people ask for first. */
+const MAIN = ['sync', 'durable']
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { quick: { type: 'boolean', default: false }, profile: { type: 'boolean', default: false } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    try: { type: 'boolean', default: false },
+    profile: { type: 'boolean', default: false },
+    draw: { type: 'boolean', default: false },
+  },
 })
-const unknown = positionals.filter((name) => !Object.hasOwn(SUITES, name))
+const known = values.profile ? PROFILED : Object.keys(SUITES)
+const unknown = positionals.filter((name) => !known.includes(name))
 if (unknown.length > 0) {
-  console.error(`There is no suite ${unknown.join(', ')}. Suites: ${Object.keys(SUITES).join(', ')}.`)
+  console.error(`There is no suite ${unknown.join(', ')} here. Choose from: ${known.join(', ')}.`)
   process.exit(2)
 }
-const chosen = positionals.length > 0 ? positionals : Object.keys(SUITES)
-const folder = mkdtempSync(join(tmpdir(), 'callplane-bench-'))
-try {
-  if (values.profile) {
-    for (const name of PROFILED.filter((name) => chosen.includes(name))) await printProfiles(name, folder)
-  } else await measureSuites()
-} finally {
-  rmSync(folder, { recursive: true, force: true })
+if (values.draw) draw()
+else await runInFolder()
+
+async function runInFolder(): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'callplane-bench-'))
+  try {
+    if (!values.profile) await measureSuites(folder)
+    else for (const name of positionals.length > 0 ? positionals : ['sync']) await printProfiles(name, folder)
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 }
 
-async function measureSuites(): Promise<void> {
+async function measureSuites(folder: string): Promise<void> {
+  const chosen = positionals.length > 0 ? positionals : values.quick ? MAIN : Object.keys(SUITES)
   const findings: Findings = { rows: [], goals: [] }
+  const measured: string[] = []
+  const settings = { quick: values.quick || values.try, trial: values.try, folder, say: console.log }
   for (const name of chosen) {
-    const { rows, goals } = await (SUITES[name] as Suite)({ quick: values.quick, folder, say: console.log })
-    findings.rows.push(...rows)
-    findings.goals.push(...goals)
+    try {
+      const { rows, goals } = await (await (SUITES[name] as () => Promise<Suite>)())(settings)
+      findings.rows.push(...rows)
+      findings.goals.push(...goals)
+      measured.push(name)
+    } catch (thrown) {
+      // What the other suites have found in many minutes is kept.
+      console.error(`${name} failed, and nothing of it is written:`, thrown)
+      process.exitCode = 1
+    }
+  }
+  if (values.try) {
+    console.log(`\nThese answer right: ${findings.rows.map(({ contender }) => contender).join(', ')}.`)
+    return
   }
   printFindings(findings)
-  writeResults(findings, chosen, values.quick)
+  if (measured.length === 0) return
+  writeResults(findings, measured, values.quick)
+  draw()
+}
+
+function draw(): void {
+  const results = readResults()
+  if (!results) {
+    console.error('There is no bench/results.json to draw from: run "npm run bench" first.')
+    process.exit(2)
+  }
+  console.log(`\ndrawn: ${[...drawCharts(results), ...drawGrowth(results)].join(', ')}`)
 }

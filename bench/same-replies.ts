@@ -1,29 +1,64 @@
-/** Before anything is measured: all contenders give the same bytes for the same call, and none accepts wrong arguments. */
-import { ADD } from './contenders/add-schemas.ts'
+/** Before anything is measured: all contenders answer right, those of one envelope alike, and none takes wrong arguments. */
 import { fetchOnce } from './fetch-once.ts'
 import type { Host } from './processes.ts'
+import { type Addition, headersOf, WIRES, type Wire, type WireName } from './wires.ts'
 
-export async function sameReplies(hosts: readonly Host[]): Promise<void> {
-  let first: { name: string; reply: string } | undefined
-  for (const { name, port } of hosts) {
-    const reply = await post(port, { op: ADD, args: { a: 1, b: 2 }, ctx: { requestId: 'same-1' } })
-    const refused = await post(port, { op: ADD, args: { a: 1, b: 'two' }, ctx: { requestId: 'same-2' } })
-    if (!refused.startsWith('400 ')) throw new Error(`${name} does not refuse wrong arguments: ${refused}`)
-    first ??= { name, reply }
-    if (reply !== first.reply) {
-      throw new Error(`${name} does not reply like ${first.name}:\n${reply}\n${first.reply}`)
+export interface Asked {
+  host: Host
+  wire: WireName
+  /** Whose answer is the model: the limit it is measured against. */
+  like: Asked | undefined
+}
+
+export async function sameReplies(asked: readonly Asked[]): Promise<void> {
+  for (const { host, wire: wireName, like } of asked) {
+    const wire: Wire = WIRES[wireName]
+    const reply = await post(host, wire, { a: 1, b: 2 })
+    const { status, body } = reply
+    if (status !== 200 || !body.startsWith(wire.start(3, 'same')) || !body.endsWith(wire.end?.(3) ?? '')) {
+      throw new Error(`${host.name} does not add: ${reply.text}`)
+    }
+    const refused = await post(host, wire, { a: 1, b: 'two' })
+    if (refused.status < 400 && !refused.body.includes('"isError":true')) {
+      throw new Error(`${host.name} does not refuse wrong arguments: ${refused.text}`)
+    }
+    if (wire.headers?.Authorization !== undefined) await requireToken(host, wire)
+    if (like && sameEnvelope(wire, WIRES[like.wire])) {
+      const model = await post(like.host, WIRES[like.wire], { a: 1, b: 2 })
+      if (reply.text !== model.text) {
+        throw new Error(`${host.name} does not reply like ${like.host.name}:\n${reply.text}\n${model.text}`)
+      }
     }
   }
 }
 
-/** Status, headers and body as one text. The date, the order of headers and Fastify's own `charset` do not count. */
-async function post(port: number, envelope: unknown): Promise<string> {
-  const { status, headers, body } = await fetchOnce(port, '/call', {
-    headers: { 'Content-Type': 'application/json', Connection: 'keep-alive' },
-    body: JSON.stringify(envelope),
+/** tRPC, oRPC and the MCP SDK word their answers in their own way. */
+function sameEnvelope(one: Wire, other: Wire): boolean {
+  return one.start === other.start
+}
+
+async function requireToken(host: Host, wire: Wire): Promise<void> {
+  const { headers: _, ...anonymous } = wire
+  const { status, text } = await post(host, anonymous, { a: 1, b: 2 })
+  if (status !== 401) throw new Error(`${host.name} lets callers in without a token: ${text}`)
+}
+
+const CHOSEN_BY_SERVER = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<="duration":)\d+/g
+
+/** As one text the date, the order of headers, Fastify's own `charset`, and ids and times of the server do not count. */
+async function post({ port }: Host, wire: Wire, args: Addition) {
+  const { status, headers, body } = await fetchOnce(port, wire.path, {
+    headers: { ...headersOf(wire), Connection: 'keep-alive' },
+    body: JSON.stringify(wire.body(args, 'same')),
   })
-  const lines = Object.entries(headers)
+  const lines = Object.entries({ ...headers, 'content-length': lengthTold(headers['content-length'], body.length) })
     .filter(([header]) => header !== 'date')
     .map(([header, value]) => `${header}: ${value}`.replace('; charset=utf-8', ''))
-  return `${status} ${lines.sort().join('\n')}\n${body}`
+  const said = body.toString()
+  return { status, body: said, text: `${status} ${lines.sort().join('\n')}\n${said.replace(CHOSEN_BY_SERVER, '…')}` }
+}
+
+/** A time of one more digit makes the body longer: it has to be told, and to be true. */
+function lengthTold(told: string | undefined, bytes: number): string {
+  return told === String(bytes) ? 'right' : `${told}, but it is ${bytes}`
 }

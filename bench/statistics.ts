@@ -19,3 +19,9 @@ export function summarise(values: readonly number[]): Summary {
   const sorted = [...values].sort((a, b) => a - b)
   return { median: quantile(sorted, 0.5), low: quantile(sorted, 0.25), high: quantile(sorted, 0.75) }
 }
+
+/** Ratios as a row tells them: the middle one, and how far they scatter. */
+export function relativeOf(ratios: readonly number[]): { relative: number; spread: { low: number; high: number } } {
+  const { median, low, high } = summarise(ratios)
+  return { relative: median, spread: { low, high } }
+}

@@ -1,4 +1,5 @@
 /** What the load generator sends and what it must get back. Every call has arguments and a request id of its own. */
+import { headersOf, TOOL_LIST, WIRES, type Wire, type WireName } from './wires.ts'
 
 export interface Exchange {
   /** The whole request, as it goes on the wire. */
@@ -12,17 +13,25 @@ export interface Exchange {
 /** Made once per run; each call gives the next request. */
 type Traffic = (operations: readonly string[]) => () => Exchange
 
+type AddTraffic = { [Name in WireName]: () => () => Exchange }
+
 let run = 0
 
+/** One addition after the other, as each wire has it. */
+const additions = Object.fromEntries(
+  Object.entries(WIRES).map(([name, wire]) => [name, () => addTraffic(wire)]),
+) as AddTraffic
+
 export const TRAFFIC = {
-  sync: () => callTraffic(() => 'v1:Calculator.Add'),
+  ...additions,
+  sync: additions.opencall,
   async: () => callTraffic(() => 'v1:Calculator.AddLater', 'Prefer: wait=10\r\n'),
   operations: (operations) => callTraffic((index) => operations[index % operations.length] as string),
-  tools: () => toolTraffic(),
-  rest: () => namedToolTraffic(),
   registry: () => getTraffic('', '200', '{"callVersion":'),
   registryUnchanged: () => getTraffic('If-None-Match: *\r\n', '304', ''),
   registryGzip: () => getTraffic('Accept-Encoding: gzip\r\n', '200', ''),
+  toolList: () =>
+    repeated(postRequest(TOOL_LIST.path, TOOL_LIST.body, headerLines(TOOL_LIST.headers)), '200', '{"jsonrpc":'),
 } satisfies Record<string, Traffic>
 
 export type TrafficName = keyof typeof TRAFFIC
@@ -47,40 +56,40 @@ export function callRequest(
   headers = '',
 ): { request: string; body: string } {
   const body = JSON.stringify({ op, args, ctx: { requestId } })
-  return { request: postRequest('/call', body, headers), body }
+  return { request: postRequest('/call', body, `Content-Type: application/json\r\n${headers}`), body }
 }
 
-function postRequest(path: string, body: string, headers = ''): string {
-  return (
-    `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n${headers}` +
-    `Content-Length: ${body.length}\r\n\r\n${body}`
-  )
-}
-
-/** Without a call_id: one that is sent is kept, as an idempotency key is. */
-function toolTraffic(): () => Exchange {
+function addTraffic(wire: Wire): () => Exchange {
+  const prefix = `bench-${process.pid}-${run++}-`
+  const headers = headerLines(headersOf(wire))
   let index = 0
   return () => {
-    const a = index++ % 1000
-    const request = postRequest(
-      '/tools/call',
-      JSON.stringify({ tool_id: 'Calculator.Add@1.0.0', input: { a, b: 1000 } }),
-    )
-    return { request, status: '200', bodyStart: '{"call_id":"', bodyEnd: `,"success":true,"value":${a + 1000}}` }
+    const a = index % 1000
+    const id = prefix + index++
+    const sum = a + 1000
+    return {
+      request: postRequest(wire.path, JSON.stringify(wire.body({ a, b: 1000 }, id)), headers),
+      status: '200',
+      bodyStart: wire.start(sum, id),
+      ...(wire.end && { bodyEnd: wire.end(sum) }),
+    }
   }
 }
 
-/** The name of the tool is in the path, and the body is its arguments. */
-function namedToolTraffic(): () => Exchange {
-  let index = 0
-  return () => {
-    const a = index++ % 1000
-    const request = postRequest('/tools/Calculator_Add/call', JSON.stringify({ a, b: 1000 }))
-    return { request, status: '200', bodyStart: `{"content":[{"type":"text","text":"${a + 1000}"}],` }
-  }
+function headerLines(headers: Readonly<Record<string, string>>): string {
+  return Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')
+}
+
+function postRequest(path: string, body: string, headers: string): string {
+  return `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\n${headers}Content-Length: ${body.length}\r\n\r\n${body}`
 }
 
 function getTraffic(headers: string, status: string, bodyStart: string): () => Exchange {
-  const request = `GET /.well-known/ops HTTP/1.1\r\nHost: 127.0.0.1\r\n${headers}\r\n`
+  return repeated(`GET /.well-known/ops HTTP/1.1\r\nHost: 127.0.0.1\r\n${headers}\r\n`, status, bodyStart)
+}
+
+function repeated(request: string, status: string, bodyStart: string): () => Exchange {
   return () => ({ request, status, bodyStart })
 }

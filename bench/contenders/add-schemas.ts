@@ -9,3 +9,8 @@ export const ADD_ARGS = {
 } as const
 
 export const ADD_RESULT = { type: 'number' } as const
+
+/** Whose tokens the server with authentication takes; nobody else's secret. */
+export const JWT_ISSUER = 'https://login.example'
+
+export const JWT_SECRET = 'thirty-two-bytes-for-measuring-only'

@@ -1,4 +1,7 @@
-/** Callplane itself, from its sources, with its defaults: no authentication, no request log, SQLite with synchronous FULL. */
+/**
+ * Callplane itself, from its sources, with its defaults: SQLite with synchronous FULL, and unless it is to be guarded no
+ * authentication and no request log.
+ */
 import { randomUUID } from 'node:crypto'
 import {
   type Caller,
@@ -7,15 +10,15 @@ import {
   jsonSchema,
   type OperationDefinition,
   operation,
-} from 'callplane'
-import { ADD, ADD_ARGS, ADD_RESULT } from './add-schemas.ts'
+} from '../../src/index.ts'
+import { ADD, ADD_ARGS, ADD_RESULT, JWT_ISSUER, JWT_SECRET } from './add-schemas.ts'
 import { type Contender, manyName } from './contender.ts'
 
 type Pair = { a: number; b: number }
 
 const run = ({ a, b }: Pair) => a + b
 
-export const start: Contender = async ({ validator, data, operations = 0, chunkedBytes = 0 }) => {
+export const start: Contender = async ({ validator, data, operations = 0, chunkedBytes = 0, guarded = false }) => {
   if (data === undefined) throw new Error('Give the callplane contender a data folder of its own.')
   const add = await adder(validator)
   const server = await createServer({
@@ -29,7 +32,10 @@ export const start: Contender = async ({ validator, data, operations = 0, chunke
       ...Array.from({ length: operations }, (_, index) => add(manyName(index), `Addition number ${index}.`)),
     ],
     data,
-    log: 'error',
+    // A request is a line of level info on standard output, which the run has led into a file.
+    log: guarded ? 'info' : 'error',
+    requestLog: guarded,
+    ...(guarded && { auth: { jwt: [{ issuer: JWT_ISSUER, audience: 'bench', key: { secret: JWT_SECRET } }] } }),
     rest: { allowExecute: true },
   })
   const { port } = await server.listen({ port: 0 })

@@ -1,15 +1,22 @@
 /** What every server under test offers to the process it runs in. */
+import type { DurableOptions } from './durable.ts'
 import type { Mix } from './policies.ts'
 
 export interface ContenderOptions {
   /** How arguments and results are validated: plain JSON Schema by ajv, or zod. */
   validator?: 'ajv' | 'zod'
+  /** Which envelope the bare server works with; OpenCALL's unless given. */
+  envelope?: 'opencall' | 'oxp' | 'rest' | 'mcp'
+  /** Whether callers must show a token, and every request is logged. */
+  guarded?: boolean
   /** Where a server that stores things stores them. */
   data?: string
   /** How many operations are registered besides the ones that are called. */
   operations?: number
   /** The length of the chunked result. */
   chunkedBytes?: number
+  /** The length of the answer of a server that always gives the same one. */
+  answerBytes?: number
   /** Where the called operation runs, if not in a function. */
   backend?: 'http' | 'external' | 'wasm'
   /** Where the remote tool listens. */
@@ -19,6 +26,8 @@ export interface ContenderOptions {
   /** How many rules the policy has; no policy unless given. */
   rules?: number
   mix?: Mix
+  /** Which system of durable work. */
+  durable?: DurableOptions
 }
 
 export interface Serving {

@@ -1,7 +1,7 @@
 /** The same operation on Fastify, its logger off. */
 import type { AddressInfo } from 'node:net'
 import { fastify } from 'fastify'
-import { createAdd } from './add.ts'
+import { createAdd } from './add-opencall.ts'
 import type { Contender } from './contender.ts'
 
 export const start: Contender = async ({ validator }) => {

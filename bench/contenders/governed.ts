@@ -1,6 +1,6 @@
 /** Callplane, called in its own process: an operation that runs somewhere else, or one under a policy. */
 import { writeFileSync } from 'node:fs'
-import { type Caller, createServer, jsonSchema, type OperationDefinition, operation } from 'callplane'
+import { type Caller, createServer, jsonSchema, type OperationDefinition, operation } from '../../src/index.ts'
 import type { Contender, ContenderOptions } from './contender.ts'
 import { callerAt, operationNames, policyOf } from './policies.ts'
 import { createRepeater } from './repeat.ts'

@@ -1,9 +1,10 @@
 /** A policy that is asked about calls, without an engine around it. */
-import { operation } from 'callplane'
+
 import type { Decision } from '../../src/core/ports.ts'
 import { completeOperation } from '../../src/core/rules.ts'
 import { createPolicyGuard } from '../../src/governance/policy-guard.ts'
 import { parsePolicy } from '../../src/governance/policy-parse.ts'
+import { operation } from '../../src/index.ts'
 import { prepareSchemas } from '../../src/schemas/index.ts'
 import type { Contender } from './contender.ts'
 import { callerAt, operationNames, policyOf } from './policies.ts'

@@ -1,5 +1,5 @@
 /** Policies of many rules, as organisations write them, and the callers and operations they are about. */
-import type { Caller, PolicyDefinition } from 'callplane'
+import type { Caller, PolicyDefinition } from '../../src/index.ts'
 
 type Rule = NonNullable<PolicyDefinition['rules']>[number]
 

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 import { manyName } from '../contenders/contender.ts'
 import { fetchOnce } from '../fetch-once.ts'
 import { type Host, startHost, startLoad } from '../processes.ts'
-import { measure, ratios, runRounds, type Sample } from '../rounds.ts'
-import { summarise } from '../statistics.ts'
+import { ratios, runRounds, type Sample } from '../rounds.ts'
+import { relativeOf, summarise } from '../statistics.ts'
 import { callRequest } from '../traffic.ts'
+import { measureDiscovery } from './operations-discovery.ts'
 import type { Row, Suite } from './suite.ts'
 
 const FEW = 10
@@ -14,7 +15,7 @@ const START_GOAL_MS = 2_000
 /** "No slower", as far as paired rounds can tell. */
 const CALL_GOAL = 0.95
 
-export const operations: Suite = async ({ quick, folder, say }) => {
+export const operations: Suite = async ({ quick, trial, folder, say }) => {
   const load = startLoad()
   const hosts: Host[] = []
   try {
@@ -27,7 +28,7 @@ export const operations: Suite = async ({ quick, folder, say }) => {
       )
     }
     const many = hosts[1] as Host
-    const rounds = quick ? 7 : 41
+    const rounds = trial ? 1 : quick ? 15 : 41
     say(`operations: ${rounds} rounds with ${FEW} and ${MANY} operations`)
     const common = { connections: 32, durationMs: quick ? 200 : 300, traffic: 'operations' } as const
     // Ten operations from all over the registry: each is compiled at its first call, which is not what is measured here.
@@ -39,27 +40,17 @@ export const operations: Suite = async ({ quick, folder, say }) => {
       operationsOf: (host) => (host === many ? names : Array.from({ length: FEW }, (_, index) => manyName(index))),
     })) as [Sample[], Sample[]]
     const relative = summarise(ratios(samples[1], samples[0]))
-    const plain = await fetchOnce(many.port, '/.well-known/ops')
-    const zipped = await fetchOnce(many.port, '/.well-known/ops', { headers: { 'Accept-Encoding': 'gzip' } })
     const rows: Row[] = hosts.map((host, index) => ({
       suite: 'operations',
       contender: host.name,
       cpuUs: summarise((samples[index] as Sample[]).map(({ cpuUs }) => cpuUs)).median,
       perSecond: summarise((samples[index] as Sample[]).map(({ perSecond }) => perSecond)).median,
-      relative: index === 0 ? summarise([1]) : relative,
+      ...relativeOf(ratios(samples[index] as Sample[], samples[0])),
       ...(host === many && { figures: { 'start ms': starts.median, 'start ms (zod)': zodStarts.median } }),
     }))
-    const discovery = { connections: 8, durationMs: quick ? 1_000 : 3_000 }
-    for (const [traffic, bytes] of [
-      ['registry', plain.body.length],
-      ['registryGzip', zipped.body.length],
-      ['registryUnchanged', 0],
-    ] as const) {
-      const { cpuUs, perSecond } = await measure(load, many, { ...discovery, traffic })
-      rows.push({ suite: 'operations', contender: `callplane ${traffic}`, cpuUs, perSecond, figures: { bytes } })
-    }
+    const discovery = await measureDiscovery(load, many, { quick, trial })
     return {
-      rows,
+      rows: [...rows, ...discovery.rows],
       goals: [
         {
           suite: 'operations',
@@ -75,6 +66,7 @@ export const operations: Suite = async ({ quick, folder, say }) => {
           measured: `${relative.median.toFixed(2)} of the calls per CPU second (middle half ${relative.low.toFixed(2)}–${relative.high.toFixed(2)})`,
           met: relative.median >= CALL_GOAL,
         },
+        ...discovery.goals,
       ],
     }
   } finally {

@@ -1,0 +1,61 @@
+/** Callplane's engine called in process, each call to its terminal reply, on SQLite with synchronous FULL. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { ownerOf } from '../../src/core/model.ts'
+import { type Caller, createServer, jsonSchema, operation } from '../../src/index.ts'
+import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
+import { ADD_ARGS, ADD_RESULT } from './add-schemas.ts'
+import { ADD_LATER } from './durable-envelope.ts'
+import { ADDED, type JobSystem } from './durable-jobs.ts'
+
+const CALLER: Caller = { tenant: 'main', issuer: 'bench', subject: 'bench', scopes: ['*'] }
+/** Longer than any job takes. */
+const HOLD_MS = 60_000
+
+export async function openCallplaneJobs(folder: string): Promise<JobSystem> {
+  mkdirSync(folder, { recursive: true })
+  // Opened here, so that what it holds can be counted.
+  const store = createSqliteStore({ file: join(folder, 'callplane.db'), clock: { now: Date.now, schedule } })
+  const server = await createServer({
+    operations: [
+      operation(ADD_LATER, {
+        args: jsonSchema<{ a: number; b: number }>(ADD_ARGS),
+        result: jsonSchema<number>(ADD_RESULT),
+        model: 'async',
+        run: ({ a, b }) => a + b,
+      }),
+    ],
+    data: folder,
+    store,
+    log: 'error',
+  })
+  const { engine } = server
+
+  async function run(index: number): Promise<number> {
+    const call = { operation: ADD_LATER, args: { a: index, b: ADDED }, media: [], requestId: `job-${index}` }
+    const reply = await engine.call(call, () => CALLER, { holdMs: HOLD_MS })
+    if (reply.state !== 'complete' || !('result' in reply)) throw new Error(`A call ended as ${JSON.stringify(reply)}.`)
+    return reply.result as number
+  }
+
+  return {
+    submit(index) {
+      const completed = run(index)
+      return { accepted: completed, completed }
+    },
+    async countStored(jobs) {
+      let right = 0
+      for (let index = 0; index < jobs; index++) {
+        const found = await store.find(CALLER.tenant, ownerOf(CALLER), `job-${index}`)
+        if (found?.outcome?.kind === 'result' && found.outcome.value === index + ADDED) right++
+      }
+      return right
+    },
+    close: () => server.close(1_000),
+  }
+}
+
+function schedule(delayMs: number, run: () => void): () => void {
+  const timer = setTimeout(run, delayMs).unref()
+  return () => clearTimeout(timer)
+}

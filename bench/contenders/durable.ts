@@ -1,0 +1,29 @@
+/** Durable jobs in process, by whichever system the run asks for. */
+import { postgresUrl } from '../engines/postgres.ts'
+import type { Contender } from './contender.ts'
+import { createJobRunner, type JobSystem } from './durable-jobs.ts'
+
+export interface DurableOptions {
+  system: keyof typeof SYSTEMS
+  /** Of the engine it needs; of no meaning where it needs none. */
+  enginePort?: number
+}
+
+/** Loaded when asked for, so that no system carries another's modules. */
+const SYSTEMS = {
+  sqlite: async (folder) => (await import('./durable-sqlite.ts')).openSqliteJobs(folder),
+  callplane: async (folder) => (await import('./durable-callplane.ts')).openCallplaneJobs(folder),
+  bullmq: async (_folder, port) => (await import('./durable-bullmq.ts')).openBullmqJobs(port),
+  nats: async (_folder, port) => (await import('./durable-nats.ts')).openNatsJobs(port),
+  'pg-boss': async (_folder, port) =>
+    (await import('./durable-pg-boss.ts')).openPgBossJobs(postgresUrl(port, 'pg-boss')),
+  'graphile-worker': async (_folder, port) =>
+    (await import('./durable-graphile.ts')).openGraphileJobs(postgresUrl(port, 'graphile-worker')),
+  dbos: async (_folder, port) => (await import('./durable-dbos.ts')).openDbosJobs(postgresUrl(port, 'dbos')),
+} satisfies Record<string, (folder: string, port: number) => Promise<JobSystem>>
+
+export const start: Contender = async ({ durable, data = '' }) => {
+  if (!durable) throw new Error('Say which system of durable work to start.')
+  const system = await SYSTEMS[durable.system](data, durable.enginePort ?? 0)
+  return { port: 0, work: createJobRunner(system), close: () => system.close() }
+}

@@ -1,0 +1,22 @@
+/** What a tool written on the MCP SDK does with a call: validate, compute, validate. */
+import type { Checks, Pair } from './add-checks.ts'
+
+export const SERVER_INFO = { name: 'bench', version: '1.0.0' }
+
+/** How the value is given beside its text differs between the generations. */
+export function callTool<T extends object>(
+  { args, result }: Checks,
+  asked: { name: string; arguments?: Record<string, unknown> | undefined },
+  structured: (value: number) => T,
+) {
+  if (asked.name !== 'Calculator_Add') return refuse('There is no such tool.')
+  if (!args(asked.arguments)) return refuse('The arguments are wrong.')
+  const { a, b } = asked.arguments as unknown as Pair
+  const value = a + b
+  if (!result(value)) return refuse('The result is wrong.')
+  return { content: [{ type: 'text' as const, text: JSON.stringify(value) }], ...structured(value) }
+}
+
+function refuse(text: string) {
+  return { content: [{ type: 'text' as const, text }], isError: true }
+}

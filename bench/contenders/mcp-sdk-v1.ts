@@ -1,0 +1,36 @@
+/**
+ * The same addition on the MCP TypeScript SDK of the first generation, stateless: a server for every request, as its
+ * transport wants it, answering in JSON. The low-level server is used because it is the faster of its two.
+ */
+import { createServer } from 'node:http'
+import { Server } from '@modelcontextprotocol/sdk/server/index.js'
+import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+import { CallToolRequestSchema } from '@modelcontextprotocol/sdk/types.js'
+import { createChecks } from './add-checks.ts'
+import type { Contender } from './contender.ts'
+import { callTool, SERVER_INFO } from './mcp-sdk-tool.ts'
+import { readText } from './read-text.ts'
+import { serve } from './serve.ts'
+
+export const start: Contender = async ({ validator }) => {
+  const checks = await createChecks(validator)
+  const makeServer = () => {
+    const server = new Server(SERVER_INFO, { capabilities: { tools: {} } })
+    // Only objects can be structured content in this generation.
+    server.setRequestHandler(CallToolRequestSchema, ({ params }) =>
+      callTool(checks, params, (result) => ({ structuredContent: { result } })),
+    )
+    return server
+  }
+  const listener = createServer((request, response) => {
+    readText(request, async (text) => {
+      const server = makeServer()
+      const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true })
+      response.on('close', () => void server.close())
+      await server.connect(transport as Transport)
+      await transport.handleRequest(request, response, JSON.parse(text))
+    })
+  })
+  return serve(listener)
+}

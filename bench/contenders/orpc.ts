@@ -1,0 +1,25 @@
+/** The same addition as an oRPC procedure, on its own node:http adapter and wire. */
+import { createServer } from 'node:http'
+import { os } from '@orpc/server'
+import { RPCHandler } from '@orpc/server/node'
+import { createChecks, type Pair, standardOf } from './add-checks.ts'
+import type { Contender } from './contender.ts'
+import { readText } from './read-text.ts'
+import { serve } from './serve.ts'
+
+export const start: Contender = async ({ validator }) => {
+  const checks = await createChecks(validator)
+  const add = os
+    .input(standardOf<Pair>(checks.args))
+    .output(standardOf<number>(checks.result))
+    .handler(({ input: { a, b } }) => a + b)
+  const handler = new RPCHandler({ add })
+  const server = createServer((request, response) => {
+    readText(request, async (text) => {
+      const parsed = Object.assign(request, { body: JSON.parse(text) as unknown })
+      const { matched } = await handler.handle(parsed, response, { context: {} })
+      if (!matched) response.writeHead(404, { 'Content-Length': 0 }).end()
+    })
+  })
+  return serve(server)
+}

@@ -1,0 +1,48 @@
+/** `docs/bench/growth-*.svg` from results.json alone: what a call costs over what grows, one plot for each. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import type { Results } from './results.ts'
+import { GROWING, type Growing, MODELS } from './suites/growth-series.ts'
+import type { Row } from './suites/suite.ts'
+import { drawLines, type Line } from './svg-lines.ts'
+
+const FOLDER = new URL('../docs/bench/', import.meta.url)
+
+type Point = Row & { cpuUs: number }
+
+/** Gives back which files were written. */
+export function drawGrowth({ rows, machine }: Pick<Results, 'rows' | 'machine'>): string[] {
+  mkdirSync(FOLDER, { recursive: true })
+  return GROWING.flatMap((growing) => {
+    const lines = MODELS.map((model) => lineOf(rows, growing, model)).filter(({ points }) => points.length > 1)
+    if (lines.length === 0) return []
+    const file = `growth-${growing.replace(' ', '-')}.svg`
+    const chart = drawLines({
+      title: `What a call costs, by ${growing}`,
+      subtitle: `CPU µs per call of the server's process · ${machine.cores} × ${machine.cpu}, Node ${machine.node}`,
+      sizes: growing,
+      lines,
+    })
+    writeFileSync(new URL(file, FOLDER), chart)
+    return [`docs/bench/${file}`]
+  })
+}
+
+function lineOf(rows: readonly Row[], growing: Growing, model: (typeof MODELS)[number]): Line {
+  const own = rows.filter(
+    (row): row is Point =>
+      row.suite === 'growth' &&
+      row.cpuUs !== undefined &&
+      row.figures?.[growing] !== undefined &&
+      row.contender.endsWith(`, ${model}`),
+  )
+  const points = own.map(({ figures, cpuUs }) => ({
+    size: figures?.[growing] ?? 0,
+    value: cpuUs,
+    ...quartiles(figures),
+  }))
+  return { label: model, kind: model, points }
+}
+
+function quartiles({ 'low µs': low, 'high µs': high }: Row['figures'] = {}) {
+  return low === undefined || high === undefined ? {} : { spread: { low, high } }
+}

@@ -1,0 +1,87 @@
+/**
+ * Calls at a fixed rate, whether or not the earlier ones are answered. How long a call took is counted from the moment it
+ * was due: a server that stands still is charged for all that would have come meanwhile.
+ */
+import { randomUUID } from 'node:crypto'
+import { Agent } from 'node:http'
+import { setTimeout as pause } from 'node:timers/promises'
+import { answerQuestions } from './ask.ts'
+import { fetchOnce } from './fetch-once.ts'
+import { quantile } from './statistics.ts'
+import { callRequest } from './traffic.ts'
+
+export interface Pace {
+  port: number
+  operation: string
+  perSecond: number
+}
+
+export interface Paced {
+  calls: number
+  p50Ms: number
+  p99Ms: number
+  maxMs: number
+}
+
+/** Until this process has compiled its own code and opened its connections: that is nobody's latency. */
+const WARM_UP_MS = 2_000
+
+const HEADERS = { 'Content-Type': 'application/json', Prefer: 'wait=10' }
+
+let underWay: { stop(): Promise<Paced> } | undefined
+
+function begin({ port, operation, perSecond }: Pace): { stop(): Promise<Paced> } {
+  const agent = new Agent({ keepAlive: true })
+  const everyMs = 1000 / perSecond
+  const startedAt = performance.now()
+  const countedFrom = startedAt + WARM_UP_MS
+  const latencies: number[] = []
+  const open: Promise<void>[] = []
+  let failure: unknown
+  let stopped = false
+
+  async function call(index: number): Promise<void> {
+    const requestId = randomUUID()
+    const { body } = callRequest(operation, { a: index, b: 1 }, requestId)
+    const answer = await fetchOnce(port, '/call', { agent, body, headers: HEADERS })
+    const expected = `{"requestId":"${requestId}","state":"complete","result":${index + 1}`
+    const text = answer.body.toString()
+    if (!text.startsWith(expected)) throw new Error(`A call was answered with ${answer.status} ${text}`)
+    const dueAt = startedAt + index * everyMs
+    if (dueAt >= countedFrom) latencies.push(performance.now() - dueAt)
+  }
+
+  function fail(thrown: unknown): void {
+    failure ??= thrown
+  }
+
+  const sending = (async () => {
+    for (let index = 0; !stopped; ) {
+      for (; startedAt + index * everyMs <= performance.now(); index++) {
+        open.push(call(index).catch(fail))
+      }
+      await pause(1)
+    }
+  })()
+
+  return {
+    async stop() {
+      stopped = true
+      await sending
+      await Promise.all(open)
+      agent.destroy()
+      if (failure) throw failure
+      latencies.sort((a, b) => a - b)
+      const at = (q: number) => quantile(latencies, q)
+      return { calls: latencies.length, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) }
+    },
+  }
+}
+
+answerQuestions({
+  start(pace: Pace) {
+    underWay = begin(pace)
+  },
+  finish: () => underWay?.stop(),
+  stop: () => undefined,
+})

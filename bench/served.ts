@@ -1,0 +1,52 @@
+/** `callplane serve` as a person would start it, in however many processes, measured over all of them. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import type { Host } from './processes.ts'
+
+const MAIN = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
+const OPERATIONS = fileURLToPath(new URL('./contenders/worker-operations.ts', import.meta.url))
+/** Linux counts a process's time in hundredths of a second, whatever the kernel's own tick is. */
+const TICK_US = 10_000
+
+export async function startServed(name: string, workers: number, data: string): Promise<Host> {
+  const startedAt = performance.now()
+  const args = ['serve', OPERATIONS, '--port', '0', '--data', data, '--workers', String(workers)]
+  const child = spawn(process.execPath, ['--conditions=callplane-source', MAIN, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, NODE_ENV: 'production', ...(process.env.PROF && { NODE_OPTIONS: '--cpu-prof --cpu-prof-dir=' + process.env.PROF }) },
+  })
+  const exited = once(child, 'exit')
+  const [line] = (await Promise.race([
+    once(createInterface({ input: child.stdout }), 'line'),
+    exited.then(() => Promise.reject(new Error(`${name} did not start.`))),
+  ])) as [string]
+  const { url } = JSON.parse(line) as { url: string }
+  const pids = processesOf(child.pid as number)
+  return {
+    name,
+    port: Number(new URL(url).port),
+    startedInMs: performance.now() - startedAt,
+    ask: () => Promise.reject(new Error(`${name} answers no questions.`)),
+    cpuUs: async () => pids.reduce((sum, pid) => sum + cpuOf(pid), 0),
+    memory: () => Promise.reject(new Error(`${name} is not asked for its memory.`)),
+    async stop() {
+      child.kill('SIGTERM')
+      await exited
+    },
+  }
+}
+
+function processesOf(pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
+  return [pid, ...(children === '' ? [] : children.split(' ').map(Number))]
+}
+
+/** proc(5): the fields behind the program's name, which is in parentheses and may hold anything; 14 and 15 of all. */
+function cpuOf(pid: number): number {
+  const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * TICK_US
+}
