@@ -240,6 +240,12 @@ export class Approvals {
     return used
   }
 
+  /** For a call that has used one and only asked something: the same call, with the answers, may use it again. */
+  async handBack(tenant: string, id: string): Promise<void> {
+    const approval = await this.get(tenant, id)
+    if (approval?.status === 'used' && !approval.instanceId) await this.#giveBack(approval)
+  }
+
   async #giveBack(used: Approval): Promise<void> {
     const { usedUnder: _nobody, ...rest } = used
     const again: Approval = { ...rest, status: 'approved' }

@@ -10,6 +10,7 @@ import { isTextual } from './media.ts'
 import type { Outcome, Progress } from './model.ts'
 import { type ChunkSource, Deferred, Located } from './operation.ts'
 import type { AttemptObservation } from './ports.ts'
+import { questionsIn } from './questions.ts'
 import { type EffectiveTerms, effectiveTerms } from './terms.ts'
 
 const MAX_EXCEPTION_TEXT = 2_000
@@ -162,7 +163,7 @@ export class Attempt {
     this.#ending = ending
     if (this.#release) for (const release of this.#release) release()
     if (this.#cancelTimers) for (const cancel of this.#cancelTimers) cancel()
-    this.#observation?.ended(ending.kind === 'deferred' ? undefined : ending)
+    this.#observation?.ended(isWaiting(ending) ? undefined : ending)
     this.#done?.resolve(ending)
   }
 
@@ -271,6 +272,11 @@ export class Attempt {
     await writer.finish()
     return { kind: 'location', location: { kind: 'chunks', mimeType } }
   }
+}
+
+/** Whether the call goes on later: with an answer from outside, or with its caller's. */
+function isWaiting(ending: Ending): ending is Deferral {
+  return ending.kind === 'deferred' || (ending.kind === 'fault' && questionsIn(ending.fault) !== undefined)
 }
 
 /** Only after secrets were taken out: half of one would not be found. */

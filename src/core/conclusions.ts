@@ -121,10 +121,12 @@ export class Conclusions {
     const { extras } = instance
     const { deadlineAt } = extras ?? {}
     const asking = { kinds: [], answers: {}, ...extras?.asking, questions }
-    await this.#reschedule(instance, {
+    const after = await this.#reschedule(instance, {
       extras: { ...extras, asking },
       ...(deadlineAt !== undefined && { dueAt: deadlineAt }),
     })
+    // Somebody wanted it to stop meanwhile: whoever takes it up next sees to that.
+    if (after?.stopRequested) await this.giveBack(after)
   }
 
   /** Commits what taking the call up again needs, under the lease that is held. */

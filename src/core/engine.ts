@@ -14,7 +14,7 @@ import type { AttemptParts, Job } from './job.ts'
 import type { JsonValue } from './json.ts'
 import type { Limits } from './limits.ts'
 import { checkMedia } from './media.ts'
-import { ANONYMOUS, type Call, type Caller, ownerOf, type Reply } from './model.ts'
+import { ANONYMOUS, type Call, type Caller, type MediaInput, ownerOf, type Reply } from './model.ts'
 import { harmless } from './observing.ts'
 import type { Operation } from './operation.ts'
 import type { Decision, Guard, Identify, ResultCache, Store } from './ports.ts'
@@ -43,6 +43,7 @@ export class Engine {
   readonly approvals: Approvals
   readonly #parts: EngineParts
   readonly #deciders: readonly Guard[]
+  readonly #decidersOf = new WeakMap<Operation, readonly Guard[]>()
   readonly #recorder: Recorder
   readonly #inline: InlineRunner
   readonly #toldOf = new WeakSet<Fault>()
@@ -135,7 +136,7 @@ export class Engine {
     const parsed = operation.parseArgs(call.args)
     const needsMore = parsed instanceof Promise || call.media.length + operation.media.length > 0
     if (needsMore) return this.#validateFurther(operation, caller, call, options, parsed)
-    return this.#decide({ call, operation, caller, parsed, media: call.media }, options)
+    return this.#decide(operation, caller, call, parsed, call.media, options)
   }
 
   async #validateFurther(
@@ -147,20 +148,24 @@ export class Engine {
   ): Promise<Admitted> {
     const parsed = await parsing
     const media = await checkMedia(operation, call.media, this.#parts.fetcher, options.presence ?? neverLeaves)
-    return this.#decide({ call, operation, caller, parsed, media }, options)
+    return this.#decide(operation, caller, call, parsed, media, options)
   }
 
   #decide(
-    valid: Omit<Admitted, 'id' | 'owner'>,
+    operation: Operation,
+    caller: Caller,
+    call: Call,
+    parsed: unknown,
+    media: readonly MediaInput[],
     { freezes = false, hold = false, given }: CallOptions,
   ): Admitted | Promise<Admitted> {
-    const { operation, caller, call, parsed, media } = valid
     if (operation.idempotencyRequired && call.idempotencyKey === undefined) {
       const message = `${operation.name.full} has side effects: send an idempotency key, so that a repeat is not a second call.`
       throw new Fault('invalid-input', message, { code: 'IDEMPOTENCY_KEY_REQUIRED' })
     }
+    const deciders = this.#concerned(operation)
     const decided =
-      this.#deciders.length > 0 ? decideAll(this.#deciders, { caller, operation, args: call.args, parsed }) : undefined
+      deciders.length > 0 ? decideAll(deciders, { caller, operation, args: call.args, parsed }) : undefined
     const keyed = freezes || call.idempotencyKey === undefined || isKeyed(operation)
     const admitted: Admitted = {
       id: call.uploads ?? this.#parts.env.newId(),
@@ -174,6 +179,15 @@ export class Engine {
     if (given) admitted.given = given
     if (!decided && !operation.requires) return admitted
     return this.#rule(admitted, decided, hold)
+  }
+
+  /** Those guards that can have something to say of it: of most operations none has. */
+  #concerned(operation: Operation): readonly Guard[] {
+    const known = this.#decidersOf.get(operation)
+    if (known) return known
+    const concerned = this.#deciders.filter((guard) => guard.concerns?.(operation) ?? true)
+    this.#decidersOf.set(operation, concerned)
+    return concerned
   }
 
   /** What the guards said, and what the operation needs of the person it acts for. */

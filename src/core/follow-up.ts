@@ -111,7 +111,11 @@ export class FollowUp {
   /** What a call of this caller's waits to be told; nothing if it waits for no answer. */
   async questions(caller: Caller, requestId: string): Promise<Questions | undefined> {
     const instance = await this.#find(caller, requestId)
-    return hasEnded(instance) ? undefined : this.#answering.open(instance)
+    if (hasEnded(instance)) return undefined
+    const open = await this.#answering.open(instance)
+    // All there, and whoever brought the last one did not get to say so.
+    if (!open && (await this.#answering.take(instance, {}))) this.#parts.worker.wake()
+    return open
   }
 
   /** Once the last one is answered the call goes on. */

@@ -36,6 +36,11 @@ export class HeldCalls {
     }
   }
 
+  /** It has only asked something: the approval it used is for the same call with the answers. */
+  async handBack({ tenant, extras }: Instance): Promise<void> {
+    if (extras?.approvalId !== undefined) await this.#approvals.handBack(tenant, extras.approvalId)
+  }
+
   /** What was approved is what was shown, under the rules of today: a person let it pass, and no rule may be against it. */
   async #objectionTo(instance: Instance, operation: Operation): Promise<Fault | undefined> {
     const { caller, args } = instance

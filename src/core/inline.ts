@@ -8,8 +8,9 @@ import { canonicalJson } from './json.ts'
 import type { Limits } from './limits.ts'
 import { ANONYMOUS, type Outcome, type Reply, type Usage } from './model.ts'
 import type { AuditTrail, ResultCache } from './ports.ts'
+import { questionsIn } from './questions.ts'
 import { busy, type CallOptions, type Recorder } from './recorder.ts'
-import { replyTo, replyWith } from './replies.ts'
+import { type Identity, replyTo, replyWith } from './replies.ts'
 import { retryDelay } from './retry.ts'
 import { deadlineOf } from './terms.ts'
 import { within } from './waiting.ts'
@@ -196,6 +197,14 @@ export class InlineRunner {
 
   #replyOf(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {
     if (objectIn(outcome)) return this.#recordObject(admitted, attempt, outcome, startedAt)
+    const { grant } = admitted
+    if (grant?.giveBack && outcome.kind === 'fault' && questionsIn(outcome.fault)) {
+      return grant.giveBack().then(() => this.#tell(admitted, attempt, outcome, startedAt))
+    }
+    return this.#tell(admitted, attempt, outcome, startedAt)
+  }
+
+  #tell(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {
     const usage = { attempt: attempt.run.failures + 1, durationMs: this.#parts.env.clock.now() - startedAt }
     const reply = replyWith(identityOf(admitted, usage), outcome)
     return attempt.storedObjects ? this.#recorder.discard(admitted.id).then(() => reply) : reply
@@ -228,11 +237,9 @@ function firstRun({ operation, call }: Admitted, startedAt: number): AttemptRun 
   return deadlineMs === undefined ? undefined : { failures: 0, endsAt: startedAt + deadlineMs }
 }
 
-function identityOf({ call, operation }: Admitted, usage?: Usage) {
-  return {
-    requestId: call.requestId,
-    model: operation.model,
-    ...(usage && { usage }),
-    ...(call.sessionId !== undefined && { sessionId: call.sessionId }),
-  }
+function identityOf({ call, operation }: Admitted, usage?: Usage): Identity {
+  const identity: Identity = { requestId: call.requestId, model: operation.model }
+  if (usage) identity.usage = usage
+  if (call.sessionId !== undefined) identity.sessionId = call.sessionId
+  return identity
 }

@@ -391,6 +391,8 @@ export interface Shown {
 export interface Guard {
   /** Before the arguments are looked at. */
   admit?(caller: Caller, operation: Operation): void | Promise<void>
+  /** Whether `decide` can ever have something to say of this operation; asked once. Absent: of every one. */
+  concerns?(operation: Operation): boolean
   /** With the arguments, once they are valid; asked for each form of them, as sent and as the handler gets them. */
   decide?(caller: Caller, operation: Operation, args: JsonValue): Decision | void | Promise<Decision> | Promise<void>
 }

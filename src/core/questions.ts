@@ -72,12 +72,23 @@ export function answersTo<Q extends Questions>(
   env: Pick<Environment, 'conforms'>,
   who: string,
 ): { [K in keyof Q]: AnswerTo<Q[K]> } {
+  for (const [key, question] of Object.entries(questions)) checkQuestion(key, question, env)
   const open = unanswered(questions, asking?.answers ?? {}, env)
   if (open) throw inputRequired(who, open)
   const given = asking?.answers ?? {}
   return Object.fromEntries(Object.keys(questions).map((key) => [key, given[key]])) as {
     [K in keyof Q]: AnswerTo<Q[K]>
   }
+}
+
+const KINDS: readonly string[] = ['form', 'completion', 'roots'] satisfies readonly QuestionKind[]
+
+/** The handler's own mistake is told before anybody is asked. */
+function checkQuestion(key: string, question: Question, env: Pick<Environment, 'conforms'>): void {
+  if (!KINDS.includes(question.kind)) {
+    throw new Fault('internal', `The question "${key}" is of no kind there is. Kinds: ${KINDS.join(', ')}.`)
+  }
+  if (question.kind === 'form') env.conforms(question.schema, {})
 }
 
 /** Those without a usable answer; nothing if there are none. */

@@ -6,7 +6,7 @@ import type { Questions } from './questions.ts'
 /** A cadence no poll limit objects to, and short enough for a person who waits. */
 const POLL_HINT_MS = 250
 
-interface Identity {
+export interface Identity {
   requestId: string
   sessionId?: string
   model: Instance['model']

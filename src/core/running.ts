@@ -5,6 +5,7 @@ import type { FaultKind } from './fault.ts'
 import type { Job } from './job.ts'
 import type { Instance, Outcome } from './model.ts'
 import type { Operation } from './operation.ts'
+import { questionsIn } from './questions.ts'
 
 export interface Running {
   attempt: Attempt
@@ -38,6 +39,8 @@ export function isHeld({ extras }: Instance): boolean {
 export function mayHaveActed({ attempt, instance, operation }: Running, outcome: Outcome): boolean {
   const runBefore = instance.attempt > 1
   if (!isLacking(outcome)) return attempt.began || runBefore
+  // One that asks is run again from its start in any case, and knows it.
+  if (outcome.kind === 'fault' && questionsIn(outcome.fault)) return false
   if (lacks(outcome, 'approval-pending') && attempt.othersBegan) return true
   return operation.sideEffecting && (attempt.calledOthers || runBefore)
 }

@@ -1,6 +1,6 @@
 /**
  * Runs recorded calls: claims them under a lease, keeps the lease while the handler works, and writes down how each
- * attempt ended. It is the only writer of an instance's state after its acceptance.
+ * attempt ended. Nobody else changes an instance's state after its acceptance.
  */
 import { Attempt, type AttemptRun, type Ending } from './attempt.ts'
 import { Claiming } from './claiming.ts'
@@ -16,7 +16,7 @@ import { type Instance, type Outcome, ownerOf } from './model.ts'
 import type { Deferred, Operation } from './operation.ts'
 import type { Store } from './ports.ts'
 import { throttleProgress } from './progress.ts'
-import { questionsIn } from './questions.ts'
+import { type Questions, questionsIn } from './questions.ts'
 import type { Registry } from './registry.ts'
 import { type Given, leftOf, mayHaveBrought } from './requirements.ts'
 import { retryDelay } from './retry.ts'
@@ -391,8 +391,12 @@ export class Worker {
     }
     if (!attempt.began && instance.waiting !== undefined) this.#abandon(instance, operation)
     if (outcome.kind === 'fault') {
-      const questions = this.#canWaitForAnswers(instance) ? questionsIn(outcome.fault) : undefined
-      if (questions) return this.#conclusions.leaveAsking(instance, questions)
+      const questions = questionsIn(outcome.fault)
+      if (questions && this.#canWaitForAnswers(instance, questions)) {
+        await this.#conclusions.leaveAsking(instance, questions)
+        this.wake()
+        return
+      }
       const failures = instance.failures + 1
       const delayMs = retryDelay(attempt.terms.retry, failures, outcome.fault, this.#parts.env.random)
       const dueAt = this.#parts.env.clock.now() + (delayMs ?? 0)
@@ -410,8 +414,11 @@ export class Worker {
   }
 
   /** Who waits for the outcome itself is told what is asked, and sends the call again with the answers. */
-  #canWaitForAnswers({ id, extras }: Instance): boolean {
-    return extras?.asking?.waits === true && !this.#awaited.has(id)
+  #canWaitForAnswers({ id, extras }: Instance, questions: Questions): boolean {
+    const { waits, kinds = [] } = extras?.asking ?? {}
+    return (
+      waits === true && !this.#awaited.has(id) && Object.values(questions).every(({ kind }) => kinds.includes(kind))
+    )
   }
 
   /** Whether an answer has come that this attempt did not know of: it counts, whatever became of looking for one. */
@@ -434,6 +441,7 @@ export class Worker {
     if (!applied) return
     this.#limits.closed(ownerOf(instance.caller))
     if (isHeld(instance)) await this.#held.close(instance)
+    else if (outcome.kind === 'fault' && questionsIn(outcome.fault)) await this.#held.handBack(instance)
     await forgetShown(this.#parts, instance.id, operation)
   }
 

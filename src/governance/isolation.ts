@@ -22,6 +22,7 @@ const UNSPOKEN: IsolationRules = { name: 'callplane', isolation: { high: 'requir
 
 /** In the place of a policy, where there is none. */
 export const isolationGuard: Guard = {
+  concerns: (operation) => wantOfIsolation(operation) !== undefined,
   decide(_caller, operation) {
     return wantOfIsolation(operation)
   },

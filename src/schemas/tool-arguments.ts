@@ -28,12 +28,6 @@ export function createArgumentCheck(): (schema: unknown, args: unknown) => reado
   }
 }
 
-/** The same as yes or no. */
-export function createConformance(): (schema: unknown, value: unknown) => boolean {
-  const check = createArgumentCheck()
-  return (schema, value) => check(schema, value).length === 0
-}
-
 function compile(schema: unknown): Compiled {
   const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
   const addFormats = (require('ajv-formats') as typeof import('ajv-formats')).default

@@ -5,8 +5,9 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 import { CreateMessageRequestSchema, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js'
 import { createToken, operation } from 'callplane'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { onlyOne, openDesk, PEOPLE } from './approving.ts'
 import { type Asking, ask, askOlder, listen, type Result, send, WITH_TASKS } from './mcp.ts'
-import { type Site, startSite, temporaryFolder } from './server.ts'
+import { createStepClock, type Site, startSite, temporaryFolder } from './server.ts'
 
 const SURE = {
   kind: 'form' as const,
@@ -134,6 +135,52 @@ describe('the stateless revision', () => {
     const { json } = await call(site, 'disk_wipe', { inputResponses: { confirm: YES } }, asking)
     expect(json.result.content[0].text).toBe('1')
     expect(removed).toBe(1)
+  })
+
+  test('what is asked below an operation with effects is answered under the same key', async () => {
+    let moved = 0
+    const inner = operation('v1:files.move', {
+      sideEffecting: true,
+      async run(_, ctx) {
+        await ctx.ask({ confirm: SURE })
+        return ++moved
+      },
+    })
+    const outer = operation('v1:files.sort', { sideEffecting: true, run: (_, ctx) => ctx.call('v1:files.move', {}) })
+    const site = await startSite({ operations: [inner, outer] })
+    const asking = { capabilities: FORMS, meta: { 'callplane/idempotencyKey': 'k-1' } }
+    await call(site, 'files_sort', {}, asking)
+    const { json } = await call(site, 'files_sort', { inputResponses: { confirm: YES } }, asking)
+    expect(json.result.content[0].text).toBe('1')
+  })
+
+  test('an approval is not used up by a question', async () => {
+    const refund = operation('v1:orders.refund', {
+      args: { type: 'object', properties: { amount: { type: 'number' } } },
+      model: 'async',
+      run: async ({ amount }, ctx) => {
+        await ctx.ask({ confirm: SURE })
+        return `refunded ${amount}`
+      },
+    })
+    const desk = await openDesk({ operations: [refund] })
+    const asking = { capabilities: FORMS, headers: PEOPLE.agent.headers }
+    const ask = (more: object = {}) => call(desk, 'orders_refund', { arguments: { amount: 500 }, ...more }, asking)
+    await ask()
+    await desk.decide((await onlyOne(desk)).id)
+    const asked = await ask()
+    const done = await ask({ inputResponses: { confirm: YES }, requestState: asked.json.result.requestState })
+    expect(asked.json.result.resultType).toBe('input_required')
+    expect(done.json.result.content[0].text).toBe('refunded 500')
+  })
+
+  test('state that is older than an hour is refused', async () => {
+    const clock = createStepClock()
+    const site = await startSite({ operations: [remove], clock })
+    const { json } = await call(site, 'files_remove', { inputResponses: { confirm: YES } })
+    const again = { inputResponses: { again: YES }, requestState: json.result.requestState }
+    clock.advance(3_600_000)
+    expect((await call(site, 'files_remove', again)).json.error.code).toBe(-32602)
   })
 
   test('a result that hangs on an answer is remembered for nobody else', async () => {
@@ -297,6 +344,51 @@ describe('the older revisions', () => {
     expect((await askOlder(site, 'ping', {}, session)).status).toBe(200)
     expect((await askOlder(site, 'ping', {}, stolen)).status).toBe(404)
     expect((await listen(site, undefined, stolen)).status).toBe(404)
+  })
+
+  test('what the handler says comes before what it asks, and before its end', async () => {
+    const chatty = operation('v1:it.talks', {
+      async run(_, ctx) {
+        ctx.say('info', 'before')
+        await ctx.ask({ confirm: SURE })
+        ctx.say('info', 'after')
+        return 'done'
+      },
+    })
+    const site = await startSite({ operations: [chatty] })
+    const session = await begin(site)
+    const body = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'it_talks', arguments: {} } }
+    const stream = await listen(site, body, session)
+    const first = await stream.next()
+    const asked = await stream.next()
+    await send(site, { jsonrpc: '2.0', id: asked.id, result: YES }, session)
+    const rest = [await stream.next(), await stream.next(), await stream.next()]
+    expect([first.params.data, asked.method]).toEqual(['before', 'elicitation/create'])
+    expect(rest.map(({ params, result }) => params?.data ?? result.content[0].text)).toEqual([
+      'before',
+      'after',
+      'done',
+    ])
+  })
+
+  test('a request is called off by its id, by its own session only', async () => {
+    const began = Promise.withResolvers<void>()
+    const slow = operation('v1:it.dawdles', {
+      run: (_, ctx) =>
+        new Promise((_resolve, reject) => {
+          ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason))
+          began.resolve()
+        }),
+    })
+    const site = await startSite({ operations: [slow] })
+    const [session, other] = [await begin(site), await begin(site)]
+    const body = { jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'it_dawdles', arguments: {} } }
+    const answering = send(site, body, session)
+    await began.promise
+    const callOff = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 7 } }
+    await send(site, callOff, other)
+    await send(site, callOff, session)
+    expect((await answering).json.result).toMatchObject({ isError: true })
   })
 
   test('a client that cannot be asked is told in the result', async () => {

@@ -1,5 +1,5 @@
 /** What an MCP client hears besides answers: words of a handler, lists that change, resources that do. */
-import { operation } from 'callplane'
+import { Fault, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { META, STATELESS_VERSION } from '../../src/protocols/mcp/wire.ts'
 import { askOlder, listen } from './mcp.ts'
@@ -161,6 +161,21 @@ test('a session hears of the resources it watches on its own stream, and lets go
   expect(updated).toMatchObject({ method: 'notifications/resources/updated', params: { uri: 'news://today' } })
   expect(next.method).toBe('notifications/tools/list_changed')
   await expect.poll(() => news.watching.size).toBe(0)
+})
+
+test('who may not read a resource is not told that it changed', async () => {
+  const news = createNews()
+  const secret = { ...news.resource, read: () => Promise.reject(new Fault('forbidden', 'Not yours.')) }
+  const site = await startSite({ operations: [talk], mcp: { resources: [secret] } })
+  const session = await begin(site)
+  const { json } = await askOlder(site, 'resources/subscribe', { uri: 'news://today' }, session)
+  const stream = await listen(
+    site,
+    request('subscriptions/listen', { notifications: { resourceSubscriptions: ['news://today'] } }),
+    headersFor('subscriptions/listen'),
+  )
+  expect(json.error.code).toBe(-32602)
+  expect((await stream.next()).params.notifications).toEqual({})
 })
 
 test('without a session there is no stream, and closing the server ends those there are', async () => {

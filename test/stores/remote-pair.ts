@@ -1,8 +1,7 @@
 /** Both ends of a real connection to a store, in one process, so that a test can hold the store's clock. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
-import type { Store } from '../../src/core/ports.ts'
-import { type Channel, createChannel, serveStore } from '../../src/stores/remote/index.ts'
+import { type Channel, createChannel, type StoreServer } from '../../src/stores/remote/index.ts'
 
 export interface Connected {
   channel: Channel
@@ -11,14 +10,14 @@ export interface Connected {
   end(): Promise<boolean>
 }
 
-export async function connectTo(store: Store, path: string): Promise<Connected> {
+export async function connectTo(server: StoreServer, path: string): Promise<Connected> {
   const listening = createServer().listen(path)
   await once(listening, 'listening')
   const accepted = once(listening, 'connection') as Promise<[Socket]>
   const socket = connect(path)
   const [other] = await accepted
   listening.close()
-  const left = serveStore(store, createChannel(other))
+  const left = server.serve(createChannel(other))
   const channel = createChannel(socket)
   return {
     channel,

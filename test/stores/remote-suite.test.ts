@@ -1,7 +1,7 @@
 /** A store that is used over a connection passes the suite that every store must pass. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createStoreClient } from '../../src/stores/remote/index.ts'
+import { createStoreClient, createStoreServer } from '../../src/stores/remote/index.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createManualClock } from '../../src/testing/clock.ts'
 import { describeStore } from '../../src/testing/store.ts'
@@ -12,7 +12,7 @@ describeStore({ describe, test, expect }, 'a store of another process', async ()
   const folder = temporaryFolder()
   const clock = createManualClock()
   const kept = createSqliteStore({ file: join(folder, 'calls.db'), clock })
-  const { channel, end } = await connectTo(kept, join(folder, 'socket'))
+  const { channel, end } = await connectTo(createStoreServer(kept), join(folder, 'socket'))
   const store = createStoreClient(channel)
   return {
     store,

@@ -61,7 +61,7 @@ export function createRequestListener(routes: readonly Route[], options: Listene
     try {
       const params = entry.segments.length === 0 ? NO_PARAMS : readParams(entry, exchange.path)
       const answer = handle(exchange, params)
-      if (answer instanceof Promise) void settle(exchange, entry.refuse, answer, settings)
+      if (answer instanceof Promise) settle(exchange, entry.refuse, answer, settings)
       else deliver(exchange, answer, entry.refuse, settings)
     } catch (thrown) {
       fail(exchange, entry.refuse, thrown, settings)
@@ -69,12 +69,12 @@ export function createRequestListener(routes: readonly Route[], options: Listene
   }
 }
 
-async function settle(exchange: NodeExchange, refuse: Refuse, pending: Promise<Answer>, settings: Settings) {
-  try {
-    deliver(exchange, await pending, refuse, settings)
-  } catch (thrown) {
-    fail(exchange, refuse, thrown, settings)
-  }
+/** Neither of the two throws: each ends in a refusal, or gives the connection up. */
+function settle(exchange: NodeExchange, refuse: Refuse, pending: Promise<Answer>, settings: Settings): void {
+  pending.then(
+    (answer) => deliver(exchange, answer, refuse, settings),
+    (thrown: unknown) => fail(exchange, refuse, thrown, settings),
+  )
 }
 
 function otherMethod(exchange: NodeExchange, entry: RouteEntry, settings: Settings): void {

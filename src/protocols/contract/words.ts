@@ -15,7 +15,14 @@ export const contractWords = {
     const { reason, status } = CODES[code]
     return { status, code, reason }
   },
-  line: (fault: FaultRecord) => failureLine(encodeFault(Fault.fromRecord(fault), ANSWERED)),
+  line: (fault: FaultRecord) => failureLine(encodeFault(Fault.fromRecord(withoutQuestions(fault)), ANSWERED)),
+}
+
+/** What a handler asks its caller is between the two. */
+function withoutQuestions(fault: FaultRecord): FaultRecord {
+  if (fault.details?.questions === undefined) return fault
+  const { questions: _between, ...details } = fault.details
+  return { ...fault, details }
 }
 
 /** For counting: `ok`, or the Contract's code for this kind of failure. */

@@ -11,7 +11,7 @@ export const HEADERS: Record<string, string> = { 'Content-Type': 'application/js
 /** Where RFC 9728 has it for a resource at `/mcp`. */
 export const METADATA_PATH = '/.well-known/oauth-protected-resource/mcp'
 
-/** We never open a stream of our own, and end no session. */
+/** A GET opens a stream for a session of the older revisions only, and no session is ended. */
 export const METHOD_REFUSED: Answer = {
   status: 405,
   headers: { ...HEADERS, Allow: 'POST' },

@@ -15,6 +15,7 @@ type Signing = Pick<Environment, 'sign' | 'digest' | 'clock'>
 
 /** How long a person may take to answer. */
 const STATE_TTL_MS = 3_600_000
+const MAX_ANSWER_CHARACTERS = 262_144
 
 /** Nothing for a client that can be asked nothing and answers nothing. */
 export function askingOf(asked: Asked, env: Signing): Asking | undefined {
@@ -36,8 +37,12 @@ function kindsOf(asked: Asked): QuestionKind[] {
 /** Of the person's own making, so that nothing in them is believed before a handler has asked for it. */
 function answersIn(inputResponses: JsonValue | undefined): Answers {
   if (inputResponses === undefined) return {}
-  if (isJsonObject(inputResponses)) return inputResponses
-  throw invalidParams('"inputResponses" must be an object.')
+  if (!isJsonObject(inputResponses)) throw invalidParams('"inputResponses" must be an object.')
+  // They are kept with the call, and come back in the state.
+  if (JSON.stringify(inputResponses).length > MAX_ANSWER_CHARACTERS) {
+    throw invalidParams(`"inputResponses" may have ${MAX_ANSWER_CHARACTERS} characters at the most.`)
+  }
+  return inputResponses
 }
 
 function earlierAnswers(asked: Asked, env: Signing): Answers {

@@ -1,6 +1,7 @@
 /** An authorization that a call lacks: asked of the person by the client where it can, else written for the model. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject } from '../../core/json.ts'
+import type { Operation } from '../../core/operation.ts'
 import type { Asked } from './asked.ts'
 import { invalidParams } from './faults.ts'
 import type { InputRequests } from './wire.ts'
@@ -20,15 +21,16 @@ export function authorizationRequests(fault: Fault): InputRequests | undefined {
 }
 
 /** The call is sent again with the person's answers. One who said no is not asked again. */
-export function declinedAuthorization({ params }: Asked): Fault | undefined {
+export function declinedAuthorization({ params }: Asked, { requires }: Operation): Fault | undefined {
   const { inputResponses } = params
   if (inputResponses === undefined) return undefined
   if (!isJsonObject(inputResponses)) throw invalidParams('"inputResponses" must be an object.')
-  const declined = Object.entries(inputResponses).find(
-    ([key, answer]) => key.startsWith(PREFIX) && isJsonObject(answer) && answer.action !== 'accept',
-  )
+  const declined = requires?.authorization?.find(({ id }) => {
+    const answer = inputResponses[PREFIX + id]
+    return isJsonObject(answer) && answer.action !== 'accept'
+  })
   if (!declined) return undefined
-  const id = declined[0].slice(PREFIX.length, PREFIX.length + 100)
+  const { id } = declined
   return new Fault(
     'forbidden',
     `The person did not authorize ${id}, which this needs. Ask them before calling again.`,

@@ -97,15 +97,14 @@ export class Calls {
       if (hears) underway.heard = new Hearing(hears, name)
     }
     const step = await this.#step(underway)
-    if ('questions' in step) return this.#ask(step.questions, underway)
-    const { heard } = underway
-    return heard?.hasUnsent && 'result' in step ? { stream: told(heard, step.result as object) } : step
+    const outcome = 'questions' in step ? this.#ask(step.questions, underway) : step
+    return underway.heard ? withHeard(outcome, underway.heard) : outcome
   }
 
   async #step(underway: Underway): Promise<Step> {
     const { asked } = underway
     try {
-      const declined = declinedAuthorization(asked)
+      const declined = declinedAuthorization(asked, underway.operation)
       if (declined) throw declined
       const reply = await this.#start(underway)
       if (reply.state === 'complete' && 'result' in reply && !underway.joined) {
@@ -130,6 +129,7 @@ export class Calls {
     let open = questions
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const { replies } = this.#parts
+      if (underway.heard) yield* underway.heard.take()
       try {
         underway.answers = { ...underway.answers, ...(yield* replies.ask(inputRequestsOf(open), underway.asked)) }
       } catch (thrown) {
@@ -304,9 +304,32 @@ export class Calls {
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/
 
-async function* told(heard: Hearing, result: object): AsyncGenerator<RpcMessage, object> {
-  yield* heard.take()
+/** What was said comes before the answer; after it, nobody listens. */
+function withHeard(outcome: Outcome, heard: Hearing): Outcome {
+  if ('stream' in outcome) return { stream: heardThrough(outcome.stream, heard) }
+  if (!heard.hasUnsent) {
+    heard.close()
+    return outcome
+  }
+  return { stream: heardThrough(ended(outcome.result as object), heard) }
+}
+
+// biome-ignore lint/correctness/useYield: a stream that is over at once.
+async function* ended(result: object): AsyncGenerator<RpcMessage, object> {
   return result
+}
+
+async function* heardThrough(
+  stream: AsyncGenerator<RpcMessage, object>,
+  heard: Hearing,
+): AsyncGenerator<RpcMessage, object> {
+  try {
+    const result = yield* stream
+    yield* heard.take()
+    return result
+  } finally {
+    heard.close()
+  }
 }
 
 /** For the model: the client cannot put the question to anybody. */

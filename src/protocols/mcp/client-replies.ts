@@ -8,6 +8,7 @@ import { ANONYMOUS, type Caller, ownerOf } from '../../core/model.ts'
 import type { Environment, Records } from '../../core/ports.ts'
 import type { Answers } from '../../core/questions.ts'
 import type { Asked } from './asked.ts'
+import { invalidParams } from './faults.ts'
 import type { InputRequests, RpcMessage } from './wire.ts'
 
 /** A client's reply to a request of ours. */
@@ -17,17 +18,28 @@ export interface ClientReply {
   error?: JsonValue
 }
 
+interface Waiting {
+  owner: string
+  answered(reply: ClientReply): void
+  giveUp(why: Fault): void
+}
+
 type Needs = Pick<Environment, 'clock' | 'newId' | 'sign'>
 
 /** How long a person may take. */
 const ANSWER_MS = 600_000
 /** How often it is looked whether a reply has come to another process. */
 const LOOK_EVERY_MS = 500
+/** Of a reply that is kept for another process. */
+const MAX_KEPT_CHARACTERS = 262_144
+/** How many questions of one caller's calls may wait at a time. */
+const MAX_WAITING_PER_CALLER = 100
 
 export class ClientReplies {
   readonly #env: Needs
   readonly #records: Records
-  readonly #waiting = new Map<string, (reply: ClientReply) => void>()
+  readonly #waiting = new Map<string, Waiting>()
+  #closed = false
 
   constructor(env: Needs, records: Records) {
     this.#env = env
@@ -36,8 +48,10 @@ export class ClientReplies {
 
   /** Sends all questions at once, and returns with the last answer. */
   async *ask(requests: InputRequests, { caller, client }: Asked): AsyncGenerator<RpcMessage, Answers> {
-    const sent = Object.entries(requests).map(([key, request]) => ({ key, id: this.#newId(caller), request }))
-    const replies = sent.map(({ id }) => this.#reply(id, client.signal))
+    const owner = ownerIn(caller)
+    this.#requireRoom(owner, Object.keys(requests).length)
+    const sent = Object.entries(requests).map(([key, request]) => ({ key, id: this.#newId(owner), request }))
+    const replies = sent.map(({ id }) => this.#reply(id, owner, client.signal))
     // Whoever leaves has all of them fail, and only one is waited for at a time.
     for (const reply of replies) reply.catch(() => undefined)
     for (const { id, request } of sent) yield { jsonrpc: '2.0', id, ...request } as RpcMessage
@@ -48,13 +62,29 @@ export class ClientReplies {
 
   /** One that nobody has asked for, or that somebody else sends, is let go by. */
   async take(caller: Caller | undefined, reply: ClientReply): Promise<void> {
-    if (!this.#isOurs(reply.id, caller)) return
+    if (!this.#isOurs(reply.id, ownerIn(caller))) return
     const waiting = this.#waiting.get(reply.id)
-    if (waiting) waiting(reply)
-    else await this.#records.add(keyOf(reply.id), JSON.stringify(reply), this.#env.clock.now() + ANSWER_MS)
+    if (waiting) return waiting.answered(reply)
+    const text = JSON.stringify(reply)
+    if (text.length > MAX_KEPT_CHARACTERS) throw invalidParams('The reply is too long. Send a shorter one.')
+    await this.#records.add(keyOf(reply.id), text, this.#env.clock.now() + ANSWER_MS)
   }
 
-  #reply(id: string, signal: AbortSignal): Promise<ClientReply> {
+  /** Nobody is waited for any more. */
+  close(): void {
+    this.#closed = true
+    for (const { giveUp } of [...this.#waiting.values()]) giveUp(closing())
+  }
+
+  #requireRoom(owner: string, more: number): void {
+    if (this.#closed) throw closing()
+    const own = [...this.#waiting.values()].filter((waiting) => waiting.owner === owner).length
+    if (own + more <= MAX_WAITING_PER_CALLER) return
+    const message = `${own} questions of your calls wait for an answer already. Answer some of them first.`
+    throw new Fault('overloaded', message, { code: 'TOO_MANY_QUESTIONS', retryAfterMs: 1_000 })
+  }
+
+  #reply(id: string, owner: string, signal: AbortSignal): Promise<ClientReply> {
     const { clock } = this.#env
     const giveUpAt = clock.now() + ANSWER_MS
     return new Promise<ClientReply>((resolve, reject) => {
@@ -64,10 +94,11 @@ export class ClientReplies {
         this.#waiting.delete(id)
         signal.removeEventListener('abort', leave)
       }
-      const leave = () => {
+      const giveUp = (why: unknown) => {
         end()
-        reject(new Fault('canceled', 'The client left before it answered.'))
+        reject(why)
       }
+      const leave = () => giveUp(new Fault('canceled', 'The client left before it answered.'))
       const answered = (reply: ClientReply) => {
         end()
         resolve(reply)
@@ -75,35 +106,42 @@ export class ClientReplies {
       const look = async () => {
         const text = await this.#records.take(keyOf(id))
         if (text !== undefined) answered(JSON.parse(text) as ClientReply)
-        else if (clock.now() >= giveUpAt) {
-          end()
-          reject(new Fault('timeout', 'Nobody answered in time. Call again to be asked again.'))
-        } else if (this.#waiting.has(id)) lookLater()
+        else if (clock.now() >= giveUpAt)
+          giveUp(new Fault('timeout', 'Nobody answered in time. Call again to be asked again.'))
+        else if (this.#waiting.has(id)) lookLater()
       }
       const lookLater = () => {
-        cancel = clock.schedule(LOOK_EVERY_MS, () => void look().catch(reject))
+        cancel = clock.schedule(LOOK_EVERY_MS, () => void look().catch(giveUp))
       }
-      this.#waiting.set(id, answered)
+      this.#waiting.set(id, { owner, answered, giveUp })
       signal.addEventListener('abort', leave, { once: true })
       if (signal.aborted) leave()
       else lookLater()
     })
   }
 
-  /** Signed, so that replies are kept only to what was asked. */
-  #newId(caller: Caller | undefined): string {
+  /** Signed, so that replies are kept only to what was asked, one to each. */
+  #newId(owner: string): string {
     const id = this.#env.newId()
-    return `${id}.${this.#signature(id, caller)}`
+    return `${id}.${this.#signature(id, owner)}`
   }
 
-  #isOurs(id: string, caller: Caller | undefined): boolean {
-    const [stem = '', signature] = id.split('.')
-    return signature === this.#signature(stem, caller)
+  #isOurs(id: string, owner: string): boolean {
+    const at = id.indexOf('.')
+    return at > 0 && id.slice(at + 1) === this.#signature(id.slice(0, at), owner)
   }
 
-  #signature(id: string, caller: Caller = ANONYMOUS): string {
-    return this.#env.sign(JSON.stringify(['mcp-request', caller.tenant, ownerOf(caller), id]))
+  #signature(id: string, owner: string): string {
+    return this.#env.sign(JSON.stringify(['mcp-request', owner, id]))
   }
+}
+
+function ownerIn(caller: Caller = ANONYMOUS): string {
+  return JSON.stringify([caller.tenant, ownerOf(caller)])
+}
+
+function closing(): Fault {
+  return new Fault('unavailable', 'The server is shutting down. Call again in a moment.', { code: 'SHUTTING_DOWN' })
 }
 
 function keyOf(id: string): string {

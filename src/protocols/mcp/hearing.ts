@@ -21,6 +21,7 @@ export class Hearing {
   readonly #logger: string
   #unsent: RpcNotification[] = []
   #wake: (() => void) | undefined
+  #closed = false
 
   constructor(level: Level, logger: string) {
     this.#atLeast = LEVELS.indexOf(level)
@@ -29,10 +30,16 @@ export class Hearing {
 
   /** Given to the call. */
   readonly hear = ({ level, message, data }: Said): void => {
-    if (LEVELS.indexOf(level) < this.#atLeast || this.#unsent.length >= MAX_UNSENT) return
+    if (this.#closed || LEVELS.indexOf(level) < this.#atLeast || this.#unsent.length >= MAX_UNSENT) return
     const said: JsonObject = { level, logger: this.#logger, data: data === undefined ? message : { message, data } }
     this.#unsent.push(notification('notifications/message', said))
     this.#wake?.()
+  }
+
+  /** Nobody hears any more, though the call may go on. */
+  close(): void {
+    this.#closed = true
+    this.#unsent = []
   }
 
   get hasUnsent(): boolean {

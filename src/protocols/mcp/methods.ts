@@ -44,7 +44,7 @@ export interface McpSettings {
   tasksOnly?: readonly string[]
 }
 
-type Method = (asked: Asked) => Outcome | Promise<Outcome>
+export type Method = (asked: Asked) => Outcome | Promise<Outcome>
 
 export class Methods {
   readonly #parts: McpParts
@@ -164,6 +164,7 @@ export class Methods {
   /** Ends what would go on for as long as the client likes. */
   close(): void {
     this.#subscriptions.close()
+    this.#replies.close()
   }
 
   get #capabilities(): object {

@@ -11,11 +11,11 @@ import type { Asked, Client, Outcome } from './asked.ts'
 import { encodeEvents, encodeNotifications } from './events.ts'
 import { checkMeta, generationByHeader } from './generations.ts'
 import { checkStandardHeaders } from './headers.ts'
-import { type McpParts, Methods } from './methods.ts'
+import { type McpParts, type Method, Methods } from './methods.ts'
 import { createMetadataRoutes } from './protected-resource.ts'
-import { encodeResult, idIn, parseMessage } from './rpc.ts'
+import { encodeResult, idIn, isRequestId, type Message, parseMessage } from './rpc.ts'
 import { type ClientSession, readSession } from './sessions.ts'
-import type { Generation, RequestId } from './wire.ts'
+import type { Generation, RequestId, RpcMessage } from './wire.ts'
 
 export interface McpHttpParts extends McpParts {
   /** Who sent this request. */
@@ -60,6 +60,8 @@ export function createMcpRoutes(parts: McpHttpParts): McpRoutes {
 class McpOverHttp {
   readonly #parts: McpHttpParts
   readonly #methods: Methods
+  /** Requests of sessions, to be called off. */
+  readonly #running = new Map<string, AbortController>()
 
   constructor(parts: McpHttpParts) {
     this.#parts = parts
@@ -76,21 +78,57 @@ class McpOverHttp {
       const identified = this.#parts.identify(exchange)()
       const caller = identified instanceof Promise ? await identified : identified
       this.#methods.requireCaller({ caller })
-      if (message.kind === 'response' && message.reply) await this.#methods.takeReply(caller, message.reply)
-      if (message.kind !== 'request') return ACCEPTED
+      if (message.kind !== 'request') {
+        await this.#note(message, exchange, caller)
+        return ACCEPTED
+      }
       generation = generationByHeader(exchange.header('mcp-protocol-version'), message.params)
       const session = generation === 'initialized' ? this.#session(exchange, message.method, caller) : undefined
       const handle = this.#methods.find(message.method, generation)
-      const asked: Asked = { ...message, generation, caller, client: new HttpClient(exchange, session) }
+      const client = new HttpClient(exchange, session)
+      const asked: Asked = { ...message, generation, caller, client }
       if (generation === 'stateless') {
         checkStandardHeaders((name) => exchange.header(name), message.method, message.params)
         checkMeta(message.params)
       }
+      if (session) return await this.#handleInSession(asked, handle, client, session)
       const handled = handle(asked)
       return this.#answer(message.id, handled instanceof Promise ? await handled : handled)
     } catch (thrown) {
       return refusalAnswer(this.#explain(thrown), idIn(body), generation, exchange)
     }
+  }
+
+  /** A client of the older revisions calls a request off by its id: leaving means nothing there. */
+  async #handleInSession(asked: Asked, handle: Method, client: HttpClient, session: ClientSession): Promise<Answer> {
+    const key = runningKey(session, asked.id)
+    const calledOff = new AbortController()
+    client.calledOff = calledOff.signal
+    this.#running.set(key, calledOff)
+    const over = () => this.#running.delete(key)
+    try {
+      const outcome = await handle(asked)
+      if ('result' in outcome) over()
+      return this.#answer(asked.id, 'stream' in outcome ? { stream: followed(outcome.stream, over) } : outcome)
+    } catch (thrown) {
+      over()
+      throw thrown
+    }
+  }
+
+  async #note(
+    message: Exclude<Message, { kind: 'request' }>,
+    exchange: Exchange,
+    caller: Caller | undefined,
+  ): Promise<void> {
+    if (message.kind === 'response') {
+      if (message.reply) await this.#methods.takeReply(caller, message.reply)
+      return
+    }
+    const { requestId } = message.params
+    if (message.method !== 'notifications/cancelled' || !isRequestId(requestId)) return
+    const session = this.#session(exchange, message.method, caller)
+    if (session) this.#running.get(runningKey(session, requestId))?.abort()
   }
 
   #answer(id: RequestId, outcome: Outcome): Answer {
@@ -147,6 +185,8 @@ class McpOverHttp {
 class HttpClient implements Client {
   readonly #exchange: Exchange
   readonly session: ClientSession | undefined
+  /** Aborts when the client says that it no longer wants an answer. */
+  calledOff: AbortSignal | undefined
 
   constructor(exchange: Exchange, session: ClientSession | undefined) {
     this.#exchange = exchange
@@ -158,7 +198,8 @@ class HttpClient implements Client {
   }
 
   get signal(): AbortSignal {
-    return this.#exchange.signal
+    const { signal } = this.#exchange
+    return this.calledOff ? AbortSignal.any([signal, this.calledOff]) : signal
   }
 
   get hears(): boolean {
@@ -167,6 +208,21 @@ class HttpClient implements Client {
 
   header(name: string): string | undefined {
     return this.#exchange.header(name)
+  }
+}
+
+function runningKey({ id }: ClientSession, requestId: RequestId): string {
+  return `${id} ${JSON.stringify(requestId)}`
+}
+
+async function* followed(
+  stream: AsyncGenerator<RpcMessage, object>,
+  over: () => void,
+): AsyncGenerator<RpcMessage, object> {
+  try {
+    return yield* stream
+  } finally {
+    over()
   }
 }
 

@@ -34,7 +34,7 @@ export function idIn(value: JsonValue | undefined): RequestId | null {
   return isJsonObject(value) && isRequestId(value.id) ? value.id : null
 }
 
-function isRequestId(id: unknown): id is RequestId {
+export function isRequestId(id: unknown): id is RequestId {
   return typeof id === 'string' || typeof id === 'number'
 }
 

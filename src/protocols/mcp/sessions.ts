@@ -3,12 +3,15 @@
  * nothing is kept for one that only calls tools, and a session outlives the server. What little it asks us to remember
  * (a level, addresses it watches) is a record.
  */
+import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { ANONYMOUS, type Caller, ownerOf } from '../../core/model.ts'
 import type { Environment, Records } from '../../core/ports.ts'
 
 export interface ClientSession {
   readonly id: string
+  /** Whose it is. */
+  readonly owner: string
   readonly capabilities: JsonObject
 }
 
@@ -41,16 +44,25 @@ export function readSession(id: string, caller: Caller | undefined, env: Signing
   if (at < 0 || id.slice(at + 1) !== signature(stem, caller, env)) return undefined
   const letters = stem.slice(stem.indexOf('.') + 2)
   const known = ABILITIES.filter(({ letter }) => letters.includes(letter))
-  return { id, capabilities: Object.assign({}, ...known.map(({ capabilities }) => capabilities)) }
+  return {
+    id,
+    owner: ownerIn(caller),
+    capabilities: Object.assign({}, ...known.map(({ capabilities }) => capabilities)),
+  }
 }
 
-function signature(stem: string, caller: Caller = ANONYMOUS, env: Signing): string {
-  return env.sign(JSON.stringify(['mcp-session', caller.tenant, ownerOf(caller), stem]))
+function signature(stem: string, caller: Caller | undefined, env: Signing): string {
+  return env.sign(JSON.stringify(['mcp-session', ownerIn(caller), stem]))
+}
+
+function ownerIn(caller: Caller = ANONYMOUS): string {
+  return JSON.stringify([caller.tenant, ownerOf(caller)])
 }
 
 /** What a session has asked for is forgotten a day after it last said so. */
 const KEEP_MS = 86_400_000
-const MAX_WATCHED = 1_000
+/** Of one caller, over all sessions: they cost nothing to begin. */
+const MAX_NOTES = 2_000
 
 export class SessionNotes {
   readonly #env: Pick<Environment, 'clock' | 'digest'>
@@ -61,32 +73,43 @@ export class SessionNotes {
     this.#records = records
   }
 
-  async setLevel({ id }: ClientSession, level: string): Promise<void> {
-    await this.#records.put(this.#key(id, 'level'), level, this.#until())
+  async setLevel(session: ClientSession, level: string): Promise<void> {
+    await this.#put(session, 'level', level)
   }
 
-  level({ id }: ClientSession): Promise<string | undefined> {
-    return this.#records.get(this.#key(id, 'level'))
+  level(session: ClientSession): Promise<string | undefined> {
+    return this.#records.get(this.#key(session, 'level'))
   }
 
-  /** False if it watches as many as it may. */
-  async watch(session: ClientSession, uri: string): Promise<boolean> {
-    if ((await this.watched(session)).size >= MAX_WATCHED) return false
-    await this.#records.put(this.#key(session.id, `watched/${this.#env.digest(uri)}`), uri, this.#until())
-    return true
+  async watch(session: ClientSession, uri: string): Promise<void> {
+    await this.#put(session, `watched/${this.#env.digest(uri)}`, uri)
   }
 
-  async unwatch({ id }: ClientSession, uri: string): Promise<void> {
-    await this.#records.remove(this.#key(id, `watched/${this.#env.digest(uri)}`))
+  async unwatch(session: ClientSession, uri: string): Promise<void> {
+    await this.#records.remove(this.#key(session, `watched/${this.#env.digest(uri)}`))
   }
 
-  async watched({ id }: ClientSession): Promise<ReadonlySet<string>> {
-    const rows = await this.#records.list(this.#key(id, 'watched/'), MAX_WATCHED)
+  async watched(session: ClientSession): Promise<ReadonlySet<string>> {
+    const rows = await this.#records.list(this.#key(session, 'watched/'), MAX_NOTES)
     return new Set(rows.map(({ value }) => value))
   }
 
-  #key(id: string, what: string): string {
-    return `mcp-session/${this.#env.digest(id)}/${what}`
+  async #put(session: ClientSession, what: string, value: string): Promise<void> {
+    const kept = await this.#records.list(this.#keysOf(session), MAX_NOTES)
+    const key = this.#key(session, what)
+    if (kept.length === MAX_NOTES && !kept.some((note) => note.key === key)) {
+      const message = `Your sessions have asked for ${MAX_NOTES} things already. Unsubscribe from some.`
+      throw new Fault('overloaded', message, { code: 'TOO_MANY_SUBSCRIPTIONS' })
+    }
+    await this.#records.put(key, value, this.#until())
+  }
+
+  #keysOf({ owner }: ClientSession): string {
+    return `mcp-session/${this.#env.digest(owner)}/`
+  }
+
+  #key(session: ClientSession, what: string): string {
+    return `${this.#keysOf(session)}${this.#env.digest(session.id)}/${what}`
   }
 
   #until(): number {

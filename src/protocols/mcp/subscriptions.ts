@@ -1,4 +1,5 @@
 /** What a client asks to be told besides the answers to its requests, in the words of both generations. */
+import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { ANONYMOUS, type Caller, ownerOf } from '../../core/model.ts'
 import { type Asked, metaOf, type Outcome, textParam } from './asked.ts'
@@ -14,7 +15,8 @@ import { META, type RpcNotification } from './wire.ts'
 /** What a session hears that has named no level. */
 const USUAL_LEVEL: Level = 'info'
 /** As many as one request may name. */
-const MAX_NAMED = 1_000
+const MAX_NAMED = 100
+const MAX_ADDRESS = 2_048
 
 /** Stateless requests that name no level hear nothing; a session hears the usual. */
 export function levelFor(asked: Asked, notes: SessionNotes): Level | undefined | Promise<Level | undefined> {
@@ -42,14 +44,15 @@ export class Subscriptions {
   }
 
   /** `subscriptions/listen`: says first what it will tell, then tells it until one of both ends it. */
-  listen(asked: Asked): Outcome {
+  async listen(asked: Asked): Promise<Outcome> {
     const { notifications } = asked.params
     if (!isJsonObject(notifications)) throw invalidParams('subscriptions/listen needs "notifications", as an object.')
     const { toolsListChanged, resourceSubscriptions = [] } = notifications
     if (!isNames(resourceSubscriptions)) {
       throw invalidParams(`"resourceSubscriptions" must be a list of at most ${MAX_NAMED} addresses.`)
     }
-    const resources = resourceSubscriptions.filter((uri) => this.#canWatch(uri))
+    const resources: string[] = []
+    for (const uri of resourceSubscriptions) if (await this.#canWatch(uri, asked)) resources.push(uri)
     const wanted = { tools: toolsListChanged === true, resources }
     this.#changes.requireRoom(ownerIn(asked))
     return { stream: this.#told(wanted, asked) }
@@ -73,8 +76,10 @@ export class Subscriptions {
   async add(asked: Asked): Promise<object> {
     const uri = textParam(asked, 'uri')
     const session = sessionOf(asked)
-    if (!this.#canWatch(uri)) throw invalidParams(`"${uri.slice(0, 200)}" is no resource that can be watched.`)
-    if (!(await this.#notes.watch(session, uri))) throw invalidParams(`This session watches ${MAX_NAMED} already.`)
+    if (!(await this.#canWatch(uri, asked))) {
+      throw invalidParams(`"${uri.slice(0, 200)}" is no resource of yours that can be watched.`)
+    }
+    await this.#notes.watch(session, uri)
     return {}
   }
 
@@ -98,8 +103,16 @@ export class Subscriptions {
     this.#changes.close()
   }
 
-  #canWatch(uri: string): boolean {
-    return uri === REGISTRY_URI || this.#offered.isWatched(uri)
+  /** Who may not read it is not told when it changes. */
+  async #canWatch(uri: string, { caller }: Asked): Promise<boolean> {
+    if (uri === REGISTRY_URI) return true
+    if (!caller || uri.length > MAX_ADDRESS || !this.#offered.isWatched(uri)) return false
+    try {
+      return (await this.#offered.read(uri, caller)) !== undefined
+    } catch (thrown) {
+      if (thrown instanceof Fault && thrown.kind !== 'internal') return false
+      throw thrown
+    }
   }
 }
 

@@ -105,7 +105,9 @@ export class Tasks {
   async #running(reply: RunningReply, caller: Caller, asked: Asked): Promise<DetailedTask> {
     const questions = reply.questions && (await this.#parts.followUp.questions(caller, reply.requestId))
     if (questions) {
-      return { ...this.#taskOf(reply, 'input_required'), inputRequests: inputRequestsOf(questions) }
+      // How far it had come says nothing about what it waits for.
+      const { progress: _before, ...asks } = reply
+      return { ...this.#taskOf(asks, 'input_required'), inputRequests: inputRequestsOf(questions) }
     }
     const approval = await this.#approvalOf(reply, caller)
     const inputRequests = approval && this.#questionFor(approval, caller, asked)

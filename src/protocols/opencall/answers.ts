@@ -3,7 +3,7 @@ import type { Answer, Exchange } from '../../core/exchange.ts'
 import type { Fault } from '../../core/fault.ts'
 import type { Reply, ResultLocation } from '../../core/model.ts'
 import type { Environment } from '../../core/ports.ts'
-import { encodeRefusal, encodeReply, epochSeconds } from './codec.ts'
+import { encodeRefusal, encodeReply, encodeResult, epochSeconds } from './codec.ts'
 import { statusOf } from './faults.ts'
 import type { Location, ResponseEnvelope } from './wire.ts'
 
@@ -49,7 +49,9 @@ export function pollAnswer(reply: Reply, exchange: Exchange, settings: AddressSe
 }
 
 function progressAnswer(reply: Reply, exchange: Exchange, settings: AddressSettings): Answer {
-  if (reply.state === 'complete' && 'result' in reply) return jsonAnswer(200, encodeReply(reply, neverLocated))
+  if (reply.state === 'complete' && 'result' in reply) {
+    return { status: 200, headers: JSON_HEADERS, body: encodeResult(reply) }
+  }
   const redirect =
     reply.state === 'complete' && 'location' in reply && followable(reply.location, prefersRedirect(exchange))
   const envelope = encodeReply(reply, () => locate(reply, exchange.origin, redirect ? settings : undefined))

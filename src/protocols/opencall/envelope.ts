@@ -62,9 +62,10 @@ function parseContext(ctx: JsonValue, strict: boolean): RequestContext {
   const parsed: RequestContext = {}
   if (requestId !== undefined) parsed.requestId = requestId as string
   if (timeoutMs !== undefined) parsed.timeoutMs = timeoutMs
-  for (const field of TEXTS) {
+  // Most contexts have a request id and nothing else: what is there is looked at, not what could be.
+  for (const field in ctx) {
+    if (!isTextField(field)) continue
     const value = ctx[field]
-    if (value === undefined) continue
     if (!isText(value)) {
       throw invalid(`ctx.${field}`, `"ctx.${field}" must be a text of 1 to ${MAX_TEXT} characters.`)
     }
@@ -74,6 +75,10 @@ function parseContext(ctx: JsonValue, strict: boolean): RequestContext {
 }
 
 const TEXTS = ['sessionId', 'parentId', 'idempotencyKey', 'locale', 'traceparent'] as const
+
+function isTextField(field: string): field is (typeof TEXTS)[number] {
+  return field !== 'requestId' && (TEXTS as readonly string[]).includes(field)
+}
 
 function parseMedia(media: JsonValue): MediaEntry[] {
   if (!Array.isArray(media)) throw invalid('media', '"media" must be an array.')

@@ -1,0 +1,66 @@
+/** Replies of clients to requests of ours: whose they are, where they come to, and what is kept of them. */
+import { expect, test } from 'vitest'
+import type { Asked } from '../../../src/protocols/mcp/asked.ts'
+import { ClientReplies } from '../../../src/protocols/mcp/client-replies.ts'
+import type { InputRequests } from '../../../src/protocols/mcp/wire.ts'
+import { createManualClock } from '../../../src/testing/clock.ts'
+import { openCluster } from '../../core/node.ts'
+
+const QUESTION: InputRequests = { roots: { method: 'roots/list', params: {} } }
+const asked = { caller: undefined, client: { signal: new AbortController().signal } } as unknown as Asked
+
+function open() {
+  const clock = createManualClock()
+  const { store } = openCluster()
+  let ids = 0
+  const env = { clock, newId: () => `id-${++ids}`, sign: (text: string) => `signed${text.length}` }
+  return { clock, store, replies: () => new ClientReplies(env, store.records) }
+}
+
+async function ask(replies: ClientReplies) {
+  const stream = replies.ask(QUESTION, asked)
+  const { value } = await stream.next()
+  return { id: (value as { id: string }).id, answers: stream.next() }
+}
+
+test('a reply that comes to another process is found there', async () => {
+  const { clock, replies } = open()
+  const [here, there] = [replies(), replies()]
+  const { id, answers } = await ask(here)
+  await there.take(undefined, { id, result: { roots: [] } })
+  clock.advance(500)
+  expect(await answers).toEqual({ done: true, value: { roots: { roots: [] } } })
+})
+
+test('nothing is kept but one reply to each question, and none that is too long', async () => {
+  const { store, replies } = open()
+  const [here, there] = [replies(), replies()]
+  const { id, answers } = await ask(here)
+  answers.catch(() => undefined)
+  for (const other of [`${id}.0`, `${id}x`, 'id-9', 'id-9.signed', ''])
+    await there.take(undefined, { id: other, result: {} })
+  await there.take(undefined, { id, result: { first: true } })
+  await there.take(undefined, { id, result: { second: true } })
+  const long = there.take(undefined, { id, result: { text: 'x'.repeat(300_000) } })
+  await expect(long).rejects.toMatchObject({ kind: 'malformed' })
+  const kept = await store.records.list('', 10)
+  expect(kept.map(({ value }) => JSON.parse(value).result)).toEqual([{ first: true }])
+  here.close()
+})
+
+test('closing gives up on every question, and takes no more', async () => {
+  const { replies } = open()
+  const here = replies()
+  const { answers } = await ask(here)
+  here.close()
+  await expect(answers).rejects.toMatchObject({ code: 'SHUTTING_DOWN' })
+  await expect(ask(here)).rejects.toMatchObject({ code: 'SHUTTING_DOWN' })
+})
+
+test('one caller does not have any number of questions wait', async () => {
+  const { replies } = open()
+  const here = replies()
+  for (let index = 0; index < 100; index++) (await ask(here)).answers.catch(() => undefined)
+  await expect(ask(here)).rejects.toMatchObject({ code: 'TOO_MANY_QUESTIONS' })
+  here.close()
+})
