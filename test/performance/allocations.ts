@@ -49,7 +49,7 @@ async function overHttp(request: string, times: number): Promise<void> {
   for (let sent = 0; sent < times; sent++) {
     socket.write(bytes)
     const [answer] = (await once(socket, 'data')) as [Buffer]
-    if (answer.latin1Slice(9, 12) !== '200') throw new Error(answer.toString())
+    if (answer.toString('latin1', 9, 12) !== '200') throw new Error(answer.toString())
   }
   socket.destroy()
 }

@@ -2,17 +2,17 @@
  * Taking calls in and finding them again. A request id or an idempotency key stays taken for as long as its row
  * exists, so also between the expiry that hides the row from callers and the purge that removes it.
  */
-import type { Database } from 'better-sqlite3'
+import type { Database, Statement } from 'better-sqlite3'
 import { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/model.ts'
+import type { Caller, Instance } from '../../core/model.ts'
 import { nameIn } from '../../core/names.ts'
 import type { Acceptance, Alias } from '../../core/ports.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
 import {
   type AliasRow,
-  COLUMNS,
   decodeInstance,
+  type EncodedInstance,
   encodeAlias,
   encodeInstance,
   type InstanceRow,
@@ -33,9 +33,16 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
   const aliasByRequest = db.prepare<[string, string, string], AliasRow>(
     'SELECT * FROM aliases WHERE tenant = ? AND owner = ? AND request_id = ?',
   )
-  const insert = db.prepare(
-    `INSERT INTO instances (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')}) ON CONFLICT DO NOTHING`,
-  )
+  const inserts = new Map<string, Statement>()
+  /** By which columns are set: in practice a handful. */
+  const insertOf = ({ columns, values }: EncodedInstance): Statement => {
+    const known = inserts.get(columns)
+    if (known) return known
+    const marks = values.map(() => '?').join(', ')
+    const insert = db.prepare(`INSERT INTO instances (${columns}) VALUES (${marks}) ON CONFLICT DO NOTHING`)
+    inserts.set(columns, insert)
+    return insert
+  }
   // Its own id is what no caller's request id is; if one is all the same, the id is not vacated, and found taken.
   const yieldRequest = db.prepare<[string, string, string, string]>(
     `UPDATE OR IGNORE instances SET request_id = 'yielded:' || id, revision = revision + 1
@@ -45,6 +52,9 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
     'DELETE FROM aliases WHERE tenant = ? AND owner = ? AND request_id = ? AND instance_id = ?',
   )
   const insertAlias = db.prepare('INSERT INTO aliases VALUES (?, ?, ?, ?, ?, ?)')
+  // Until the first repeat of a key there are none, and nobody need look for one. This process alone writes them.
+  let anyAliases = db.prepare('SELECT EXISTS (SELECT 1 FROM aliases)').pluck().get() === 1
+  const callers = new WeakMap<Caller, string>()
 
   const get = (id: string): Instance | undefined => {
     const row = byId.get(id)
@@ -68,6 +78,15 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
     throw new Fault('internal', `The instance id ${id} is in use. Ids must be unique; see how newId makes them.`)
   }
 
+  /** One object for all calls of a remembered credential. */
+  function textOf(caller: Caller): string {
+    const known = callers.get(caller)
+    if (known !== undefined) return known
+    const text = JSON.stringify(caller)
+    callers.set(caller, text)
+    return text
+  }
+
   function vacate({ tenant, owner, requestId }: Instance, over: string): void {
     fresh.drop(over)
     yieldRequest.run(tenant, owner, requestId, over)
@@ -83,12 +102,16 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
     },
 
     accept(instance: Instance, over?: string): Action<Acceptance> {
-      const values = encodeInstance(instance)
+      const encoded = encodeInstance(instance, textOf(instance.caller))
+      const { values } = encoded
+      const insert = insertOf(encoded)
       const { tenant, owner, requestId } = instance
-      const textLength = values.reduce<number>((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0)
+      let textLength = 0
+      for (const value of values) if (typeof value === 'string') textLength += value.length
       return (changed) => {
         if (over !== undefined) vacate(instance, over)
-        if (aliasByRequest.get(tenant, owner, requestId) || insert.run(values).changes === 0) return conflict(instance)
+        const standsFor = anyAliases && aliasByRequest.get(tenant, owner, requestId)
+        if (standsFor || insert.run(values).changes === 0) return conflict(instance)
         fresh.add(instance, textLength)
         changed.push(instance)
         return CREATED
@@ -104,6 +127,7 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
           throw new Fault('unavailable', 'The call that this one repeats is no longer kept. Send it again.')
         }
         insertAlias.run(values)
+        anyAliases = true
         return CREATED
       }
     },

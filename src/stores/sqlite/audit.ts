@@ -7,18 +7,19 @@ export function prepareAudit(db: Database) {
   const insert = db.prepare<[string, string, string, string, number, string]>(
     'INSERT INTO audit (id, tenant, owner, operation, ended_at, entry) VALUES (?, ?, ?, ?, ?, ?)',
   )
-  const list = db
-    .prepare<[string, string, string | null, string | null, number], string>(
-      `SELECT entry FROM audit WHERE tenant = ? AND id < ? AND operation = coalesce(?, operation)
-         AND owner = coalesce(?, owner) ORDER BY id DESC LIMIT ?`,
-    )
-    .pluck()
+  const list = db.prepare<[string, string, string | null, string | null, number], AuditRow>(
+    `SELECT * FROM audit WHERE tenant = ? AND id < ? AND operation = coalesce(?, operation)
+       AND owner = coalesce(?, owner) ORDER BY id DESC LIMIT ?`,
+  )
+  // The first rows are the oldest.
   const purge = db.prepare<[number, number]>(
-    'DELETE FROM audit WHERE rowid IN (SELECT rowid FROM audit WHERE ended_at < ? ORDER BY ended_at LIMIT ?)',
+    'DELETE FROM audit WHERE rowid IN (SELECT rowid FROM audit ORDER BY rowid LIMIT ?) AND ended_at < ?',
   )
 
   const add = (entry: AuditEntry): void => {
-    insert.run(entry.id, entry.tenant, entry.owner, entry.operation, entry.endedAt, JSON.stringify(entry))
+    // What has a column of its own is not written twice.
+    const { id, tenant, owner, operation, endedAt, ...rest } = entry
+    insert.run(id, tenant, owner, operation, endedAt, JSON.stringify(rest))
   }
 
   return {
@@ -30,11 +31,21 @@ export function prepareAudit(db: Database) {
 
     list({ tenant, operation, owner, before, limit }: AuditQuery): readonly AuditEntry[] {
       const entries = list.all(tenant, before ?? '\u{10ffff}', operation ?? null, owner ?? null, limit)
-      return entries.map((entry) => JSON.parse(entry) as AuditEntry)
+      return entries.map(decodeEntry)
     },
 
     purge(endedBefore: number, limit: number): Action<number> {
-      return () => purge.run(endedBefore, limit).changes
+      return () => purge.run(limit, endedBefore).changes
     },
   }
+}
+
+interface AuditRow extends Pick<AuditEntry, 'id' | 'tenant' | 'owner' | 'operation'> {
+  ended_at: number
+  /** The rest, as JSON. */
+  entry: string
+}
+
+function decodeEntry({ id, tenant, owner, operation, ended_at, entry }: AuditRow): AuditEntry {
+  return { ...JSON.parse(entry), id, tenant, owner, operation, endedAt: ended_at }
 }

@@ -56,24 +56,19 @@ export interface AliasRow {
   expires_at: number
 }
 
-/** What is written when a call is taken in, in the order of `encodeInstance`. */
-export const COLUMNS: readonly (keyof InstanceRow)[] = [
+/** What is written of every call when it is taken in, in the order of `encodeInstance`. */
+const COLUMNS = [
   'id',
   'tenant',
   'owner',
   'caller',
   'request_id',
-  'session_id',
-  'parent_id',
   'operation',
   'model',
   'args',
   'media',
   'fingerprint',
-  'idempotency_key',
   'lineage',
-  'locale',
-  'traceparent',
   'state',
   'ended',
   'revision',
@@ -82,34 +77,49 @@ export const COLUMNS: readonly (keyof InstanceRow)[] = [
   'failures',
   'rerunnable',
   'stop_requested',
-  'progress',
-  'outcome',
   'created_at',
   'expires_at',
   'keep_until',
   'due_at',
-  'extras',
-  'ended_at',
-]
+] as const satisfies readonly (keyof InstanceRow)[]
 
-export function encodeInstance(instance: Instance): readonly (string | number | null)[] {
-  return [
+/** What few calls have when they are taken in. */
+const RARE = {
+  session_id: ({ sessionId }) => sessionId,
+  parent_id: ({ parentId }) => parentId,
+  idempotency_key: ({ idempotencyKey }) => idempotencyKey,
+  locale: ({ locale }) => locale,
+  traceparent: ({ traceparent }) => traceparent,
+  progress: ({ progress }) => progress && JSON.stringify(progress),
+  outcome: ({ outcome }) => outcome && JSON.stringify(outcome),
+  extras: ({ extras }) => extras && JSON.stringify(extras),
+  ended_at: ({ endedAt }) => endedAt,
+} satisfies Partial<Record<keyof InstanceRow, (instance: Instance) => string | number | undefined>>
+
+const RARE_COLUMNS = Object.entries(RARE) as [string, (instance: Instance) => string | number | undefined][]
+
+/** A row to be inserted: each column that is named costs a microsecond's tenth, so what is null is not. */
+export interface EncodedInstance {
+  columns: string
+  values: (string | number | null)[]
+}
+
+const COMMON_COLUMNS = COLUMNS.join(', ')
+
+/** `caller` is given as its text, since many calls have the same one. */
+export function encodeInstance(instance: Instance, caller: string): EncodedInstance {
+  const values = [
     instance.id,
     instance.tenant,
     instance.owner,
-    JSON.stringify(instance.caller),
+    caller,
     instance.requestId,
-    instance.sessionId ?? null,
-    instance.parentId ?? null,
     instance.operation,
     instance.model,
     JSON.stringify(instance.args),
     encodeList(instance.media),
     instance.fingerprint,
-    instance.idempotencyKey ?? null,
     encodeList(instance.lineage),
-    instance.locale ?? null,
-    instance.traceparent ?? null,
     instance.state,
     isTerminal(instance.state) ? 1 : 0,
     instance.revision,
@@ -118,15 +128,19 @@ export function encodeInstance(instance: Instance): readonly (string | number | 
     instance.failures,
     instance.rerunnable ? 1 : 0,
     instance.stopRequested ? 1 : 0,
-    instance.progress ? JSON.stringify(instance.progress) : null,
-    instance.outcome ? JSON.stringify(instance.outcome) : null,
     instance.createdAt,
     instance.expiresAt,
     instance.keepUntil,
     instance.dueAt ?? null,
-    instance.extras ? JSON.stringify(instance.extras) : null,
-    instance.endedAt ?? null,
   ]
+  let columns = COMMON_COLUMNS
+  for (const [column, valueOf] of RARE_COLUMNS) {
+    const value = valueOf(instance)
+    if (value === undefined) continue
+    columns += `, ${column}`
+    values.push(value)
+  }
+  return { columns, values }
 }
 
 /** Nearly always empty. */
