@@ -11,12 +11,14 @@ const OPERATIONS = fileURLToPath(new URL('./contenders/worker-operations.ts', im
 /** Linux counts a process's time in hundredths of a second, whatever the kernel's own tick is. */
 const TICK_US = 10_000
 
-export async function startServed(name: string, workers: number, data: string): Promise<Host> {
+/** Without workers everything is in one process. */
+export async function startServed(name: string, workers: number | undefined, data: string): Promise<Host> {
   const startedAt = performance.now()
-  const args = ['serve', OPERATIONS, '--port', '0', '--data', data, '--workers', String(workers)]
+  const several = workers === undefined ? [] : ['--workers', String(workers)]
+  const args = ['serve', OPERATIONS, '--port', '0', '--data', data, ...several]
   const child = spawn(process.execPath, ['--conditions=callplane-source', MAIN, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, NODE_ENV: 'production', ...(process.env.PROF && { NODE_OPTIONS: '--cpu-prof --cpu-prof-dir=' + process.env.PROF }) },
+    env: { ...process.env, NODE_ENV: 'production' },
   })
   const exited = once(child, 'exit')
   const [line] = (await Promise.race([

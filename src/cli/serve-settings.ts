@@ -13,8 +13,8 @@ const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export interface ServeSettings {
   path: string | undefined
   watch: boolean
-  /** How many processes run calls. */
-  workers: number
+  /** How many processes run calls, beside the one that keeps them; without it one process does both. */
+  workers: number | undefined
   host: string
   port: number
   /** The file that says who may run what, if the command line names one. */
@@ -33,9 +33,10 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       policy: { type: 'string' },
       'grpc-port': { type: 'string' },
       watch: { type: 'boolean', default: false },
-      workers: { type: 'string', default: '1' },
+      workers: { type: 'string' },
       'log-level': { type: 'string' },
       'no-request-log': { type: 'boolean', default: false },
+      'no-execution-log': { type: 'boolean', default: false },
       strict: { type: 'boolean', default: false },
       token: { type: 'string' },
     },
@@ -47,8 +48,8 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
   const host = values.host ?? '127.0.0.1'
   const grpcPort = values['grpc-port']
   const grpc = grpcPort !== undefined && { port: parseWhole(grpcPort, '--grpc-port', 0, 65_535) }
-  const workers = parseWhole(values.workers, '--workers', 1, MAX_WORKERS)
-  if (values.watch && workers > 1)
+  const workers = values.workers === undefined ? undefined : parseWhole(values.workers, '--workers', 1, MAX_WORKERS)
+  if (values.watch && workers !== undefined)
     throw usageFault('--watch is for one process, while you develop. Leave it or --workers out.')
   const data = values.data ?? (env.CALLPLANE_DATA || undefined)
   return {
@@ -66,6 +67,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         ...own,
         ...(level && { log: level }),
         ...(values['no-request-log'] && { requestLog: false }),
+        ...(values['no-execution-log'] && { executionLog: false }),
         data: resolve(data ?? own.data ?? '.callplane'),
         rest: { allowExecute: isLoopback(host) && !token && own.auth === undefined, ...own.rest },
         ...(values.policy !== undefined && { policy: values.policy }),

@@ -34,9 +34,11 @@ Options:
   --policy <file>        Who may run what, and what needs an approval: a YAML file, or a module that exports a policy.
   --grpc-port <n>        Serves the Tool Contract over gRPC on this port; 0 takes a free one, which the log names.
   --watch                Starts again when one of the loaded files changes, or the policy.
-  --workers <n>          How many processes run calls, all at the same address and on the same data; 1 unless given.
+  --workers <n>          Runs calls in so many processes of their own, all at the same address and on the same data; one
+                         that ends is started again. Without it everything is in one process.
   --log-level <level>    debug, info, warn, error or silent; info unless given.
   --no-request-log       No line for each request.
+  --no-execution-log     No line for each call, except where it is recorded or governed.
   --strict               Refuses what OpenCALL asks for and lenient servers do without, such as a UUID as requestId.
 
 Where standard output is a terminal the log is made for people, else each line is a JSON object.
@@ -50,10 +52,11 @@ Examples:
   async run(io) {
     const settings = parseServe(io)
     if (settings.watch) return (await import('./watch.ts')).watch(settings, io)
-    if (settings.workers === 1) return serveOnce(settings, io)
-    if (io.env.CALLPLANE_WORKER === undefined)
-      return (await import('./workers.ts')).superviseWorkers(settings.workers, io)
-    return serveOnce(settings, io, (await import('./worker.ts')).joinServer(io.env))
+    if (settings.workers === undefined) return serveOnce(settings, io)
+    const { joinServer, takePlace } = await import('./worker.ts')
+    const place = takePlace(io.env)
+    if (place) return serveOnce({ ...settings, port: place.port }, io, joinServer(place))
+    return (await import('./workers.ts')).superviseWorkers({ ...settings, workers: settings.workers }, io)
   },
 }
 
@@ -80,7 +83,7 @@ async function serveOnce(settings: ServeSettings, io: CommandIo, link?: WorkerLi
     operations: server.registry.list(Date.now()),
     data: options.data,
     authenticated: options.auth !== undefined,
-    ...(link && { workers: { count: settings.workers, pid: process.ppid } }),
+    ...(link && { workers: { count: settings.workers ?? 1, pid: process.ppid } }),
   }
   const message = stdout.isTTY ? startMessage(started) : startLine(started, new Date())
   if (link) return serveUntilTold(server, link, message, signal)

@@ -3,14 +3,30 @@ import { Socket } from 'node:net'
 import { systemClock } from '../server/environment.ts'
 import { openLink, type WorkerLink } from '../server/workers/index.ts'
 
-/** Holds the worker's number. */
-export const WORKER = 'CALLPLANE_WORKER'
 /** The descriptor of the line to the process in the middle; the one before it is Node's own. */
 export const LINE = 4
 
-export function joinServer(env: Record<string, string | undefined>): WorkerLink {
-  const number = Number(env[WORKER])
+const WORKER = 'CALLPLANE_WORKER'
+
+export interface Place {
+  /** 1 for the first. */
+  number: number
+  /** Where all of them listen: not a free port for each. */
+  port: number
+}
+
+export function encodePlace(place: Place): Record<string, string> {
+  return { [WORKER]: JSON.stringify(place) }
+}
+
+/** Nothing, unless this process was started to be a worker. */
+export function takePlace(env: Record<string, string | undefined>): Place | undefined {
+  const text = env[WORKER]
   // What an application starts in turn is no worker.
   delete env[WORKER]
+  return text === undefined ? undefined : (JSON.parse(text) as Place)
+}
+
+export function joinServer({ number }: Place): WorkerLink {
   return openLink(new Socket({ fd: LINE }), number, systemClock)
 }

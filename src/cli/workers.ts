@@ -4,11 +4,13 @@
  */
 import cluster from 'node:cluster'
 import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { systemClock } from '../server/environment.ts'
 import { createHub, type Hub } from '../server/workers/index.ts'
 import { type CommandIo, EXIT, print } from './command.ts'
-import { LINE, WORKER } from './worker.ts'
+import type { ServeSettings } from './serve-settings.ts'
+import { encodePlace, LINE, type Place } from './worker.ts'
 
 /** A worker gives what is running ten seconds; one that takes much longer does not listen to reason. */
 const STOP_MS = 15_000
@@ -17,8 +19,12 @@ const MAX_DELAY_MS = 10_000
 /** One that has lived so long did not fail because of how it was started. */
 const STEADY_MS = 30_000
 
-export async function superviseWorkers(count: number, io: CommandIo): Promise<number> {
+type Settings = Pick<ServeSettings, 'host' | 'port'> & { workers: number }
+
+export async function superviseWorkers({ host, port, workers }: Settings, io: CommandIo): Promise<number> {
   const { stdout, signal } = io
+  // Found beforehand: one that they found together would be lost with the last of them.
+  const found = port === 0 ? await findPort(host) : port
   const hub = createHub(systemClock)
   cluster.setupPrimary({
     exec: process.argv[1] as string,
@@ -26,7 +32,7 @@ export async function superviseWorkers(count: number, io: CommandIo): Promise<nu
     // Lines of all of them go where those of one would.
     stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'],
   })
-  const seats = Array.from({ length: count }, (_, at) => new Seat(at + 1, hub, io))
+  const seats = Array.from({ length: workers }, (_, at) => new Seat({ number: at + 1, port: found }, hub, io))
   const [first, ...others] = seats as [Seat, ...Seat[]]
   try {
     // One before the others: what is wrong with the application is said once.
@@ -44,6 +50,19 @@ export async function superviseWorkers(count: number, io: CommandIo): Promise<nu
   }
 }
 
+/** Where it cannot be listened at all, the first worker says so. */
+async function findPort(host: string): Promise<number> {
+  const server = createServer()
+  try {
+    await once(server.listen(0, host), 'listening')
+    return (server.address() as AddressInfo).port
+  } catch {
+    return 0
+  } finally {
+    server.close()
+  }
+}
+
 interface Running {
   pid: number | undefined
   started: Promise<string>
@@ -55,15 +74,15 @@ interface Running {
 
 /** One worker after the other, under the same number. */
 class Seat {
-  readonly #number: number
+  readonly #place: Place
   readonly #hub: Hub
   readonly #io: CommandIo
   readonly #over = new AbortController()
   #running: Running | undefined
   #kept: Promise<void> | undefined
 
-  constructor(number: number, hub: Hub, io: CommandIo) {
-    this.#number = number
+  constructor(place: Place, hub: Hub, io: CommandIo) {
+    this.#place = place
     this.#hub = hub
     this.#io = io
   }
@@ -94,7 +113,7 @@ class Seat {
   }
 
   #start(): Running {
-    const { process: child } = cluster.fork({ [WORKER]: String(this.#number) })
+    const { process: child } = cluster.fork(encodePlace(this.#place))
     const { started, stop } = this.#hub.attach(child.stdio[LINE] as Duplex)
     const ended = once(child, 'exit').then(([code, signal]: (number | string | null)[]) => {
       const how = code === null ? `was ended by ${signal}` : `ended with ${code}`
@@ -114,7 +133,7 @@ class Seat {
       const delayMs = failures === 0 ? 0 : Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1))
       print(
         this.#io.stderr,
-        `callplane: worker ${this.#number} (process ${running.pid}) ${how}; another is started in ${delayMs} ms.`,
+        `callplane: worker ${this.#place.number} (process ${running.pid}) ${how}; another is started in ${delayMs} ms.`,
       )
       await this.#pause(delayMs)
       if (this.#over.signal.aborted) return

@@ -30,38 +30,33 @@ export function auditUnrecorded(
   env: Environment,
   admitted: Admitted,
   outcome: Outcome,
-  times: { startedAt: number; attempts: number },
+  startedAt: number,
+  attempts: number,
 ): AuditEntry {
   const { decision, grant } = admitted
-  return {
-    ...identityOf(env, admitted),
-    verdict: 'allow',
-    ...(decision?.rule !== undefined && { rule: decision.rule }),
-    ...(grant && { approvalId: grant.id }),
-    ...outcomeFields(outcome),
-    ...times,
-    endedAt: env.clock.now(),
-  }
+  const entry = entryOf(env, admitted, startedAt)
+  entry.attempts = attempts
+  if (outcome.kind === 'fault') Object.assign(entry, outcomeFields(outcome))
+  if (decision?.rule !== undefined) entry.rule = decision.rule
+  if (grant) entry.approvalId = grant.id
+  return entry
 }
 
 /** Of a call that a rule did not let pass. */
 export function auditRefusal(env: Environment, admitted: Admitted, decision: Decision, why: Fault): AuditEntry {
-  const now = env.clock.now()
   const approvalId = why.details?.approval_id
   return {
-    ...identityOf(env, admitted),
+    ...entryOf(env, admitted, env.clock.now()),
     verdict: decision.verdict,
     ...(decision.rule !== undefined && { rule: decision.rule }),
     ...(typeof approvalId === 'string' && { approvalId }),
-    attempts: 0,
     outcome: why.kind,
     code: why.code,
-    startedAt: now,
-    endedAt: now,
   }
 }
 
-function identityOf(env: Environment, admitted: Admitted) {
+/** Every unrecorded call may be told of, so that most of them should take one literal and nothing more. */
+function entryOf(env: Environment, admitted: Admitted, startedAt: number): AuditEntry {
   const { id, call, caller, owner, operation } = admitted
   return {
     id,
@@ -70,7 +65,12 @@ function identityOf(env: Environment, admitted: Admitted) {
     requestId: call.requestId,
     operation: operation.key,
     fingerprint: fingerprintOf(env, admitted),
+    verdict: 'allow',
     backend: operation.backend.kind,
+    attempts: 0,
+    outcome: 'complete',
+    startedAt,
+    endedAt: env.clock.now(),
   }
 }
 

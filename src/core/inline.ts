@@ -7,7 +7,7 @@ import type { AttemptParts, Job } from './job.ts'
 import { canonicalJson } from './json.ts'
 import type { Limits } from './limits.ts'
 import { ANONYMOUS, type Outcome, type Reply, type Usage } from './model.ts'
-import type { AuditTrail, ResultCache } from './ports.ts'
+import type { AuditTrail, Execution, ResultCache } from './ports.ts'
 import { questionsIn } from './questions.ts'
 import { busy, type CallOptions, type Recorder } from './recorder.ts'
 import { type Identity, replyTo, replyWith } from './replies.ts'
@@ -170,29 +170,34 @@ export class InlineRunner {
     const { observer, env } = this.#parts
     const { operation } = admitted
     observer?.callEnded?.(operation, outcomeName(outcome), env.clock.now() - startedAt)
-    if (admitted.decision || observer?.executed || objectIn(outcome))
-      return this.#account(admitted, attempt, outcome, startedAt)
+    if (admitted.decision || objectIn(outcome)) return this.#account(admitted, attempt, outcome, startedAt)
+    if (observer?.executedUnrecorded) {
+      observer.executedUnrecorded(operation, this.#executionOf(admitted, attempt, outcome, startedAt))
+    }
     return this.#replyOf(admitted, attempt, outcome, startedAt)
   }
 
   /** A call that a rule let pass, or that leaves a record, is in the trail before its outcome is told. */
   async #account(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Promise<Reply> {
-    const { observer, env } = this.#parts
-    const { operation, decision } = admitted
-    const entry = auditUnrecorded(env, admitted, outcome, { startedAt, attempts: attempt.run.failures + 1 })
+    const { observer } = this.#parts
+    const execution = this.#executionOf(admitted, attempt, outcome, startedAt)
     try {
-      if (decision || objectIn(outcome)) await this.#audit.append(entry)
+      await this.#audit.append(execution.entry)
     } catch (thrown) {
       if (attempt.storedObjects) await this.#recorder.discard(admitted.id)
       throw thrown
     }
-    const { traceparent } = attempt
     try {
       return await this.#replyOf(admitted, attempt, outcome, startedAt)
     } finally {
-      const execution = { entry, outcome, ...(traceparent !== undefined && { traceparent }) }
-      observer?.executed?.(operation, execution)
+      observer?.executed?.(admitted.operation, execution)
     }
+  }
+
+  #executionOf(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Execution {
+    const { traceparent, run } = attempt
+    const entry = auditUnrecorded(this.#parts.env, admitted, outcome, startedAt, run.failures + 1)
+    return traceparent === undefined ? { entry, outcome } : { entry, outcome, traceparent }
   }
 
   #replyOf(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {

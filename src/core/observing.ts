@@ -2,7 +2,7 @@
 import type { AttemptObservation, Log, Observer } from './ports.ts'
 
 export function harmless(observer: Observer, log: Log): Observer {
-  const { attemptStarted, callEnded, executed } = observer
+  const { attemptStarted, callEnded, executed, executedUnrecorded } = observer
   return {
     ...(attemptStarted && {
       attemptStarted(operation, attempt) {
@@ -27,6 +27,15 @@ export function harmless(observer: Observer, log: Log): Observer {
       executed(operation, execution) {
         try {
           executed.call(observer, operation, execution)
+        } catch (err) {
+          report(log, err)
+        }
+      },
+    }),
+    ...(executedUnrecorded && {
+      executedUnrecorded(operation, execution) {
+        try {
+          executedUnrecorded.call(observer, operation, execution)
         } catch (err) {
           report(log, err)
         }

@@ -493,8 +493,10 @@ export interface Observer {
   attemptStarted?(operation: Operation, attempt: ObservedAttempt): AttemptObservation | undefined
   /** `outcome` is `complete` or the fault's kind. */
   callEnded?(operation: Operation, outcome: string, durationMs: number): void
-  /** A call as a whole, once it has ended. */
+  /** A call as a whole, once it has ended: one that was recorded, or that a rule decided about. */
   executed?(operation: Operation, execution: Execution): void
+  /** The same of every other call, which is nearly all of them where nothing is kept. */
+  executedUnrecorded?(operation: Operation, execution: Execution): void
 }
 
 export interface Execution {

@@ -21,12 +21,18 @@ export interface StaticToken {
 /** The issuer of callers known by a static token. No JWT issuer may have this name. */
 export const STATIC_ISSUER = 'callplane'
 
+const ALGORITHM = 'sha256:'
 const HASH = /^sha256:[0-9a-f]{64}$/
 /** 32 characters hold 128 random bits even as hex: fewer could be guessed from a stolen hash. */
 const MIN_PLAIN_LENGTH = 32
 
 export function hashToken(token: string): string {
-  return `sha256:${hash('sha256', token, 'hex')}`
+  return `${ALGORITHM}${digestOf(token)}`
+}
+
+/** The digits alone: every request is looked up by them. */
+export function digestOf(token: string): string {
+  return hash('sha256', token, 'hex')
 }
 
 /** The token is shown to a person once; the hash is what goes into the configuration. */
@@ -60,18 +66,22 @@ export type FindToken = (credential: Credential, digest: string, now: number) =>
  * the lookup takes tells nothing about the tokens.
  */
 export function createTokenFinder(tokens: readonly StaticToken[], tenant: string): FindToken {
-  const known = new Map<string, { caller: Caller; expiresAt: number }>()
+  const known: Record<CredentialScheme, Map<string, { caller: Caller; expiresAt: number }>> = {
+    bearer: new Map(),
+    apiKey: new Map(),
+  }
   for (const [index, token] of tokens.entries()) {
     const where = `auth.tokens[${index}]`
     checkToken(token, where)
-    const key = `${token.kind} ${token.hash}`
-    if (known.has(key)) throw new Fault('malformed', `${where} has the same hash as an earlier token: remove one.`)
+    const ofKind = known[token.kind]
+    const digest = token.hash.slice(ALGORITHM.length)
+    if (ofKind.has(digest)) throw new Fault('malformed', `${where} has the same hash as an earlier token: remove one.`)
     const { subject, scopes } = token
     const caller: Caller = { tenant: token.tenant ?? tenant, issuer: STATIC_ISSUER, subject, scopes: [...scopes] }
-    known.set(key, { caller, expiresAt: parseExpiry(token.expiresAt, where) })
+    ofKind.set(digest, { caller, expiresAt: parseExpiry(token.expiresAt, where) })
   }
   return (credential, digest, now) => {
-    const entry = known.get(`${credential.scheme} ${digest}`)
+    const entry = known[credential.scheme].get(digest)
     if (entry && now >= entry.expiresAt) throw expiredCredential()
     return entry?.caller
   }

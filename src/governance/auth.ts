@@ -8,7 +8,7 @@ import type { Caller } from '../core/model.ts'
 import type { Clock } from '../core/ports.ts'
 import { type Credential, MAX_TOKEN_LENGTH } from './auth-credential.ts'
 import { badCredential, createJwtVerifier, type JwtRules, type VerifiedJwt, type VerifyJwt } from './auth-jwt.ts'
-import { createTokenFinder, expiredCredential, hashToken, type StaticToken } from './auth-tokens.ts'
+import { createTokenFinder, digestOf, expiredCredential, type StaticToken } from './auth-tokens.ts'
 
 export type { Credential } from './auth-credential.ts'
 export { readCredential } from './auth-credential.ts'
@@ -46,11 +46,12 @@ export function createAuthenticator(config: AuthConfig, clock: Pick<Clock, 'now'
     authenticate(credential) {
       if (!credential) return undefined
       if (credential.token.length > MAX_TOKEN_LENGTH) throw badCredential()
-      const digest = hashToken(credential.token)
-      const known = findToken(credential, digest, clock.now())
+      const digest = digestOf(credential.token)
+      const now = clock.now()
+      const known = findToken(credential, digest, now)
       if (known) return known
       if (!verifyJwt || credential.scheme !== 'bearer') throw badCredential()
-      return verifyJwt(credential.token, digest)
+      return verifyJwt(credential.token, digest, now)
     },
   }
 }
@@ -64,9 +65,8 @@ function rememberVerified(verify: VerifyJwt, clock: Pick<Clock, 'now'>) {
     remembered.set(digest, { ...verified, until: clock.now() + REMEMBER_MS })
     return verified.caller
   }
-  return (token: string, digest: string): Caller | Promise<Caller> => {
+  return (token: string, digest: string, now: number): Caller | Promise<Caller> => {
     const entry = remembered.get(digest)
-    const now = clock.now()
     if (entry && now >= entry.expiresAt) {
       remembered.delete(digest)
       throw expiredCredential()

@@ -54,6 +54,7 @@ export const OPTIONS: Names<ServerOptions> = {
   log: true,
   logTo: true,
   requestLog: true,
+  executionLog: true,
   store: true,
   objects: true,
   clock: true,

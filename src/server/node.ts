@@ -38,7 +38,9 @@ export async function openNode<App>(options: ServerOptions<App>, prepared: Prepa
   const authorization = await loadAuthorizations(options, folder, clock)
   const metrics = createMetrics({ codeOf: contractCode })
   const tracing = await loadTracing({ redact: redactor.redact, words: contractWords })
-  const executions = showsInfo(options.log) ? createExecutionLog({ log, words: contractWords }) : undefined
+  const executions = showsInfo(options.log)
+    ? createExecutionLog({ log, words: contractWords, unrecorded: options.executionLog ?? true })
+    : undefined
   const observers = combineObservers(metrics, tracing, executions)
   const observer = announcements ? announcements.observing(observers) : observers
   const env = createEnvironment(log, folder.linkKey, clock, redactor)

@@ -79,6 +79,8 @@ interface BaseOptions<App> {
   logTo?: { write(line: string): unknown }
   /** One line for each request. */
   requestLog?: boolean
+  /** One line for each call that is not recorded and not governed either; those that are have theirs in any case. */
+  executionLog?: boolean
   /** Instead of SQLite and files below `data`. */
   store?: Store
   objects?: ObjectStore

@@ -3,6 +3,7 @@
  * tokens and JWTs go by their looks. This is for logs alone: an operation may have a token as its honest result.
  */
 import type { JsonValue } from '../core/json.ts'
+import { cutText, MAX_TEXT } from './error-fields.ts'
 
 const FIELDS = new Set([
   'authorization',
@@ -21,6 +22,14 @@ const MAX_DEPTH = 200
 // from the beginning of a word only: begun at every "eyJ" of "eyJ-eyJ-eyJ…", each attempt would read on to the end.
 const LOOKS = /\bcp_[\w-]{43}|(?<![\w-])[\w-]{8,}\.eyJ[\w-]+\.[\w-]*|\b(Bearer|Basic) [\w~+/.=-]{8,}/g
 const SUSPECT = new RegExp(`cp_|\\.eyJ|bearer |basic |"(?:${[...FIELDS].join('|')})"`, 'i')
+
+// What JSON escapes, or begins what LOOKS finds.
+const NOT_PLAIN = /[^ !#-[\]-\ud7ff\ue000-\uffff]|cp_|\.eyJ|Bearer |Basic /
+
+/** A text that somebody else chose, as JSON and as the log may show it: for lines put together as text. */
+export function quoteText(text: string): string {
+  return text.length > MAX_TEXT || NOT_PLAIN.test(text) ? JSON.stringify(maskText(cutText(text))) : `"${text}"`
+}
 
 /** A quick look at the line's text, to leave most lines as they are. */
 export function mayHoldCredential(line: string): boolean {

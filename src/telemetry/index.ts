@@ -1,6 +1,8 @@
 /** Logs, metrics and traces: what the server needs of them. */
 
+export { quoteText } from './credentials.ts'
 export { createExecutionLog } from './executions.ts'
+export { lineWriter } from './lines.ts'
 export { loadTracing } from './load-tracing.ts'
 export { createLog, type LogOptions } from './log.ts'
 export { countersIn, mergeMetrics } from './merge-metrics.ts'

@@ -2,18 +2,21 @@
  * The log: pino, one JSON object per line. Every line passes through the redactor on its way out, whoever wrote it,
  * and loses what looks like a caller's credential. Where lines go, and how a terminal shows them, is for others.
  */
-import { pino } from 'pino'
-import type { JsonValue } from '../core/json.ts'
+import { type Logger, pino } from 'pino'
+import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { Log } from '../core/ports.ts'
+import { collectLines, isStandardOutput, type LineOutput } from './collected-lines.ts'
 import { mayHoldCredential, withoutCredentials } from './credentials.ts'
 import { cutText, errorFields, MAX_TEXT } from './error-fields.ts'
+import { LINES, type LineLog, type WriteLine } from './lines.ts'
+import { createTimeText } from './time-text.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 export interface LogOptions {
   level?: LogLevel
-  /** Standard output unless given. Receives whole lines. */
-  destination?: { write(line: string): unknown }
+  /** Standard output unless given. Receives whole lines, each at once; standard output gets those of a turn together. */
+  destination?: LineOutput
   redactor?: LineRedactor
 }
 
@@ -24,17 +27,46 @@ interface LineRedactor {
 }
 
 export function createLog({ level = 'info', destination, redactor }: LogOptions = {}): Log {
-  const out = destination ?? pino.destination({ dest: 1, sync: true })
-  return pino(
+  const out = outputTo(destination)
+  const timeText = createTimeText()
+  const log = pino(
     {
       level,
       base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp: () => `,"time":"${timeText(Date.now())}"`,
       formatters: { level: (label) => ({ level: label }), log: cutFields },
       serializers: { err: errorFields, error: errorFields, cause: errorFields },
     },
     { write: (line: string) => void out.write(cleanLine(line, redactor)) },
   )
+  const lines: Pick<LineLog, typeof LINES> = {
+    // A child of the log has this too, and calls it as its own.
+    [LINES](this: Logger): WriteLine {
+      if (!this.isLevelEnabled('info')) return () => {}
+      const added = bindingsOf(this)
+      let lastMs = Number.NaN
+      let begun = ''
+      return (members, message) => {
+        const now = Date.now()
+        if (now !== lastMs) begun = `{"level":"info","time":"${timeText(now)}"${added}`
+        lastMs = now
+        const line = `${begun}${members},"msg":"${message}"}\n`
+        const known = redactor !== undefined && redactor.redact(line) !== line
+        out.write(known ? cleanLine(line, redactor) : line)
+      }
+    },
+  }
+  return Object.assign(log, lines)
+}
+
+function outputTo(destination: LineOutput | undefined): LineOutput {
+  return !destination || isStandardOutput(destination) ? collectLines(destination) : destination
+}
+
+/** What a child adds to every line, as the members of an object. */
+function bindingsOf(log: Logger): string {
+  const text = JSON.stringify(withoutCredentials(log.bindings() as JsonObject)).slice(1, -1)
+  return text && `,${text}`
 }
 
 /** Only of the fields themselves: what an application logs further down is its own. */

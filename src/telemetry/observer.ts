@@ -6,11 +6,13 @@ export function combineObservers(...given: readonly (Observer | undefined)[]): O
   const ofAttempts = given.flatMap((observer) => observer?.attemptStarted?.bind(observer) ?? [])
   const ofCalls = given.flatMap((observer) => observer?.callEnded?.bind(observer) ?? [])
   const ofExecutions = given.flatMap((observer) => observer?.executed?.bind(observer) ?? [])
-  if (ofAttempts.length + ofCalls.length + ofExecutions.length === 0) return undefined
+  const ofUnrecorded = given.flatMap((observer) => observer?.executedUnrecorded?.bind(observer) ?? [])
+  if (ofAttempts.length + ofCalls.length + ofExecutions.length + ofUnrecorded.length === 0) return undefined
   return {
     ...(ofAttempts.length > 0 && { attemptStarted: combineAttempts(ofAttempts) }),
     ...(ofCalls.length > 0 && { callEnded: combineEnds(ofCalls) }),
     ...(ofExecutions.length > 0 && { executed: combineExecutions(ofExecutions) }),
+    ...(ofUnrecorded.length > 0 && { executedUnrecorded: combineExecutions(ofUnrecorded) }),
   }
 }
 
@@ -44,6 +46,8 @@ function combineEnds(ends: readonly CallEnded[]): CallEnded {
 type Executed = NonNullable<Observer['executed']>
 
 function combineExecutions(listeners: readonly Executed[]): Executed {
+  const [only] = listeners
+  if (only && listeners.length === 1) return only
   return (operation, execution) => {
     for (const executed of listeners) executed(operation, execution)
   }

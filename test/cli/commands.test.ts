@@ -117,10 +117,12 @@ test("flags go before the environment, that before the application's own setting
   const plain = parseServe({ args: [], env: {} })
   const fromEnv = parseServe({ args: [], env })
   const flags = parseServe({ args: ['-p', '0', '--data', '/flag', '--log-level', 'warn', '--strict'], env })
+  const terse = parseServe({ args: ['--no-request-log', '--no-execution-log'], env: {} })
 
   expect([plain.port, fromEnv.port, flags.port]).toEqual([4747, 5001, 0])
   expect(plain.over(own)).toMatchObject(own)
   expect(plain.over({})).toMatchObject({ log: 'info', requestLog: true })
+  expect(terse.over({ executionLog: true })).toMatchObject({ requestLog: false, executionLog: false })
   expect(fromEnv.over(own).data).toBe('/env')
   expect(flags.over(own)).toMatchObject({ data: '/flag', log: 'warn', requestLog: false, opencall: { strict: true } })
 })

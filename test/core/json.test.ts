@@ -136,6 +136,26 @@ test('equal values have one canonical text, whatever the order of their keys', (
   )
 })
 
+test('what is already in order has the text it would have if it were sorted', () => {
+  const byTheBook = (value: JsonValue): string => {
+    if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+    if (Array.isArray(value)) return `[${value.map(byTheBook).join(',')}]`
+    const keys = Object.keys(value).sort()
+    return `{${keys.map((key) => `${JSON.stringify(key)}:${byTheBook(value[key] as JsonValue)}`).join(',')}}`
+  }
+  // A few keys, some of them numbers, so that many objects are in order and many are not.
+  const key = fc.constantFrom('a', 'b', 'c', '1', '9', '10', '__proto__', 'toJSON', 'é', '"')
+  const { value } = fc.letrec((tie) => ({
+    value: fc.oneof({ maxDepth: 4 }, json, fc.array(tie('value')), fc.dictionary(key, tie('value'))),
+  }))
+  fc.assert(
+    fc.property(value as fc.Arbitrary<JsonValue>, (given) => {
+      expect(canonicalJson(given)).toBe(byTheBook(given))
+    }),
+    { numRuns: 500 },
+  )
+})
+
 test('different values have different texts', () => {
   const small = fc.jsonValue({ maxDepth: 1 }).map((value) => JSON.parse(JSON.stringify(value)) as JsonValue)
   fc.assert(

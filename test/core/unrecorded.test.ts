@@ -185,6 +185,7 @@ const OBSERVERS: [when: string, observer: Observer][] = [
   ['a handler is called', { attemptStarted: () => ({ within: fail, ended: () => {} }), callEnded: () => {} }],
   ['an attempt ends', { attemptStarted: () => ({ within: (run) => run(), ended: fail }), callEnded: () => {} }],
   ['a call ends', { attemptStarted: () => ({ within: (run) => run(), ended: () => {} }), callEnded: fail }],
+  ['an execution is told of', { executed: fail, executedUnrecorded: fail }],
 ]
 
 test.each(OBSERVERS)('an observer that fails when %s changes nothing for the call', async (_when, observer) => {

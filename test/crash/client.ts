@@ -87,7 +87,8 @@ export class Client {
       this.#heard()
       return value
     } catch (thrown) {
-      if (!(thrown instanceof TypeError) || (await this.#server.address) === url) throw thrown
+      if (!(thrown instanceof TypeError)) throw thrown
+      if (!this.#server.outlivesConnections && (await this.#server.address) === url) throw thrown
       return undefined
     }
   }

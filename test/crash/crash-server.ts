@@ -1,82 +1,12 @@
-/** The server that is killed: operations whose effects are lines in a file, synced before the handler goes on. */
-import { fsyncSync, openSync, writeSync } from 'node:fs'
-import { setTimeout as pause } from 'node:timers/promises'
-import { createServer, type HandlerContext, operation } from 'callplane'
-import { z } from 'zod'
-
-const [data, effectsFile] = process.argv.slice(2) as [string, string]
-const effects = openSync(effectsFile, 'a')
-
-/** One line for each effect: what it was for, the handler's key and its attempt. */
-function takeEffect(label: string, { key, attempt }: HandlerContext): void {
-  writeSync(effects, `${label} ${key} ${attempt}\n`)
-  fsyncSync(effects)
-}
-
-const args = z.object({ label: z.string(), ms: z.number(), fail: z.enum(['never', 'once', 'always']).default('never') })
-const result = z.object({ label: z.string(), key: z.string(), attempt: z.int() })
-
-const work = operation('v1:Crash.Work', {
-  args,
-  result,
-  model: 'async',
-  retry: { attempts: 3, backoffMs: 20 },
-  async run({ label, ms, fail }, ctx) {
-    await pause(ms / 2)
-    takeEffect(label, ctx)
-    await pause(ms / 2)
-    if (fail === 'always') ctx.fail('AS_ASKED', 'This call was asked to fail.')
-    if (fail === 'once' && ctx.attempt === 1) ctx.fail('TRY_AGAIN', 'The first attempt fails.', { retryable: true })
-    return { label, key: ctx.key, attempt: ctx.attempt }
-  },
-})
-
-const charge = operation('v1:Crash.Charge', {
-  args,
-  result,
-  sideEffecting: true,
-  ttlSeconds: 3_600,
-  async run({ label, ms }, ctx) {
-    await pause(ms / 2)
-    takeEffect(label, ctx)
-    await pause(ms / 2)
-    return { label, key: ctx.key, attempt: ctx.attempt }
-  },
-})
-
-/** Its child has an effect that must not be doubled when this one is run again. */
-const order = operation('v1:Crash.Order', {
-  args,
-  result,
-  model: 'async',
-  async run({ label, ms }, ctx) {
-    await pause(ms / 2)
-    const charged = await ctx.call<z.infer<typeof result>>(charge, { label: `${label}.charge`, ms })
-    takeEffect(label, ctx)
-    return { ...charged, label }
-  },
-})
-
-const LINES = 40
-
-const exported = operation('v1:Crash.Export', {
-  args,
-  chunked: { mimeType: 'text/csv' },
-  async *run({ label, ms }, ctx) {
-    takeEffect(label, ctx)
-    for (let line = 0; line < LINES; line++) {
-      yield `${line},${label},${'é'.repeat(line)}\n`
-      if (line % 8 === 0) await pause(ms / 5)
-    }
-  },
-})
+/** The server that is killed, in one process. */
+import { writeSync } from 'node:fs'
+import { createServer } from 'callplane'
+import { charge, exported, order, server as settings, work } from './operations.ts'
 
 const server = await createServer({
   operations: [work, charge, order, exported],
-  data,
-  work: { leaseMs: 700, claimEveryMs: 200 },
-  sizes: { chunkBytes: 128 },
-  limits: { pollBurst: 1_000 },
+  data: process.argv[2] as string,
+  ...settings,
 })
 const { url } = await server.listen({ port: 0 })
 writeSync(1, `${url}\n`)

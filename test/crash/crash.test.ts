@@ -1,12 +1,13 @@
 /** A real server process is killed again and again while many clients use it; then the history is checked. */
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { verifies } from '../requirements.ts'
-import { Client, type Wish } from './client.ts'
+import { Client } from './client.ts'
 import { CrashingServer } from './crashing-server.ts'
-import { type ClientCall, type Effect, problemsIn } from './history.ts'
+import { problemsIn } from './history.ts'
+import { children, readEffects, seeded, wishes } from './wishes.ts'
 
 const ROUNDS = 8
 const CLIENTS_A_ROUND = 60
@@ -32,7 +33,7 @@ test('killed at random moments, the server loses no call, doubles no effect and 
     const heard = () => {
       if (--left === 0) moment.resolve()
     }
-    const fresh = wishes(round, random).map((wish) => new Client(server, wish, heard))
+    const fresh = wishes(round, CLIENTS_A_ROUND, random).map((wish) => new Client(server, wish, heard))
     const open = fresh.map((client) => client.pursue())
     clients.push(...fresh)
     pursuits.push(...open)
@@ -45,7 +46,7 @@ test('killed at random moments, the server loses no call, doubles no effect and 
   await Promise.all(clients.map((client) => client.lookOnceMore()))
 
   const calls = clients.flatMap((client) => client.calls)
-  const effects = parseEffects(await readFile(server.effectsFile, 'utf8'))
+  const effects = await readEffects(server.effectsFile)
   expect(problemsIn({ calls: [...calls, ...children(calls, effects)], effects }), `CRASH_SEED=${SEED}`).toEqual([])
   // The kills did hit something: calls lost their connection, and attempts were cut off and made again.
   expect(server.kills).toBe(ROUNDS)
@@ -53,47 +54,8 @@ test('killed at random moments, the server loses no call, doubles no effect and 
   expect(effects.some((effect) => effect.attempt > 1)).toBe(true)
 })
 
-function wishes(round: number, random: (below: number) => number): Wish[] {
-  return Array.from({ length: CLIENTS_A_ROUND }, (_, index): Wish => {
-    const kind = random(10)
-    return {
-      label: `${round}-${index}`,
-      operation: kind < 5 ? 'Work' : kind < 7 ? 'Charge' : kind < 8 ? 'Order' : 'Export',
-      args: { ms: random(80), fail: (['never', 'never', 'never', 'once', 'always'] as const)[random(5)] ?? 'never' },
-      whenCutOff: (['same-key', 'same-id', 'leave'] as const)[random(3)] ?? 'leave',
-    }
-  })
-}
-
-/** The charges that orders made. Nobody has their request ids; the order's own end says whether they were made. */
-function children(calls: readonly ClientCall[], effects: readonly Effect[]): ClientCall[] {
-  const charged = new Set(effects.map(({ label }) => label).filter((label) => label.endsWith('.charge')))
-  return calls
-    .filter(({ label }) => charged.has(`${label}.charge`))
-    .map((call) => ({ ...call, label: `${call.label}.charge`, effect: 'once' }))
-}
-
-function parseEffects(text: string): Effect[] {
-  const lines = text.split('\n').filter((line) => line !== '')
-  return lines.map((line) => {
-    const [label = '', key = '', attempt = ''] = line.split(' ')
-    return { label, key, attempt: Number(attempt) }
-  })
-}
-
 async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'callplane-crash-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   return folder
-}
-
-/** A whole number from 0 up to the bound. mulberry32. */
-function seeded(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
-  }
 }

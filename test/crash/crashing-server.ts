@@ -1,20 +1,31 @@
 /** Starts the server process, kills it, starts it again on the same folder, and tells clients where it is now. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
-const PROGRAM = fileURLToPath(new URL('./crash-server.ts', import.meta.url))
+const fileAt = (path: string) => fileURLToPath(new URL(path, import.meta.url))
+const PROGRAM = fileAt('./crash-server.ts')
+const COMMAND = [fileAt('../../src/cli/main.ts'), 'serve', fileAt('./operations.ts'), '--no-request-log', '--port', '0']
 
 export class CrashingServer {
   readonly #folder: string
+  readonly #workers: number | undefined
   #child: ChildProcess | undefined
   #address = Promise.withResolvers<string>()
   kills = 0
 
-  constructor(folder: string) {
+  /** With workers: started from the command line, in so many processes and the one that keeps their calls. */
+  constructor(folder: string, workers?: number) {
     this.#folder = folder
+    this.#workers = workers
+  }
+
+  /** Whether it may still be there, at the same address, when a connection to it has died. */
+  get outlivesConnections(): boolean {
+    return this.#workers !== undefined
   }
 
   get effectsFile(): string {
@@ -28,11 +39,19 @@ export class CrashingServer {
 
   async start(): Promise<void> {
     const { promise, resolve, reject } = this.#address
-    const command = ['--conditions=callplane-source', PROGRAM, join(this.#folder, 'data'), this.effectsFile]
-    this.#child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'inherit'] })
+    const data = join(this.#folder, 'data')
+    const command = this.#workers
+      ? [...COMMAND, '--log-level', 'error', '--workers', String(this.#workers), '--data', data]
+      : [PROGRAM, data]
+    this.#child = spawn(process.execPath, ['--conditions=callplane-source', ...command], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, CRASH_EFFECTS: this.effectsFile },
+    })
     const child = this.#child
     child.once('exit', (code, signal) => reject(new Error(`The server ended by itself: ${code ?? signal}`)))
-    createInterface(child.stdout as NodeJS.ReadableStream).once('line', resolve)
+    createInterface(child.stdout as NodeJS.ReadableStream).once('line', (line) =>
+      resolve(this.#workers ? (JSON.parse(line) as { url: string }).url : line),
+    )
     await promise
   }
 
@@ -45,6 +64,15 @@ export class CrashingServer {
     const exited = once(child, 'exit')
     child.kill('SIGKILL')
     await exited
+    this.kills += 1
+  }
+
+  /** One of its workers, if there is one at this moment; the rest goes on. */
+  killWorker(which: number): void {
+    const pid = this.#child?.pid as number
+    const workers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean)
+    if (workers.length === 0) return
+    process.kill(Number(workers[which % workers.length]), 'SIGKILL')
     this.kills += 1
   }
 }

@@ -159,6 +159,23 @@ test('the id that the tool was sent is there beside the id that the caller sent'
   expect(asked?.request_id).not.toBe('r1')
 })
 
+test('left out, it is still there for what is recorded or governed', async () => {
+  const lines: LogLine[] = []
+  const ping = operation('v1:ping', { run: () => 1 })
+  const kept = operation('v1:kept', { ttlSeconds: 60, run: () => 1 })
+  const ruled = operation('v1:ruled', { run: () => 1 })
+  const guard: Guard = {
+    decide: (_caller, { name }) =>
+      name.full === 'v1:ruled' ? { verdict: 'allow', rule: 'policy.yaml#ok' } : undefined,
+  }
+  const options = { operations: [ping, kept, ruled], guards: [guard], log: createMemoryLog(lines) }
+  const site = await startSite({ ...options, executionLog: false })
+
+  for (const name of ['v1:ping', 'v1:kept', 'v1:ruled']) await site.call(name)
+
+  expect(executionsIn(lines).map((line) => line.operation)).toEqual(['v1:kept@1.0.0', 'v1:ruled@1.0.0'])
+})
+
 test('the line is written from level info on', async () => {
   const written: string[] = []
   const logTo = { write: (line: string) => written.push(line) }

@@ -244,12 +244,15 @@ test('an attempt has the Tool Contract’s fields where somebody knows its words
 test('an execution is told to those who listen for executions; without any there is nothing to tell', () => {
   const heard: string[] = []
   const listener = (name: string) => ({ executed: () => void heard.push(name) })
+  const ofUnrecorded = { executedUnrecorded: () => void heard.push('unrecorded') }
 
-  const both = combineObservers({ callEnded: () => {} }, listener('first'), undefined, listener('second'))
-  both?.executed?.(sync, {} as Execution)
+  const all = combineObservers({ callEnded: () => {} }, listener('first'), ofUnrecorded, listener('second'))
+  all?.executed?.(sync, {} as Execution)
+  all?.executedUnrecorded?.(sync, {} as Execution)
 
-  expect(heard).toEqual(['first', 'second'])
-  expect(combineObservers({ callEnded: () => {} })).not.toHaveProperty('executed')
+  expect(heard).toEqual(['first', 'second', 'unrecorded'])
+  const none = combineObservers({ callEnded: () => {} })
+  for (const told of ['executed', 'executedUnrecorded']) expect(none).not.toHaveProperty(told)
 })
 
 test('several observers are all told, each around the next', () => {

@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream'
 import { type BucketRules, Buckets } from '../../core/buckets.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Clock, Store } from '../../core/ports.ts'
-import { type Channel, createChannel, serveStore } from '../../stores/remote/index.ts'
+import { type Channel, createChannel, createStoreServer, type StoreServer } from '../../stores/remote/index.ts'
 import { createSqliteStore } from '../../stores/sqlite/index.ts'
 import { createMetrics, registerProcessReadings } from '../../telemetry/index.ts'
 import { type GivenText, HandedOver } from './handed-over.ts'
@@ -28,6 +28,9 @@ export interface AttachedWorker {
   stop(): void
 }
 
+/** What a disk takes to sync, about. */
+const GATHER_MS = 1
+
 export function createHub(clock: Clock): Hub {
   /** Each with what the others have counted and it has yet to hear. */
   const workers = new Map<Channel, Tally>()
@@ -38,11 +41,14 @@ export function createHub(clock: Clock): Hub {
   const metrics = createMetrics()
   const readings = registerProcessReadings(metrics)
   const book = new MetricsBook(() => metrics.render())
-  let kept: { file: string; store: Store } | undefined
+  let kept: { file: string; store: Store; server: StoreServer } | undefined
 
-  function openStore(file: string): Store {
-    kept ??= { file, store: createSqliteStore({ file, clock }) }
-    if (kept.file === file) return kept.store
+  function openStore(file: string): StoreServer {
+    if (!kept) {
+      const store = createSqliteStore({ file, clock, gatherMs: GATHER_MS })
+      kept = { file, store, server: createStoreServer(store) }
+    }
+    if (kept.file === file) return kept.server
     throw new Fault(
       'malformed',
       `One worker wants its calls in ${kept.file}, another in ${file}. Name one data folder.`,
@@ -82,7 +88,7 @@ export function createHub(clock: Clock): Hub {
       let stored: Promise<boolean> | undefined
       workers.set(channel, counts)
       channel.on('open', (file: string) => {
-        stored ??= serveStore(openStore(file), channel)
+        stored ??= openStore(file).serve(channel)
       })
       channel.on('started', started.resolve)
       channel.on('relay', (topic: string, ...args: unknown[]) => {

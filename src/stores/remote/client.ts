@@ -9,18 +9,30 @@ import type { Acceptance, Advanced, Change, Claim, Claimed, Log, Store } from '.
 import { isTerminal } from '../../core/state.ts'
 import type { Channel } from './channel.ts'
 import { createSeen } from './seen.ts'
-import { type ClaimMessage, decodeCounts } from './wire.ts'
+import {
+  type ClaimMessage,
+  decodeCounts,
+  decodeInstance,
+  encodeChange,
+  encodeInstance,
+  type InstanceMessage,
+} from './wire.ts'
 
 /** `close` leaves the channel open: others may still use it. */
 export function createStoreClient(channel: Channel, log?: Log): Store {
   const { tell } = channel
-  const seen = createSeen({ begin: (id) => tell('watch', id), end: (id) => tell('unwatch', id), ...(log && { log }) })
   /** What this process runs, as it last was. */
   const leased = new Map<string, Instance>()
+  const seen = createSeen({
+    begin: (id) => tell('watch', id),
+    end: (id) => tell('unwatch', id),
+    runsHere: (id) => leased.has(id),
+    ...(log && { log }),
+  })
   const encodeClaim = createClaimEncoder()
   let underWay = 0
   let closing: PromiseWithResolvers<void> | undefined
-  channel.on('changed', (instance: Instance) => seen.note(instance))
+  channel.on('changed', (message: InstanceMessage) => seen.hear(decodeInstance(message)))
   channel.afterEach(seen.tell)
 
   function ask<T>(name: string, args: readonly unknown[], decode?: (answer: never) => T): Promise<T> {
@@ -55,7 +67,7 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
 
   return {
     accept: (instance, over) =>
-      ask('accept', [instance, ...given(over)], (acceptance: 1 | Acceptance): Acceptance => {
+      ask('accept', [encodeInstance(instance), ...given(over)], (acceptance: 1 | Acceptance): Acceptance => {
         if (acceptance !== 1) return acceptance
         changed(instance, true)
         return { kind: 'created' }
@@ -71,7 +83,9 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
     extend: (leases, leaseMs) => ask('extend', [leases, leaseMs]),
     advance(change) {
       const before = leased.get(change.id)
-      return ask('advance', [change, ...given(before?.revision)], (after: 1 | Advanced) =>
+      // Whoever runs it from then on may be another process.
+      if (before && !isTerminal(change.to)) seen.ask(change.id)
+      return ask('advance', [encodeChange(change, before), ...given(before?.revision)], (after: 1 | Advanced) =>
         advanced(after === 1 ? { applied: true, instance: applyChange(before as Instance, change) } : after, change),
       )
     },

@@ -24,16 +24,43 @@ interface Write {
 
 /** Bounds how long one transaction keeps the event loop: about 10 µs a write. */
 const MAX_WRITES = 500
+const COMPANY = 0.8
 
-export function createGroupCommit(db: Database, committed: (changed: readonly Instance[]) => void): GroupCommit {
+export interface GroupCommitOptions {
+  committed(changed: readonly Instance[]): void
+  /**
+   * How long a commit may wait for as many writes as the last one had; it does not wait unless given. For a store that
+   * other processes use: what they send in answer to one commit comes in several pieces, and a commit for each of them
+   * costs twice the CPU time.
+   */
+  gatherMs?: number
+}
+
+export function createGroupCommit(db: Database, { committed, gatherMs = 0 }: GroupCommitOptions): GroupCommit {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   const rollback = db.prepare('ROLLBACK')
   let waiting: Write[] = []
   let ending = false
+  /** How many writes the last commit had. */
+  let usual = 0
+  let gathering: NodeJS.Timeout | undefined
   const drained = Promise.withResolvers<void>()
 
+  function gather(): void {
+    if (gatherMs === 0 || ending || isCompany()) flush()
+    else gathering = setTimeout(flush, gatherMs)
+  }
+
+  /** Those who were answered together come back together, but for a few. */
+  function isCompany(): boolean {
+    return waiting.length >= usual * COMPANY
+  }
+
   function flush(): void {
+    clearTimeout(gathering)
+    gathering = undefined
+    usual = waiting.length
     const writes = waiting.length > MAX_WRITES ? waiting.splice(0, MAX_WRITES) : waiting
     if (writes === waiting) waiting = []
     else setImmediate(flush)
@@ -82,7 +109,12 @@ export function createGroupCommit(db: Database, committed: (changed: readonly In
       if (ending)
         return Promise.reject(new Fault('unavailable', 'The store is closed. Send this again to a running server.'))
       return new Promise<T>((resolve, reject) => {
-        if (waiting.push({ action, resolve: resolve as Write['resolve'], reject }) === 1) setImmediate(flush)
+        if (waiting.push({ action, resolve: resolve as Write['resolve'], reject }) === 1) setImmediate(gather)
+        else if (gathering && isCompany()) {
+          clearTimeout(gathering)
+          gathering = undefined
+          setImmediate(flush)
+        }
       })
     },
     end() {

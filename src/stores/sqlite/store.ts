@@ -16,13 +16,15 @@ import { createWatchers } from './watchers.ts'
 export interface SqliteStoreOptions extends OpenOptions {
   clock: Clock
   log?: Log
+  /** See `GroupCommitOptions`. */
+  gatherMs?: number
 }
 
 /** Throws a fault that names the file if it is in use, damaged, of a newer version or another program's. */
-export function createSqliteStore({ clock, log, ...open }: SqliteStoreOptions): Store {
+export function createSqliteStore({ clock, log, gatherMs = 0, ...open }: SqliteStoreOptions): Store {
   const db = openDatabase(open)
   const watchers = createWatchers(log)
-  const commits = createGroupCommit(db, watchers.tell)
+  const commits = createGroupCommit(db, { committed: watchers.tell, gatherMs })
   const fresh = createFreshInstances()
   const now = () => clock.now()
   const acceptance = prepareAcceptance(db, fresh)

@@ -1,0 +1,43 @@
+/** What the clients of a crash test want, at random but from a seed, and how their effects are read back. */
+import { readFile } from 'node:fs/promises'
+import type { Wish } from './client.ts'
+import type { ClientCall, Effect } from './history.ts'
+
+export function wishes(round: number, count: number, random: (below: number) => number): Wish[] {
+  return Array.from({ length: count }, (_, index): Wish => {
+    const kind = random(10)
+    return {
+      label: `${round}-${index}`,
+      operation: kind < 5 ? 'Work' : kind < 7 ? 'Charge' : kind < 8 ? 'Order' : 'Export',
+      args: { ms: random(80), fail: (['never', 'never', 'never', 'once', 'always'] as const)[random(5)] ?? 'never' },
+      whenCutOff: (['same-key', 'same-id', 'leave'] as const)[random(3)] ?? 'leave',
+    }
+  })
+}
+
+/** The charges that orders made. Nobody has their request ids; the order's own end says whether they were made. */
+export function children(calls: readonly ClientCall[], effects: readonly Effect[]): ClientCall[] {
+  const charged = new Set(effects.map(({ label }) => label).filter((label) => label.endsWith('.charge')))
+  return calls
+    .filter(({ label }) => charged.has(`${label}.charge`))
+    .map((call) => ({ ...call, label: `${call.label}.charge`, effect: 'once' }))
+}
+
+export async function readEffects(file: string): Promise<Effect[]> {
+  const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '')
+  return lines.map((line) => {
+    const [label = '', key = '', attempt = ''] = line.split(' ')
+    return { label, key, attempt: Number(attempt) }
+  })
+}
+
+/** A whole number from 0 up to the bound. mulberry32. */
+export function seeded(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below
+  }
+}

@@ -1,0 +1,197 @@
+/** A store between processes: who hears of what, what a fault looks like on the other side, and what the dead leave. */
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { Fault } from '../../src/core/fault.ts'
+import type { Instance } from '../../src/core/model.ts'
+import type { Change, Claim, Store } from '../../src/core/ports.ts'
+import { createChannel, createStoreClient, createStoreServer } from '../../src/stores/remote/index.ts'
+import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
+import { createManualClock } from '../../src/testing/clock.ts'
+import { sampleInstance } from '../../src/testing/instances.ts'
+import { temporaryFolder } from './folder.ts'
+import { connectTo } from './remote-pair.ts'
+
+const LEASE_MS = 30_000
+const CLAIM: Claim = { operations: ['v1:reports.generate@1.0.0'], limit: 10, leaseMs: LEASE_MS }
+const clock = createManualClock()
+
+async function openTwo() {
+  const folder = temporaryFolder()
+  const kept = createSqliteStore({ file: join(folder, 'calls.db'), clock })
+  const server = createStoreServer(kept)
+  const [one, two] = [await connectTo(server, join(folder, '1')), await connectTo(server, join(folder, '2'))]
+  onTestFinished(async () => {
+    await Promise.all([one.end(), two.end()])
+    await kept.close()
+  })
+  return { kept, one, here: createStoreClient(one.channel), there: createStoreClient(two.channel) }
+}
+
+/** Accepted by this process, to be run by it at once. */
+async function running(store: Store): Promise<Instance> {
+  const instance = sampleInstance(clock.now(), { state: 'pending', attempt: 1, dueAt: clock.now() + LEASE_MS })
+  await store.accept(instance)
+  return instance
+}
+
+const ending = ({ id }: Instance, more: Partial<Change> = {}): Change => ({
+  id,
+  from: ['accepted', 'pending'],
+  to: 'complete',
+  attempt: 1,
+  outcome: { kind: 'result', value: 1 },
+  endedAt: clock.now(),
+  ...more,
+})
+
+function heard(store: Store, { id }: Instance): string[] {
+  const seen: string[] = []
+  store.watch(id, ({ state, revision }) => seen.push(`${state} ${revision}`))
+  return seen
+}
+
+test('both processes hear of every change once and in order, whoever makes it', async () => {
+  const { here, there } = await openTwo()
+  const instance = await running(here)
+  const [mine, theirs] = [heard(here, instance), heard(there, instance)]
+  await there.get(instance.id)
+
+  await Promise.all([
+    here.progress({ id: instance.id, attempt: 1 }, { fraction: 0.5 }),
+    there.requestStop(instance.id),
+    here.advance({ id: instance.id, from: ['pending'], to: 'pending', attempt: 1, dueAt: clock.now() + LEASE_MS }),
+  ])
+  await here.advance(ending(instance))
+  await Promise.all([here.get(instance.id), there.get(instance.id)])
+
+  expect(mine).toEqual(['pending 2', 'pending 3', 'pending 4', 'complete 5'])
+  expect(theirs).toEqual(mine)
+})
+
+test('whoever waits in the process that gave a call back hears of its end in another', async () => {
+  const { here, there } = await openTwo()
+  const instance = await running(here)
+  const mine = heard(here, instance)
+
+  await here.advance({ id: instance.id, from: ['pending'], to: 'pending', settled: 1, dueAt: clock.now() })
+  const [taken] = (await there.claim(CLAIM)).instances
+  await there.advance(ending(instance, { attempt: 2 }))
+  await here.get(instance.id)
+
+  expect(taken).toMatchObject({ id: instance.id, attempt: 2, settled: 1 })
+  expect(mine).toEqual(['pending 2', 'pending 3', 'complete 4'])
+})
+
+test('so does whoever waits in a process that lost its lease', async () => {
+  const { here, there } = await openTwo()
+  const instance = await running(here)
+  const mine = heard(here, instance)
+
+  clock.advance(LEASE_MS)
+  await there.claim(CLAIM)
+  await there.advance(ending(instance, { attempt: 2 }))
+  const late = await here.advance(ending(instance))
+
+  expect(late).toMatchObject({ applied: false, instance: { state: 'complete', attempt: 2 } })
+  expect(mine).toEqual(['pending 2', 'complete 3'])
+})
+
+test('a change of a call that others have changed since is answered with the call as it is', async () => {
+  const { here, there } = await openTwo()
+  const instance = await running(here)
+  await there.requestStop(instance.id)
+
+  const { applied, instance: after } = await here.advance(ending(instance))
+
+  expect(applied).toBe(true)
+  expect(after).toEqual(await there.get(instance.id))
+  expect(after).toMatchObject({ stopRequested: true, revision: 3, state: 'complete' })
+})
+
+test('the trail has what the end said of it, and says it all', async () => {
+  const { here, there } = await openTwo()
+  const instance = await running(here)
+  const { id, tenant, owner, requestId, operation, fingerprint } = instance
+  const audit = {
+    id, tenant, owner, requestId, operation, fingerprint,
+    verdict: 'allow', backend: 'handler', attempts: 1, outcome: 'complete', startedAt: 1, endedAt: 2,
+  } as const // biome-ignore format: a list of fields
+
+  await here.advance(ending(instance, { audit }))
+
+  expect(await there.audit.list({ tenant, limit: 1 })).toEqual([audit])
+})
+
+test('a fault comes across with everything it says', async () => {
+  const { kept, here } = await openTwo()
+  const said = new Fault('overloaded', 'The disk is full. Come back later.', {
+    code: 'DISK_FULL',
+    retryAfterMs: 5_000,
+    details: { free: 0 },
+  })
+  kept.get = () => Promise.reject(said)
+
+  const thrown = await here.get('any').catch((thrown: unknown) => thrown)
+
+  expect(thrown).toBeInstanceOf(Fault)
+  expect((thrown as Fault).toRecord()).toEqual(said.toRecord())
+})
+
+test('what a killed process ran is due at once, what it watched is let go, and what it wrote last is kept', async () => {
+  const folder = temporaryFolder()
+  const kept = createSqliteStore({ file: join(folder, 'calls.db'), clock })
+  let watches = 0
+  const counted: Store = {
+    ...kept,
+    watch(id, changed) {
+      watches++
+      const stop = kept.watch(id, changed)
+      return () => {
+        watches--
+        stop()
+      }
+    },
+  }
+  const child = fork(fileURLToPath(new URL('./remote-process.ts', import.meta.url)), ['run'], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'],
+  })
+  const left = createStoreServer(counted).serve(createChannel(child.stdio[4] as unknown as Duplex))
+  const [ids] = (await once(child, 'message')) as [string[]]
+  expect([ids.length, watches]).toEqual([2, 1])
+
+  child.kill('SIGKILL')
+
+  expect([await left, watches]).toEqual([true, 0])
+  const { instances } = await kept.claim(CLAIM)
+  expect(instances.map(({ id, attempt, settled }) => ({ id, attempt, settled }))).toEqual([
+    { id: ids[0], attempt: 2, settled: 0 },
+  ])
+  expect(await kept.get(ids[1] as string)).toMatchObject({ state: 'complete' })
+  await kept.close()
+})
+
+test('when the process that keeps the store is killed, whoever waits for it is told to try again', async () => {
+  const folder = temporaryFolder()
+  const child = fork(fileURLToPath(new URL('./remote-process.ts', import.meta.url)), ['keep', join(folder, 'c.db')], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'],
+  })
+  const channel = createChannel(child.stdio[4] as unknown as Duplex)
+  const store = createStoreClient(channel)
+  await store.accept(sampleInstance(clock.now()))
+  child.kill('SIGSTOP')
+  const waiting = [store.get('a'), store.accept(sampleInstance(clock.now())), store.claim(CLAIM)]
+
+  child.kill('SIGKILL')
+  const settled = await Promise.allSettled(waiting)
+  await channel.closed
+  const late = await store.records.get('k').catch((thrown: unknown) => thrown)
+
+  const told = { kind: 'unavailable', code: 'STORE_GONE', retryable: true, retryAfterMs: 1_000 }
+  expect(settled).toEqual(waiting.map(() => ({ status: 'rejected', reason: expect.objectContaining(told) })))
+  expect(late).toMatchObject(told)
+  await store.close()
+})

@@ -1,0 +1,49 @@
+/**
+ * One server of two workers, both in the test's own process, so that it can hold their handlers and clocks: what they
+ * share goes over real connections to a hub, as it does between processes.
+ */
+import { once } from 'node:events'
+import { connect, createServer as createListener, type Socket } from 'node:net'
+import { join } from 'node:path'
+import type { ServerOptions } from 'callplane'
+import { onTestFinished } from 'vitest'
+import { type CallplaneServer, openServer } from '../../src/server/compose.ts'
+import { systemClock } from '../../src/server/environment.ts'
+import { createHub, type Hub, openLink } from '../../src/server/workers/index.ts'
+import { callerOf, type Site, temporaryFolder } from '../scenarios/server.ts'
+
+export interface WorkerSite extends Omit<Site, 'close'> {
+  /** As if its process had been killed: it says nothing more to anybody. */
+  cut(): void
+}
+
+export async function startPair<App>(options: ServerOptions<App>): Promise<[WorkerSite, WorkerSite]> {
+  const data = options.data ?? temporaryFolder()
+  const hub = createHub(systemClock)
+  const sites: WorkerSite[] = []
+  const sockets: Socket[] = []
+  onTestFinished(async () => {
+    await Promise.all(sites.map(({ server }, at) => sockets[at]?.destroyed || server.close(0)))
+    for (const socket of sockets) socket.destroy()
+    await hub.close()
+  })
+  for (const number of [1, 2]) {
+    const socket = await attach(hub, join(data, `line-${number}`))
+    const server: CallplaneServer = await openServer({ ...options, data }, openLink(socket, number, systemClock))
+    const { url } = await server.listen({ port: 0 })
+    sockets.push(socket)
+    sites.push({ ...callerOf(url), server, data, cut: () => void socket.destroy() })
+  }
+  return sites as [WorkerSite, WorkerSite]
+}
+
+async function attach(hub: Hub, path: string): Promise<Socket> {
+  const listening = createListener().listen(path)
+  await once(listening, 'listening')
+  const accepted = once(listening, 'connection') as Promise<[Socket]>
+  const socket = connect(path)
+  const [other] = await accepted
+  listening.close()
+  hub.attach(other)
+  return socket
+}

@@ -1,0 +1,142 @@
+/** `callplane serve --workers`: several processes at one address, which start, stay and end as one. */
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type ConformanceProtocol, conformanceCases } from '../../src/testing/conformance/index.ts'
+import { callOver, QUICKSTART, runProcess, SOURCE, serveProcess, temporaryFolder } from '../cli/processes.ts'
+
+// Processes start slowly on a busy machine.
+vi.setConfig({ testTimeout: 60_000 })
+
+const WHERE = `import { operation } from '${SOURCE}'
+  export const where = operation('v1:Where', { run: () => process.pid })`
+
+async function serveWhere() {
+  const folder = await temporaryFolder({ 'ops.ts': WHERE })
+  const server = await serveProcess([join(folder, 'ops.ts'), '--workers', '2', '--data', join(folder, 'data')])
+  /** Each on a connection of its own, so that workers take turns. */
+  const where = async () => (await callOver(server.url, 'v1:Where', {}, { Connection: 'close' })).body.result as number
+  return { server, where }
+}
+
+test('both workers answer at one address, another takes the place of one that is killed, and SIGTERM ends all with 0', async () => {
+  const { server, where } = await serveWhere()
+  const first = new Set([await where(), await where()])
+  const [victim] = first as unknown as [number]
+
+  process.kill(victim, 'SIGKILL')
+  const complaint = await server.complaint('another is started')
+  const seen = new Set<number>()
+  await expect
+    .poll(
+      async () => {
+        seen.add(await where().catch(() => victim))
+        return [...seen].filter((pid) => pid !== victim).length
+      },
+      { timeout: 30_000 },
+    )
+    .toBe(2)
+  server.kill('SIGTERM')
+
+  expect(first.size).toBe(2)
+  expect(server.started).toMatchObject({ workers: 2 })
+  expect(complaint).toMatch(`(process ${victim}) was ended by SIGKILL; another is started in 100 ms.`)
+  expect(await server.ended).toBe(0)
+  for (const pid of [...first, ...seen]) expect(isAlive(pid)).toBe(false)
+})
+
+test('when the process in the middle is killed, its workers end by themselves', async () => {
+  const { server, where } = await serveWhere()
+  const workers = [await where(), await where()]
+
+  server.kill('SIGKILL')
+  await server.ended
+
+  await expect.poll(() => workers.filter(isAlive)).toEqual([])
+})
+
+test('a call that is running when the server is asked to end is finished, and found by the next one', async () => {
+  const data = join(await temporaryFolder(), 'data')
+  const first = await serveProcess([QUICKSTART, '--workers', '2', '--data', data])
+  const { body } = await callOver(first.url, 'v1:Reports.Generate', { month: '2026-01', steps: 3 })
+
+  first.kill('SIGTERM')
+  const code = await first.ended
+  const second = await serveProcess([QUICKSTART, '--data', data])
+  const polled = await fetch(`${second.url}/ops/${body.requestId}`, { headers: { Prefer: 'wait=20' } })
+
+  expect(code).toBe(0)
+  expect(await polled.json()).toMatchObject({ state: 'complete', result: { month: '2026-01', rows: 300 } })
+})
+
+test('what keeps the server from starting is said once, with the exit code of one process', async () => {
+  const blocker = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void blocker.close())
+  await new Promise((resolve) => blocker.once('listening', resolve))
+  const { port } = blocker.address() as AddressInfo
+  const folder = await temporaryFolder({ 'bad.ts': 'throw new Error("DB_URL is not set")' })
+  const data = join(folder, 'data')
+  const serve = (...args: string[]) => runProcess(['serve', ...args, '--workers', '2', '--data', data])
+
+  const inUse = await serve(QUICKSTART, '--port', String(port))
+  const broken = await serve(join(folder, 'bad.ts'), '--port', '0')
+  const watched = await serve(QUICKSTART, '--watch')
+
+  expect(inUse.stderr).toBe(
+    `callplane: 127.0.0.1:${port} is in use; choose another port, or stop what listens there.\n`,
+  )
+  expect([inUse.code, inUse.stdout]).toEqual([1, ''])
+  expect(broken.stderr.match(/DB_URL is not set/g)).toHaveLength(1)
+  expect(broken.code).toBe(1)
+  expect(watched.stderr).toMatch(/^callplane: --watch is for one process, .*Leave it or --workers out\.\n/)
+  expect(watched.code).toBe(2)
+})
+
+describe('the published cases', () => {
+  const protocols: [ConformanceProtocol, string][] = [['opencall', ''], ['oxp', ''], ['otc', '/otc'], ['rest', '']] // biome-ignore format: a table
+
+  test('are met by two workers, each on whichever connection it comes', async () => {
+    const folder = await temporaryFolder()
+    await writeFile(join(folder, 'ops.ts'), withNotesIn(join(folder, 'notes')))
+    const { url } = await serveProcess([join(folder, 'ops.ts'), '--workers', '2', '--data', join(folder, 'data')])
+    for (const [protocol, base] of protocols) {
+      const target = { url: url + base }
+      const unmet: string[] = []
+      let met = 0
+      for (const { id, run } of conformanceCases(protocol)) {
+        await run(target).then(
+          () => met++,
+          (thrown: Error) => thrown.name === 'Skip' || unmet.push(`${id}: ${thrown.message}`),
+        )
+      }
+      expect([protocol, unmet]).toEqual([protocol, []])
+      expect(met).toBeGreaterThan(10)
+    }
+  })
+})
+
+/** The quickstart counts its notes in memory, which each process has for itself; here they are lines in a file. */
+function withNotesIn(file: string): string {
+  return `
+    import { appendFileSync, readFileSync } from 'node:fs'
+    import * as quickstart from '${QUICKSTART}/operations.ts'
+    const { addNote, ...rest } = quickstart
+    const run = (_args: unknown, { key }: { key: string }) => {
+      appendFileSync('${file}', key + '\\n')
+      return { id: key, notes: new Set(readFileSync('${file}', 'utf8').trim().split('\\n')).size }
+    }
+    export default [...Object.values(rest), { ...addNote, run }]`
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    // One that has ended and was not waited for yet is a zombie.
+    return !readFileSync(`/proc/${pid}/stat`, 'latin1').includes(') Z ')
+  } catch (thrown) {
+    if ((thrown as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw thrown
+  }
+}
