@@ -22,6 +22,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   chunks: async () => (await import('./suites/chunks.ts')).chunks,
   start: async () => (await import('./suites/start.ts')).start,
   backends: async () => (await import('./suites/backends.ts')).backends,
+  workers: async () => (await import('./suites/workers.ts')).workers,
 }
 
 /** What `--quick` runs unless told otherwise: the rows people ask for first. */

@@ -18,7 +18,8 @@ type Pair = { a: number; b: number }
 
 const run = ({ a, b }: Pair) => a + b
 
-export const start: Contender = async ({ validator, data, operations = 0, chunkedBytes = 0, guarded = false }) => {
+export const start: Contender = async (options) => {
+  const { validator, data, operations = 0, chunkedBytes = 0, guarded = false, executionLog = true } = options
   if (data === undefined) throw new Error('Give the callplane contender a data folder of its own.')
   const add = await adder(validator)
   const server = await createServer({
@@ -35,6 +36,7 @@ export const start: Contender = async ({ validator, data, operations = 0, chunke
     // A request is a line of level info on standard output, which the run has led into a file.
     log: guarded ? 'info' : 'error',
     requestLog: guarded,
+    executionLog,
     ...(guarded && { auth: { jwt: [{ issuer: JWT_ISSUER, audience: 'bench', key: { secret: JWT_SECRET } }] } }),
     rest: { allowExecute: true },
   })

@@ -9,6 +9,8 @@ export interface ContenderOptions {
   envelope?: 'opencall' | 'oxp' | 'rest' | 'mcp'
   /** Whether callers must show a token, and every request is logged. */
   guarded?: boolean
+  /** Whether a guarded one has a line in its log for each execution besides that for the request; it has unless told. */
+  executionLog?: boolean
   /** Where a server that stores things stores them. */
   data?: string
   /** How many operations are registered besides the ones that are called. */

@@ -3,7 +3,7 @@
  * would otherwise mean different things to different readers, or end in a stack overflow far from its cause.
  */
 import { Fault } from './fault.ts'
-import type { JsonValue } from './json.ts'
+import type { JsonObject, JsonValue } from './json.ts'
 
 const MAX_DEPTH = 64
 
@@ -22,7 +22,7 @@ export function parseJsonText(text: string): JsonValue {
       cause,
     })
   }
-  if (countKeys(value) !== keysInText) {
+  if (countIn(value) !== keysInText) {
     throw new Fault('malformed', 'An object in the body has the same key twice. Send each key once.', {
       code: 'DUPLICATE_KEY',
     })
@@ -66,18 +66,21 @@ function endOfString(text: string, start: number): number {
   return at
 }
 
-function countKeys(value: JsonValue): number {
-  if (typeof value !== 'object' || value === null) {
-    if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) throw tooLarge()
-    return 0
-  }
+/** The keys in a value, which must have no number that was too large. */
+function countIn(value: JsonValue): number {
+  if (typeof value === 'object') return value === null ? 0 : countKeys(value)
+  if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) throw tooLarge()
+  return 0
+}
+
+function countKeys(value: JsonValue[] | JsonObject): number {
   let count = 0
   if (Array.isArray(value)) {
-    for (const item of value) count += countKeys(item)
+    for (const item of value) count += countIn(item)
     return count
   }
   // Not `Object.keys`: what JSON.parse makes inherits nothing that could be seen here, and no list has to be made.
-  for (const key in value) count += 1 + countKeys(value[key] as JsonValue)
+  for (const key in value) count += 1 + countIn(value[key] as JsonValue)
   return count
 }
 

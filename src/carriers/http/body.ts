@@ -22,8 +22,9 @@ export interface BodyHolder {
 
 export async function readText(holder: BodyHolder, maxBytes: number, timeoutMs: number): Promise<string> {
   const { request } = holder
-  refuseEncoded(request.headers['content-type'], request.headers['content-encoding'])
-  const announced = Number(request.headers['content-length'])
+  const { headers } = request
+  refuseEncoded(headers['content-type'], headers['content-encoding'])
+  const announced = Number(headers['content-length'])
   if (announced > maxBytes) throw bodyTooLarge(maxBytes)
   openBody(holder)
   // A body that came in one packet with its head is handed over right after the request event, so one microtask later

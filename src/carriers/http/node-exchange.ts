@@ -1,5 +1,5 @@
 /** A request on node:http as the neutral exchange that protocols see. What is rarely asked for is made when asked for. */
-import type { ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, Part, PartLimits } from '../../core/exchange.ts'
 import { clientGone } from '../../core/http/body-faults.ts'
@@ -20,12 +20,15 @@ export class NodeExchange implements Exchange, BodyHolder {
   readonly response: ServerResponse
   bodyTaken = false
   readonly #settings: ExchangeSettings
+  /** A dozen of them are looked for in each request, and Node finds its own list anew each time. */
+  readonly #headers: IncomingHttpHeaders
   #signal: AbortSignal | undefined
 
   constructor(request: Incoming, response: ServerResponse, settings: ExchangeSettings) {
     this.request = request
     this.response = response
     this.#settings = settings
+    this.#headers = request.headers
     this.method = request.method ?? ''
     const target = originForm(request.url ?? '')
     const mark = target.indexOf('?')
@@ -34,7 +37,7 @@ export class NodeExchange implements Exchange, BodyHolder {
   }
 
   header(name: string): string | undefined {
-    return this.request.headers[name] as string | undefined
+    return this.#headers[name] as string | undefined
   }
 
   *headers(): Iterable<readonly [string, string]> {
