@@ -1,4 +1,5 @@
 /** How a process knows that it is one of several workers, and finds the one in the middle. */
+import cluster from 'node:cluster'
 import { Socket } from 'node:net'
 import { systemClock } from '../server/environment.ts'
 import { openLink, type WorkerLink } from '../server/workers/index.ts'
@@ -28,5 +29,7 @@ export function takePlace(env: Record<string, string | undefined>): Place | unde
 }
 
 export function joinServer({ number }: Place): WorkerLink {
+  // Node's own line to the process in the middle breaks together with ours, which says so.
+  cluster.worker?.on('error', () => undefined)
   return openLink(new Socket({ fd: LINE }), number, systemClock)
 }

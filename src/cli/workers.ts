@@ -113,7 +113,10 @@ class Seat {
   }
 
   #start(): Running {
-    const { process: child } = cluster.fork(encodePlace(this.#place))
+    const worker = cluster.fork(encodePlace(this.#place))
+    // A connection was to be handed to one that has just ended; its end is what counts, and told below.
+    worker.on('error', () => undefined)
+    const child = worker.process
     const { started, stop } = this.#hub.attach(child.stdio[LINE] as Duplex)
     const ended = once(child, 'exit').then(([code, signal]: (number | string | null)[]) => {
       const how = code === null ? `was ended by ${signal}` : `ended with ${code}`

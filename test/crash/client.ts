@@ -87,6 +87,7 @@ export class Client {
       this.#heard()
       return value
     } catch (thrown) {
+      if (thrown instanceof StoreGone) return undefined
       if (!(thrown instanceof TypeError)) throw thrown
       if (!this.#server.outlivesConnections && (await this.#server.address) === url) throw thrown
       return undefined
@@ -105,7 +106,7 @@ export class Client {
         ctx: { requestId: call.requestId, ...(keyed && { idempotencyKey: label }) },
       }),
     })
-    const envelope = (await response.json()) as Envelope
+    const envelope = await envelopeIn(response)
     const refused =
       envelope.state === 'error' && !MAY_FAIL_WITH[operation].some((code) => code === envelope.error?.code)
     if (refused) throw new Error(`${label} was refused: ${response.status} ${JSON.stringify(envelope.error)}`)
@@ -115,7 +116,7 @@ export class Client {
 
   async #look(url: string, call: Seen, prefer = 'wait=0'): Promise<SeenState> {
     const response = await fetch(`${url}/ops/${call.requestId}`, { headers: { Prefer: prefer } })
-    const envelope = (await response.json()) as Envelope
+    const envelope = await envelopeIn(response)
     if (response.status === 404) call.sightings.push({ state: 'missing' })
     else if (response.status > 202) throw new Error(`${call.label} cannot be polled: ${response.status}`)
     else await this.#note(call, envelope, url)
@@ -149,4 +150,13 @@ export class Client {
       cursor = next
     }
   }
+}
+
+/** A worker says that the process that keeps its calls was killed: what became of the request nobody knows. */
+class StoreGone extends Error {}
+
+async function envelopeIn(response: Response): Promise<Envelope> {
+  const envelope = (await response.json()) as Envelope
+  if (response.status === 503 && envelope.error?.code === 'PANIC_STORE_GONE') throw new StoreGone()
+  return envelope
 }
