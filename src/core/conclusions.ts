@@ -46,8 +46,7 @@ export class Conclusions {
       to,
       attempt: instance.attempt,
       outcome,
-      expiresAt,
-      keepUntil: instance.idempotencyKey === undefined ? expiresAt : instance.keepUntil,
+      ...(expiresAt !== instance.expiresAt && expiry(instance, expiresAt)),
       releaseKey: !acted,
       endedAt,
       audit: auditInstance(instance, operation, outcome, endedAt),
@@ -171,6 +170,11 @@ export class Conclusions {
       return undefined
     }
   }
+}
+
+/** A key is kept for as long as it was. */
+function expiry({ idempotencyKey }: Instance, expiresAt: number): Pick<Change, 'expiresAt' | 'keepUntil'> {
+  return idempotencyKey === undefined ? { expiresAt, keepUntil: expiresAt } : { expiresAt }
 }
 
 /** The try's time goes on while nobody runs it. */

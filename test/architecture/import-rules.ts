@@ -94,7 +94,8 @@ const forbidden: IForbiddenRuleType[] = [
     // What an answer to a webhook looks like is the client side's to know, wherever it comes in.
     from: {
       path: '^src/server/',
-      pathNot: '^src/server/(?:compose|node|surfaces|tool-handler|backends|imports|mcp|stored-secrets)\\.ts$',
+      pathNot:
+        '^src/server/(?:compose|node|surfaces|tool-handler|backends|imports|mcp|stored-secrets|workers/hub|workers/link)\\.ts$',
     },
     to: { path: ADAPTERS, pathNot: '^src/protocols/[^/]+/client\\.ts$', dependencyTypesNot: ['type-only'] },
   },

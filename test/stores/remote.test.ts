@@ -72,6 +72,17 @@ test('both processes hear of every change once and in order, whoever makes it', 
   expect(theirs).toEqual(mine)
 })
 
+test('whoever waits in the process that runs a call hears of what others do to it', async () => {
+  const { here, there } = await openTwo()
+  const instance = await running(here)
+  const mine = heard(here, instance)
+
+  await there.requestStop(instance.id)
+  await here.get(instance.id)
+
+  expect(mine).toEqual(['pending 2'])
+})
+
 test('whoever waits in the process that gave a call back hears of its end in another', async () => {
   const { here, there } = await openTwo()
   const instance = await running(here)
@@ -143,7 +154,8 @@ test('a fault comes across with everything it says', async () => {
 
 test('what a killed process ran is due at once, what it watched is let go, and what it wrote last is kept', async () => {
   const folder = temporaryFolder()
-  const kept = createSqliteStore({ file: join(folder, 'calls.db'), clock })
+  // At the time the other process has, so that its lease has not run out by itself.
+  const kept = createSqliteStore({ file: join(folder, 'calls.db'), clock: createManualClock() })
   let watches = 0
   const counted: Store = {
     ...kept,

@@ -1,6 +1,7 @@
 /** What two workers of one server do as one: the same as one process would, wherever a request happens to come in. */
 import { createToken, Fault, type HandlerContext, operation, type PolicyDefinition } from 'callplane'
 import { describe, expect, test } from 'vitest'
+import { request } from '../protocols/contract/host.ts'
 import { createGate } from '../scenarios/server.ts'
 import { startPair } from './pair.ts'
 
@@ -91,6 +92,39 @@ describe('a call that one worker runs', () => {
 
     expect(seen.body.state).toBe('pending')
     expect((await there.poll('r1')).body).toMatchObject({ state: 'complete', result: 5 })
+  })
+
+  test('goes on when the connection it came on is lost, while the same request waits at the other', async () => {
+    const gate = createGate<object>()
+    const slow = operation('v1:web.search', {
+      sideEffecting: true,
+      run: (_args, { signal }: HandlerContext) => {
+        signal.addEventListener('abort', () => gate.fail(signal.reason))
+        return gate.pass()
+      },
+    })
+    let arrivals = 0
+    const guards = [{ admit: () => void arrivals++ }]
+    const [here, there] = await startPair({ operations: [slow], work, guards })
+    const execute = async (site: typeof here, signal?: AbortSignal) => {
+      const body = JSON.stringify(request('r1', 'web_search'))
+      const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body }
+      return (await site.request('/tool-contract/v1/execute', signal ? { ...init, signal } : init)).json()
+    }
+    const leaving = new AbortController()
+    const first = execute(here, leaving.signal).catch((thrown: Error) => thrown.name)
+    await gate.began
+    const before = arrivals
+    const second = execute(there)
+    await expect.poll(() => arrivals).toBeGreaterThan(before)
+
+    leaving.abort()
+    expect(await first).toBe('AbortError')
+    // Round trips over both, after which both have noticed.
+    for (const site of [here, there, here, there]) await metricsOf(site)
+    gate.open({ found: 1 })
+
+    expect(await second).toMatchObject({ status: 'ok', output: { found: 1 } })
   })
 
   test('tells why it failed to whoever waits for it there', async () => {

@@ -20,7 +20,7 @@ export class SlotBook {
     const page = this.#page(operation)
     page.most = most
     // Those who wait for queued calls come first.
-    if (most > 0) {
+    if (page.taken < most && page.waiting.size === 0) {
       this.#take(page, holder)
       return true
     }

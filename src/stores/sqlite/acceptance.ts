@@ -15,6 +15,8 @@ import {
   type EncodedInstance,
   encodeAlias,
   encodeInstance,
+  encodeUsual,
+  INSERT_USUAL,
   type InstanceRow,
   throughAlias,
 } from './rows.ts'
@@ -33,6 +35,7 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
   const aliasByRequest = db.prepare<[string, string, string], AliasRow>(
     'SELECT * FROM aliases WHERE tenant = ? AND owner = ? AND request_id = ?',
   )
+  const insertUsual = db.prepare(INSERT_USUAL)
   const inserts = new Map<string, Statement>()
   /** By which columns are set: in practice a handful. */
   const insertOf = ({ columns, values }: EncodedInstance): Statement => {
@@ -78,6 +81,11 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
     throw new Fault('internal', `The instance id ${id} is in use. Ids must be unique; see how newId makes them.`)
   }
 
+  function encoded(instance: Instance, caller: string) {
+    const row = encodeInstance(instance, caller)
+    return { values: row.values, insert: insertOf(row) }
+  }
+
   /** One object for all calls of a remembered credential. */
   function textOf(caller: Caller): string {
     const known = callers.get(caller)
@@ -102,16 +110,16 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
     },
 
     accept(instance: Instance, over?: string): Action<Acceptance> {
-      const encoded = encodeInstance(instance, textOf(instance.caller))
-      const { values } = encoded
-      const insert = insertOf(encoded)
+      const caller = textOf(instance.caller)
+      const usual = encodeUsual(instance, caller)
+      const { values, insert } = usual ? { values: usual, insert: insertUsual } : encoded(instance, caller)
       const { tenant, owner, requestId } = instance
       let textLength = 0
       for (const value of values) if (typeof value === 'string') textLength += value.length
       return (changed) => {
         if (over !== undefined) vacate(instance, over)
         const standsFor = anyAliases && aliasByRequest.get(tenant, owner, requestId)
-        if (standsFor || insert.run(values).changes === 0) return conflict(instance)
+        if (standsFor || insert.run(...values).changes === 0) return conflict(instance)
         fresh.add(instance, textLength)
         changed.push(instance)
         return CREATED

@@ -10,18 +10,12 @@ import { decodeInstance, type InstanceRow } from './rows.ts'
 
 export function prepareAdvance(db: Database, fresh: FreshInstances, audit: (entry: AuditEntry) => void) {
   const statements = new Map<string, Statement>()
-  // What few changes set is in statements of their own: naming the key's column would rewrite its index at every end.
-  const advanceSetting = (more: string): Statement => {
-    const statement =
-      statements.get(more) ??
-      db.prepare(
-        `UPDATE instances SET state = ?, ended = ?, revision = revision + 1, outcome = coalesce(?, outcome),
-           settled = coalesce(?, settled), failures = coalesce(?, failures), due_at = ?,
-           expires_at = coalesce(?, expires_at), keep_until = coalesce(?, keep_until),
-           ended_at = coalesce(?, ended_at) ${more}
-         WHERE id = ? AND instr(?, state) AND attempt = coalesce(?, attempt)`,
-      )
-    statements.set(more, statement)
+  /** By what is set: naming a column that does not change would still rewrite its indexes, and takes its time. */
+  const updateOf = (sql: string): Statement => {
+    const known = statements.get(sql)
+    if (known) return known
+    const statement = db.prepare(sql)
+    statements.set(sql, statement)
     return statement
   }
   const byId = db.prepare<[string], InstanceRow>('SELECT * FROM instances WHERE id = ?')
@@ -39,26 +33,10 @@ export function prepareAdvance(db: Database, fresh: FreshInstances, audit: (entr
 
   return {
     advance(change: Change): Action<Advanced> {
-      const { more, values: rare } = rareSettings(change)
-      const update = advanceSetting(more)
-      const values = [
-        change.to,
-        isTerminal(change.to) ? 1 : 0,
-        change.outcome ? JSON.stringify(change.outcome) : null,
-        change.settled ?? null,
-        change.failures ?? null,
-        change.dueAt ?? null,
-        change.expiresAt ?? null,
-        change.keepUntil ?? null,
-        change.endedAt ?? null,
-        ...rare,
-        change.id,
-        // No state's name is part of another's, so that one text can stand for the list.
-        change.from.join(),
-        change.attempt ?? null,
-      ]
+      const { sql, values } = encodeChange(change)
+      const update = updateOf(sql)
       return (changed) => {
-        const applied = update.run(values).changes === 1
+        const applied = update.run(...values).changes === 1
         if (applied && change.audit) audit(change.audit)
         const before = fresh.take(change.id)
         const instance = applied && before ? applyChange(before, change) : read(change.id)
@@ -79,19 +57,31 @@ export function prepareAdvance(db: Database, fresh: FreshInstances, audit: (entr
   }
 }
 
-const NOTHING_RARE = { more: '', values: [] }
-
-function rareSettings({ releaseKey, extras, waiting }: Change): { more: string; values: readonly (string | null)[] } {
-  if (!releaseKey && !extras && waiting === undefined) return NOTHING_RARE
-  const values: (string | null)[] = []
-  let more = releaseKey ? ', idempotency_key = NULL' : ''
-  if (extras) {
-    more += ', extras = ?'
-    values.push(JSON.stringify(extras))
+/** States stand in the statement as they are: there are five of them, and what is bound takes longer. */
+function encodeChange(change: Change): { sql: string; values: (string | number)[] } {
+  const { to, from, dueAt, outcome, settled, failures, expiresAt, keepUntil, endedAt, extras, waiting, attempt } =
+    change
+  const values: (string | number)[] = []
+  let sql = `UPDATE instances SET state = '${to}', ended = ${isTerminal(to) ? 1 : 0}, revision = revision + 1`
+  const set = (column: string, value: string | number) => {
+    sql += `, ${column} = ?`
+    values.push(value)
   }
-  if (waiting !== undefined) {
-    more += waiting === null ? ', waiting = ?, answer = NULL' : ', waiting = ?'
-    values.push(waiting === null ? null : JSON.stringify(waiting))
-  }
-  return { more, values }
+  if (dueAt === undefined) sql += ', due_at = NULL'
+  else set('due_at', dueAt)
+  if (outcome) set('outcome', JSON.stringify(outcome))
+  if (settled !== undefined) set('settled', settled)
+  if (failures !== undefined) set('failures', failures)
+  if (expiresAt !== undefined) set('expires_at', expiresAt)
+  if (keepUntil !== undefined) set('keep_until', keepUntil)
+  if (endedAt !== undefined) set('ended_at', endedAt)
+  if (extras) set('extras', JSON.stringify(extras))
+  if (waiting === null) sql += ', waiting = NULL, answer = NULL'
+  else if (waiting !== undefined) set('waiting', JSON.stringify(waiting))
+  if (change.releaseKey) sql += ', idempotency_key = NULL'
+  values.push(change.id)
+  sql += ` WHERE id = ? AND state IN ('${from.join("', '")}')`
+  if (attempt === undefined) return { sql, values }
+  values.push(attempt)
+  return { sql: `${sql} AND attempt = ?`, values }
 }

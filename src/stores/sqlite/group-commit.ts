@@ -30,8 +30,8 @@ export interface GroupCommitOptions {
   committed(changed: readonly Instance[]): void
   /**
    * How long a commit may wait for as many writes as the last one had; it does not wait unless given. For a store that
-   * other processes use: what they send in answer to one commit comes in several pieces, and a commit for each of them
-   * costs twice the CPU time.
+   * other processes use: what they send in answer to one commit comes in several pieces, and small commits are dear. A
+   * call cost 98 µs of CPU where 16 writes shared a commit, 80 where 32 did and 67 where 64 did.
    */
   gatherMs?: number
 }

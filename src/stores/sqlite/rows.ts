@@ -106,6 +106,84 @@ export interface EncodedInstance {
 
 const COMMON_COLUMNS = COLUMNS.join(', ')
 
+/**
+ * Nearly every durable call is this when it is taken in: asynchronous, started at once, and with nothing that few have.
+ * What is always the same stands in the statement, since a value that is bound takes a sixth of a microsecond.
+ */
+const USUAL_COLUMNS = [
+  'id',
+  'tenant',
+  'owner',
+  'caller',
+  'request_id',
+  'operation',
+  'args',
+  'fingerprint',
+  'created_at',
+  'expires_at',
+  'keep_until',
+  'due_at',
+] as const satisfies readonly (keyof InstanceRow)[]
+
+const USUALLY = {
+  model: "'async'",
+  media: "'[]'",
+  lineage: "'[]'",
+  state: "'pending'",
+  ended: '0',
+  revision: '1',
+  attempt: '1',
+  settled: '0',
+  failures: '0',
+  rerunnable: '1',
+  stop_requested: '0',
+} satisfies Partial<Record<keyof InstanceRow, string>>
+
+export const INSERT_USUAL = `INSERT INTO instances (${[...USUAL_COLUMNS, ...Object.keys(USUALLY)].join(', ')})
+  VALUES (${[...USUAL_COLUMNS.map(() => '?'), ...Object.values(USUALLY)].join(', ')}) ON CONFLICT DO NOTHING`
+
+/** The values of a usual one; nothing for any other. */
+export function encodeUsual(instance: Instance, caller: string): (string | number)[] | undefined {
+  const { dueAt } = instance
+  if (dueAt === undefined || !isUsual(instance)) return undefined
+  return [
+    instance.id,
+    instance.tenant,
+    instance.owner,
+    caller,
+    instance.requestId,
+    instance.operation,
+    JSON.stringify(instance.args),
+    instance.fingerprint,
+    instance.createdAt,
+    instance.expiresAt,
+    instance.keepUntil,
+    dueAt,
+  ]
+}
+
+function isUsual(instance: Instance): boolean {
+  const { media, lineage, extras, outcome, progress } = instance
+  return (
+    instance.model === 'async' &&
+    instance.state === 'pending' &&
+    instance.attempt === 1 &&
+    instance.revision === 1 &&
+    instance.settled + instance.failures + media.length + lineage.length === 0 &&
+    instance.rerunnable &&
+    !instance.stopRequested &&
+    !extras &&
+    !outcome &&
+    !progress &&
+    instance.idempotencyKey === undefined &&
+    instance.sessionId === undefined &&
+    instance.parentId === undefined &&
+    instance.locale === undefined &&
+    instance.traceparent === undefined &&
+    instance.endedAt === undefined
+  )
+}
+
 /** `caller` is given as its text, since many calls have the same one. */
 export function encodeInstance(instance: Instance, caller: string): EncodedInstance {
   const values = [
@@ -134,8 +212,8 @@ export function encodeInstance(instance: Instance, caller: string): EncodedInsta
     instance.dueAt ?? null,
   ]
   let columns = COMMON_COLUMNS
-  for (const [column, valueOf] of RARE_COLUMNS) {
-    const value = valueOf(instance)
+  for (const [column, read] of RARE_COLUMNS) {
+    const value = read(instance)
     if (value === undefined) continue
     columns += `, ${column}`
     values.push(value)
