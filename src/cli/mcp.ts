@@ -18,7 +18,8 @@ Usage: callplane mcp [file or folder] [options]
 Speaks the Model Context Protocol on standard input and output, so that an agent can start it. Takes operations from where
 "callplane serve" takes them; the log goes to standard error. In an agent's configuration:
 
-  { "mcpServers": { "orders": { "command": "npx", "args": ["callplane", "mcp", "/path/to/operations"] } } }
+  { "mcpServers": { "orders": {
+      "command": "npx", "args": ["--prefix", "/path/to/project", "callplane", "mcp", "/path/to/project/operations"] } } }
 
 Options:
   --data <folder>        Where everything is kept; .callplane beside the operations unless given. Also CALLPLANE_DATA.

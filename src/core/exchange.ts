@@ -18,8 +18,8 @@ export interface Exchange {
   headers(): Iterable<readonly [name: string, value: string]>
   /** Aborts when the client goes away before it was answered. Made on first use. */
   readonly signal: AbortSignal
-  /** The whole body as text, or a fault: `malformed` past the limit or if it breaks off. Not UTF-8 is a fault, too. */
-  text(maxBytes: number): Promise<string>
+  /** The whole body as text, at once where it is all there, or a fault: `malformed` past the limit or if it breaks off. Not UTF-8 is a fault, too. */
+  text(maxBytes: number): string | Promise<string>
   /** The parts of a multipart/form-data body in the order sent; each must be read before the next is asked for. */
   parts(limits: PartLimits): AsyncIterable<Part>
 }

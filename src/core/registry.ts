@@ -54,6 +54,8 @@ interface Index {
   byKey: Map<string, Operation>
   byName: Map<string, Entry>
   keys: readonly string[]
+  /** There are few, and they are looked for at each discovery. */
+  internal: readonly Entry[]
 }
 
 export function createRegistry(defined: readonly Operation[], tombstones: readonly Tombstone[] = []): Registry {
@@ -110,8 +112,8 @@ export function createRegistry(defined: readonly Operation[], tombstones: readon
       if (tombstone) throw removedFault(name, tombstone.removed.on, tombstone.removed.replacement)
       throw unknownOperation(name)
     },
-    list: (now) => listed(index, now, false),
-    listInternal: (now) => listed(index, now, true),
+    list: (now) => served([...index.byName.values()], now).filter((operation) => !operation.internal),
+    listInternal: (now) => served(index.internal, now),
     nextChangeAt(now) {
       let next = Number.POSITIVE_INFINITY
       for (const operation of index.operations) {
@@ -137,12 +139,12 @@ function buildIndex(operations: readonly Operation[], inherited: ReadonlySet<str
     const heir = byName.get(nameIn(key))?.operation
     if (heir && !byKey.has(key)) byKey.set(key, heir)
   }
-  return { operations, byKey, byName, keys: [...byKey.keys()] }
+  const internal = [...byName.values()].filter(({ operation }) => operation.internal)
+  return { operations, byKey, byName, keys: [...byKey.keys()], internal }
 }
 
-function listed({ byName }: Index, now: number, internal: boolean): readonly Operation[] {
-  const served = [...byName.values()].filter((entry) => now < entry.goneAt).map((entry) => entry.operation)
-  return served.filter((operation) => (operation.internal ?? false) === internal)
+function served(entries: readonly Entry[], now: number): Operation[] {
+  return entries.filter((entry) => now < entry.goneAt).map((entry) => entry.operation)
 }
 
 /** Which of these cannot stand beside the others. */

@@ -1,6 +1,6 @@
 /**
- * Standard output, written once for each turn of the event loop and not once for each line: a write takes longer than
- * everything else about a line. What is not of level info is written at once, and nothing waits when the process ends.
+ * Standard output, written every few milliseconds and not once for each line: a write takes longer than everything else
+ * about a line. What is not of level info is written at once, and nothing waits when the process ends.
  */
 import { fstatSync, writeSync } from 'node:fs'
 
@@ -16,6 +16,8 @@ const BYTES_PER_UNIT = 3
 /** POSIX, "PIPE_BUF": what a pipe takes in one piece, so that lines of several processes do not end up in each other. */
 const PIPE_BYTES = 4096
 const FULL_PIPE_MS = 5
+/** Nobody sees that a line comes so much later, and a busy server writes a hundred at a time. */
+const COLLECT_MS = 10
 
 export function isStandardOutput(output: LineOutput): boolean {
   return 'fd' in output && output.fd === STDOUT
@@ -27,7 +29,7 @@ export function collectLines(whenBroken?: LineOutput): LineOutput {
   // Many logs never say a word.
   let pending: Buffer | undefined
   let used = 0
-  let awaited: NodeJS.Immediate | undefined
+  let awaited: NodeJS.Timeout | undefined
   let broken = false
 
   const put = (bytes: Buffer) => {
@@ -37,7 +39,7 @@ export function collectLines(whenBroken?: LineOutput): LineOutput {
   }
 
   const flush = () => {
-    clearImmediate(awaited)
+    clearTimeout(awaited)
     process.off('exit', flush)
     awaited = undefined
     const length = used
@@ -61,7 +63,7 @@ export function collectLines(whenBroken?: LineOutput): LineOutput {
       }
       if (!line.startsWith(INFO)) return flush()
       if (awaited) return
-      awaited = setImmediate(flush)
+      awaited = setTimeout(flush, COLLECT_MS)
       // Comes after an exception that nobody caught, too.
       process.on('exit', flush)
     },

@@ -20,16 +20,17 @@ export interface BodyHolder {
   bodyTaken: boolean
 }
 
-export async function readText(holder: BodyHolder, maxBytes: number, timeoutMs: number): Promise<string> {
+/**
+ * At once if the body came with its head: the listener begins a request one microtask after its event, when that is
+ * known. Waiting for the stream's events instead cost 5 µs more, seeing it to its `end` 1 µs, and a promise a fraction.
+ */
+export function readText(holder: BodyHolder, maxBytes: number, timeoutMs: number): string | Promise<string> {
   const { request } = holder
   const { headers } = request
   refuseEncoded(headers['content-type'], headers['content-encoding'])
   const announced = Number(headers['content-length'])
   if (announced > maxBytes) throw bodyTooLarge(maxBytes)
   openBody(holder)
-  // A body that came in one packet with its head is handed over right after the request event, so one microtask later
-  // it is all there. Waiting for the stream's events instead cost 5 µs more, and seeing it to its `end` 1 µs.
-  await null
   if (!request.complete && request.readableLength !== announced) return collectText(request, maxBytes, timeoutMs)
   holder.bodyTaken = true
   const bytes = request.read() as Buffer | null

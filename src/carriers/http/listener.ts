@@ -3,7 +3,7 @@
  * Node's own request and response. It knows no protocol: what a failure looks like is the route's `refuse`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Answer, Refusal, Refuse, Route } from '../../core/exchange.ts'
+import type { Answer, Handle, Refusal, Refuse, Route } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
 import { SLOWEST_UPLOAD, type UploadPace } from '../../core/http/paced-parts.ts'
 import { createRouteTable, type RouteEntry, readParams } from '../../core/http/route-table.ts'
@@ -58,14 +58,20 @@ export function createRequestListener(routes: readonly Route[], options: Listene
     if (!entry) return refuseWith(exchange, options.fallback, { kind: 'path' }, settings)
     const handle = entry.handles.get(exchange.method)
     if (!handle) return otherMethod(exchange, entry, settings)
-    try {
-      const params = entry.segments.length === 0 ? NO_PARAMS : readParams(entry, exchange.path)
-      const answer = handle(exchange, params)
-      if (answer instanceof Promise) settle(exchange, entry.refuse, answer, settings)
-      else deliver(exchange, answer, entry.refuse, settings)
-    } catch (thrown) {
-      fail(exchange, entry.refuse, thrown, settings)
-    }
+    // A body that came in one packet with its head is handed over right after this event: a microtask later it is there.
+    if (bodyOutstanding(exchange)) queueMicrotask(() => begin(exchange, entry, handle, settings))
+    else begin(exchange, entry, handle, settings)
+  }
+}
+
+function begin(exchange: NodeExchange, entry: RouteEntry, handle: Handle, settings: Settings): void {
+  try {
+    const params = entry.segments.length === 0 ? NO_PARAMS : readParams(entry, exchange.path)
+    const answer = handle(exchange, params)
+    if (answer instanceof Promise) settle(exchange, entry.refuse, answer, settings)
+    else deliver(exchange, answer, entry.refuse, settings)
+  } catch (thrown) {
+    fail(exchange, entry.refuse, thrown, settings)
   }
 }
 

@@ -62,7 +62,7 @@ export class NodeExchange implements Exchange, BodyHolder {
     return this.#signal
   }
 
-  text(maxBytes: number): Promise<string> {
+  text(maxBytes: number): string | Promise<string> {
     return readText(this, maxBytes, this.#settings.bodyTimeoutMs)
   }
 

@@ -118,24 +118,59 @@ class OpenCall {
     this.#streams = new EventStreams(settings.eventStreamsPerCaller)
   }
 
-  async call(exchange: Exchange): Promise<Answer> {
+  /** A promise only where there is something to wait for: a body that is all there and a call that ends at once need none. */
+  call(exchange: Exchange): Answer | Promise<Answer> {
+    try {
+      const type = bareType(exchange.header('content-type') ?? '')
+      if (type === 'multipart/form-data') return this.#callWithParts(exchange)
+      if (type !== 'application/json') throw wrongType(type)
+      const text = exchange.text(this.#parts.settings.maxEnvelopeBytes)
+      return text instanceof Promise ? this.#callWhenRead(text, exchange) : this.#callWith(text, exchange)
+    } catch (thrown) {
+      return this.#refuse(thrown, null, exchange)
+    }
+  }
+
+  async #callWhenRead(text: Promise<string>, exchange: Exchange): Promise<Answer> {
+    let read: string
+    try {
+      read = await text
+    } catch (thrown) {
+      return this.#refuse(thrown, null, exchange)
+    }
+    return this.#callWith(read, exchange)
+  }
+
+  #callWith(text: string, exchange: Exchange): Answer | Promise<Answer> {
+    let sent: JsonValue = null
+    try {
+      sent = parseJsonText(text)
+      const envelope = parseEnvelope(sent, this.#parts.settings.strict)
+      const identify = this.#parts.identify(exchange)
+      const answering = this.#invoke(exchange, envelope, referencedMedia(envelope.media), identify)
+      if (!(answering instanceof Promise)) return answering
+      return answering.catch((thrown) => this.#refuse(thrown, sent, exchange))
+    } catch (thrown) {
+      return this.#refuse(thrown, sent, exchange)
+    }
+  }
+
+  async #callWithParts(exchange: Exchange): Promise<Answer> {
     let sent: JsonValue = null
     const parse = (value: JsonValue) => {
       sent = value
       return parseEnvelope(value, this.#parts.settings.strict)
     }
     try {
-      const identify = this.#parts.identify(exchange)
-      const type = bareType(exchange.header('content-type') ?? '')
-      if (type === 'multipart/form-data') return await this.#callWithUploads(exchange, identify, parse)
-      if (type !== 'application/json') throw wrongType(type)
-      const envelope = parse(parseJsonText(await exchange.text(this.#parts.settings.maxEnvelopeBytes)))
-      const answering = this.#invoke(exchange, envelope, referencedMedia(envelope.media), identify)
-      return answering instanceof Promise ? await answering : answering
+      return await this.#callWithUploads(exchange, this.#parts.identify(exchange), parse)
     } catch (thrown) {
-      const fault = await this.#advise(this.#explain(thrown), sent, exchange)
-      return refusalAnswer(fault, requestIdIn(sent) ?? this.#parts.env.newId(), sessionIdIn(sent))
+      return this.#refuse(thrown, sent, exchange)
     }
+  }
+
+  async #refuse(thrown: unknown, sent: JsonValue, exchange: Exchange): Promise<Answer> {
+    const fault = await this.#advise(this.#explain(thrown), sent, exchange)
+    return refusalAnswer(fault, requestIdIn(sent) ?? this.#parts.env.newId(), sessionIdIn(sent))
   }
 
   async #advise(fault: Fault, sent: JsonValue, exchange: Exchange): Promise<Fault> {
