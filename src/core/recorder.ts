@@ -81,12 +81,12 @@ export class Recorder {
     const waitMs = waitFor(admitted, options)
     const watching = waitMs > 0 ? watchFor(this.#store, instance.id, hasEnded) : undefined
     if (operation.model === 'sync' && watching) this.#worker.expectDirectly(instance.id)
-    this.#worker.keepGiven(instance.id, given)
+    this.#worker.keepGiven(instance, operation, given)
     if (startNow) this.#worker.start(instance, operation, { parsed })
     else this.#worker.wake()
     // OpenCALL, "Asynchronous": the first answer says accepted, and at this moment the handler has not begun.
     if (!watching) return replyTo(operation.model === 'async' ? { ...instance, state: 'accepted' } : instance, 0)
-    return this.#replyWhenEnded(instance, watching, waitMs)
+    return this.#replyWhenEnded(instance, watching, waitMs, startNow)
   }
 
   /** Written down before anybody is asked; a worker looks at it when it is decided, or when the time to decide is over. */
@@ -109,7 +109,7 @@ export class Recorder {
       await this.#approvals.unreserve(approval)
       return this.#repeat(admitted, acceptance, options)
     }
-    this.#worker.keepGiven(held.id, given)
+    this.#worker.keepGiven(held, admitted.operation, given)
     await this.#approvals.open(approval)
     this.#worker.wake()
     return replyTo(held, 0)
@@ -143,7 +143,7 @@ export class Recorder {
     const life = { state: 'pending' as const, attempt: failures, settled: failures, failures, dueAt }
     const instance = newInstance(this.#env, admitted, life, startedAt)
     const standing = await this.insert(instance)
-    if (standing === instance) this.#worker.keepGiven(instance.id, admitted.given)
+    if (standing === instance) this.#worker.keepGiven(instance, admitted.operation, admitted.given)
     this.#worker.wake()
     return replyTo(standing, 0)
   }
@@ -230,10 +230,17 @@ export class Recorder {
   }
 
   /** The direct answer if the call ends in time, else where to look. */
-  async #replyWhenEnded(instance: Instance, watching: ReturnType<typeof watchFor>, waitMs: number): Promise<Reply> {
+  async #replyWhenEnded(
+    instance: Instance,
+    watching: ReturnType<typeof watchFor>,
+    waitMs: number,
+    startedHere: boolean,
+  ): Promise<Reply> {
     const { clock } = this.#env
     try {
-      let ended = await within(clock, waitMs, watching.found)
+      // Another node may have run it to its end before the watch began.
+      const missed = startedHere ? undefined : await this.#store.get(instance.id)
+      let ended = missed && hasEnded(missed) ? missed : await within(clock, waitMs, watching.found)
       if (!ended && !this.#worker.keepForPolling(instance.id))
         ended = await within(clock, CONCLUDING_MS, watching.found)
       return replyTo(ended ?? instance, clock.now())

@@ -164,7 +164,9 @@ test('a body that breaks off is a fault in the handler, and its signal aborts', 
     route('/echo', {
       POST: async (exchange) => {
         const { signal } = exchange
-        await exchange.text(1_000).catch((fault: Fault) => seen.resolve({ fault, aborted: signal.aborted }))
+        await Promise.resolve(exchange.text(1_000)).catch((fault: Fault) =>
+          seen.resolve({ fault, aborted: signal.aborted }),
+        )
         return text('nobody hears this')
       },
     }),

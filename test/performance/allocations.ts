@@ -17,17 +17,16 @@ const CALLS = 4_000
 
 /** Built for each call and let go, to see that it is found. */
 const wasteBytes = Number(process.argv[2] ?? 0)
-const wasted: Uint8Array[] = []
+const wasted: number[][] = []
+
+function run({ a, b }: { a: number; b: number }): number {
+  if (wasteBytes > 0) wasted[0] = Array.from({ length: wasteBytes / 8 }, () => a + 0.5)
+  return a + b
+}
 
 const shape = { args: z.object({ a: z.number(), b: z.number() }), result: z.number() }
-const add = operation('v1:Calculator.Add', {
-  ...shape,
-  run({ a, b }) {
-    if (wasteBytes > 0) wasted[0] = Array.from({ length: wasteBytes / 8 }, () => a + 0.5) as unknown as Uint8Array
-    return a + b
-  },
-})
-const addLater = operation('v1:Calculator.AddLater', { ...shape, model: 'async', run: ({ a, b }) => a + b })
+const add = operation('v1:Calculator.Add', { ...shape, run })
+const addLater = operation('v1:Calculator.AddLater', { ...shape, model: 'async', run })
 
 const data = mkdtempSync(join(tmpdir(), 'callplane-allocations-'))
 const server = await createServer({ operations: [add, addLater], data })

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
 import type { Instance } from '../../src/core/model.ts'
-import type { Change, Claim, Store } from '../../src/core/ports.ts'
+import type { AuditEntry, Change, Claim, Store } from '../../src/core/ports.ts'
 import { createChannel, createStoreClient, createStoreServer } from '../../src/stores/remote/index.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createManualClock } from '../../src/testing/clock.ts'
@@ -47,6 +47,11 @@ const ending = ({ id }: Instance, more: Partial<Change> = {}): Change => ({
   endedAt: clock.now(),
   ...more,
 })
+
+const entryOf = ({ id, tenant, owner, requestId, operation, fingerprint }: Instance): AuditEntry => ({
+  id, tenant, owner, requestId, operation, fingerprint,
+  verdict: 'allow', backend: 'handler', attempts: 1, outcome: 'complete', startedAt: 1, endedAt: 2,
+}) // biome-ignore format: a list of fields
 
 function heard(store: Store, { id }: Instance): string[] {
   const seen: string[] = []
@@ -111,6 +116,77 @@ test('so does whoever waits in a process that lost its lease', async () => {
   expect(mine).toEqual(['pending 2', 'complete 3'])
 })
 
+test('and whoever begins to wait in a process after it lost its lease', async () => {
+  const { here, there } = await openTwo()
+  const instance = await running(here)
+  clock.advance(LEASE_MS)
+  await there.claim(CLAIM)
+  await here.get(instance.id)
+
+  const mine = heard(here, instance)
+  await here.get(instance.id)
+  await there.advance(ending(instance, { attempt: 2 }))
+  await here.get(instance.id)
+
+  expect(mine).toEqual(['complete 3'])
+})
+
+test('whoever waits in the process that runs a call hears how far it has come, also from a report under way', async () => {
+  const { here } = await openTwo()
+  const [watched, reported] = [await running(here), await running(here)]
+  const before = heard(here, watched)
+
+  const reports = [watched, reported].map(({ id }) => here.progress({ id, attempt: 1 }, { fraction: 0.5 }))
+  const meanwhile = heard(here, reported)
+  await Promise.all(reports)
+  await here.get(reported.id)
+
+  expect([before, meanwhile]).toEqual([['pending 2'], ['pending 2']])
+})
+
+test('whoever begins to wait for a call while it is given back hears of its end in another process', async () => {
+  const { here, there } = await openTwo()
+  const instance = await running(here)
+
+  const givenBack = here.advance({ id: instance.id, from: ['pending'], to: 'pending', settled: 1, dueAt: clock.now() })
+  const mine = heard(here, instance)
+  await givenBack
+  await there.claim(CLAIM)
+  await there.advance(ending(instance, { attempt: 2 }))
+  await here.get(instance.id)
+
+  expect(mine).toEqual(['pending 2', 'pending 3', 'complete 4'])
+})
+
+test('an end that crosses the news that the lease was lost does not count, and leaves nothing in the trail', async () => {
+  const { one, here, there } = await openTwo()
+  const instance = await running(here)
+  one.channel.on('changed', () => {})
+  clock.advance(LEASE_MS)
+  await there.claim(CLAIM)
+
+  const late = await here.advance(ending(instance, { audit: entryOf(instance) }))
+
+  expect(late).toMatchObject({ applied: false, instance: { state: 'pending', attempt: 2 } })
+  expect(await there.audit.list({ tenant: instance.tenant, limit: 1 })).toEqual([])
+})
+
+test('a process does not count on a call any more whose end could not be stored', async () => {
+  const { kept, here } = await openTwo()
+  const instance = await running(here)
+  const { advance } = kept
+  kept.advance = () => Promise.reject(new Fault('unavailable', 'The disk is full. Come back later.'))
+  await expect(here.advance(ending(instance))).rejects.toThrow('The disk is full.')
+  kept.advance = advance
+
+  const mine = heard(here, instance)
+  await here.get(instance.id)
+  await kept.advance(ending(instance))
+  await here.get(instance.id)
+
+  expect(mine).toEqual(['complete 2'])
+})
+
 test('a change of a call that others have changed since is answered with the call as it is', async () => {
   const { here, there } = await openTwo()
   const instance = await running(here)
@@ -126,15 +202,11 @@ test('a change of a call that others have changed since is answered with the cal
 test('the trail has what the end said of it, and says it all', async () => {
   const { here, there } = await openTwo()
   const instance = await running(here)
-  const { id, tenant, owner, requestId, operation, fingerprint } = instance
-  const audit = {
-    id, tenant, owner, requestId, operation, fingerprint,
-    verdict: 'allow', backend: 'handler', attempts: 1, outcome: 'complete', startedAt: 1, endedAt: 2,
-  } as const // biome-ignore format: a list of fields
+  const audit = entryOf(instance)
 
   await here.advance(ending(instance, { audit }))
 
-  expect(await there.audit.list({ tenant, limit: 1 })).toEqual([audit])
+  expect(await there.audit.list({ tenant: instance.tenant, limit: 1 })).toEqual([audit])
 })
 
 test('a fault comes across with everything it says', async () => {

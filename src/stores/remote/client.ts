@@ -32,7 +32,13 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
   const encodeClaim = createClaimEncoder()
   let underWay = 0
   let closing: PromiseWithResolvers<void> | undefined
-  channel.on('changed', (message: InstanceMessage) => seen.hear(decodeInstance(message)))
+  channel.on('changed', (message: InstanceMessage) => {
+    const instance = decodeInstance(message)
+    const { id, attempt, state } = instance
+    // Somebody else has taken it over, or ended it.
+    if (isTerminal(state) || attempt > (leased.get(id)?.attempt ?? attempt)) leased.delete(id)
+    seen.hear(instance)
+  })
   channel.afterEach(seen.tell)
 
   function ask<T>(name: string, args: readonly unknown[], decode?: (answer: never) => T): Promise<T> {
@@ -46,6 +52,15 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
 
   function settled(): void {
     if (--underWay === 0) closing?.resolve()
+  }
+
+  /**
+   * What becomes of it from now on this process does not know by itself: whoever waits for it here, or begins to before
+   * the answer has come, has to hear it from the other side. Nothing else depends on it: what is said of it goes in full.
+   */
+  function letGo(id: string): void {
+    leased.delete(id)
+    seen.ask(id)
   }
 
   function changed(instance: Instance, mine: boolean): void {
@@ -83,14 +98,21 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
     extend: (leases, leaseMs) => ask('extend', [leases, leaseMs]),
     advance(change) {
       const before = leased.get(change.id)
+      const message = [encodeChange(change, before), ...given(before?.revision)]
       // Whoever runs it from then on may be another process.
-      if (before && !isTerminal(change.to)) seen.ask(change.id)
-      return ask('advance', [encodeChange(change, before), ...given(before?.revision)], (after: 1 | Advanced) =>
+      if (before && !isTerminal(change.to)) letGo(change.id)
+      const answer = ask('advance', message, (after: 1 | Advanced) =>
         advanced(after === 1 ? { applied: true, instance: applyChange(before as Instance, change) } : after, change),
       )
+      // An end that could not be stored: this process may never speak of it again.
+      if (before) answer.then(undefined, () => letGo(change.id))
+      return answer
     },
     answer: (id, answer, failures) => ask('answer', [id, answer, ...given(failures)], advanced),
-    progress: (lease, progress) => ask('progress', [lease, progress]),
+    progress(lease, progress) {
+      letGo(lease.id)
+      return ask('progress', [lease, progress])
+    },
     requestStop: (id) => ask('requestStop', [id]),
     watch: seen.watch,
     overdue: (limit) => ask('overdue', [limit]),

@@ -65,8 +65,10 @@ class Lessee {
     })
     channel.on('advance', (message: ChangeMessage, revision?: number) => {
       const { id, attempt } = message
+      const change = decodeChange(message, this.#leased.get(id))
+      if (!change) return this.#write(store.get(id), (instance) => ({ applied: false, ...(instance && { instance }) }))
       this.#letKnow(id)
-      return this.#write(store.advance(decodeChange(message, this.#leased.get(id))), (after) => {
+      return this.#write(store.advance(change), (after) => {
         // What it says of an attempt that it had, and that counts no more, is the last it says of it.
         if (!after.applied && this.#leased.get(id)?.attempt === attempt) this.#unlease(id)
         this.#advanced(after)

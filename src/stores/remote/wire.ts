@@ -2,7 +2,6 @@
  * How the store's words are sent. An instance goes as a list, what every one has first: a list of values is read in half
  * the time that an object with as many names takes, and most of what is sent is instances.
  */
-import { Fault } from '../../core/fault.ts'
 import type { Instance } from '../../core/model.ts'
 import type { AuditEntry, Change, Claim, OpenCounts } from '../../core/ports.ts'
 
@@ -80,10 +79,11 @@ export function encodeChange(change: Change, leased: Instance | undefined): Chan
   return same ? { ...rest, known } : change
 }
 
-export function decodeChange(message: ChangeMessage, leased: KnownAudit | undefined): Change {
+/** Nothing if it leaves out what this side no longer knows: somebody else has taken the call over. */
+export function decodeChange(message: ChangeMessage, leased: KnownAudit | undefined): Change | undefined {
   const { known } = message
   if (!known) return message
-  if (!leased) throw new Fault('unavailable', 'Somebody else runs this call now; what came of it here does not count.')
+  if (!leased) return undefined
   const { id, tenant, owner, requestId, operation, fingerprint } = leased
   // Put into what was read a moment ago and is nobody else's: a copy of it would cost as much as reading it.
   message.audit = { id, tenant, owner, requestId, operation, fingerprint, ...known }

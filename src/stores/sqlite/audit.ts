@@ -3,6 +3,9 @@ import type { Database } from 'better-sqlite3'
 import type { AuditEntry, AuditQuery } from '../../core/ports.ts'
 import type { Action } from './group-commit.ts'
 
+/** How many rows a purge looks at, at most: so many that are not old yet take it 1 ms. */
+const PURGE_WINDOW = 10_000
+
 export function prepareAudit(db: Database) {
   const insert = db.prepare<[string, string, string, string, number, string]>(
     'INSERT INTO audit (id, tenant, owner, operation, ended_at, entry) VALUES (?, ?, ?, ?, ?, ?)',
@@ -11,9 +14,11 @@ export function prepareAudit(db: Database) {
     `SELECT * FROM audit WHERE tenant = ? AND id < ? AND operation = coalesce(?, operation)
        AND owner = coalesce(?, owner) ORDER BY id DESC LIMIT ?`,
   )
-  // The first rows are the oldest.
+  // The first rows are the oldest, but for those of a time when the clock was ahead.
   const purge = db.prepare<[number, number]>(
-    'DELETE FROM audit WHERE rowid IN (SELECT rowid FROM audit ORDER BY rowid LIMIT ?) AND ended_at < ?',
+    `DELETE FROM audit WHERE rowid IN (
+       SELECT rowid FROM (SELECT rowid, ended_at FROM audit ORDER BY rowid LIMIT ${PURGE_WINDOW})
+       WHERE ended_at < ? LIMIT ?)`,
   )
 
   const add = (entry: AuditEntry): void => {
@@ -35,7 +40,7 @@ export function prepareAudit(db: Database) {
     },
 
     purge(endedBefore: number, limit: number): Action<number> {
-      return () => purge.run(limit, endedBefore).changes
+      return () => purge.run(endedBefore, limit).changes
     },
   }
 }
