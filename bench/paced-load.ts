@@ -31,7 +31,8 @@ const HEADERS = { 'Content-Type': 'application/json', Prefer: 'wait=10' }
 let underWay: { stop(): Promise<Paced> } | undefined
 
 function begin({ port, operation, perSecond }: Pace): { stop(): Promise<Paced> } {
-  const agent = new Agent({ keepAlive: true })
+  // In turns, so that no connection is idle for so long that the server closes it just as a call is sent on it.
+  const agent = new Agent({ keepAlive: true, scheduling: 'fifo' })
   const everyMs = 1000 / perSecond
   const startedAt = performance.now()
   const countedFrom = startedAt + WARM_UP_MS

@@ -18,6 +18,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   sync: async () => (await import('./suites/sync.ts')).sync,
   durable: async () => (await import('./suites/durable.ts')).durable,
   growth: async () => (await import('./suites/growth.ts')).growth,
+  expiry: async () => (await import('./suites/growth-expiry.ts')).expiry,
   operations: async () => (await import('./suites/operations.ts')).operations,
   chunks: async () => (await import('./suites/chunks.ts')).chunks,
   start: async () => (await import('./suites/start.ts')).start,

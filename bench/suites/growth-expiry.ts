@@ -12,11 +12,11 @@ const P99_MS = 25
 const LOOK_EVERY_MS = 500
 const GIVE_UP_MS = 900_000
 
-export async function measureExpiry({ quick, trial, folder, say }: Settings): Promise<Findings> {
+export async function expiry({ quick, trial, folder, say }: Settings): Promise<Findings> {
   const instances = trial ? 1_000 : quick ? 100_000 : 1_000_000
   const count = instances.toLocaleString('en')
   const data = join(folder, 'growth-expiry')
-  say(`growth: ${count} instances expire while ${PACE.toLocaleString('en')} durable calls a second come in`)
+  say(`expiry: ${count} instances expire while ${PACE.toLocaleString('en')} durable calls a second come in`)
   await fillDatabase(data, { instances, keepUntil: Date.now() })
   const host = await startHost('callplane', { contender: 'growth', data })
   let load: PacedLoad | undefined
@@ -30,14 +30,14 @@ export async function measureExpiry({ quick, trial, folder, say }: Settings): Pr
     return {
       rows: [
         {
-          suite: 'growth',
+          suite: 'expiry',
           contender: `callplane, ${count} instances expiring`,
           figures: { 'p50 ms': p50Ms, 'p99 ms': p99Ms, 'longest ms': maxMs, 'removed in s': removedInMs / 1000 },
         },
       ],
       goals: [
         {
-          suite: 'growth',
+          suite: 'expiry',
           name: `durable calls at ${PACE} a second while ${count} instances expire`,
           goal: `p99 below ${P99_MS} ms from the moment each is due`,
           measured: `p99 ${p99Ms.toFixed(1)} ms, p50 ${p50Ms.toFixed(1)} ms, longest ${maxMs.toFixed(0)} ms of ${calls} calls; all removed within ${(removedInMs / 1000).toFixed(0)} s`,

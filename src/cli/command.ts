@@ -50,3 +50,10 @@ export function exitCodeOf(fault: Fault): number {
 export function print(output: Output, text: string): void {
   output.write(`${text}\n`)
 }
+
+export function abortOf(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

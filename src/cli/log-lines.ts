@@ -1,6 +1,6 @@
 /** The log as a person reads it: one short line for each JSON line, with colours where they are wanted. */
 import { styleText } from 'node:util'
-import type { Output } from './command.ts'
+import type { CommandIo, Output } from './command.ts'
 import { plainLine, plainText } from './terminal-text.ts'
 
 type Line = Record<string, unknown> & { time?: string; level?: string; msg?: string }
@@ -15,6 +15,11 @@ export interface LineStyle {
 /** Takes whole lines of JSON, as the log writes them. */
 export function createReadableLog(output: Output, style: LineStyle): { write(line: string): void } {
   return { write: (line) => void output.write(`${formatLine(line, style)}\n`) }
+}
+
+/** Made for people where a person sees it. */
+export function chooseLogOutput({ stdout, env }: Pick<CommandIo, 'stdout' | 'env'>) {
+  return stdout.isTTY ? createReadableLog(stdout, { colours: wantsColours(stdout, env) }) : stdout
 }
 
 /** https://no-color.org: whatever the value, as long as there is one. */

@@ -19,6 +19,8 @@ export interface ServeSettings {
   port: number
   /** The file that says who may run what, if the command line names one. */
   policy: string | undefined
+  /** As the command line has it; the application may say another. */
+  logLevel: (typeof LEVELS)[number] | undefined
   /** Over what the application says about its server. */
   over(own: ServerSettings): ServerSettings & { data: string }
 }
@@ -59,6 +61,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     host,
     port: parseWhole(port, values.port === undefined ? 'PORT' : '--port', 0, 65_535),
     policy: values.policy,
+    logLevel: level,
     over(own) {
       const token = takeToken(values.token, env)
       return {

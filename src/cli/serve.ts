@@ -3,8 +3,8 @@ import { Fault } from '../core/fault.ts'
 import { type CallplaneServer, openServer } from '../server/compose.ts'
 import type { WorkerLink } from '../server/workers/index.ts'
 import { loadApplication } from './application.ts'
-import { type Command, type CommandIo, EXIT, print } from './command.ts'
-import { createReadableLog, wantsColours } from './log-lines.ts'
+import { abortOf, type Command, type CommandIo, EXIT, print } from './command.ts'
+import { chooseLogOutput } from './log-lines.ts'
 import { findModulesBeside } from './modules.ts'
 import { parseServe, type ServeSettings } from './serve-settings.ts'
 import { startLine, startMessage } from './start-message.ts'
@@ -55,7 +55,7 @@ Examples:
     if (settings.workers === undefined) return serveOnce(settings, io)
     const { joinServer, takePlace } = await import('./worker.ts')
     const place = takePlace(io.env)
-    if (place) return serveOnce({ ...settings, port: place.port }, io, joinServer(place))
+    if (place) return serveLinked({ ...settings, port: place.port }, io, joinServer(place))
     return (await import('./workers.ts')).superviseWorkers({ ...settings, workers: settings.workers }, io)
   },
 }
@@ -65,11 +65,13 @@ async function serveOnce(settings: ServeSettings, io: CommandIo, link?: WorkerLi
   const { stdout, env } = io
   const watcher = joinWatcher(env)
   const signal = watcher ? AbortSignal.any([io.signal, watcher]) : io.signal
-  const application = await loadApplication(findModulesBeside(settings.policy, settings.path))
+  const loading = loadApplication(findModulesBeside(settings.policy, settings.path))
+  const application = await (link ? Promise.race([loading, link.stopped]) : loading)
+  if (!application) return EXIT.ok
   const options = settings.over(application.settings)
   const server = await openServer(
     {
-      logTo: stdout.isTTY ? createReadableLog(stdout, { colours: wantsColours(stdout, env) }) : stdout,
+      logTo: chooseLogOutput(io),
       ...options,
       operations: application.operations,
       imports: [...(options.imports ?? []), ...application.imports],
@@ -94,6 +96,18 @@ async function serveOnce(settings: ServeSettings, io: CommandIo, link?: WorkerLi
   return EXIT.ok
 }
 
+/** One of several workers: without the process in the middle nothing can be stored, and it ends. */
+function serveLinked(settings: ServeSettings, io: CommandIo, link: WorkerLink): Promise<number> {
+  return Promise.race([serveOnce(settings, io, link), failWithoutHub(link)])
+}
+
+/** Whoever waits for an answer has been told to come back; that is still sent. */
+async function failWithoutHub(link: WorkerLink): Promise<number> {
+  await link.lost
+  await new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS))
+  return EXIT.failed
+}
+
 /** A worker leaves it to the process in the middle to say that the server listens, and when it is over. */
 async function serveUntilTold(
   server: CallplaneServer,
@@ -102,14 +116,9 @@ async function serveUntilTold(
   signal: AbortSignal,
 ): Promise<number> {
   link.started(message)
-  const told = Promise.race([link.stopped, abortOf(signal)]).then(() => 'told' as const)
-  if ((await Promise.race([told, link.lost])) === 'told') {
-    await closeFully(server)
-    return EXIT.ok
-  }
-  // Nothing can be stored any more. Whoever waits for an answer has been told to come back; that is still sent.
-  await new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS))
-  return EXIT.failed
+  await Promise.race([link.stopped, abortOf(signal)])
+  await closeFully(server)
+  return EXIT.ok
 }
 
 async function listenOrClose(server: CallplaneServer, { host, port }: ServeSettings) {
@@ -128,13 +137,6 @@ function unprotected(host: string, cause: Fault): Fault {
     `Without authentication the server listens on loopback only, not on ${host}. Set CALLPLANE_TOKEN ("callplane token" makes one), or export "server" with "auth".`,
     { code: 'UNPROTECTED', cause },
   )
-}
-
-function abortOf(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }
 
 /** The server's own timers do not keep a process alive; while it closes, something must. */

@@ -29,7 +29,11 @@ export function takePlace(env: Record<string, string | undefined>): Place | unde
 }
 
 export function joinServer({ number }: Place): WorkerLink {
-  // Node's own line to the process in the middle breaks together with ours, which says so.
-  cluster.worker?.on('error', () => undefined)
+  if (cluster.worker) {
+    // Node's own line to the process in the middle breaks together with ours, which says so.
+    cluster.worker.on('error', () => undefined)
+    // Else Node ends this process on the spot when that one has gone, and whoever waits for an answer gets none.
+    cluster.worker.exitedAfterDisconnect = true
+  }
   return openLink(new Socket({ fd: LINE }), number, systemClock)
 }

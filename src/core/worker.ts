@@ -11,6 +11,7 @@ import { AttemptContext } from './handler-context.ts'
 import type { HeldCalls } from './held-calls.ts'
 import type { AttemptParts } from './job.ts'
 import type { JsonValue } from './json.ts'
+import { KeptGiven } from './kept-given.ts'
 import type { Limits } from './limits.ts'
 import { type Instance, type Outcome, ownerOf } from './model.ts'
 import type { Deferred, Operation } from './operation.ts'
@@ -18,7 +19,7 @@ import type { Store } from './ports.ts'
 import { throttleProgress } from './progress.ts'
 import { type Questions, questionsIn } from './questions.ts'
 import type { Registry } from './registry.ts'
-import { type Given, leftOf, mayHaveBrought } from './requirements.ts'
+import type { Given } from './requirements.ts'
 import { retryDelay } from './retry.ts'
 import { canGoOn, isHeld, isLacking, jobOf, mayHaveActed, type Running } from './running.ts'
 import { forgetShown, showingOf } from './showing.ts'
@@ -38,7 +39,7 @@ export interface WorkerSettings {
 export class Worker {
   readonly #running = new Map<string, Running>()
   readonly #awaited = new Set<string>()
-  readonly #given = new Map<string, Given>()
+  readonly #given: KeptGiven
   readonly #registry: Registry
   readonly #store: Store
   readonly #limits: Limits
@@ -68,6 +69,7 @@ export class Worker {
     this.#settings = settings
     this.#conclusions = new Conclusions(parts.env, store, parts.observer)
     this.#held = held
+    this.#given = new KeptGiven(store, parts.env.log, parts.siblings)
     const { leaseMs, claimEveryMs } = settings
     this.#claiming = new Claiming({
       env: parts.env,
@@ -93,18 +95,19 @@ export class Worker {
 
   /** Runs an instance this node holds the lease and has taken a slot for. `args` saves parsing again where they were parsed just now. */
   start(instance: Instance, operation: Operation, args?: { parsed: unknown }): void {
-    const given = this.#given.get(instance.id)
-    if (!given && this.#parts.siblings && mayHaveBrought(instance, operation))
-      void this.#startWithHandedOver(instance, operation)
-    else this.#startWith(given ?? leftOf(instance), instance, operation, args)
+    const given = this.#given.of(instance, operation)
+    if (given instanceof Promise) void this.#startWithHandedOver(given, instance, operation)
+    else this.#startWith(given, instance, operation, args)
   }
 
   /** The process that took the call may be another one. */
-  async #startWithHandedOver(instance: Instance, operation: Operation): Promise<void> {
+  async #startWithHandedOver(
+    given: Promise<Given | undefined>,
+    instance: Instance,
+    operation: Operation,
+  ): Promise<void> {
     try {
-      const given = await this.#parts.siblings?.handedOver(instance.id)
-      if (given) this.#given.set(instance.id, given)
-      this.#startWith(given ?? leftOf(instance), instance, operation)
+      this.#startWith(await given, instance, operation)
     } catch (err) {
       this.#parts.env.log.error({ operation: operation.key, err }, 'what a call brought could not be had')
       this.#limits.ended(operation)
@@ -148,20 +151,13 @@ export class Worker {
 
   /** Takes over an attempt that began before its call was recorded. */
   adopt(attempt: Attempt, instance: Instance, operation: Operation): void {
-    this.keepGiven(instance.id, attempt.job.given)
+    this.keepGiven(instance, operation, attempt.job.given)
     this.#watch(attempt, instance, operation)
   }
 
   /** What was handed over with a call is for all its attempts, as long as this process lives. */
-  keepGiven(id: string, given: Given | undefined): void {
-    if (!given) return
-    this.#given.set(id, given)
-    if (given.tokens.size + given.secrets.size > 0) this.#parts.siblings?.handOver(id, given)
-  }
-
-  #forgetGiven(instance: Instance, operation: Operation | undefined): void {
-    this.#given.delete(instance.id)
-    if (operation && mayHaveBrought(instance, operation)) this.#parts.siblings?.forget(instance.id)
+  keepGiven(instance: Instance, operation: Operation, given: Given | undefined): void {
+    if (given) this.#given.keep(instance, operation, given)
   }
 
   /** Somebody waits for this outcome directly: it need not be kept for polling. */
@@ -198,7 +194,7 @@ export class Worker {
   async endUnrun(seen: Instance, why: Fault): Promise<boolean> {
     const operation = this.#registry.byKey(seen.operation)
     if (!(await this.#conclusions.endUnrun(seen, operation, why))) return false
-    this.#forgetGiven(seen, operation)
+    this.#given.forget(seen, operation, true)
     this.#limits.closed(seen.owner)
     if (seen.attempt === 0 && !isHeld(seen)) this.#limits.dequeued()
     if (isHeld(seen)) await this.#held.close(seen)
@@ -437,7 +433,7 @@ export class Worker {
   ): Promise<void> {
     const direct = this.#awaited.delete(instance.id)
     const applied = await this.#conclusions.end(instance, operation, outcome, { acted, direct, traceparent })
-    this.#forgetGiven(instance, operation)
+    this.#given.forget(instance, operation, applied)
     if (!applied) return
     this.#limits.closed(ownerOf(instance.caller))
     if (isHeld(instance)) await this.#held.close(instance)

@@ -132,8 +132,10 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   check('cors', options.cors, CORS)
   check('references', options.references, REFERENCES)
   check('limits', options.limits, LIMITS)
+  checkAmounts('limits', options.limits)
   check('sizes', options.sizes, SIZES)
   check('work', options.work, WORK)
+  checkAmounts('work', options.work)
   check('opencall', options.opencall, OPENCALL)
   check('oxp', options.oxp, OXP)
   check('mcp', options.mcp, MCP)
@@ -155,6 +157,14 @@ function check(where: string, given: unknown, names: Record<string, true>): void
   const unknown = Object.keys(given).find((key) => !Object.hasOwn(names, key))
   if (unknown === undefined) return
   throw refused(`${where} has no option "${unknown}". There are ${Object.keys(names).join(', ')}.`)
+}
+
+/** NaN would be no limit at all, and Infinity cannot be said to another process or to a database. */
+function checkAmounts(where: string, given: object = {}): void {
+  for (const [name, value] of Object.entries(given)) {
+    if (Number.isFinite(value) && value >= 0) continue
+    throw refused(`${where}.${name} must be a number of at least 0, and finite. For as good as none, name a large one.`)
+  }
 }
 
 function checkAnnounce({ url, secretRef, events = EVENTS }: AnnounceOptions): void {

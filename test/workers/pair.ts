@@ -9,17 +9,21 @@ import type { ServerOptions } from 'callplane'
 import { onTestFinished } from 'vitest'
 import { type CallplaneServer, openServer } from '../../src/server/compose.ts'
 import { systemClock } from '../../src/server/environment.ts'
-import { createHub, type Hub, openLink } from '../../src/server/workers/index.ts'
+import { createHub, type Hub, openLink, type WorkerLink } from '../../src/server/workers/index.ts'
 import { callerOf, type Site, temporaryFolder } from '../scenarios/server.ts'
 
 export interface WorkerSite extends Omit<Site, 'close'> {
   /** As if its process had been killed: it says nothing more to anybody. */
   cut(): void
+  /** Its own end of the line to the hub. */
+  readonly link: WorkerLink
 }
 
-export async function startPair<App>(options: ServerOptions<App>): Promise<[WorkerSite, WorkerSite]> {
+export async function startPair<App>(
+  options: ServerOptions<App>,
+  { hub = createHub(systemClock), first = {} }: { hub?: Hub; first?: Partial<ServerOptions<App>> } = {},
+): Promise<[WorkerSite, WorkerSite]> {
   const data = options.data ?? temporaryFolder()
-  const hub = createHub(systemClock)
   const sites: WorkerSite[] = []
   const sockets: Socket[] = []
   onTestFinished(async () => {
@@ -29,15 +33,17 @@ export async function startPair<App>(options: ServerOptions<App>): Promise<[Work
   })
   for (const number of [1, 2]) {
     const socket = await attach(hub, join(data, `line-${number}`))
-    const server: CallplaneServer = await openServer({ ...options, data }, openLink(socket, number, systemClock))
-    const { url } = await server.listen({ port: 0 })
     sockets.push(socket)
-    sites.push({ ...callerOf(url), server, data, cut: () => void socket.destroy() })
+    const link = openLink(socket, number, systemClock)
+    const server: CallplaneServer = await openServer({ ...options, ...(number === 1 && first), data }, link)
+    const { url } = await server.listen({ port: 0 })
+    sites.push({ ...callerOf(url), server, data, link, cut: () => void socket.destroy() })
   }
   return sites as [WorkerSite, WorkerSite]
 }
 
-async function attach(hub: Hub, path: string): Promise<Socket> {
+/** Another process's end of a line to the hub. */
+export async function attach(hub: Hub, path: string): Promise<Socket> {
   const listening = createListener().listen(path)
   await once(listening, 'listening')
   const accepted = once(listening, 'connection') as Promise<[Socket]>

@@ -1,7 +1,9 @@
 /** `callplane serve --workers`: several processes at one address, which start, stay and end as one. */
-import { readFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
+import { Agent, createServer, get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -14,8 +16,8 @@ vi.setConfig({ testTimeout: 60_000 })
 const WHERE = `import { operation } from '${SOURCE}'
   export const where = operation('v1:Where', { run: () => process.pid })`
 
-async function serveWhere() {
-  const folder = await temporaryFolder({ 'ops.ts': WHERE })
+async function serveWhere(given?: string) {
+  const folder = given ?? (await temporaryFolder({ 'ops.ts': WHERE }))
   const server = await serveProcess([join(folder, 'ops.ts'), '--workers', '2', '--data', join(folder, 'data')])
   /** Each on a connection of its own, so that workers take turns. */
   const where = async () => (await callOver(server.url, 'v1:Where', {}, { Connection: 'close' })).body.result as number
@@ -48,14 +50,61 @@ test('both workers answer at one address, another takes the place of one that is
   for (const pid of [...first, ...seen]) expect(isAlive(pid)).toBe(false)
 })
 
-test('when the process in the middle is killed, its workers end by themselves', async () => {
-  const { server, where } = await serveWhere()
+test('when the process in the middle is killed, its workers end by themselves, and not as if all was well', async () => {
+  const folder = await temporaryFolder({
+    'ops.ts': `${WHERE}
+      import { writeFileSync } from 'node:fs'
+      process.on('exit', (code) => writeFileSync(new URL(String(process.pid), import.meta.url), String(code)))`,
+  })
+  const { server, where } = await serveWhere(folder)
   const workers = [await where(), await where()]
 
   server.kill('SIGKILL')
   await server.ended
 
   await expect.poll(() => workers.filter(isAlive)).toEqual([])
+  expect(workers.map((pid) => readFileSync(join(folder, String(pid)), 'utf8'))).toEqual(['1', '1'])
+})
+
+test('whoever waits for the store when the process in the middle is killed is told to come back', async () => {
+  const { server, where } = await serveWhere()
+  const workers = [await where(), await where()]
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  onTestFinished(() => agent.destroy())
+  // A connection of its own to a worker: nobody hands out new ones while the process in the middle stands still.
+  await getOver(agent, `${server.url}/ops/r1`)
+
+  server.kill('SIGSTOP')
+  const waiting = getOver(agent, `${server.url}/ops/r2`)
+  server.kill('SIGKILL')
+
+  expect(await waiting).toMatchObject({ status: 503, retryAfter: '1' })
+  await expect.poll(() => workers.filter(isAlive)).toEqual([])
+})
+
+test('asked to end while it starts, the server ends with 0, and its worker with it', async () => {
+  const folder = await temporaryFolder({
+    'ops.ts': `import { writeFileSync } from 'node:fs'
+      writeFileSync(new URL('pid', import.meta.url), String(process.pid))
+      setInterval(() => {}, 1_000)
+      await new Promise(() => {})`,
+  })
+  const running = startProcess(['serve', join(folder, 'ops.ts'), '--workers', '2', '--data', join(folder, 'data')])
+  const pid = () => Number(readFileSync(join(folder, 'pid'), 'utf8'))
+  await expect.poll(() => existsSync(join(folder, 'pid')) && pid(), { timeout: 30_000 }).toBeGreaterThan(0)
+
+  running.kill('SIGTERM')
+
+  expect(await running.ended).toBe(0)
+  expect(isAlive(pid())).toBe(false)
+})
+
+test('--debug is for the workers as well', async () => {
+  const folder = await temporaryFolder({ 'bad.ts': 'throw new Error("DB_URL is not set")' })
+
+  const { stderr } = await runProcess(['serve', join(folder, 'bad.ts'), '--workers', '1', '--port', '0', '--debug'])
+
+  expect(stderr).toMatch(/caused by: Error: DB_URL is not set\n +at /)
 })
 
 test('a call that is running when the server is asked to end is finished, and found by the next one', async () => {
@@ -129,6 +178,30 @@ function withNotesIn(file: string): string {
       return { id: key, notes: new Set(readFileSync('${file}', 'utf8').trim().split('\\n')).size }
     }
     export default [...Object.values(rest), { ...addNote, run }]`
+}
+
+/** From its start, whether or not it comes to listen. */
+function startProcess(args: readonly string[]): { kill(signal: NodeJS.Signals): void; ended: Promise<number | null> } {
+  const main = join(import.meta.dirname, '../../src/cli/main.ts')
+  const child = spawn(process.execPath, ['--conditions=callplane-source', main, ...args, '--port', '0'], {
+    stdio: 'ignore',
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return {
+    kill: (signal) => void child.kill(signal),
+    ended: once(child, 'exit').then(([code]) => code as number | null),
+  }
+}
+
+async function getOver(agent: Agent, url: string): Promise<{ status?: number; retryAfter?: string }> {
+  const [response] = (await once(get(url, { agent }), 'response')) as [IncomingMessage]
+  response.resume()
+  await once(response, 'end')
+  const { statusCode, headers } = response
+  return {
+    ...(statusCode && { status: statusCode }),
+    ...(headers['retry-after'] && { retryAfter: headers['retry-after'] }),
+  }
 }
 
 function isAlive(pid: number): boolean {

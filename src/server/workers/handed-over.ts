@@ -10,24 +10,40 @@ export interface GivenText {
   userId?: string
 }
 
-/** What was forgotten is told to the caller as gone, as it is after a restart. */
+/** What was forgotten is told to the caller as gone, as it is after a restart: the oldest first. */
 const MAX_KEPT = 10_000
+/** A token is a few thousand characters at most, and a secret fewer. */
+const MAX_CHARACTERS = 32 * 1024 * 1024
 
 export class HandedOver {
-  readonly #byId = new Map<string, GivenText>()
+  readonly #byId = new Map<string, { given: GivenText; characters: number }>()
+  #characters = 0
 
   put(id: string, given: GivenText): void {
-    this.#byId.set(id, given)
-    if (this.#byId.size > MAX_KEPT) this.#byId.delete(this.#byId.keys().next().value as string)
+    this.remove(id)
+    const characters = charactersIn(given)
+    this.#byId.set(id, { given, characters })
+    this.#characters += characters
+    for (const oldest of this.#byId.keys()) {
+      if (this.#byId.size <= MAX_KEPT && this.#characters <= MAX_CHARACTERS) return
+      this.remove(oldest)
+    }
   }
 
   get(id: string): GivenText | undefined {
-    return this.#byId.get(id)
+    return this.#byId.get(id)?.given
   }
 
   remove(id: string): void {
+    const kept = this.#byId.get(id)
+    if (!kept) return
     this.#byId.delete(id)
+    this.#characters -= kept.characters
   }
+}
+
+function charactersIn({ tokens, secrets, userId = '' }: GivenText): number {
+  return [...tokens, ...secrets].reduce((sum, [id, value]) => sum + id.length + value.length, userId.length)
 }
 
 export function encodeGiven({ tokens, secrets, userId }: Given): GivenText {

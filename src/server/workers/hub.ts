@@ -6,10 +6,12 @@ import type { Duplex } from 'node:stream'
 import { type BucketRules, Buckets } from '../../core/buckets.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Clock, Store } from '../../core/ports.ts'
+import { within } from '../../core/waiting.ts'
 import { type Channel, createChannel, createStoreServer, type StoreServer } from '../../stores/remote/index.ts'
 import { createSqliteStore } from '../../stores/sqlite/index.ts'
-import { createMetrics, registerProcessReadings } from '../../telemetry/index.ts'
+import { createLog, createMetrics, type LogOptions, registerProcessReadings } from '../../telemetry/index.ts'
 import { type GivenText, HandedOver } from './handed-over.ts'
+import { logFailures } from './logged-store.ts'
 import { MetricsBook } from './metrics-book.ts'
 import { SlotBook } from './slot-book.ts'
 import { type Counts, Tally } from './tally.ts'
@@ -30,8 +32,12 @@ export interface AttachedWorker {
 
 /** What a disk takes to sync, about. */
 const GATHER_MS = 1
+/** A worker that computes, or hangs, answers nobody; those who ask on behalf of somebody go on without it. */
+const PATIENCE_MS = 1_000
 
-export function createHub(clock: Clock): Hub {
+/** Nothing is logged unless `logging` says so; lines are those of worker 0. */
+export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' }): Hub {
+  const log = createLog(logging).child({ worker: 0 })
   /** Each with what the others have counted and it has yet to hear. */
   const workers = new Map<Channel, Tally>()
   const leaving = new Set<Promise<void>>()
@@ -45,7 +51,7 @@ export function createHub(clock: Clock): Hub {
 
   function openStore(file: string): StoreServer {
     if (!kept) {
-      const store = createSqliteStore({ file, clock, gatherMs: GATHER_MS })
+      const store = logFailures(createSqliteStore({ file, clock, log, gatherMs: GATHER_MS }), log)
       kept = { file, store, server: createStoreServer(store) }
     }
     if (kept.file === file) return kept.server
@@ -66,16 +72,25 @@ export function createHub(clock: Clock): Hub {
     return found
   }
 
+  /** Nothing from one that has ended, has yet to start, or takes its time. */
+  function askBriefly<T>(other: Channel, name: string, args: readonly unknown[]): Promise<T | undefined> {
+    const answer = other.ask<T>(name, args).catch(() => undefined)
+    return within(clock, PATIENCE_MS, answer)
+  }
+
   async function anyone(asking: Channel, topic: string, about: string): Promise<boolean> {
-    const answers = await Promise.allSettled(others(asking).map((other) => other.ask<boolean>(topic, [about])))
-    // Whoever has ended meanwhile has nothing to do with it any more.
-    return answers.some((answer) => answer.status === 'fulfilled' && answer.value)
+    const answers = others(asking).map((other) => askBriefly<boolean>(other, topic, [about]))
+    return (await Promise.all(answers)).includes(true)
   }
 
   async function gatherMetrics(asking: Channel, own: string): Promise<string> {
     book.note(asking, own)
-    const asked = others(asking).map(async (other) => book.note(other, await other.ask<string>('metrics', [])))
-    await Promise.allSettled(asked)
+    const noted = others(asking).map(async (other) => {
+      const text = await askBriefly<string>(other, 'metrics', [])
+      // Else what it last said counts.
+      if (text !== undefined && workers.has(other)) book.note(other, text)
+    })
+    await Promise.all(noted)
     return book.render()
   }
 
@@ -116,8 +131,13 @@ export function createHub(clock: Clock): Hub {
         workers.delete(channel)
         book.leave(channel)
         slots.leaveAll(holder)
-        // What it ran is due again, and the others need not wait until they look by themselves.
-        if (await stored) for (const other of workers.keys()) other.tell('due')
+        try {
+          await stored
+        } catch (err) {
+          log.error({ err }, 'what a worker ran could not be made due at once; it is when its leases have run out')
+        }
+        // What it ran or gave back is due, and the others need not wait until they look by themselves.
+        for (const other of workers.keys()) other.tell('due')
       })
       leaving.add(left)
       void left.finally(() => leaving.delete(left))

@@ -1,0 +1,94 @@
+/** The process in the middle outlives what befalls its workers and its disk, and says what it was. */
+import { createServer, type HandlerContext, operation } from 'callplane'
+import { expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/server/environment.ts'
+import { createHub, openLink } from '../../src/server/workers/index.ts'
+import { createChannel } from '../../src/stores/remote/index.ts'
+import { createManualClock } from '../../src/testing/clock.ts'
+import { createGate, temporaryFolder } from '../scenarios/server.ts'
+import { attach, startPair } from './pair.ts'
+
+/** Nobody takes up what another has left by looking around in the course of a test. */
+const work = { leaseMs: 600_000, claimEveryMs: 600_000 }
+
+test('a disk that fails when a worker is killed is logged with its cause, and the others go on', async () => {
+  const lines: string[] = []
+  const disk = { works: true }
+  // Read within every write of a lease.
+  const now = () => {
+    if (disk.works) return systemClock.now()
+    throw new Error('the disk is gone')
+  }
+  const hub = createHub({ ...systemClock, now }, { destination: { write: (line) => void lines.push(line) } })
+  const gate = createGate<number>()
+  const slow = operation('v1:jobs.slow', { model: 'async', run: () => gate.pass() })
+  const add = operation('v1:sums.add', { run: () => 3 })
+  const [here, there] = await startPair({ operations: [slow, add], work }, { hub })
+  await here.call('v1:jobs.slow', {}, { requestId: 'r1' })
+  await gate.began
+
+  disk.works = false
+  here.cut()
+  await expect.poll(() => lines.join()).toContain('could not be made due at once')
+  disk.works = true
+
+  expect(JSON.parse(lines[0] as string)).toMatchObject({
+    worker: 0,
+    level: 'error',
+    msg: 'the storage failed',
+    err: { cause: { message: 'the disk is gone' } },
+  })
+  expect((await there.call('v1:sums.add')).body.result).toBe(3)
+})
+
+test('what a worker gives back when it ends in order is run by the other at once', async () => {
+  const began = Promise.withResolvers<void>()
+  const slow = operation('v1:jobs.slow', {
+    model: 'async',
+    run: (_args, { signal, attempt }: HandlerContext) => {
+      if (attempt > 1) return 2
+      began.resolve()
+      return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+    },
+  })
+  const [here, there] = await startPair({ operations: [slow], work })
+  await here.call('v1:jobs.slow', {}, { requestId: 'a' })
+  await began.promise
+
+  await here.server.close(0)
+  here.cut()
+
+  expect((await there.ended('a')).body.result).toBe(2)
+})
+
+test('a worker that answers nobody is waited for a second, and what it last said counts', async () => {
+  const clock = createManualClock()
+  const hub = createHub(clock)
+  const folder = temporaryFolder()
+  const asking = openLink(await attach(hub, `${folder}/1`), 1, clock)
+  const stuck = createChannel(await attach(hub, `${folder}/2`))
+  const asked = { metrics: 0, waits: 0 }
+  const never = new Promise<never>(() => {})
+  stuck.on('metrics', () => (asked.metrics++ === 0 ? '# TYPE a counter\na 2\n' : never))
+  stuck.on('waits', () => asked.waits++ === 0 || never)
+  const metrics = asking.metrics(() => '# TYPE a counter\na 1\n')
+  const waits = asking.anyoneElse('waits', () => false)
+  onTestFinished(() => stuck.close())
+
+  const before = [await metrics(), await waits('r1')]
+  const after = Promise.all([metrics(), waits('r1')])
+  await expect.poll(() => asked).toEqual({ metrics: 2, waits: 2 })
+  clock.advance(1_000)
+
+  expect(before).toEqual([expect.stringContaining('\na 3\n'), true])
+  expect(await after).toEqual([expect.stringContaining('\na 3\n'), false])
+})
+
+test('an amount that cannot be told to another process is refused before anything is opened', async () => {
+  const add = operation('v1:sums.add', { run: () => 3 })
+  const start = (options: object) => createServer({ operations: [add], data: temporaryFolder(), ...options })
+
+  await expect(start({ limits: { callBurst: Number.POSITIVE_INFINITY } })).rejects.toThrow(/^limits.callBurst must be/)
+  await expect(start({ limits: { callsPerSecond: Number.NaN } })).rejects.toThrow(/^limits.callsPerSecond must be/)
+  await expect(start({ work: { leaseMs: -1 } })).rejects.toThrow(/^work.leaseMs must be/)
+})
