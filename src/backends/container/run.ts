@@ -1,5 +1,7 @@
 /** One container from its start until it is gone: input in, output out, and ended from outside where it must be. */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { resolve } from 'node:path'
 import { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/ports.ts'
 import { type Engine, runCommand } from './engine.ts'
@@ -32,7 +34,9 @@ export interface RunOptions {
 export async function runContainer(options: RunOptions): Promise<Finished> {
   const { engine, args, input, maxBytes, signal } = options
   signal.throwIfAborted()
-  const child = spawn(engine.file, [...engine.args, ...args], { stdio: 'pipe' })
+  // Not in the working folder: podman's monitor leaves a file named "oom" where it stands when memory runs out.
+  const file = engine.file.includes('/') ? resolve(engine.file) : engine.file
+  const child = spawn(file, [...engine.args, ...args], { stdio: 'pipe', cwd: tmpdir() })
   const exited = exitOf(child)
   const cut = Promise.withResolvers<never>()
   const onAbort = () => cut.reject(signal.reason)
