@@ -109,6 +109,7 @@ const MCP: Names<McpOptions> = {
   instructions: true,
   resources: true,
   prompts: true,
+  administration: true,
   tasksOnly: true,
 }
 const REST: Names<RestOptions> = {

@@ -42,11 +42,12 @@ export interface McpSurface {
 
 export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, options: McpOptions): McpSurface {
   const { toolkit, holdMs, authenticated, engine, origin, identify, maxBodyBytes } = parts
-  const { name = 'callplane', title, instructions, version = packageVersion() } = options
+  const { name = 'callplane', title, instructions, version = packageVersion(), administration = false } = options
   const settings = {
     serverInfo: { name, version, ...(title !== undefined && { title }) },
     holdMs,
     authenticated,
+    administration,
     ...(instructions !== undefined && { instructions }),
     ...(options.resources && { resources: options.resources }),
     ...(options.prompts && { prompts: options.prompts }),
@@ -54,7 +55,7 @@ export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, optio
   }
   const own: Parameters<typeof createMcpRoutes>[0] = {
     ...parts,
-    tools: withAttachments(parts.tools, engine.registry, toolkit, parts.env.log),
+    tools: withFurther(parts.tools, engine.registry, toolkit, parts.env.log, administration),
     settings,
     ...(options.shape === 'call' && { envelopes }),
   }
@@ -73,9 +74,10 @@ export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, optio
   }
 }
 
-/** Here a tool can be given files, so that operations are tools, too, which cannot run without one. */
-function withAttachments(tools: Tools, registry: Registry, toolkit: string, log: Log): Tools {
-  const others = createTools(registry, toolkit, needsAttachment, warnOfLeftOut(log))
+/** Here a tool can be given files, so that operations are tools, too, which cannot run without one; and, if asked for, ours. */
+function withFurther(tools: Tools, registry: Registry, toolkit: string, log: Log, administration: boolean): Tools {
+  const isFurther = (operation: Operation) => (operation.internal ? administration : needsAttachment(operation))
+  const others = createTools(registry, toolkit, isFurther, warnOfLeftOut(log))
   return {
     ...tools,
     byName: (name, now) => tools.byName(name, now) ?? others.byName(name, now),
@@ -87,8 +89,8 @@ function withAttachments(tools: Tools, registry: Registry, toolkit: string, log:
   }
 }
 
-function needsAttachment({ media, internal }: Operation): boolean {
-  return internal !== true && media.some((slot) => slot.required)
+function needsAttachment({ media }: Operation): boolean {
+  return media.some((slot) => slot.required)
 }
 
 function packageVersion(): string {

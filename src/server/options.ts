@@ -139,6 +139,11 @@ export interface McpOptions {
   resources?: readonly McpResource[]
   /** Prompts that agents offer to their people. */
   prompts?: readonly McpPrompt[]
+  /**
+   * Offers the server's own operations (`v1:callplane.*`) as tools, too, to callers who have their scopes: a model that
+   * administers. Off unless given.
+   */
+  administration?: boolean
   /** Names of operations, such as `v1:reports.generate`, that only clients with the Tasks extension may call. */
   tasksOnly?: readonly string[]
 }

@@ -65,6 +65,25 @@ describe('finding tools', () => {
     })
   })
 
+  test('what administers is a tool only where that is switched on, and for those who have its scopes', async () => {
+    const [root, agent] = [createToken(), createToken()]
+    const tokens = [
+      { kind: 'bearer' as const, subject: 'root', hash: root.hash, scopes: ['*', 'callplane:admin'] },
+      { kind: 'bearer' as const, subject: 'agent', hash: agent.hash, scopes: ['*'] },
+    ]
+    const offer = async (administration: boolean, { token }: typeof root) => {
+      const site = await startSite({ operations: [add], auth: { tokens }, mcp: { administration } })
+      const headers = { Authorization: `Bearer ${token}` }
+      const { json: list } = await ask(site, 'tools/list', {}, { headers })
+      const named = { name: 'callplane_approvals_list', arguments: {} }
+      const { json: called } = await ask(site, 'tools/call', named, { headers })
+      return [list.result.tools.some(({ name }) => name === named.name), called.error?.code]
+    }
+    expect(await offer(true, root)).toEqual([true, undefined])
+    expect(await offer(true, agent)).toEqual([false, -32602])
+    expect(await offer(false, root)).toEqual([false, -32602])
+  })
+
   test('older clients see values that are no objects wrapped, in the schema as in the result', async () => {
     const site = await startSite({ operations: [add, order] })
     const { json: list } = await askOlder(site, 'tools/list')

@@ -4,6 +4,7 @@ import { isJsonObject } from '../../core/json.ts'
 import type { Caller } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
 import { questionsIn } from '../../core/questions.ts'
+import { hasScope } from '../../core/scopes.ts'
 import { type Asked, type Outcome, textParam } from './asked.ts'
 import { askingOf, inputRequired } from './asking.ts'
 import { CallTool, type Envelopes } from './call-tool.ts'
@@ -37,6 +38,8 @@ export interface McpSettings {
   holdMs: number
   /** Whether callers must say who they are. */
   authenticated: boolean
+  /** Whether internal operations are tools for those who have their scopes. */
+  administration?: boolean
   /** The application's own, besides its operations. */
   resources?: readonly McpResource[]
   prompts?: readonly McpPrompt[]
@@ -194,7 +197,14 @@ export class Methods {
 
   #listTools(asked: Asked): Outcome {
     const { caller, generation } = unpaged(asked)
-    return { result: this.#list.text(generation, caller ? 'known' : 'everybody', this.#parts.env.clock.now()) }
+    const now = this.#parts.env.clock.now()
+    const internal = caller && this.#parts.settings.administration ? this.#internalFor(caller, now) : undefined
+    return { result: this.#list.text(generation, caller ? 'known' : 'everybody', now, internal) }
+  }
+
+  #internalFor(caller: Caller, now: number): readonly Operation[] {
+    const internal = this.#parts.engine.registry.listInternal(now)
+    return internal.filter(({ scopes }) => scopes.every((scope) => hasScope(caller, scope)))
   }
 
   #discover(): object {

@@ -15,8 +15,11 @@ export interface Caching {
 }
 
 export interface ToolList {
-  /** The result as JSON text. Whoever has shown no credential finds public tools only. */
-  text(generation: Generation, audience: 'everybody' | 'known', now: number): string
+  /**
+   * The result as JSON text. Whoever has shown no credential finds public tools only, and internal ones are found by
+   * whoever may call them.
+   */
+  text(generation: Generation, audience: 'everybody' | 'known', now: number, internal?: readonly Operation[]): string
 }
 
 interface Kept {
@@ -24,6 +27,8 @@ interface Kept {
   validUntil: number
   of: readonly Operation[]
 }
+
+const NONE: readonly Operation[] = []
 
 /** `own` are tools that are no operations, and stand for all of them where they are given. */
 export function createToolList(
@@ -34,8 +39,8 @@ export function createToolList(
 ): ToolList {
   const kept = new Map<string, Kept>()
   return {
-    text(generation, audience, now) {
-      const key = `${generation} ${audience}`
+    text(generation, audience, now, internal = NONE) {
+      const key = `${generation} ${audience} ${internal.map((operation) => operation.key).join(' ')}`
       const of = registry.operations
       const known = kept.get(key)
       if (known && known.of === of && now < known.validUntil) return known.text
@@ -43,6 +48,7 @@ export function createToolList(
         own?.(generation) ??
         tools
           .list(now)
+          .filter(({ operation }) => (operation.internal ? internal.includes(operation) : true))
           .filter(({ operation }) => audience === 'known' || operation.public)
           .map(({ name, operation }) => encodeTool(name, operation, generation))
       const text = JSON.stringify(withCaching({ tools: listed }, generation, cacheScope))
