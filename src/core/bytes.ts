@@ -1,7 +1,7 @@
 /** Bytes that come in pieces. */
 
 /** Always a copy: a piece may be somebody's buffer, to be used again. */
-export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array {
+export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0))
   let at = 0
   for (const piece of pieces) {

@@ -1,27 +1,16 @@
 /** Validation of plain JSON Schema by ajv, compiled when the first value comes. */
-import { createRequire } from 'node:module'
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import { Fault } from '../core/fault.ts'
 import type { PlainSchema } from '../core/standard-schema.ts'
+import { createAjv } from './ajv.ts'
 import { type Issue, MAX_ISSUES, type Validate } from './issues.ts'
 import { encodePointer } from './pointer.ts'
-
-// ajv takes about 60 ms to load, which a server whose schemas are all of a library never pays.
-const require = createRequire(import.meta.url)
 
 /** Past this many values in the input one problem is named instead of all: ajv's list of errors has no bound. */
 const EXPLAIN_MAX_VALUES = 1_000
 
-const OPTIONS: Options = {
-  // The schema was checked at start; unknown keywords and formats are annotations, as the standard has them.
-  strict: false,
-  logger: false,
-  meta: false,
-  validateSchema: false,
-  // Or an optional field called `constructor` would be found on every object.
-  ownProperties: true,
-  useDefaults: true,
-}
+/** The schema was checked at start. */
+const OPTIONS: Options = { meta: false, validateSchema: false, useDefaults: true }
 
 export interface CompileSubject {
   operation: string
@@ -55,14 +44,10 @@ export function jsonSchemaValidator(subject: CompileSubject): Validate {
  */
 export function compile(subject: CompileSubject, blame: 'malformed' | 'internal', allErrors = false): ValidateFunction {
   const { operation, side, schema } = subject
-  const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
-  const addFormats = (require('ajv-formats') as typeof import('ajv-formats')).default
   // The dialect was looked at when the schema was checked; ajv would search for its meta-schema.
   const { $schema: _dialect, ...rest } = schema
   try {
-    const ajv = new Ajv2020({ ...OPTIONS, allErrors })
-    addFormats.default(ajv)
-    return ajv.compile(rest)
+    return createAjv({ ...OPTIONS, allErrors }).compile(rest)
   } catch (thrown) {
     const reason = thrown instanceof Error ? thrown.message : String(thrown)
     throw new Fault(blame, `The ${side} schema of ${operation} cannot be used: ${reason}.`, {

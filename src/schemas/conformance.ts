@@ -2,12 +2,10 @@
  * Whether a value is as a JSON Schema wants it, for schemas that a handler makes as it goes. They are known by their
  * text: the same question is often a new object each time, and compiling takes a thousand times as long as checking.
  */
-import { createRequire } from 'node:module'
 import type { ValidateFunction } from 'ajv'
 import { LRUCache } from 'lru-cache'
 import { Fault } from '../core/fault.ts'
-
-const require = createRequire(import.meta.url)
+import { createAjv } from './ajv.ts'
 
 const MAX_KEPT = 500
 
@@ -24,10 +22,10 @@ export function createConformance(): (schema: object, value: unknown) => boolean
 }
 
 function createCompiler(): (schema: object) => ValidateFunction {
-  let ajv: InstanceType<typeof import('ajv/dist/2020.js').Ajv2020> | undefined
+  let ajv: ReturnType<typeof createAjv> | undefined
   return (schema) => {
     try {
-      ajv ??= createAjv()
+      ajv ??= createAjv({ addUsedSchema: false })
       const validate = ajv.compile(schema)
       // Its verdict would be a promise, and a promise counts as yes.
       if ('$async' in validate) throw new Error('"$async" is not supported')
@@ -43,12 +41,4 @@ function createCompiler(): (schema: object) => ValidateFunction {
       ajv?.removeSchema(schema)
     }
   }
-}
-
-function createAjv() {
-  const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
-  const addFormats = (require('ajv-formats') as typeof import('ajv-formats')).default
-  const ajv = new Ajv2020({ strict: false, logger: false, ownProperties: true, addUsedSchema: false })
-  addFormats.default(ajv)
-  return ajv
 }

@@ -2,12 +2,10 @@
  * Checks arguments against schemas that come from outside this program, tool by tool, as they are when they are asked
  * for. A schema that cannot be used is an answer here, not a failure: nobody could have looked at it at start-up.
  */
-import { createRequire } from 'node:module'
 import type { ErrorObject, ValidateFunction } from 'ajv'
+import { createAjv } from './ajv.ts'
 import type { Issue } from './issues.ts'
 import { encodePointer } from './pointer.ts'
-
-const require = createRequire(import.meta.url)
 
 /** ajv's list of errors has no bound of its own. */
 const MAX_ERRORS = 100
@@ -29,13 +27,9 @@ export function createArgumentCheck(): (schema: unknown, args: unknown) => reado
 }
 
 function compile(schema: unknown): Compiled {
-  const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
-  const addFormats = (require('ajv-formats') as typeof import('ajv-formats')).default
   try {
     if (typeof schema !== 'object' && typeof schema !== 'boolean') throw new Error('schema must be object or boolean')
-    const ajv = new Ajv2020({ strict: false, allErrors: true, logger: false, ownProperties: true })
-    addFormats.default(ajv)
-    const validate = ajv.compile(withoutDialect(schema as object | boolean))
+    const validate = createAjv({ allErrors: true }).compile(withoutDialect(schema as object | boolean))
     // Its verdict would be a promise, and a promise counts as yes.
     if ('$async' in validate) throw new Error('"$async" is not supported')
     return { validate }

@@ -5,7 +5,7 @@ import { sampleInstance } from './instances.ts'
 import type { TestRunner } from './runner.ts'
 import type { StoreStory } from './store.ts'
 
-function entryOf(id: string, changes: Partial<AuditEntry> = {}): AuditEntry {
+export function entryOf(id: string, changes: Partial<AuditEntry> = {}): AuditEntry {
   return {
     id,
     tenant: 'main',

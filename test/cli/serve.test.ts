@@ -20,9 +20,12 @@ test('the quickstart is served at the address that is announced, and SIGTERM end
   expect(await server.ended).toBe(0)
 })
 
-test('a call that is running when the server is asked to end is finished, and found by the next server', async () => {
+test.each([
+  ['one process', []],
+  ['two workers', ['--workers', '2']],
+])('a call that %s is running when asked to end is finished, and found by the next server', async (_, workers) => {
   const data = join(await temporaryFolder(), 'data')
-  const first = await serveProcess([QUICKSTART, '--data', data])
+  const first = await serveProcess([QUICKSTART, '--data', data, ...workers])
   const { body } = await callOver(first.url, 'v1:Reports.Generate', { month: '2026-01', steps: 3 })
 
   first.kill('SIGTERM')

@@ -1,4 +1,5 @@
 /** A client of MCP that says exactly what a test tells it to. */
+import { createToken } from 'callplane'
 import { META, STATELESS_VERSION, TASKS } from '../../src/protocols/mcp/wire.ts'
 import type { Site } from './server.ts'
 
@@ -61,6 +62,18 @@ export interface Asking {
   capabilities?: object
   meta?: object
   signal?: AbortSignal
+}
+
+/** Two who are known to a server, by the headers they send. */
+export function twoCallers() {
+  const [ada, ben] = [createToken(), createToken()]
+  const known = (subject: string, hash: string) => ({ kind: 'bearer' as const, subject, hash, scopes: [] })
+  const headersOf = (token: string): Record<string, string> => ({ Authorization: `Bearer ${token}` })
+  return {
+    ada: headersOf(ada.token),
+    ben: headersOf(ben.token),
+    auth: { tokens: [known('ada', ada.hash), known('ben', ben.hash)] },
+  }
 }
 
 export const WITH_TASKS = { extensions: { [TASKS]: {} } }

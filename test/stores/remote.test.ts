@@ -12,6 +12,7 @@ import { createChannel, createStoreClient, createStoreServer } from '../../src/s
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createManualClock } from '../../src/testing/clock.ts'
 import { sampleInstance } from '../../src/testing/instances.ts'
+import { entryOf } from '../../src/testing/store-audit.ts'
 import { temporaryFolder } from './folder.ts'
 import { connectTo } from './remote-pair.ts'
 
@@ -48,10 +49,8 @@ const ending = ({ id }: Instance, more: Partial<Change> = {}): Change => ({
   ...more,
 })
 
-const entryOf = ({ id, tenant, owner, requestId, operation, fingerprint }: Instance): AuditEntry => ({
-  id, tenant, owner, requestId, operation, fingerprint,
-  verdict: 'allow', backend: 'handler', attempts: 1, outcome: 'complete', startedAt: 1, endedAt: 2,
-}) // biome-ignore format: a list of fields
+const auditOf = ({ id, tenant, owner, requestId, operation, fingerprint }: Instance): AuditEntry =>
+  entryOf(id, { tenant, owner, requestId, operation, fingerprint })
 
 function heard(store: Store, { id }: Instance): string[] {
   const seen: string[] = []
@@ -165,7 +164,7 @@ test('an end that crosses the news that the lease was lost does not count, and l
   clock.advance(LEASE_MS)
   await there.claim(CLAIM)
 
-  const late = await here.advance(ending(instance, { audit: entryOf(instance) }))
+  const late = await here.advance(ending(instance, { audit: auditOf(instance) }))
 
   expect(late).toMatchObject({ applied: false, instance: { state: 'pending', attempt: 2 } })
   expect(await there.audit.list({ tenant: instance.tenant, limit: 1 })).toEqual([])
@@ -202,7 +201,7 @@ test('a change of a call that others have changed since is answered with the cal
 test('the trail has what the end said of it, and says it all', async () => {
   const { here, there } = await openTwo()
   const instance = await running(here)
-  const audit = entryOf(instance)
+  const audit = auditOf(instance)
 
   await here.advance(ending(instance, { audit }))
 

@@ -1,25 +1,10 @@
 /** How the trail is shortened when its entries are not in the order of their times. */
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { AuditEntry } from '../../src/core/ports.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createManualClock } from '../../src/testing/clock.ts'
+import { entryOf } from '../../src/testing/store-audit.ts'
 import { temporaryFolder } from './folder.ts'
-
-const entry = (id: string, endedAt: number): AuditEntry => ({
-  id,
-  tenant: 'main',
-  owner: 'none|ada',
-  requestId: id,
-  operation: 'v1:reports.generate@1.0.0',
-  fingerprint: 'f1',
-  verdict: 'allow',
-  backend: 'handler',
-  attempts: 1,
-  outcome: 'complete',
-  startedAt: 0,
-  endedAt,
-})
 
 test('entries from a time when the clock was ahead do not keep the old ones behind them', async () => {
   const { audit, close } = createSqliteStore({
@@ -27,8 +12,8 @@ test('entries from a time when the clock was ahead do not keep the old ones behi
     clock: createManualClock(),
   })
   onTestFinished(close)
-  for (const ahead of ['1', '2', '3']) await audit.append(entry(ahead, 9_000))
-  for (const old of ['4', '5', '6']) await audit.append(entry(old, 1_000))
+  for (const ahead of ['1', '2', '3']) await audit.append(entryOf(ahead, { endedAt: 9_000 }))
+  for (const old of ['4', '5', '6']) await audit.append(entryOf(old, { endedAt: 1_000 }))
 
   const removed = [await audit.purge(5_000, 2), await audit.purge(5_000, 2), await audit.purge(5_000, 2)]
 

@@ -107,20 +107,6 @@ test('--debug is for the workers as well', async () => {
   expect(stderr).toMatch(/caused by: Error: DB_URL is not set\n +at /)
 })
 
-test('a call that is running when the server is asked to end is finished, and found by the next one', async () => {
-  const data = join(await temporaryFolder(), 'data')
-  const first = await serveProcess([QUICKSTART, '--workers', '2', '--data', data])
-  const { body } = await callOver(first.url, 'v1:Reports.Generate', { month: '2026-01', steps: 3 })
-
-  first.kill('SIGTERM')
-  const code = await first.ended
-  const second = await serveProcess([QUICKSTART, '--data', data])
-  const polled = await fetch(`${second.url}/ops/${body.requestId}`, { headers: { Prefer: 'wait=20' } })
-
-  expect(code).toBe(0)
-  expect(await polled.json()).toMatchObject({ state: 'complete', result: { month: '2026-01', rows: 300 } })
-})
-
 test('what keeps the server from starting is said once, with the exit code of one process', async () => {
   const blocker = createServer().listen(0, '127.0.0.1')
   onTestFinished(() => void blocker.close())
@@ -145,7 +131,12 @@ test('what keeps the server from starting is said once, with the exit code of on
 })
 
 describe('the published cases', () => {
-  const protocols: [ConformanceProtocol, string][] = [['opencall', ''], ['oxp', ''], ['otc', '/otc'], ['rest', '']] // biome-ignore format: a table
+  const protocols: [ConformanceProtocol, string][] = [
+    ['opencall', ''],
+    ['oxp', ''],
+    ['otc', '/otc'],
+    ['rest', ''],
+  ]
 
   test('are met by two workers, each on whichever connection it comes', async () => {
     const folder = await temporaryFolder()

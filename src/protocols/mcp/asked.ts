@@ -1,6 +1,6 @@
 /** One request as the methods see it, whichever carrier brought it and whichever generation it is of. */
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
-import type { Caller } from '../../core/model.ts'
+import { ANONYMOUS, type Caller, ownerOf } from '../../core/model.ts'
 import { invalidParams } from './faults.ts'
 import type { ClientSession } from './sessions.ts'
 import { type Generation, META, type RpcMessage, type RpcRequest, TASKS } from './wire.ts'
@@ -28,8 +28,13 @@ export interface Asked extends RpcRequest {
 
 /** The answer; or notifications that come before it, which is what the stream returns at its end. */
 export type Outcome =
-  | { result: object | string /** Of a session that begins with it. */; sessionId?: string }
+  | { result: object /** Of a session that begins with it. */; sessionId?: string }
   | { stream: AsyncGenerator<RpcMessage, object> }
+
+/** Who asks, as one text: what is kept for one caller is found by no other. */
+export function callerKey({ caller = ANONYMOUS }: { caller?: Caller | undefined }): string {
+  return JSON.stringify([caller.tenant, ownerOf(caller)])
+}
 
 const NOTHING: JsonObject = Object.freeze({})
 

@@ -137,7 +137,7 @@ export class Calls {
       }
       const step = await this.#step(underway)
       if ('questions' in step) open = step.questions
-      else return 'stream' in step ? yield* step.stream : (step.result as object)
+      else return 'stream' in step ? yield* step.stream : step.result
     }
     return encodeFailure(unasked(underway))
   }
@@ -246,7 +246,7 @@ export class Calls {
   ): AsyncGenerator<RpcMessage, object> {
     const settled = await this.#settle(yield* following, underway)
     const step = 'questions' in settled ? this.#ask(settled.questions, underway) : settled
-    return 'stream' in step ? yield* step.stream : (step.result as object)
+    return 'stream' in step ? yield* step.stream : step.result
   }
 
   /** The end, or how to ask for it. */
@@ -307,15 +307,13 @@ const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:
 /** What was said comes before the answer; after it, nobody listens. */
 function withHeard(outcome: Outcome, heard: Hearing): Outcome {
   if ('stream' in outcome) return { stream: heardThrough(outcome.stream, heard) }
-  if (!heard.hasUnsent) {
-    heard.close()
-    return outcome
-  }
-  return { stream: heardThrough(ended(outcome.result as object), heard) }
+  const said = heard.take()
+  heard.close()
+  return said.length === 0 ? outcome : { stream: answeredAfter(said, outcome.result) }
 }
 
-// biome-ignore lint/correctness/useYield: a stream that is over at once.
-async function* ended(result: object): AsyncGenerator<RpcMessage, object> {
+async function* answeredAfter(said: readonly RpcMessage[], result: object): AsyncGenerator<RpcMessage, object> {
+  yield* said
   return result
 }
 

@@ -4,10 +4,10 @@
  */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { ANONYMOUS, type Caller, ownerOf } from '../../core/model.ts'
+import type { Caller } from '../../core/model.ts'
 import type { Environment, Records } from '../../core/ports.ts'
 import type { Answers } from '../../core/questions.ts'
-import type { Asked } from './asked.ts'
+import { type Asked, callerKey } from './asked.ts'
 import { invalidParams } from './faults.ts'
 import type { InputRequests, RpcMessage } from './wire.ts'
 
@@ -48,7 +48,7 @@ export class ClientReplies {
 
   /** Sends all questions at once, and returns with the last answer. */
   async *ask(requests: InputRequests, { caller, client }: Asked): AsyncGenerator<RpcMessage, Answers> {
-    const owner = ownerIn(caller)
+    const owner = callerKey({ caller })
     this.#requireRoom(owner, Object.keys(requests).length)
     const sent = Object.entries(requests).map(([key, request]) => ({ key, id: this.#newId(owner), request }))
     const replies = sent.map(({ id }) => this.#reply(id, owner, client.signal))
@@ -62,7 +62,7 @@ export class ClientReplies {
 
   /** One that nobody has asked for, or that somebody else sends, is let go by. */
   async take(caller: Caller | undefined, reply: ClientReply): Promise<void> {
-    if (!this.#isOurs(reply.id, ownerIn(caller))) return
+    if (!this.#isOurs(reply.id, callerKey({ caller }))) return
     const waiting = this.#waiting.get(reply.id)
     if (waiting) return waiting.answered(reply)
     const text = JSON.stringify(reply)
@@ -134,10 +134,6 @@ export class ClientReplies {
   #signature(id: string, owner: string): string {
     return this.#env.sign(JSON.stringify(['mcp-request', owner, id]))
   }
-}
-
-function ownerIn(caller: Caller = ANONYMOUS): string {
-  return JSON.stringify([caller.tenant, ownerOf(caller)])
 }
 
 function closing(): Fault {

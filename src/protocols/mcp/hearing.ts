@@ -42,10 +42,6 @@ export class Hearing {
     this.#unsent = []
   }
 
-  get hasUnsent(): boolean {
-    return this.#unsent.length > 0
-  }
-
   take(): RpcNotification[] {
     const taken = this.#unsent
     this.#unsent = []
@@ -70,7 +66,7 @@ export class Hearing {
   }
 
   #heard(): Promise<undefined> {
-    if (this.hasUnsent) return Promise.resolve(undefined)
+    if (this.#unsent.length > 0) return Promise.resolve(undefined)
     return new Promise((resolve) => {
       this.#wake = () => resolve(undefined)
     })

@@ -199,7 +199,7 @@ export class Methods {
     const { caller, generation } = unpaged(asked)
     const now = this.#parts.env.clock.now()
     const internal = caller && this.#parts.settings.administration ? this.#internalFor(caller, now) : undefined
-    return { result: this.#list.text(generation, caller ? 'known' : 'everybody', now, internal) }
+    return { result: this.#list.written(generation, caller ? 'known' : 'everybody', now, internal) }
   }
 
   #internalFor(caller: Caller, now: number): readonly Operation[] {

@@ -1,5 +1,4 @@
 /** MCP's HTTP binding: one path, one message for each POST, told apart by generation and checked against its headers. */
-import { joinBytes } from '../../core/bytes.ts'
 import type { Answer, Exchange, Refuse, Route } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
@@ -14,7 +13,7 @@ import { checkMeta, generationByHeader } from './generations.ts'
 import { checkStandardHeaders } from './headers.ts'
 import { type McpParts, type Method, Methods } from './methods.ts'
 import { createMetadataRoutes } from './protected-resource.ts'
-import { encodeResult, idIn, isRequestId, type Message, parseMessage } from './rpc.ts'
+import { encodeResultBytes, idIn, isRequestId, type Message, parseMessage } from './rpc.ts'
 import { type ClientSession, readSession } from './sessions.ts'
 import type { Generation, RequestId, RpcMessage } from './wire.ts'
 
@@ -27,9 +26,6 @@ export interface McpHttpParts extends McpParts {
 }
 
 const PATH = '/mcp'
-
-const LONG_TEXT = 65_536
-const MAX_ENCODED = 4
 
 const ACCEPTED: Answer = { status: 202, headers: {} }
 
@@ -66,7 +62,6 @@ class McpOverHttp {
   readonly #methods: Methods
   /** Requests of sessions, to be called off. */
   readonly #running = new Map<string, AbortController>()
-  readonly #encoded = new Map<string, Uint8Array>()
 
   constructor(parts: McpHttpParts) {
     this.#parts = parts
@@ -140,7 +135,7 @@ class McpOverHttp {
     if ('result' in outcome) {
       const { sessionId, result } = outcome
       const headers = sessionId === undefined ? HEADERS : { ...HEADERS, 'Mcp-Session-Id': sessionId }
-      return { status: 200, headers, body: this.#encode(id, result) }
+      return { status: 200, headers, body: encodeResultBytes(id, result) }
     }
     const { env } = this.#parts
     return {
@@ -148,21 +143,6 @@ class McpOverHttp {
       headers: EVENTS,
       body: encodeEvents(id, outcome.stream, env.clock, (thrown) => this.#explain(thrown)),
     }
-  }
-
-  /** A long list is kept as bytes: encoding one of 10,000 tools took eight times as long as sending it. */
-  #encode(id: RequestId, result: object | string): string | Uint8Array {
-    if (typeof result !== 'string' || result.length < LONG_TEXT) return encodeResult(id, result)
-    let bytes = this.#encoded.get(result)
-    if (!bytes) {
-      bytes = new TextEncoder().encode(result)
-      // One for each generation and audience; what is older is of operations that have changed since.
-      if (this.#encoded.size === MAX_ENCODED) this.#encoded.clear()
-      this.#encoded.set(result, bytes)
-    }
-    // Around nothing: the result stands before the last brace.
-    const around = new TextEncoder().encode(encodeResult(id, ''))
-    return joinBytes([around.subarray(0, -1), bytes, around.subarray(-1)])
   }
 
   /** What there is to tell a session of the older revisions besides answers, for as long as it listens. */

@@ -1,4 +1,5 @@
 /** JSON-RPC 2.0 as MCP uses it: one message at a time, ids that are texts or numbers, params that are objects. */
+import { joinBytes } from '../../core/bytes.ts'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { type ClientReply, replyIn } from './client-replies.ts'
@@ -38,10 +39,34 @@ export function isRequestId(id: unknown): id is RequestId {
   return typeof id === 'string' || typeof id === 'number'
 }
 
-/** `result` may be JSON text already: lists are kept as text, so that they are not written anew for each request. */
-export function encodeResult(id: RequestId, result: object | string): string {
-  const text = typeof result === 'string' ? result : JSON.stringify(result)
-  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${text}}`
+/** A result that is kept as it is written, since many ask for it: encoding a list of 10,000 tools took eight times as long as sending it. */
+export class Written {
+  readonly text: string
+  #bytes: Uint8Array | undefined
+
+  constructor(result: object) {
+    this.text = JSON.stringify(result)
+  }
+
+  get bytes(): Uint8Array {
+    this.#bytes ??= new TextEncoder().encode(this.text)
+    return this.#bytes
+  }
+}
+
+export function encodeResult(id: RequestId, result: object): string {
+  return around(id, result instanceof Written ? result.text : JSON.stringify(result))
+}
+
+/** The same where bytes will do. */
+export function encodeResultBytes(id: RequestId, result: object): string | Uint8Array {
+  if (!(result instanceof Written)) return encodeResult(id, result)
+  const shell = new TextEncoder().encode(around(id, ''))
+  return joinBytes([shell.subarray(0, -1), result.bytes, shell.subarray(-1)])
+}
+
+function around(id: RequestId, result: string): string {
+  return `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`
 }
 
 export function encodeErrorResponse(id: RequestId | null, error: RpcError): string {

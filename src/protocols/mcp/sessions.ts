@@ -5,8 +5,9 @@
  */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
-import { ANONYMOUS, type Caller, ownerOf } from '../../core/model.ts'
+import type { Caller } from '../../core/model.ts'
 import type { Environment, Records } from '../../core/ports.ts'
+import { callerKey } from './asked.ts'
 
 export interface ClientSession {
   readonly id: string
@@ -46,17 +47,13 @@ export function readSession(id: string, caller: Caller | undefined, env: Signing
   const known = ABILITIES.filter(({ letter }) => letters.includes(letter))
   return {
     id,
-    owner: ownerIn(caller),
+    owner: callerKey({ caller }),
     capabilities: Object.assign({}, ...known.map(({ capabilities }) => capabilities)),
   }
 }
 
 function signature(stem: string, caller: Caller | undefined, env: Signing): string {
-  return env.sign(JSON.stringify(['mcp-session', ownerIn(caller), stem]))
-}
-
-function ownerIn(caller: Caller = ANONYMOUS): string {
-  return JSON.stringify([caller.tenant, ownerOf(caller)])
+  return env.sign(JSON.stringify(['mcp-session', callerKey({ caller }), stem]))
 }
 
 /** What a session has asked for is forgotten a day after it last said so. */

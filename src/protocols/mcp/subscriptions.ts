@@ -1,8 +1,8 @@
 /** What a client asks to be told besides the answers to its requests, in the words of both generations. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
-import { ANONYMOUS, type Caller, ownerOf } from '../../core/model.ts'
-import { type Asked, metaOf, type Outcome, textParam } from './asked.ts'
+import type { Caller } from '../../core/model.ts'
+import { type Asked, callerKey, metaOf, type Outcome, textParam } from './asked.ts'
 import type { Changes, Wanted } from './changes.ts'
 import { invalidParams } from './faults.ts'
 import { LEVELS, type Level, levelIn } from './hearing.ts'
@@ -54,7 +54,7 @@ export class Subscriptions {
     const resources: string[] = []
     for (const uri of resourceSubscriptions) if (await this.#canWatch(uri, asked)) resources.push(uri)
     const wanted = { tools: toolsListChanged === true, resources }
-    this.#changes.requireRoom(ownerIn(asked))
+    this.#changes.requireRoom(callerKey(asked))
     return { stream: this.#told(wanted, asked) }
   }
 
@@ -68,7 +68,7 @@ export class Subscriptions {
     }
     yield mark(notification('notifications/subscriptions/acknowledged', { notifications: honored }))
     if (tools || resources.length > 0) {
-      for await (const change of this.#changes.watch(wanted, ownerIn(asked), asked.client.signal)) yield mark(change)
+      for await (const change of this.#changes.watch(wanted, callerKey(asked), asked.client.signal)) yield mark(change)
     }
     return { resultType: 'complete', _meta: marked }
   }
@@ -93,7 +93,7 @@ export class Subscriptions {
     caller: Caller | undefined,
     signal: AbortSignal,
   ): AsyncGenerator<RpcNotification, void> {
-    const owner = ownerIn({ caller })
+    const owner = callerKey({ caller })
     this.#changes.requireRoom(owner)
     const wanted: Wanted = { tools: true, resources: () => this.#notes.watched(session) }
     return this.#changes.watch(wanted, owner, signal)
@@ -114,10 +114,6 @@ export class Subscriptions {
       throw thrown
     }
   }
-}
-
-function ownerIn({ caller = ANONYMOUS }: Pick<Asked, 'caller'>): string {
-  return `${caller.tenant}|${ownerOf(caller)}`
 }
 
 function sessionOf({ client, method }: Asked): ClientSession {

@@ -3,6 +3,7 @@ import type { Operation } from '../../core/operation.ts'
 import type { Registry } from '../../core/registry.ts'
 import type { Tools } from '../../core/tools.ts'
 import { completed } from './codec.ts'
+import { Written } from './rpc.ts'
 import { encodeTool } from './tool-definition.ts'
 import type { Generation, ToolDefinition } from './wire.ts'
 
@@ -16,14 +17,19 @@ export interface Caching {
 
 export interface ToolList {
   /**
-   * The result as JSON text. Whoever has shown no credential finds public tools only, and internal ones are found by
+   * The result as it is written. Whoever has shown no credential finds public tools only, and internal ones are found by
    * whoever may call them.
    */
-  text(generation: Generation, audience: 'everybody' | 'known', now: number, internal?: readonly Operation[]): string
+  written(
+    generation: Generation,
+    audience: 'everybody' | 'known',
+    now: number,
+    internal?: readonly Operation[],
+  ): Written
 }
 
 interface Kept {
-  text: string
+  written: Written
   validUntil: number
   of: readonly Operation[]
 }
@@ -39,11 +45,11 @@ export function createToolList(
 ): ToolList {
   const kept = new Map<string, Kept>()
   return {
-    text(generation, audience, now, internal = NONE) {
+    written(generation, audience, now, internal = NONE) {
       const key = `${generation} ${audience} ${internal.map((operation) => operation.key).join(' ')}`
       const of = registry.operations
       const known = kept.get(key)
-      if (known && known.of === of && now < known.validUntil) return known.text
+      if (known && known.of === of && now < known.validUntil) return known.written
       const listed =
         own?.(generation) ??
         tools
@@ -51,9 +57,9 @@ export function createToolList(
           .filter(({ operation }) => (operation.internal ? internal.includes(operation) : true))
           .filter(({ operation }) => audience === 'known' || operation.public)
           .map(({ name, operation }) => encodeTool(name, operation, generation))
-      const text = JSON.stringify(withCaching({ tools: listed }, generation, cacheScope))
-      kept.set(key, { text, validUntil: registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY, of })
-      return text
+      const written = new Written(withCaching({ tools: listed }, generation, cacheScope))
+      kept.set(key, { written, validUntil: registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY, of })
+      return written
     },
   }
 }

@@ -5,60 +5,52 @@
 import type { Instance } from '../../core/model.ts'
 import type { AuditEntry, Change, Claim, OpenCounts } from '../../core/ports.ts'
 
-type Always = [
-  id: string,
-  tenant: string,
-  owner: string,
-  caller: Instance['caller'],
-  requestId: string,
-  operation: string,
-  model: Instance['model'],
-  args: Instance['args'],
-  media: Instance['media'],
-  fingerprint: string,
-  lineage: readonly string[],
-  state: Instance['state'],
-  revision: number,
-  attempt: number,
-  settled: number,
-  failures: number,
-  rerunnable: boolean,
-  stopRequested: boolean,
-  createdAt: number,
-  expiresAt: number,
-  keepUntil: number,
-]
+/** What every instance has, in the order it is sent in. */
+const ALWAYS = [
+  'id',
+  'tenant',
+  'owner',
+  'caller',
+  'requestId',
+  'operation',
+  'model',
+  'args',
+  'media',
+  'fingerprint',
+  'lineage',
+  'state',
+  'revision',
+  'attempt',
+  'settled',
+  'failures',
+  'rerunnable',
+  'stopRequested',
+  'createdAt',
+  'expiresAt',
+  'keepUntil',
+] as const satisfies readonly (keyof Instance)[]
 
-/** `dueAt` is `null` where there is none; what few have is an object at the end, if there is any of it. */
-export type InstanceMessage = [...Always, dueAt: number | null, rest?: Partial<Instance>]
+const IS_ALWAYS: ReadonlySet<string> = new Set(ALWAYS)
+
+/** The values of those fields, and behind them, by their names, what few have, if there is any of it. */
+export type InstanceMessage = unknown[]
 
 export function encodeInstance(instance: Instance): InstanceMessage {
-  const {
-    id, tenant, owner, caller, requestId, operation, model, args, media, fingerprint, lineage, state, revision,
-    attempt, settled, failures, rerunnable, stopRequested, createdAt, expiresAt, keepUntil, dueAt, ...rest
-  } = instance // biome-ignore format: a list of names
-  const message: InstanceMessage = [
-    id, tenant, owner, caller, requestId, operation, model, args, media, fingerprint, lineage, state, revision,
-    attempt, settled, failures, rerunnable, stopRequested, createdAt, expiresAt, keepUntil, dueAt ?? null,
-  ] // biome-ignore format: the same list
-  for (const _ in rest) {
-    message.push(rest)
-    break
+  const message: InstanceMessage = ALWAYS.map((field) => instance[field])
+  let rest: Record<string, unknown> | undefined
+  for (const field in instance) {
+    if (IS_ALWAYS.has(field)) continue
+    rest ??= {}
+    rest[field] = instance[field as keyof Instance]
   }
+  if (rest) message.push(rest)
   return message
 }
 
 export function decodeInstance(message: InstanceMessage): Instance {
-  const [
-    id, tenant, owner, caller, requestId, operation, model, args, media, fingerprint, lineage, state, revision,
-    attempt, settled, failures, rerunnable, stopRequested, createdAt, expiresAt, keepUntil, dueAt, rest,
-  ] = message // biome-ignore format: the same list
-  const instance: Instance = {
-    id, tenant, owner, caller, requestId, operation, model, args, media, fingerprint, lineage, state, revision,
-    attempt, settled, failures, rerunnable, stopRequested, createdAt, expiresAt, keepUntil,
-  } // biome-ignore format: the same list
-  if (dueAt !== null) instance.dueAt = dueAt
-  return rest ? Object.assign(instance, rest) : instance
+  const instance: Record<string, unknown> = {}
+  for (const [at, field] of ALWAYS.entries()) instance[field] = message[at]
+  return Object.assign(instance, message[ALWAYS.length]) as unknown as Instance
 }
 
 /** Of the instance that a process runs the other side knows as much, so that its end need not repeat it. */

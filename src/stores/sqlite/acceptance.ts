@@ -9,17 +9,7 @@ import { nameIn } from '../../core/names.ts'
 import type { Acceptance, Alias } from '../../core/ports.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
-import {
-  type AliasRow,
-  decodeInstance,
-  type EncodedInstance,
-  encodeAlias,
-  encodeInstance,
-  encodeUsual,
-  INSERT_USUAL,
-  type InstanceRow,
-  throughAlias,
-} from './rows.ts'
+import { type AliasRow, decodeInstance, encodeAlias, encodeInstance, type InstanceRow, throughAlias } from './rows.ts'
 
 const CREATED: Acceptance = { kind: 'created' }
 
@@ -35,15 +25,10 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
   const aliasByRequest = db.prepare<[string, string, string], AliasRow>(
     'SELECT * FROM aliases WHERE tenant = ? AND owner = ? AND request_id = ?',
   )
-  const insertUsual = db.prepare(INSERT_USUAL)
   const inserts = new Map<string, Statement>()
-  /** By which columns are set: in practice a handful. */
-  const insertOf = ({ columns, values }: EncodedInstance): Statement => {
-    const known = inserts.get(columns)
-    if (known) return known
-    const marks = values.map(() => '?').join(', ')
-    const insert = db.prepare(`INSERT INTO instances (${columns}) VALUES (${marks}) ON CONFLICT DO NOTHING`)
-    inserts.set(columns, insert)
+  const insertOf = (sql: string): Statement => {
+    const insert = inserts.get(sql) ?? db.prepare(sql)
+    inserts.set(sql, insert)
     return insert
   }
   // Its own id is what no caller's request id is; if one is all the same, the id is not vacated, and found taken.
@@ -81,11 +66,6 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
     throw new Fault('internal', `The instance id ${id} is in use. Ids must be unique; see how newId makes them.`)
   }
 
-  function encoded(instance: Instance, caller: string) {
-    const row = encodeInstance(instance, caller)
-    return { values: row.values, insert: insertOf(row) }
-  }
-
   /** One object for all calls of a remembered credential. */
   function textOf(caller: Caller): string {
     const known = callers.get(caller)
@@ -110,9 +90,8 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
     },
 
     accept(instance: Instance, over?: string): Action<Acceptance> {
-      const caller = textOf(instance.caller)
-      const usual = encodeUsual(instance, caller)
-      const { values, insert } = usual ? { values: usual, insert: insertUsual } : encoded(instance, caller)
+      const { sql, values } = encodeInstance(instance, textOf(instance.caller))
+      const insert = insertOf(sql)
       const { tenant, owner, requestId } = instance
       let textLength = 0
       for (const value of values) if (typeof value === 'string') textLength += value.length

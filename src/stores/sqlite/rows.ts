@@ -56,61 +56,8 @@ export interface AliasRow {
   expires_at: number
 }
 
-/** What is written of every call when it is taken in, in the order of `encodeInstance`. */
-const COLUMNS = [
-  'id',
-  'tenant',
-  'owner',
-  'caller',
-  'request_id',
-  'operation',
-  'model',
-  'args',
-  'media',
-  'fingerprint',
-  'lineage',
-  'state',
-  'ended',
-  'revision',
-  'attempt',
-  'settled',
-  'failures',
-  'rerunnable',
-  'stop_requested',
-  'created_at',
-  'expires_at',
-  'keep_until',
-  'due_at',
-] as const satisfies readonly (keyof InstanceRow)[]
-
-/** What few calls have when they are taken in. */
-const RARE = {
-  session_id: ({ sessionId }) => sessionId,
-  parent_id: ({ parentId }) => parentId,
-  idempotency_key: ({ idempotencyKey }) => idempotencyKey,
-  locale: ({ locale }) => locale,
-  traceparent: ({ traceparent }) => traceparent,
-  progress: ({ progress }) => progress && JSON.stringify(progress),
-  outcome: ({ outcome }) => outcome && JSON.stringify(outcome),
-  extras: ({ extras }) => extras && JSON.stringify(extras),
-  ended_at: ({ endedAt }) => endedAt,
-} satisfies Partial<Record<keyof InstanceRow, (instance: Instance) => string | number | undefined>>
-
-const RARE_COLUMNS = Object.entries(RARE) as [string, (instance: Instance) => string | number | undefined][]
-
-/** A row to be inserted: each column that is named costs a microsecond's tenth, so what is null is not. */
-export interface EncodedInstance {
-  columns: string
-  values: (string | number | null)[]
-}
-
-const COMMON_COLUMNS = COLUMNS.join(', ')
-
-/**
- * Nearly every durable call is this when it is taken in: asynchronous, started at once, and with nothing that few have.
- * What is always the same stands in the statement, since a value that is bound takes a sixth of a microsecond.
- */
-const USUAL_COLUMNS = [
+/** What every call has its own of when it is taken in, in the order of `ownValues`. */
+const OWN = [
   'id',
   'tenant',
   'owner',
@@ -125,27 +72,8 @@ const USUAL_COLUMNS = [
   'due_at',
 ] as const satisfies readonly (keyof InstanceRow)[]
 
-const USUALLY = {
-  model: "'async'",
-  media: "'[]'",
-  lineage: "'[]'",
-  state: "'pending'",
-  ended: '0',
-  revision: '1',
-  attempt: '1',
-  settled: '0',
-  failures: '0',
-  rerunnable: '1',
-  stop_requested: '0',
-} satisfies Partial<Record<keyof InstanceRow, string>>
-
-export const INSERT_USUAL = `INSERT INTO instances (${[...USUAL_COLUMNS, ...Object.keys(USUALLY)].join(', ')})
-  VALUES (${[...USUAL_COLUMNS.map(() => '?'), ...Object.values(USUALLY)].join(', ')}) ON CONFLICT DO NOTHING`
-
-/** The values of a usual one; nothing for any other. */
-export function encodeUsual(instance: Instance, caller: string): (string | number)[] | undefined {
-  const { dueAt } = instance
-  if (dueAt === undefined || !isUsual(instance)) return undefined
+/** `caller` is given as its text, since many calls have the same one. */
+function ownValues(instance: Instance, caller: string): (string | number | null)[] {
   return [
     instance.id,
     instance.tenant,
@@ -158,67 +86,85 @@ export function encodeUsual(instance: Instance, caller: string): (string | numbe
     instance.createdAt,
     instance.expiresAt,
     instance.keepUntil,
-    dueAt,
-  ]
-}
-
-function isUsual(instance: Instance): boolean {
-  const { media, lineage, extras, outcome, progress } = instance
-  return (
-    instance.model === 'async' &&
-    instance.state === 'pending' &&
-    instance.attempt === 1 &&
-    instance.revision === 1 &&
-    instance.settled + instance.failures + media.length + lineage.length === 0 &&
-    instance.rerunnable &&
-    !instance.stopRequested &&
-    !extras &&
-    !outcome &&
-    !progress &&
-    instance.idempotencyKey === undefined &&
-    instance.sessionId === undefined &&
-    instance.parentId === undefined &&
-    instance.locale === undefined &&
-    instance.traceparent === undefined &&
-    instance.endedAt === undefined
-  )
-}
-
-/** `caller` is given as its text, since many calls have the same one. */
-export function encodeInstance(instance: Instance, caller: string): EncodedInstance {
-  const values = [
-    instance.id,
-    instance.tenant,
-    instance.owner,
-    caller,
-    instance.requestId,
-    instance.operation,
-    instance.model,
-    JSON.stringify(instance.args),
-    encodeList(instance.media),
-    instance.fingerprint,
-    encodeList(instance.lineage),
-    instance.state,
-    isTerminal(instance.state) ? 1 : 0,
-    instance.revision,
-    instance.attempt,
-    instance.settled,
-    instance.failures,
-    instance.rerunnable ? 1 : 0,
-    instance.stopRequested ? 1 : 0,
-    instance.createdAt,
-    instance.expiresAt,
-    instance.keepUntil,
     instance.dueAt ?? null,
   ]
-  let columns = COMMON_COLUMNS
-  for (const [column, read] of RARE_COLUMNS) {
+}
+
+/**
+ * What nearly every durable call has alike: asynchronous, started at once, and with nothing that few have. That stands
+ * in the statement, since a value that is bound takes a sixth of a microsecond.
+ */
+const ALIKE: Readonly<Partial<Record<keyof InstanceRow, string | number>>> = {
+  model: 'async',
+  media: '[]',
+  lineage: '[]',
+  state: 'pending',
+  ended: 0,
+  revision: 1,
+  attempt: 1,
+  settled: 0,
+  failures: 0,
+  rerunnable: 1,
+  stop_requested: 0,
+}
+
+const VALUES: Readonly<Record<string, (instance: Instance) => string | number | undefined>> = {
+  model: ({ model }) => model,
+  media: ({ media }) => encodeList(media),
+  lineage: ({ lineage }) => encodeList(lineage),
+  state: ({ state }) => state,
+  ended: ({ state }) => (isTerminal(state) ? 1 : 0),
+  revision: ({ revision }) => revision,
+  attempt: ({ attempt }) => attempt,
+  settled: ({ settled }) => settled,
+  failures: ({ failures }) => failures,
+  rerunnable: ({ rerunnable }) => (rerunnable ? 1 : 0),
+  stop_requested: ({ stopRequested }) => (stopRequested ? 1 : 0),
+  // What few have; absent is null.
+  session_id: ({ sessionId }) => sessionId,
+  parent_id: ({ parentId }) => parentId,
+  idempotency_key: ({ idempotencyKey }) => idempotencyKey,
+  locale: ({ locale }) => locale,
+  traceparent: ({ traceparent }) => traceparent,
+  progress: ({ progress }) => progress && JSON.stringify(progress),
+  outcome: ({ outcome }) => outcome && JSON.stringify(outcome),
+  extras: ({ extras }) => extras && JSON.stringify(extras),
+  ended_at: ({ endedAt }) => endedAt,
+}
+
+const FURTHER = Object.entries(VALUES).map(([column, read]) => ({
+  column,
+  read,
+  alike: ALIKE[column as keyof InstanceRow],
+}))
+
+const INSERT_ALIKE = insertInto(Object.entries(ALIKE).map(([column, value]) => [column, literal(value)]))
+
+/** The statement that inserts an instance, and what is bound to it. There are as many statements as shapes of calls. */
+export function encodeInstance(
+  instance: Instance,
+  caller: string,
+): { sql: string; values: (string | number | null)[] } {
+  const values = ownValues(instance, caller)
+  if (FURTHER.every(({ read, alike }) => read(instance) === alike)) return { sql: INSERT_ALIKE, values }
+  const set: [string, string][] = []
+  for (const { column, read } of FURTHER) {
     const value = read(instance)
     if (value === undefined) continue
-    columns += `, ${column}`
+    set.push([column, '?'])
     values.push(value)
   }
-  return { columns, values }
+  return { sql: insertInto(set), values }
+}
+
+function insertInto(further: readonly (readonly [column: string, value: string])[]): string {
+  const columns = [...OWN, ...further.map(([column]) => column)]
+  const values = [...OWN.map(() => '?'), ...further.map(([, value]) => value)]
+  return `INSERT INTO instances (${columns.join(', ')}) VALUES (${values.join(', ')}) ON CONFLICT DO NOTHING`
+}
+
+function literal(value: string | number): string {
+  return typeof value === 'string' ? `'${value}'` : String(value)
 }
 
 /** Nearly always empty. */

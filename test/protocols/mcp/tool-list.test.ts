@@ -27,29 +27,29 @@ function fixture(count: number) {
 test('ten thousand tools are written once for each generation', () => {
   const { registry, tools, seen } = fixture(10_000)
   const list = createToolList(registry, tools, 'public')
-  const first = list.text('stateless', 'known', 0)
-  expect(JSON.parse(first).tools).toHaveLength(10_000)
-  for (let at = 0; at < 100; at++) expect(list.text('stateless', 'known', at) === first).toBe(true)
+  const first = list.written('stateless', 'known', 0)
+  expect(JSON.parse(first.text).tools).toHaveLength(10_000)
+  for (let at = 0; at < 100; at++) expect(list.written('stateless', 'known', at) === first).toBe(true)
   expect(seen.listings).toBe(1)
-  list.text('initialized', 'known', 0)
+  list.written('initialized', 'known', 0)
   expect(seen.listings).toBe(2)
 })
 
 test('a tool that comes, and a tool past its time, make it be written anew', () => {
   const { registry, tools, seen } = fixture(1)
   const list = createToolList(registry, tools, 'public')
-  list.text('stateless', 'known', 0)
-  list.text('stateless', 'known', 1_000)
+  list.written('stateless', 'known', 0)
+  list.written('stateless', 'known', 1_000)
   expect(seen.listings).toBe(2)
   Object.assign(registry, { operations: [...registry.operations] })
-  list.text('stateless', 'known', 0)
+  list.written('stateless', 'known', 0)
   expect(seen.listings).toBe(3)
 })
 
 test('whoever is not known sees public tools only', () => {
   const { registry, tools } = fixture(3)
   const list = createToolList(registry, tools, 'private')
-  expect(JSON.parse(list.text('stateless', 'everybody', 0))).toEqual({
+  expect(JSON.parse(list.written('stateless', 'everybody', 0).text)).toEqual({
     resultType: 'complete',
     tools: [],
     ttlMs: 60_000,

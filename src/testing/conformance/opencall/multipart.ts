@@ -1,4 +1,5 @@
 /** Multipart bodies byte by byte, in the shape of the specification's example under "Media Ingress". */
+import { joinBytes } from '../../../core/bytes.ts'
 import type { JsonMembers } from '../assertions.ts'
 import type { RequestInfo } from '../http.ts'
 
@@ -24,19 +25,9 @@ export function multipart(parts: readonly SentPart[]): RequestInfo & { body: Uin
     )
   }
   pieces.push(text.encode(`--${BOUNDARY}--\r\n`))
-  return { headers: { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` }, body: joined(pieces) }
+  return { headers: { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` }, body: joinBytes(pieces) }
 }
 
 export function envelopePart(envelope: JsonMembers): SentPart {
   return { name: 'envelope', content: JSON.stringify(envelope), type: 'application/json' }
-}
-
-function joined(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0))
-  let at = 0
-  for (const piece of pieces) {
-    whole.set(piece, at)
-    at += piece.length
-  }
-  return whole
 }

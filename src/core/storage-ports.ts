@@ -1,0 +1,254 @@
+/** What stores and object stores must implement: instances, small values, the trail, and bytes. */
+import type { JsonValue } from './json.ts'
+import type { Instance, InstanceExtras, Outcome, Progress } from './model.ts'
+import type { State } from './state.ts'
+
+// ── Stores ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Keeps instances. Every write is durable when its promise resolves. Many calls at once share one commit, so a store
+ * is free to answer them together. A store never judges a transition: it compares and sets.
+ */
+export interface Store {
+  /**
+   * Inserts unless the request id or the idempotency key is taken; then it says by whom, and nothing is inserted. `over`
+   * is an instance that first gives up the request id, if it has it: it is found under that no more.
+   */
+  accept(instance: Instance, over?: string): Promise<Acceptance>
+  /** Lets a further request id of the same owner stand for an instance, until `expiresAt`. */
+  alias(alias: Alias): Promise<Acceptance>
+  get(id: string): Promise<Instance | undefined>
+  /** By request id, aliases included; an alias answers with its own request id, session and expiry in place. */
+  find(tenant: string, owner: string, requestId: string): Promise<Instance | undefined>
+  /** Hands out due instances in the order they became due: `pending`, attempt one higher, due again after the lease. */
+  claim(claim: Claim): Promise<Claimed>
+  /** Moves the due time of leases that still stand; says which were lost and which should stop. */
+  extend(leases: readonly Lease[], leaseMs: number): Promise<readonly Renewal[]>
+  /** Compare and set: applied if the state is one of `from` and, where given, the attempt is this one. */
+  advance(change: Change): Promise<Advanced>
+  /**
+   * Stores an answer from outside if something waits for one and none has come, and, where given, so many tries have
+   * failed; a call that nobody runs becomes due.
+   */
+  answer(id: string, answer: JsonValue, failures?: number): Promise<Advanced>
+  /** Stores how far an attempt has come; ignored if the attempt is no longer this one. */
+  progress(lease: Lease, progress: Progress): Promise<void>
+  /** Asks whichever node runs the instance to stop it; that node learns of it when it extends its lease. */
+  requestStop(id: string): Promise<void>
+  /** Calls back after each committed change with the instance as it then is. Returns how to end it. */
+  watch(id: string, changed: (instance: Instance) => void): () => void
+  /** Unended instances past their expiry, oldest first. */
+  overdue(limit: number): Promise<readonly Instance[]>
+  /** Instances past `keepUntil`, oldest first: what may be removed, with the objects that go first. */
+  purgeable(limit: number): Promise<readonly string[]>
+  purge(ids: readonly string[]): Promise<void>
+  /** Unended instances, and how many of them have never been started and wait for nobody's approval. */
+  openCounts(): Promise<OpenCounts>
+  /** Small values that are neither calls nor bytes. */
+  readonly records: Records
+  readonly audit: AuditTrail
+  /** Waits for writes under way, then closes. */
+  close(): Promise<void>
+}
+
+/** Durable values by key. One that is past its expiry is not there, also before it is removed. */
+export interface Records {
+  /** Replaces what is there, its expiry included; without one it stays until it is removed. */
+  put(key: string, value: string, expiresAt?: number): Promise<void>
+  get(key: string): Promise<string | undefined>
+  /** Writes only if the key is free; says whether it did. */
+  add(key: string, value: string, expiresAt?: number): Promise<boolean>
+  /** Writes only if the value is still the expected one; says whether it did. */
+  replace(key: string, expected: string, value: string, expiresAt?: number): Promise<boolean>
+  /** Reads and removes at once: of two who take the same record, one gets it. */
+  take(key: string): Promise<string | undefined>
+  remove(key: string): Promise<void>
+  /** Those whose key begins so, in the order of their keys, from behind `after`. */
+  list(prefix: string, limit: number, after?: string): Promise<readonly { key: string; value: string }[]>
+  /** Removes up to `limit` that are past their expiry, and says how many there were. */
+  purge(limit: number): Promise<number>
+}
+
+/** Who did what, when and with which outcome; kept longer than the calls themselves. */
+export interface AuditTrail {
+  append(entry: AuditEntry): Promise<void>
+  /** The newest first, from before `before` (an entry's id). */
+  list(query: AuditQuery): Promise<readonly AuditEntry[]>
+  /** Removes up to `limit` that ended before this time, and says how many there were. */
+  purge(endedBefore: number, limit: number): Promise<number>
+}
+
+export interface AuditEntry {
+  id: string
+  tenant: string
+  owner: string
+  requestId: string
+  operation: string
+  /** Of the arguments and attachments: they are not kept here themselves. */
+  fingerprint: string
+  verdict: 'allow' | 'deny' | 'hold'
+  rule?: string
+  approvalId?: string
+  backend: string
+  attempts: number
+  /** `complete` or the fault's kind. */
+  outcome: string
+  code?: string
+  startedAt: number
+  endedAt: number
+}
+
+export interface AuditQuery {
+  tenant: string
+  operation?: string
+  owner?: string
+  before?: string
+  limit: number
+}
+
+export type Acceptance =
+  | { kind: 'created' }
+  /** The owner has used this request id. */
+  | { kind: 'request-id-taken'; instance: Instance }
+  /** The owner has used this idempotency key for this operation, in whichever version. */
+  | { kind: 'key-taken'; instance: Instance }
+
+export interface Alias {
+  tenant: string
+  owner: string
+  requestId: string
+  sessionId?: string
+  instanceId: string
+  expiresAt: number
+}
+
+export interface Claim {
+  /** Registry keys this node has; the array is reused while it does not change. */
+  operations: readonly string[]
+  limit: number
+  /** Of these operations no more than so many, child calls not counted. */
+  slots?: ReadonlyMap<string, number>
+  /** Only calls that other calls wait for. */
+  onlyChildren?: boolean
+  leaseMs: number
+}
+
+export interface Claimed {
+  instances: readonly Instance[]
+  /** When the next one of these operations becomes due. */
+  nextDueAt?: number
+}
+
+export interface Lease {
+  id: string
+  attempt: number
+}
+
+export interface Renewal extends Lease {
+  held: boolean
+  stopRequested: boolean
+}
+
+export interface Change {
+  id: string
+  from: readonly State[]
+  to: State
+  attempt?: number
+  outcome?: Outcome
+  settled?: number
+  failures?: number
+  /** When a worker may take it again; absent: never. */
+  dueAt?: number
+  /** Gives the idempotency key back, for a call whose handler never started, or counts as never started. */
+  releaseKey?: boolean
+  expiresAt?: number
+  keepUntil?: number
+  endedAt?: number
+  extras?: InstanceExtras
+  /** `null` clears it, and the answer with it. */
+  waiting?: JsonValue | null
+  /** Kept if the change applies. */
+  audit?: AuditEntry
+}
+
+/** `instance` is the row after the change, or as it stands if the change did not apply; absent if there is none. */
+export interface Advanced {
+  applied: boolean
+  instance?: Instance
+}
+
+export interface OpenCounts {
+  queued: number
+  byOwner: ReadonlyMap<string, number>
+  /** By registry key. */
+  byOperation: ReadonlyMap<string, number>
+}
+
+// ── Objects ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Holds bytes: results, chunks, attachments. An object appears whole or not at all; a chunk is durable before it can
+ * be read. Ids are `{owner id}/{name}`, and everything of one owner id goes at once.
+ */
+export interface ObjectStore {
+  /** Streams to the end, or throws (`maxBytes` passed, source failed, disk full) and leaves nothing behind. */
+  put(id: string, source: AsyncIterable<Uint8Array>, options: PutOptions): Promise<ObjectInfo>
+  info(id: string): Promise<ObjectInfo | undefined>
+  /** Bytes `start` up to but not including `end`. */
+  read(id: string, range?: { start: number; end: number }): AsyncIterable<Uint8Array>
+  /** Opens a chunked object for writing, from its start. Chunks that exist must come out the same again. */
+  writeChunks(id: string, options: ChunkOptions): Promise<ChunkWriter>
+  /** The chunk at `index`, if it has been announced. */
+  chunk(id: string, index: number): Promise<Chunk | undefined>
+  /** What is known of a chunked object so far. */
+  chunks(id: string): Promise<ChunksInfo | undefined>
+  removeOwner(owner: string): Promise<void>
+  /** Owner ids whose bytes were last written before this time, for finding what a crash left behind. */
+  owners(before: number): AsyncIterable<string>
+}
+
+export interface PutOptions {
+  mimeType: string
+  maxBytes: number
+  filename?: string
+}
+
+export interface ObjectInfo {
+  id: string
+  bytes: number
+  sha256: string
+  mimeType: string
+  filename?: string
+  createdAt: number
+}
+
+export interface ChunkOptions {
+  mimeType: string
+  chunkBytes: number
+  /** Text is cut between code points only. */
+  text: boolean
+}
+
+export interface ChunkWriter {
+  write(bytes: Uint8Array): Promise<void>
+  finish(): Promise<ChunksInfo>
+}
+
+export interface ChunksInfo {
+  count: number
+  bytes: number
+  finished: boolean
+  mimeType: string
+}
+
+export interface Chunk {
+  index: number
+  offset: number
+  length: number
+  /** `sha256:` and hex. */
+  checksum: string
+  checksumPrevious: string | null
+  /** Known for every chunk: a store does not announce one before it knows whether another follows. */
+  last: boolean
+  bytes: Uint8Array
+}
