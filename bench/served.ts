@@ -1,4 +1,4 @@
-/** `callplane serve` as a person would start it, in however many processes, measured over all of them. */
+/** Servers of one process or several, as a person would start them, measured over all their processes. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -7,16 +7,25 @@ import { fileURLToPath } from 'node:url'
 import type { Host } from './processes.ts'
 
 const MAIN = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
+const BARE = fileURLToPath(new URL('./contenders/bare-processes.ts', import.meta.url))
 const OPERATIONS = fileURLToPath(new URL('./contenders/worker-operations.ts', import.meta.url))
 /** Linux counts a process's time in hundredths of a second, whatever the kernel's own tick is. */
 const TICK_US = 10_000
 
 /** Without workers everything is in one process. */
-export async function startServed(name: string, workers: number | undefined, data: string): Promise<Host> {
-  const startedAt = performance.now()
+export function startServed(name: string, workers: number | undefined, data: string): Promise<Host> {
   const several = workers === undefined ? [] : ['--workers', String(workers)]
-  const args = ['serve', OPERATIONS, '--port', '0', '--data', data, ...several]
-  const child = spawn(process.execPath, ['--conditions=callplane-source', MAIN, ...args], {
+  return startProcesses(name, [MAIN, 'serve', OPERATIONS, '--port', '0', '--data', data, ...several])
+}
+
+/** The bare server, which shares nothing between its processes. */
+export function startBare(name: string, processes: number | undefined): Promise<Host> {
+  return startProcesses(name, [BARE, ...(processes === undefined ? [] : [String(processes)])])
+}
+
+async function startProcesses(name: string, args: readonly string[]): Promise<Host> {
+  const startedAt = performance.now()
+  const child = spawn(process.execPath, ['--conditions=callplane-source', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, NODE_ENV: 'production' },
   })

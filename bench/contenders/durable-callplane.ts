@@ -1,8 +1,12 @@
 /** Callplane's engine called in process, each call to its terminal reply, on SQLite with synchronous FULL. */
+import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
+import { connect, createServer as createListener, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { ownerOf } from '../../src/core/model.ts'
+import type { Store } from '../../src/core/ports.ts'
 import { type Caller, createServer, jsonSchema, operation } from '../../src/index.ts'
+import { createChannel, createStoreClient, createStoreServer } from '../../src/stores/remote/index.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { ADD_ARGS, ADD_RESULT } from './add-schemas.ts'
 import { ADD_LATER } from './durable-envelope.ts'
@@ -12,10 +16,13 @@ const CALLER: Caller = { tenant: 'main', issuer: 'bench', subject: 'bench', scop
 /** Longer than any job takes. */
 const HOLD_MS = 60_000
 
-export async function openCallplaneJobs(folder: string): Promise<JobSystem> {
+/** `byMessages`: the store is used as a worker process uses it, though both ends are in this one. */
+export async function openCallplaneJobs(folder: string, byMessages = false): Promise<JobSystem> {
   mkdirSync(folder, { recursive: true })
+  const clock = { now: Date.now, schedule }
   // Opened here, so that what it holds can be counted.
-  const store = createSqliteStore({ file: join(folder, 'callplane.db'), clock: { now: Date.now, schedule } })
+  const kept = createSqliteStore({ file: join(folder, 'callplane.db'), clock, gatherMs: byMessages ? 1 : 0 })
+  const store = byMessages ? await reachByMessages(kept, join(folder, 'line')) : kept
   const server = await createServer({
     operations: [
       operation(ADD_LATER, {
@@ -53,6 +60,25 @@ export async function openCallplaneJobs(folder: string): Promise<JobSystem> {
     },
     close: () => server.close(1_000),
   }
+}
+
+async function reachByMessages(kept: Store, path: string): Promise<Store> {
+  const listening = createListener().listen(path)
+  await once(listening, 'listening')
+  const accepted = once(listening, 'connection') as Promise<[Socket]>
+  const socket = connect(path)
+  const [other] = await accepted
+  listening.close()
+  const left = createStoreServer(kept).serve(createChannel(other))
+  const channel = createChannel(socket)
+  const store = createStoreClient(channel)
+  const close = async () => {
+    await store.close()
+    channel.close()
+    await left
+    await kept.close()
+  }
+  return { ...store, close }
 }
 
 function schedule(delayMs: number, run: () => void): () => void {

@@ -13,6 +13,7 @@ export interface DurableOptions {
 const SYSTEMS = {
   sqlite: async (folder) => (await import('./durable-sqlite.ts')).openSqliteJobs(folder),
   callplane: async (folder) => (await import('./durable-callplane.ts')).openCallplaneJobs(folder),
+  'callplane by messages': async (folder) => (await import('./durable-callplane.ts')).openCallplaneJobs(folder, true),
   bullmq: async (_folder, port) => (await import('./durable-bullmq.ts')).openBullmqJobs(port),
   nats: async (_folder, port) => (await import('./durable-nats.ts')).openNatsJobs(port),
   'pg-boss': async (_folder, port) =>

@@ -2,6 +2,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { ANONYMOUS, ownerOf } from '../../src/core/model.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 
 export interface Fill {
@@ -30,7 +31,6 @@ export async function fillDatabase(folder: string, { instances, keepUntil }: Fil
     // Sorted once at the end instead of a million times in between.
     db.exec(indexes.map(({ name }) => `DROP INDEX ${name};`).join('\n'))
     insert(db, instances, keepUntil)
-    db.exec(AUDIT)
     db.exec(indexes.map(({ sql }) => `${sql};`).join('\n'))
     db.pragma('journal_mode = WAL')
   } finally {
@@ -42,27 +42,21 @@ export async function fillDatabase(folder: string, { instances, keepUntil }: Fil
   closeSync(written)
 }
 
-/** Every call leaves an entry in the trail, which outlives it. */
-const AUDIT = `INSERT INTO audit (id, tenant, owner, operation, ended_at, entry)
-  SELECT id, tenant, owner, operation, ended_at, json_object('id', id, 'tenant', tenant, 'owner', owner,
-    'requestId', request_id, 'operation', operation, 'fingerprint', fingerprint, 'verdict', 'allow',
-    'backend', 'handler', 'attempts', 1, 'outcome', 'complete', 'startedAt', created_at, 'endedAt', ended_at)
-  FROM instances`
-
 /** As a call of the anonymous caller lies there once it is complete: ids ascend with time, request ids are random. */
 function insert(db: Database.Database, instances: number, keepUntil: number): void {
   const createdAt = keepUntil - DAY_MS
+  const { lastInsertRowid: owner } = db
+    .prepare('INSERT INTO owners (tenant, owner, caller) VALUES (?, ?, ?)')
+    .run('main', ownerOf(ANONYMOUS), JSON.stringify(ANONYMOUS))
   db.prepare(
-    `INSERT INTO instances (id, tenant, owner, caller, request_id, operation, model, args, media, fingerprint, lineage,
-       state, ended, revision, attempt, settled, failures, rerunnable, stop_requested, outcome,
-       created_at, expires_at, keep_until, due_at, ended_at)
+    `INSERT INTO instances (id, owner, request_id, operation, fingerprint, state, ended, revision, attempt, settled,
+       failures, created_at, expires_at, keep_until, ended_at, model, rerunnable, stop_requested, args, media, lineage,
+       outcome, audit)
      WITH RECURSIVE counted (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM counted WHERE n < @instances)
-     SELECT printf('%08x-0000-7000-8000-%s', n, lower(hex(randomblob(6)))), 'main', 'none|anonymous',
-       '{"tenant":"main","issuer":"none","subject":"anonymous","scopes":["*"]}',
-       lower(hex(randomblob(16))),
-       'v1:Calculator.AddLater@1.0.0', 'async', printf('{"a":%d,"b":1}', n), '[]', lower(hex(randomblob(32))), '[]',
-       'complete', 1, 1, 1, 0, 0, 1, 0, printf('{"kind":"result","value":%d}', n + 1),
-       @createdAt, @keepUntil, @keepUntil, NULL, @createdAt
+     SELECT printf('%08x-0000-7000-8000-%s', n, lower(hex(randomblob(6)))), @owner, lower(hex(randomblob(16))),
+       'v1:Calculator.AddLater@1.0.0', substr(hex(randomblob(22)), 1, 43), 'complete', 1, 2, 1, 0, 0,
+       @createdAt, @keepUntil, @keepUntil, @createdAt, 'async', 1, 0, printf('{"a":%d,"b":1}', n), '[]', '[]',
+       printf('{"kind":"result","value":%d}', n + 1), '{"backend":"handler"}'
      FROM counted`,
-  ).run({ instances, createdAt, keepUntil })
+  ).run({ instances, owner, createdAt, keepUntil })
 }

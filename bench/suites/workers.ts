@@ -1,23 +1,32 @@
 /**
  * What more processes cost: calls per CPU second of `callplane serve --workers 2`, all its processes together, over those
  * of `--workers 1`, and over those of a server of one process, where nothing has to be sent between processes. "One" can
- * mean either, so both are goals.
+ * mean either, so both are goals. A bare server in one process and in two, in the same rounds, shows how much of that is
+ * the machine's.
  */
 import { join } from 'node:path'
-import { type Host, startLoad } from '../processes.ts'
+import type { Repeated } from '../contenders/repeat.ts'
+import { type Host, startHost, startLoad } from '../processes.ts'
 import { ratios, runRounds, type Sample } from '../rounds.ts'
-import { startServed } from '../served.ts'
+import { startBare, startServed } from '../served.ts'
 import { summarise } from '../statistics.ts'
+import { added, medianUs, runWork } from '../work-rounds.ts'
 import type { Findings, Goal, Row, Suite } from './suite.ts'
 
 const GOAL = 0.9
 const CALLERS = 64
-const TRAFFIC = ['sync', 'async'] as const
 const SERVERS = [
   { name: 'one process', workers: undefined },
   { name: '1 worker', workers: 1 },
   { name: '2 workers', workers: 2 },
 ] as const
+/** What two busy processes cost on this machine where they share nothing; it answers sync calls only. */
+const CONTROLS = [
+  { name: 'node:http, one process', processes: undefined },
+  { name: 'node:http, 2 processes', processes: 2 },
+] as const
+
+type Samples = [alone: Sample[], one: Sample[], two: Sample[], bareAlone?: Sample[], bareTwo?: Sample[]]
 
 export const workers: Suite = async ({ quick, folder, say }) => {
   const load = startLoad()
@@ -27,29 +36,71 @@ export const workers: Suite = async ({ quick, folder, say }) => {
     for (const { name, workers } of SERVERS) {
       hosts.push(await startServed(name, workers, join(folder, name.replace(' ', '-'))))
     }
-    const rounds = quick ? 5 : 15
-    for (const traffic of TRAFFIC) {
-      say(`workers: ${rounds} rounds of ${traffic} calls to ${SERVERS.length} servers, ${CALLERS} callers`)
-      const samples = (await runRounds(load, hosts, {
+    for (const { name, processes } of CONTROLS) hosts.push(await startBare(name, processes))
+    for (const traffic of ['sync', 'async'] as const) {
+      const measured = traffic === 'sync' ? hosts : hosts.slice(0, SERVERS.length)
+      const rounds = quick ? 5 : 15
+      say(`workers: ${rounds} rounds of ${traffic} calls to ${measured.length} servers, ${CALLERS} callers`)
+      const samples = (await runRounds(load, measured, {
         rounds,
-        // Each of two workers sees half of them.
-        warmUpCalls: (quick ? 20_000 : 60_000) * (traffic === 'sync' ? 3 : 1),
+        // Three processes of ours have to be compiled, and each of two workers sees half of the calls.
+        warmUpCalls: quick ? 80_000 : 160_000,
+        warmUpMs: quick ? 10_000 : 20_000,
         // The system counts in hundredths of a second: a second of several processes is known to one in a hundred.
         durationMs: quick ? 700 : 1_500,
         connections: CALLERS,
         traffic,
-      })) as [Sample[], Sample[], Sample[]]
-      const [alone, one, two] = samples
-      findings.rows.push(...SERVERS.map(({ name }, at) => rowOf(traffic, name, samples[at] as Sample[], one, alone)))
-      findings.goals.push(
-        goalOf(traffic, '1 worker', ratios(two, one)),
-        goalOf(traffic, 'one process', ratios(two, alone)),
-      )
+      })) as Samples
+      addFindings(findings, traffic, samples)
     }
-    return findings
   } finally {
     await Promise.all([load, ...hosts].map((process) => process.stop()))
   }
+  findings.rows.push(...(await measureMessages(quick, folder)))
+  return findings
+}
+
+/** Recorded calls inside one process, on its own store and on the same by messages: what sending costs, and nothing else. */
+async function measureMessages(quick: boolean, folder: string): Promise<Row[]> {
+  const hosts: Host[] = []
+  try {
+    for (const system of ['callplane', 'callplane by messages'] as const) {
+      const data = join(folder, system.replaceAll(' ', '-'))
+      hosts.push(await startHost(system, { contender: 'durable', durable: { system }, data }))
+    }
+    const rounds = quick ? 9 : 25
+    const jobs = { rounds, warmUpCalls: 80_000, calls: 3_000, concurrency: CALLERS }
+    const samples = await runWork(hosts, jobs)
+    const [own, sent] = samples as [Repeated[], Repeated[]]
+    const limit = 'callplane, in process'
+    return [
+      { suite: 'workers', contender: limit, cpuUs: medianUs(own), limit },
+      {
+        suite: 'workers',
+        contender: `${limit}, by messages`,
+        cpuUs: medianUs(sent),
+        limit,
+        figures: { 'CPU µs for messages': added(sent, own).median },
+      },
+    ]
+  } finally {
+    await Promise.all(hosts.map((host) => host.stop()))
+  }
+}
+
+function addFindings({ rows, goals }: Findings, traffic: string, samples: Samples): void {
+  const [alone, one, two, bareAlone, bareTwo] = samples
+  const limit = `callplane, ${traffic}, 1 worker`
+  for (const [at, { name }] of SERVERS.entries()) {
+    const own = samples[at] as Sample[]
+    const figures = { 'of one process': summarise(ratios(own, alone)).median }
+    rows.push({ ...rowOf(`callplane, ${traffic}, ${name}`, limit, own, one), figures })
+  }
+  if (bareAlone && bareTwo) {
+    const [first, second] = CONTROLS
+    rows.push(rowOf(first.name, first.name, bareAlone, bareAlone), rowOf(second.name, first.name, bareTwo, bareAlone))
+  }
+  goals.push(goalOf(traffic, '1 worker', ratios(two, one)), goalOf(traffic, 'one process', ratios(two, alone)))
 }
 
 function goalOf(traffic: string, against: string, reached: readonly number[]): Goal {
@@ -63,16 +114,15 @@ function goalOf(traffic: string, against: string, reached: readonly number[]): G
   }
 }
 
-function rowOf(traffic: string, name: string, own: Sample[], one: Sample[], alone: Sample[]): Row {
-  const relative = summarise(ratios(own, one))
+function rowOf(contender: string, limit: string, own: Sample[], against: Sample[]): Row {
+  const relative = summarise(ratios(own, against))
   return {
     suite: 'workers',
-    contender: `callplane, ${traffic}, ${name}`,
+    contender,
     cpuUs: summarise(own.map(({ cpuUs }) => cpuUs)).median,
     perSecond: summarise(own.map(({ perSecond }) => perSecond)).median,
     relative: relative.median,
     spread: { low: relative.low, high: relative.high },
-    limit: `callplane, ${traffic}, 1 worker`,
-    figures: { 'of one process': summarise(ratios(own, alone)).median },
+    limit,
   }
 }

@@ -118,6 +118,7 @@ async function serveUntilTold(
   link.started(message)
   await Promise.race([link.stopped, abortOf(signal)])
   await closeFully(server)
+  await link.leave()
   return EXIT.ok
 }
 

@@ -33,18 +33,16 @@ export const OVERRUN_RETENTION_MS = 600_000
 /** How long an idempotency key is kept at the least. */
 const KEY_RETENTION_MS = 86_400_000
 
+/** How far a call has come when it is recorded: usually it is only just beginning. */
+type Life = Partial<Pick<Instance, 'state' | 'attempt' | 'settled' | 'failures' | 'dueAt' | 'outcome' | 'endedAt'>>
+
 /** `startedAt` is when it arrived, where that was before now: a call that ran unrecorded so far. */
-export function newInstance(
-  env: Environment,
-  admitted: Admitted,
-  life: Partial<Instance>,
-  startedAt = env.clock.now(),
-): Instance {
+export function newInstance(env: Environment, admitted: Admitted, life: Life, startedAt = env.clock.now()): Instance {
   const { id, call, operation, caller, owner, media } = admitted
-  const { sessionId, parentId, idempotencyKey, locale, traceparent, lineage = [] } = call
+  const { idempotencyKey } = call
   const now = env.clock.now()
   const expiresAt = now + retentionMs(operation)
-  return {
+  const instance: Instance = {
     id,
     tenant: caller.tenant,
     owner,
@@ -54,30 +52,32 @@ export function newInstance(
     model: operation.model,
     args: call.args,
     media,
-    lineage,
+    lineage: call.lineage ?? NO_LINEAGE,
     fingerprint: fingerprintOf(env, admitted),
-    state: 'accepted',
+    state: life.state ?? 'accepted',
     revision: 1,
-    attempt: 0,
-    settled: 0,
-    failures: 0,
+    attempt: life.attempt ?? 0,
+    settled: life.settled ?? 0,
+    failures: life.failures ?? 0,
     rerunnable: operation.model === 'async' || !operation.sideEffecting,
     stopRequested: false,
     createdAt: startedAt,
     expiresAt,
     keepUntil: idempotencyKey === undefined ? expiresAt : Math.max(expiresAt, now + KEY_RETENTION_MS),
-    ...(sessionId !== undefined && { sessionId }),
-    ...(parentId !== undefined && { parentId }),
-    ...(idempotencyKey !== undefined && { idempotencyKey }),
-    ...(locale !== undefined && { locale }),
-    ...(traceparent !== undefined && { traceparent }),
-    ...extrasOf(admitted, startedAt),
-    ...life,
   }
+  const extras = extrasOf(admitted, startedAt)
+  correlate(instance, call)
+  if (idempotencyKey !== undefined) instance.idempotencyKey = idempotencyKey
+  if (extras) instance.extras = extras
+  if (life.dueAt !== undefined) instance.dueAt = life.dueAt
+  if (life.outcome) instance.outcome = life.outcome
+  if (life.endedAt !== undefined) instance.endedAt = life.endedAt
+  return instance
 }
 
 /** Nothing at all for nearly every call. */
-function extrasOf({ id, call, operation, given, decision, held, grant }: Admitted, startedAt: number) {
+function extrasOf(admitted: Admitted, startedAt: number): InstanceExtras | undefined {
+  const { id, call, operation, given, decision, held, grant } = admitted
   const brought = given && broughtIn(given)
   const deadlineMs = held ? undefined : deadlineOf(operation, call.terms)
   const { terms, asking } = call
@@ -92,7 +92,7 @@ function extrasOf({ id, call, operation, given, decision, held, grant }: Admitte
     ...(approvalId !== undefined && { approvalId }),
     ...(held && { held }),
   }
-  return { extras }
+  return extras
 }
 
 export function approvalRequest(env: Environment, admitted: Admitted, decision: Decision): ApprovalRequest {
@@ -131,14 +131,10 @@ export function fingerprintOf(env: Environment, { call, caller, media }: Admitte
   return env.digest(canonicalJson([call.operation, call.args, attachments, ...actor]))
 }
 
-/** Field by field: what is left out of most calls costs them nothing. */
 export function jobFor({ id, operation, caller, call, media, given }: Admitted): Job {
-  const { requestId, sessionId, parentId, locale, traceparent, terms, asking, lineage = NO_LINEAGE } = call
+  const { requestId, terms, asking, lineage = NO_LINEAGE } = call
   const job: Job = { id, operation, caller, requestId, media, lineage }
-  if (sessionId !== undefined) job.sessionId = sessionId
-  if (parentId !== undefined) job.parentId = parentId
-  if (locale !== undefined) job.locale = locale
-  if (traceparent !== undefined) job.traceparent = traceparent
+  correlate(job, call)
   if (terms) job.terms = terms
   if (asking) job.asking = asking
   if (given) job.given = given
@@ -147,14 +143,12 @@ export function jobFor({ id, operation, caller, call, media, given }: Admitted):
 
 const NO_LINEAGE: readonly string[] = []
 
-/** The optional fields that tie a call to others. */
-export function correlation({ sessionId, parentId, locale, traceparent }: Correlated): Correlated {
-  return {
-    ...(sessionId !== undefined && { sessionId }),
-    ...(parentId !== undefined && { parentId }),
-    ...(locale !== undefined && { locale }),
-    ...(traceparent !== undefined && { traceparent }),
-  }
+/** Sets the optional fields that tie a call to others. Field by field: what is left out of most calls costs them nothing. */
+export function correlate(made: Correlated, { sessionId, parentId, locale, traceparent }: Correlated): void {
+  if (sessionId !== undefined) made.sessionId = sessionId
+  if (parentId !== undefined) made.parentId = parentId
+  if (locale !== undefined) made.locale = locale
+  if (traceparent !== undefined) made.traceparent = traceparent
 }
 
 type Correlated = Pick<Call, 'sessionId' | 'parentId' | 'locale' | 'traceparent'>

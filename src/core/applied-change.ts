@@ -1,4 +1,5 @@
 /** What a change makes of an instance: what a store does to its row, for those who know the instance before it. */
+import { correlate } from './admitted.ts'
 import type { Instance } from './model.ts'
 import type { Change } from './ports.ts'
 
@@ -27,7 +28,6 @@ export function applyChange(before: Instance, change: Change): Instance {
  * that no field is forgotten.
  */
 function keptOf(before: Instance, change: Change): Instance {
-  const { sessionId, parentId, locale, traceparent, progress } = before
   const kept: Instance = {
     id: before.id,
     tenant: before.tenant,
@@ -51,10 +51,7 @@ function keptOf(before: Instance, change: Change): Instance {
     expiresAt: change.expiresAt ?? before.expiresAt,
     keepUntil: change.keepUntil ?? before.keepUntil,
   }
-  if (sessionId !== undefined) kept.sessionId = sessionId
-  if (parentId !== undefined) kept.parentId = parentId
-  if (locale !== undefined) kept.locale = locale
-  if (traceparent !== undefined) kept.traceparent = traceparent
-  if (progress) kept.progress = progress
+  correlate(kept, before)
+  if (before.progress) kept.progress = before.progress
   return kept
 }

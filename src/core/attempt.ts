@@ -51,6 +51,7 @@ export class Attempt {
   readonly #parts: AttemptParts
   #ending: Ending | undefined
   #done: PromiseWithResolvers<Ending> | undefined
+  #tell: ((ending: Ending) => void) | undefined
   #endsAt: number | undefined
   #controller: AbortController | undefined
   #stoppedBy: Fault | undefined
@@ -82,6 +83,12 @@ export class Attempt {
       if (this.#ending) this.#done.resolve(this.#ending)
     }
     return this.#done.promise
+  }
+
+  /** Told within its end, or at once if it has ended: for the one that watches it, without a promise. */
+  whenEnded(tell: (ending: Ending) => void): void {
+    if (this.#ending) tell(this.#ending)
+    else this.#tell = tell
   }
 
   get terms(): EffectiveTerms {
@@ -165,6 +172,7 @@ export class Attempt {
     if (this.#cancelTimers) for (const cancel of this.#cancelTimers) cancel()
     this.#observation?.ended(isWaiting(ending) ? undefined : ending)
     this.#done?.resolve(ending)
+    this.#tell?.(ending)
   }
 
   #redacted(outcome: Outcome): Outcome {

@@ -3,26 +3,29 @@ import { type Admitted, fingerprintOf } from './admitted.ts'
 import type { Fault } from './fault.ts'
 import type { Instance, Outcome } from './model.ts'
 import type { Operation } from './operation.ts'
-import type { AuditEntry, Decision, Environment } from './ports.ts'
+import type { AuditEnding, AuditEntry, Decision, Environment } from './ports.ts'
 
-export function auditInstance(instance: Instance, operation: Operation, outcome: Outcome, endedAt: number): AuditEntry {
-  const { extras } = instance
-  return {
-    id: instance.id,
-    tenant: instance.tenant,
-    owner: instance.owner,
-    requestId: instance.requestId,
-    operation: instance.operation,
-    fingerprint: instance.fingerprint,
+export function auditInstance(instance: Instance, ending: AuditEnding, endedAt: number): AuditEntry {
+  const { id, tenant, owner, requestId, operation, fingerprint, createdAt: startedAt } = instance
+  return { id, tenant, owner, requestId, operation, fingerprint, ...ending, startedAt, endedAt }
+}
+
+export function auditEnding(
+  { extras, attempt, failures }: Instance,
+  { backend }: Operation,
+  end: Outcome,
+): AuditEnding {
+  const isFault = end.kind === 'fault'
+  const ending: AuditEnding = {
     verdict: extras?.held ? 'hold' : 'allow',
-    ...(extras?.rule !== undefined && { rule: extras.rule }),
-    ...(extras?.approvalId !== undefined && { approvalId: extras.approvalId }),
-    backend: operation.backend.kind,
-    attempts: instance.attempt === 0 ? 0 : instance.failures + 1,
-    ...outcomeFields(outcome),
-    startedAt: instance.createdAt,
-    endedAt,
+    backend: backend.kind,
+    attempts: attempt === 0 ? 0 : failures + 1,
+    outcome: isFault ? end.fault.kind : 'complete',
   }
+  if (isFault) ending.code = end.fault.code
+  if (extras?.rule !== undefined) ending.rule = extras.rule
+  if (extras?.approvalId !== undefined) ending.approvalId = extras.approvalId
+  return ending
 }
 
 /** Of a call that was not recorded: it ended where it began. */
@@ -36,7 +39,10 @@ export function auditUnrecorded(
   const { decision, grant } = admitted
   const entry = entryOf(env, admitted, startedAt)
   entry.attempts = attempts
-  if (outcome.kind === 'fault') Object.assign(entry, outcomeFields(outcome))
+  if (outcome.kind === 'fault') {
+    entry.outcome = outcome.fault.kind
+    entry.code = outcome.fault.code
+  }
   if (decision?.rule !== undefined) entry.rule = decision.rule
   if (grant) entry.approvalId = grant.id
   return entry
@@ -72,8 +78,4 @@ function entryOf(env: Environment, admitted: Admitted, startedAt: number): Audit
     startedAt,
     endedAt: env.clock.now(),
   }
-}
-
-function outcomeFields(outcome: Outcome): { outcome: string; code?: string } {
-  return outcome.kind === 'fault' ? { outcome: outcome.fault.kind, code: outcome.fault.code } : { outcome: 'complete' }
 }

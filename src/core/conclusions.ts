@@ -3,13 +3,13 @@
  * happen: its lease runs out and the call is run again, or ends as unknown.
  */
 import type { Attempt } from './attempt.ts'
-import { auditInstance } from './audit.ts'
+import { auditEnding, auditInstance } from './audit.ts'
 import { faultOutcome, leaseLost, outcomeName } from './endings.ts'
 import { type Fault, wholeDelay } from './fault.ts'
 import type { JsonValue } from './json.ts'
 import type { Instance, InstanceExtras, Outcome } from './model.ts'
 import type { Deferred, Operation } from './operation.ts'
-import type { Change, Environment, Observer, Store } from './ports.ts'
+import type { AuditEnding, Change, Environment, Observer, Store } from './ports.ts'
 import type { Questions } from './questions.ts'
 import { statesBefore } from './state.ts'
 
@@ -34,25 +34,28 @@ export class Conclusions {
   }
 
   /** For good. False if somebody else has taken the call over, or it could not be stored. */
-  async end(instance: Instance, operation: Operation, outcome: Outcome, options: EndOptions = {}): Promise<boolean> {
+  end(instance: Instance, operation: Operation, outcome: Outcome, options: EndOptions = {}): Promise<boolean> {
     const { acted = true, direct = false, traceparent } = options
     const to = outcome.kind === 'fault' ? 'error' : 'complete'
     const endedAt = this.#env.clock.now()
+    const audit = auditEnding(instance, operation, outcome)
     const atOnce = direct && outcome.kind !== 'location'
     const expiresAt = atOnce ? instance.createdAt + operation.ttlSeconds * 1000 : instance.expiresAt
-    const applied = await this.#write(instance, {
+    const change: Change = {
       id: instance.id,
       from: statesBefore(to),
       to,
       attempt: instance.attempt,
       outcome,
-      ...(expiresAt !== instance.expiresAt && expiry(instance, expiresAt)),
       releaseKey: !acted,
       endedAt,
-      audit: auditInstance(instance, operation, outcome, endedAt),
+      audit,
+    }
+    if (expiresAt !== instance.expiresAt) Object.assign(change, expiry(instance, expiresAt))
+    return this.#write(instance, change).then((after) => {
+      if (after) this.#tell(instance, operation, { outcome, audit, endedAt }, traceparent)
+      return after !== undefined
     })
-    if (applied) this.#tell(instance, operation, outcome, endedAt, traceparent)
-    return applied !== undefined
   }
 
   /** Ends a call as it was seen: if somebody has taken it up since, nothing happens. A call that never began gives its key back. */
@@ -60,6 +63,7 @@ export class Conclusions {
     const { id, attempt } = seen
     const outcome = faultOutcome(why)
     const endedAt = this.#env.clock.now()
+    const audit = operation && auditEnding(seen, operation, outcome)
     const { applied } = await this.#store.advance({
       id,
       from: statesBefore('error'),
@@ -68,22 +72,21 @@ export class Conclusions {
       outcome,
       releaseKey: attempt === 0,
       endedAt,
-      ...(operation && { audit: auditInstance(seen, operation, outcome, endedAt) }),
+      ...(audit && { audit }),
     })
-    if (applied && operation) this.#tell(seen, operation, outcome, endedAt)
+    if (applied && operation && audit) this.#tell(seen, operation, { outcome, audit, endedAt })
     return applied
   }
 
   #tell(
     instance: Instance,
     operation: Operation,
-    outcome: Outcome,
-    endedAt: number,
+    { outcome, audit, endedAt }: { outcome: Outcome; audit: AuditEnding; endedAt: number },
     traceparent = instance.traceparent,
   ): void {
     this.#observer?.callEnded?.(operation, outcomeName(outcome), endedAt - instance.createdAt)
     this.#observer?.executed?.(operation, {
-      entry: auditInstance(instance, operation, outcome, endedAt),
+      entry: auditInstance(instance, audit, endedAt),
       outcome,
       ...(traceparent !== undefined && { traceparent }),
     })
@@ -160,16 +163,19 @@ export class Conclusions {
 
   async #write(instance: Instance, change: Change): Promise<Instance | undefined> {
     const { log } = this.#env
-    const fields = { operation: instance.operation, requestId: instance.requestId, attempt: instance.attempt }
     try {
       const { applied, instance: after } = await this.#store.advance(change)
-      if (!applied) log.warn(fields, 'the lease was lost before the attempt ended; what it did is not recorded')
-      return applied ? after : undefined
+      if (applied) return after
+      log.warn(fieldsOf(instance), 'the lease was lost before the attempt ended; what it did is not recorded')
     } catch (thrown) {
-      log.error({ ...fields, err: thrown }, 'the end of an attempt could not be stored')
-      return undefined
+      log.error({ ...fieldsOf(instance), err: thrown }, 'the end of an attempt could not be stored')
     }
+    return undefined
   }
+}
+
+function fieldsOf({ operation, requestId, attempt }: Instance): object {
+  return { operation, requestId, attempt }
 }
 
 /** A key is kept for as long as it was. */

@@ -2,7 +2,7 @@
  * What happens to a call, from top to bottom: resolve, admit, validate, decide, then either run it on the spot or
  * record it and have the worker run it. It knows no protocol, no status code and no SQL.
  */
-import { type Admitted, approvalRequest, correlation, OVERRUN_RETENTION_MS } from './admitted.ts'
+import { type Admitted, approvalRequest, correlate, OVERRUN_RETENTION_MS } from './admitted.ts'
 import { Approvals } from './approvals.ts'
 import { auditRefusal } from './audit.ts'
 import type { ChildOptions } from './context.ts'
@@ -262,17 +262,16 @@ export class Engine {
     const lineage = lineageBelow(parent, name)
     const operation = registry.resolve(name, env.clock.now())
     const call: Call = {
-      ...correlation({ ...parent, ...options }),
       operation: name,
       args: asJson(args ?? {}),
       media: [],
       requestId: env.newId(),
-      parentId: parent.requestId,
       lineage,
       ...askingBelow(parent),
       // Derived from the parent's own key, so that a second attempt of the parent joins what its first one started.
       ...(isKeyed(operation) && { idempotencyKey: options.idempotencyKey ?? `${parent.id}.${position}` }),
     }
+    correlate(call, { ...parent, ...options, parentId: parent.requestId })
     const caller = await this.#admit(operation, () => parent.caller)
     // What was handed over for a call is for all that it calls in turn. And it is not held: its parent would keep a
     // slot, and its time would run, for as long as somebody thinks about it.

@@ -187,7 +187,7 @@ export class FollowUp {
     const { store, worker } = this.#parts
     const instance = await store.find(caller.tenant, ownerOf(caller), requestId)
     // Whoever has seen it unended may come back for the end.
-    if (instance && !hasEnded(instance)) worker.keepAnywhere(instance)
+    if (instance && !hasEnded(instance)) await worker.keepAnywhere(instance)
     if (instance) return instance
     throw new Fault('not-found', `There is no call "${requestId}" of yours, or it has expired.`)
   }

@@ -16,6 +16,7 @@ export type {
   Acceptance,
   Advanced,
   Alias,
+  AuditEnding,
   AuditEntry,
   AuditQuery,
   AuditTrail,
@@ -43,7 +44,7 @@ export interface Environment {
   newId(): string
   /** 0 ≤ x < 1. */
   random(): number
-  /** SHA-256 in hex. */
+  /** SHA-256, in letters, digits, `-` and `_`. */
   digest(text: string): string
   /** A keyed hash that only this deployment can make, URL-safe. */
   sign(text: string): string
@@ -253,8 +254,11 @@ export interface SharedLimitsListener {
 export interface Siblings {
   /** Whichever runs this call is to stop it. */
   stop(id: string, why: Fault): void
-  /** Somebody was told of this call before its end: whichever runs it keeps the outcome for them. */
-  keep(id: string): void
+  /**
+   * Somebody is told of this call before its end: whichever runs it keeps the outcome for them from when this settles;
+   * false if its end is being written already.
+   */
+  keep(id: string): Promise<boolean>
   /** What a call brought, for whichever runs it; in memory only. */
   handOver(id: string, given: Given): void
   handedOver(id: string): Promise<Given | undefined>

@@ -10,7 +10,7 @@ import type { Operation } from './operation.ts'
 import type { Acceptance, Environment, ObjectStore, Store } from './ports.ts'
 import { replyTo } from './replies.ts'
 import type { Given } from './requirements.ts'
-import { hasEnded, watchFor, within } from './waiting.ts'
+import { hasEnded, type Watching, watchEnd } from './waiting.ts'
 import type { Worker } from './worker.ts'
 
 export interface CallOptions {
@@ -79,14 +79,14 @@ export class Recorder {
       return this.#repeat(admitted, acceptance, options)
     }
     const waitMs = waitFor(admitted, options)
-    const watching = waitMs > 0 ? watchFor(this.#store, instance.id, hasEnded) : undefined
+    const watching = waitMs > 0 ? watchEnd(this.#env.clock, this.#store, instance.id, waitMs) : undefined
     if (operation.model === 'sync' && watching) this.#worker.expectDirectly(instance.id)
     this.#worker.keepGiven(instance, operation, given)
     if (startNow) this.#worker.start(instance, operation, { parsed })
     else this.#worker.wake()
     // OpenCALL, "Asynchronous": the first answer says accepted, and at this moment the handler has not begun.
     if (!watching) return replyTo(operation.model === 'async' ? { ...instance, state: 'accepted' } : instance, 0)
-    return this.#replyWhenEnded(instance, watching, waitMs, startNow)
+    return this.#replyWhenEnded(instance, watching, startNow)
   }
 
   /** Written down before anybody is asked; a worker looks at it when it is decided, or when the time to decide is over. */
@@ -210,15 +210,23 @@ export class Recorder {
     else this.#limits.dequeued()
   }
 
-  async #accept(instance: Instance, giveRoomBack: () => void): Promise<Acceptance> {
+  #accept(instance: Instance, giveRoomBack: () => void): Promise<Acceptance> {
+    return this.#store.accept(instance).then(
+      (first) => (first.kind === 'created' ? first : this.#acceptTaken(instance, first, giveRoomBack)),
+      (thrown) => {
+        giveRoomBack()
+        throw thrown
+      },
+    )
+  }
+
+  async #acceptTaken(instance: Instance, taken: Taken, giveRoomBack: () => void): Promise<Acceptance> {
+    let acceptance: Acceptance = taken
     try {
-      const first = await this.#store.accept(instance)
-      const acceptance = first.kind === 'created' ? first : await this.#takeOver(instance, first)
-      if (acceptance.kind !== 'created') giveRoomBack()
+      acceptance = await this.#takeOver(instance, taken)
       return acceptance
-    } catch (thrown) {
-      giveRoomBack()
-      throw thrown
+    } finally {
+      if (acceptance.kind !== 'created') giveRoomBack()
     }
   }
 
@@ -230,23 +238,26 @@ export class Recorder {
   }
 
   /** The direct answer if the call ends in time, else where to look. */
-  async #replyWhenEnded(
-    instance: Instance,
-    watching: ReturnType<typeof watchFor>,
-    waitMs: number,
-    startedHere: boolean,
-  ): Promise<Reply> {
-    const { clock } = this.#env
+  async #replyWhenEnded(instance: Instance, watching: Watching, startedHere: boolean): Promise<Reply> {
+    // Another node may have run it to its end before the watch began.
+    const inTime = startedHere ? await watching.ended : await this.#endOf(instance, watching)
+    const ended = inTime ?? (await this.#lateEnd(instance, this.#worker.keepForPolling(instance.id)))
+    return replyTo(ended ?? instance, this.#env.clock.now())
+  }
+
+  /** Of a call that may have ended before it was watched. */
+  async #endOf({ id }: Instance, watching: Watching): Promise<Instance | undefined> {
     try {
-      // Another node may have run it to its end before the watch began.
-      const missed = startedHere ? undefined : await this.#store.get(instance.id)
-      let ended = missed && hasEnded(missed) ? missed : await within(clock, waitMs, watching.found)
-      if (!ended && !this.#worker.keepForPolling(instance.id))
-        ended = await within(clock, CONCLUDING_MS, watching.found)
-      return replyTo(ended ?? instance, clock.now())
+      const missed = await this.#store.get(id)
+      return missed && hasEnded(missed) ? missed : await watching.ended
     } finally {
       watching.stop()
     }
+  }
+
+  /** Of a call that is not `kept` for polling, since its end is being written. */
+  #lateEnd({ id }: Instance, kept: boolean): Promise<Instance | undefined> | undefined {
+    return kept ? undefined : watchEnd(this.#env.clock, this.#store, id, CONCLUDING_MS).ended
   }
 
   /** The request id or the key was used before: the same input joins what is there, other input is refused. */
@@ -298,22 +309,16 @@ export class Recorder {
     const { clock } = this.#env
     const waitMs = waitFor(admitted, options)
     if (hasEnded(instance)) return replyTo(instance, clock.now())
-    const watching = watchFor(this.#store, instance.id, hasEnded)
-    try {
-      const missed = await this.#store.get(instance.id)
-      let ended = missed && hasEnded(missed) ? missed : await within(clock, waitMs, watching.found)
-      if (!ended && !this.#worker.keepAnywhere(instance)) ended = await within(clock, CONCLUDING_MS, watching.found)
-      return replyTo(
-        {
-          ...instance,
-          ...(ended && endOf(ended)),
-          ...(ended && ended.requestId === instance.requestId && { expiresAt: ended.expiresAt }),
-        },
-        clock.now(),
-      )
-    } finally {
-      watching.stop()
-    }
+    const inTime = await this.#endOf(instance, watchEnd(clock, this.#store, instance.id, waitMs))
+    const ended = inTime ?? (await this.#lateEnd(instance, await this.#worker.keepAnywhere(instance)))
+    return replyTo(
+      {
+        ...instance,
+        ...(ended && endOf(ended)),
+        ...(ended && ended.requestId === instance.requestId && { expiresAt: ended.expiresAt }),
+      },
+      clock.now(),
+    )
   }
 
   #leased(attempt: number): Pick<Instance, 'state' | 'attempt'> & { dueAt: number } {

@@ -47,13 +47,11 @@ export function replyWith(identity: Identity, outcome: Outcome): Reply {
 
 function identityOf(instance: Instance, now: number): Identity {
   const { requestId, sessionId, model, expiresAt, endedAt } = instance
-  return {
-    requestId,
-    model,
-    ...(expiresAt > now && { expiresAt }),
-    ...(sessionId !== undefined && { sessionId }),
-    ...(endedAt !== undefined && { usage: usageOf(instance, endedAt) }),
-  }
+  const identity: Identity = { requestId, model }
+  if (expiresAt > now) identity.expiresAt = expiresAt
+  if (sessionId !== undefined) identity.sessionId = sessionId
+  if (endedAt !== undefined) identity.usage = usageOf(instance, endedAt)
+  return identity
 }
 
 function usageOf({ failures, createdAt }: Instance, endedAt: number): Usage {

@@ -1,5 +1,5 @@
 /** A recorded call while an attempt of it runs here, and what can be told of it. */
-import { correlation } from './admitted.ts'
+import { correlate } from './admitted.ts'
 import type { Attempt } from './attempt.ts'
 import type { FaultKind } from './fault.ts'
 import type { Job } from './job.ts'
@@ -17,9 +17,11 @@ export interface Running {
 
 export function jobOf(instance: Instance, operation: Operation): Job {
   const { id, caller, requestId, media, lineage, extras } = instance
-  const terms = extras?.terms && { terms: extras.terms }
-  const asking = extras?.asking && { asking: extras.asking }
-  return { id, operation, caller, requestId, media, lineage, ...correlation(instance), ...terms, ...asking }
+  const job: Job = { id, operation, caller, requestId, media, lineage }
+  correlate(job, instance)
+  if (extras?.terms) job.terms = extras.terms
+  if (extras?.asking) job.asking = extras.asking
+  return job
 }
 
 /** Whether it may be taken up after it was cut off: it has no effects, or knows where it stands with the other side. */

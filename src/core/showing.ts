@@ -26,6 +26,6 @@ export async function forgetShown({ shown, env }: AttemptParts, id: string, oper
   }
 }
 
-function showsAndWaits({ backend, auth }: Operation): boolean {
+export function showsAndWaits({ backend, auth }: Operation): boolean {
   return auth !== undefined && backend.resume !== undefined
 }

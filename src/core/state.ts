@@ -23,5 +23,9 @@ export function mayFollow(from: State, to: State): boolean {
 
 /** The states an instance must be in for `to` to be written: what a store compares against. */
 export function statesBefore(to: State): readonly State[] {
-  return STATES.filter((from) => mayFollow(from, to))
+  return BEFORE[to]
 }
+
+const BEFORE = Object.fromEntries(
+  STATES.map((to) => [to, STATES.filter((from) => mayFollow(from, to))]),
+) as unknown as Readonly<Record<State, readonly State[]>>

@@ -69,12 +69,12 @@ export interface Records {
   purge(limit: number): Promise<number>
 }
 
-/** Who did what, when and with which outcome; kept longer than the calls themselves. */
+/** Who did what, when and with which outcome; kept longer than the calls themselves, and never shorter. */
 export interface AuditTrail {
   append(entry: AuditEntry): Promise<void>
   /** The newest first, from before `before` (an entry's id). */
   list(query: AuditQuery): Promise<readonly AuditEntry[]>
-  /** Removes up to `limit` that ended before this time, and says how many there were. */
+  /** Removes up to `limit` that ended before this time and whose calls are gone; says how many there were. */
   purge(endedBefore: number, limit: number): Promise<number>
 }
 
@@ -97,6 +97,12 @@ export interface AuditEntry {
   startedAt: number
   endedAt: number
 }
+
+/** What the trail has of a recorded call beyond what its instance says: its start there is the instance's creation. */
+export type AuditEnding = Pick<
+  AuditEntry,
+  'verdict' | 'rule' | 'approvalId' | 'backend' | 'attempts' | 'outcome' | 'code'
+>
 
 export interface AuditQuery {
   tenant: string
@@ -167,8 +173,8 @@ export interface Change {
   extras?: InstanceExtras
   /** `null` clears it, and the answer with it. */
   waiting?: JsonValue | null
-  /** Kept if the change applies. */
-  audit?: AuditEntry
+  /** Goes into the trail if the change applies, with `endedAt`. */
+  audit?: AuditEnding
 }
 
 /** `instance` is the row after the change, or as it stands if the change did not apply; absent if there is none. */

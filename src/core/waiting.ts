@@ -15,6 +15,28 @@ export function within<T>(clock: Clock, limitMs: number, promise: Promise<T>): P
   })
 }
 
+export interface Watching {
+  /** The instance once it has ended; nothing if that takes longer, or if the watch is ended before. */
+  ended: Promise<Instance | undefined>
+  stop(): void
+}
+
+/** Watches from now on for the end of an instance. One promise and one timer: every durable call waits so. */
+export function watchEnd(clock: Clock, store: Store, id: string, limitMs: number): Watching {
+  if (limitMs <= 0) return { ended: Promise.resolve(undefined), stop() {} }
+  const { promise, resolve } = Promise.withResolvers<Instance | undefined>()
+  const finish = (instance?: Instance) => {
+    endWatch()
+    cancelTimer()
+    resolve(instance)
+  }
+  const endWatch = store.watch(id, (instance) => {
+    if (hasEnded(instance)) finish(instance)
+  })
+  const cancelTimer = clock.schedule(limitMs, () => finish())
+  return { ended: promise, stop: () => finish() }
+}
+
 /** Watches an instance from now on. `stop` must be called, or the watch stays. */
 export function watchFor(
   store: Store,

@@ -3,6 +3,7 @@
  * attempt ended. Nobody else changes an instance's state after its acceptance.
  */
 import { Attempt, type AttemptRun, type Ending } from './attempt.ts'
+import { BriefMap } from './brief-map.ts'
 import { Claiming } from './claiming.ts'
 import { Conclusions } from './conclusions.ts'
 import { canceled, cutOffByShutdown, faultOutcome, givenUp, leaseLost, outcomeUnknown } from './endings.ts'
@@ -13,16 +14,16 @@ import type { AttemptParts } from './job.ts'
 import type { JsonValue } from './json.ts'
 import { KeptGiven } from './kept-given.ts'
 import type { Limits } from './limits.ts'
-import { type Instance, type Outcome, ownerOf } from './model.ts'
+import type { Instance, Outcome } from './model.ts'
 import type { Deferred, Operation } from './operation.ts'
 import type { Store } from './ports.ts'
-import { throttleProgress } from './progress.ts'
+import { type ProgressWriter, throttleProgress } from './progress.ts'
 import { type Questions, questionsIn } from './questions.ts'
 import type { Registry } from './registry.ts'
 import type { Given } from './requirements.ts'
 import { retryDelay } from './retry.ts'
 import { canGoOn, isHeld, isLacking, jobOf, mayHaveActed, type Running } from './running.ts'
-import { forgetShown, showingOf } from './showing.ts'
+import { forgetShown, showingOf, showsAndWaits } from './showing.ts'
 import { deadlineOf } from './terms.ts'
 import { hasEnded } from './waiting.ts'
 
@@ -36,8 +37,10 @@ export interface WorkerSettings {
   progressEveryMs: number
 }
 
+type Failure = Extract<Outcome, { kind: 'fault' }>
+
 export class Worker {
-  readonly #running = new Map<string, Running>()
+  readonly #running = new BriefMap<Running>()
   readonly #awaited = new Set<string>()
   readonly #given: KeptGiven
   readonly #registry: Registry
@@ -171,10 +174,14 @@ export class Worker {
     return this.#running.get(id)?.concluding !== true
   }
 
-  /** The same, also if another process of this server runs it. Only a sync call has somebody who waits directly. */
-  keepAnywhere({ id, model }: Instance): boolean {
-    if (model === 'sync' && !this.#running.has(id)) this.#parts.siblings?.keep(id)
-    return this.keepForPolling(id)
+  /**
+   * The same, also if another process of this server runs it: a promise then, and it is kept when that settles. Only a
+   * sync call has somebody who waits directly.
+   */
+  keepAnywhere({ id, model }: Instance): boolean | Promise<boolean> {
+    const { siblings } = this.#parts
+    const here = this.keepForPolling(id)
+    return siblings && model === 'sync' && !this.#running.has(id) ? siblings.keep(id) : here
   }
 
   /** Stops the attempt if it runs here, and lets the other processes know if not. */
@@ -339,38 +346,58 @@ export class Worker {
   #watch(attempt: Attempt, instance: Instance, operation: Operation): void {
     const running: Running = { attempt, instance, operation, concluding: false }
     this.#running.set(instance.id, running)
+    let reported: ProgressWriter | undefined
+    attempt.onProgress = (progress) => {
+      reported ??= this.#progressOf(running)
+      reported.report(progress)
+    }
+    if (this.#running.size === 1) this.#keepLeases()
+    attempt.whenEnded((ending) => this.#ended(running, ending, reported?.flush()))
+    if (this.#graceOver) this.#cutOff(running)
+  }
+
+  #progressOf(running: Running): ProgressWriter {
     const { clock, log } = this.#parts.env
-    const reported = throttleProgress(clock, this.#settings.progressEveryMs, (progress) => {
-      if (this.#running.get(instance.id) !== running) return undefined
+    return throttleProgress(clock, this.#settings.progressEveryMs, (progress) => {
       const { id, attempt } = running.instance
+      if (this.#running.get(id) !== running) return undefined
       const writing = this.#store.progress({ id, attempt }, progress)
       return writing.catch((err) => log.warn({ err }, 'progress could not be stored'))
     })
-    attempt.onProgress = reported.report
-    if (this.#running.size === 1) this.#keepLeases()
-    void attempt.done.then((ending) => this.#ended(running, ending, reported.flush()))
-    if (this.#graceOver) this.#cutOff(running)
   }
 
   #cutOff({ attempt, instance }: Running): void {
     attempt.stop(canGoOn(instance) ? this.#shutdown : outcomeUnknown())
   }
 
-  async #ended(running: Running, ending: Ending, progressWritten?: Promise<void>): Promise<void> {
-    const { instance, operation, attempt } = running
+  /** Here and below each promise counts: five async functions in a row were 5 % of a durable call. */
+  #ended(running: Running, ending: Ending, progressWritten?: Promise<void>): void {
     running.concluding = true
-    this.#limits.ended(operation)
-    try {
-      // What was reported last is seen before the end, or never.
-      if (progressWritten) await progressWritten
-      if (ending.kind === 'deferred') await this.#leaveWaiting(running, ending.deferred)
-      else if (attempt.stoppedBy === this.#shutdown && ending.kind === 'fault')
-        await this.#conclusions.giveBack(instance)
-      else await this.#conclude(running, ending)
-    } finally {
-      if (this.#running.get(instance.id) === running) this.#running.delete(instance.id)
-      if (this.#running.size === 0) this.#whenIdle?.()
-    }
+    this.#limits.ended(running.operation)
+    // What was reported last is seen before the end, or never.
+    const settling = progressWritten
+      ? progressWritten.then(() => this.#settle(running, ending))
+      : this.#settle(running, ending)
+    settling.then(
+      () => this.#leave(running),
+      (err) => {
+        this.#leave(running)
+        this.#parts.env.log.error({ operation: running.operation.key, err }, 'what follows the end of a call failed')
+      },
+    )
+  }
+
+  #leave(running: Running): void {
+    const { id } = running.instance
+    if (this.#running.get(id) === running) this.#running.delete(id)
+    if (this.#running.size === 0) this.#whenIdle?.()
+  }
+
+  #settle(running: Running, ending: Ending): Promise<void> {
+    if (ending.kind === 'deferred') return this.#leaveWaiting(running, ending.deferred)
+    if (ending.kind !== 'fault') return this.#conclude(running, ending)
+    if (running.attempt.stoppedBy === this.#shutdown) return this.#conclusions.giveBack(running.instance)
+    return this.#failed(running, ending)
   }
 
   async #leaveWaiting({ instance, attempt }: Running, deferred: Deferred): Promise<void> {
@@ -378,35 +405,35 @@ export class Worker {
     this.wake()
   }
 
-  async #conclude(running: Running, outcome: Outcome): Promise<void> {
+  async #failed(running: Running, outcome: Failure): Promise<void> {
     const { instance, operation, attempt } = running
-    if (outcome.kind === 'fault' && (await this.#wasAnswered(running))) {
+    if (await this.#wasAnswered(running)) {
       await this.#conclusions.giveBack(instance)
       this.wake()
       return
     }
     if (!attempt.began && instance.waiting !== undefined) this.#abandon(instance, operation)
-    if (outcome.kind === 'fault') {
-      const questions = questionsIn(outcome.fault)
-      if (questions && this.#canWaitForAnswers(instance, questions)) {
-        await this.#conclusions.leaveAsking(instance, questions)
-        this.wake()
-        return
-      }
-      const failures = instance.failures + 1
-      const delayMs = retryDelay(attempt.terms.retry, failures, outcome.fault, this.#parts.env.random)
-      const dueAt = this.#parts.env.clock.now() + (delayMs ?? 0)
-      // A try that comes when nobody can see the call any more is none.
-      const lastAt = Math.min(instance.extras?.deadlineAt ?? Number.POSITIVE_INFINITY, instance.expiresAt)
-      if (delayMs !== undefined && dueAt < lastAt) {
-        await this.#conclusions.retryLater(instance, failures, dueAt)
-        this.wake()
-        return
-      }
+    const questions = questionsIn(outcome.fault)
+    if (questions && this.#canWaitForAnswers(instance, questions)) {
+      await this.#conclusions.leaveAsking(instance, questions)
+      this.wake()
+      return
     }
+    const failures = instance.failures + 1
+    const delayMs = retryDelay(attempt.terms.retry, failures, outcome.fault, this.#parts.env.random)
+    const dueAt = this.#parts.env.clock.now() + (delayMs ?? 0)
+    // A try that comes when nobody can see the call any more is none.
+    const lastAt = Math.min(instance.extras?.deadlineAt ?? Number.POSITIVE_INFINITY, instance.expiresAt)
+    if (delayMs === undefined || dueAt >= lastAt) return this.#conclude(running, outcome)
+    await this.#conclusions.retryLater(instance, failures, dueAt)
+    this.wake()
+  }
+
+  #conclude(running: Running, outcome: Outcome): Promise<void> {
+    const { instance, operation, attempt } = running
     const acted = mayHaveActed(running, outcome)
     const unbegun = !acted && outcome.kind === 'fault' && isLacking(outcome)
-    await this.#end(instance, operation, unbegun ? { ...outcome, unbegun } : outcome, acted, attempt.traceparent)
+    return this.#end(instance, operation, unbegun ? { ...outcome, unbegun } : outcome, acted, attempt.traceparent)
   }
 
   /** Who waits for the outcome itself is told what is asked, and sends the call again with the answers. */
@@ -424,20 +451,21 @@ export class Worker {
     return (await this.#store.get(instance.id))?.answer !== undefined
   }
 
-  async #end(
-    instance: Instance,
-    operation: Operation,
-    outcome: Outcome,
-    acted = true,
-    traceparent?: string,
-  ): Promise<void> {
+  #end(instance: Instance, operation: Operation, outcome: Outcome, acted = true, traceparent?: string): Promise<void> {
     const direct = this.#awaited.delete(instance.id)
-    const applied = await this.#conclusions.end(instance, operation, outcome, { acted, direct, traceparent })
-    this.#given.forget(instance, operation, applied)
-    if (!applied) return
-    this.#limits.closed(ownerOf(instance.caller))
+    return this.#conclusions.end(instance, operation, outcome, { acted, direct, traceparent }).then((applied) => {
+      this.#given.forget(instance, operation, applied)
+      if (!applied) return undefined
+      this.#limits.closed(instance.owner)
+      const asks = outcome.kind === 'fault' && questionsIn(outcome.fault) !== undefined
+      const tidies = asks || isHeld(instance) || showsAndWaits(operation)
+      return tidies ? this.#tidyUp(instance, operation, asks) : undefined
+    })
+  }
+
+  async #tidyUp(instance: Instance, operation: Operation, asks: boolean): Promise<void> {
     if (isHeld(instance)) await this.#held.close(instance)
-    else if (outcome.kind === 'fault' && questionsIn(outcome.fault)) await this.#held.handBack(instance)
+    else if (asks) await this.#held.handBack(instance)
     await forgetShown(this.#parts, instance.id, operation)
   }
 
@@ -448,7 +476,7 @@ export class Worker {
 
   async #extend(): Promise<void> {
     if (this.#running.size === 0) return
-    const leases = [...this.#running.values()].map(({ instance: { id, attempt } }) => ({ id, attempt }))
+    const leases = this.#running.values().map(({ instance: { id, attempt } }) => ({ id, attempt }))
     try {
       for (const { id, attempt, held, stopRequested } of await this.#store.extend(leases, this.#settings.leaseMs)) {
         // Ended or claimed anew by ourselves meanwhile: then the answer is about a lease that counts no more.

@@ -18,8 +18,17 @@ const SUPPORTED = 'Send "Authorization: Bearer <token>" or "X-API-Key: <key>".'
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
 const API_KEY = /^[\x21-\x7e]+$/
 
-/** Nothing if the request shows no credential. `header` takes lower-case names. */
-export function readCredential(header: (name: string) => string | undefined): Credential | undefined {
+/** Takes lower-case names. */
+export type ReadHeader = (name: string) => string | undefined
+
+/** The text of the Authorization field, where nothing else could be the credential. */
+export function soleAuthorization(header: ReadHeader): string | undefined {
+  for (const name of KEY_HEADERS) if (header(name) !== undefined) return undefined
+  return header('authorization')
+}
+
+/** Nothing if the request shows no credential. */
+export function readCredential(header: ReadHeader): Credential | undefined {
   const authorization = header('authorization')
   let apiKey: string | undefined
   for (const name of KEY_HEADERS) {

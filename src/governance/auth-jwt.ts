@@ -5,7 +5,7 @@ import type { JsonObject } from '../core/json.ts'
 import { ANONYMOUS, type Caller } from '../core/model.ts'
 import type { Clock } from '../core/ports.ts'
 import { createVerificationKey, type JwtKey, type VerificationKey } from './auth-jwt-keys.ts'
-import { expiredCredential, STATIC_ISSUER } from './auth-tokens.ts'
+import { expiredCredential, type Proved, STATIC_ISSUER } from './auth-tokens.ts'
 
 export interface JwtRules {
   /**
@@ -29,13 +29,7 @@ export interface JwtRules {
   tenantClaim?: string
 }
 
-export interface VerifiedJwt {
-  caller: Caller
-  /** From this moment on the token is no good. */
-  expiresAt: number
-}
-
-export type VerifyJwt = (token: string) => Promise<VerifiedJwt | undefined>
+export type VerifyJwt = (token: string) => Promise<Proved>
 
 interface Rule extends VerificationKey {
   issuer: string | undefined
@@ -57,7 +51,7 @@ const RESERVED_ISSUERS = new Set([STATIC_ISSUER, SECRET_ISSUER, ANONYMOUS.issuer
 const NOT_CLAIMS = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'scope', 'scp', 'scopes'])
 const MAX_NAME_LENGTH = 256
 
-/** Answers nothing for a token of an issuer that no rule names; throws for one that breaks the rules of its issuer. */
+/** Throws for a token of an issuer that no rule names, and for one that breaks the rules of its issuer. */
 export function createJwtVerifier(rules: readonly JwtRules[], tenant: string, clock: Pick<Clock, 'now'>): VerifyJwt {
   const byIssuer = Map.groupBy(
     rules.map((rule, index) => prepare(rule, `auth.jwt[${index}]`, clock)),
@@ -66,7 +60,7 @@ export function createJwtVerifier(rules: readonly JwtRules[], tenant: string, cl
   return async (token) => {
     const claimed = claimsIn(token)
     const candidates = claimed && (byIssuer.get(claimed.iss) ?? byIssuer.get(undefined))
-    if (!candidates) return undefined
+    if (!candidates) throw badCredential()
     let refusal: unknown
     for (const rule of candidates) {
       try {

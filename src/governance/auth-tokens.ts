@@ -27,12 +27,7 @@ const HASH = /^sha256:[0-9a-f]{64}$/
 const MIN_PLAIN_LENGTH = 32
 
 export function hashToken(token: string): string {
-  return `${ALGORITHM}${digestOf(token)}`
-}
-
-/** The digits alone: every request is looked up by them. */
-export function digestOf(token: string): string {
-  return hash('sha256', token, 'hex')
+  return `${ALGORITHM}${hash('sha256', token, 'hex')}`
 }
 
 /** The token is shown to a person once; the hash is what goes into the configuration. */
@@ -59,14 +54,21 @@ export function takeEnvironmentToken(
   return { ...grants, hash: hashToken(token) }
 }
 
-export type FindToken = (credential: Credential, digest: string, now: number) => Caller | undefined
+/** Who a credential has proved to be from. */
+export interface Proved {
+  caller: Caller
+  /** From this moment on the credential is no good. */
+  expiresAt: number
+}
+
+export type FindToken = (credential: Credential, now: number) => Proved | undefined
 
 /**
  * Tokens are found by the hash of what was sent. A caller cannot steer that hash towards a stored one, so the time
  * the lookup takes tells nothing about the tokens.
  */
 export function createTokenFinder(tokens: readonly StaticToken[], tenant: string): FindToken {
-  const known: Record<CredentialScheme, Map<string, { caller: Caller; expiresAt: number }>> = {
+  const known: Record<CredentialScheme, Map<string, Proved>> = {
     bearer: new Map(),
     apiKey: new Map(),
   }
@@ -74,16 +76,16 @@ export function createTokenFinder(tokens: readonly StaticToken[], tenant: string
     const where = `auth.tokens[${index}]`
     checkToken(token, where)
     const ofKind = known[token.kind]
-    const digest = token.hash.slice(ALGORITHM.length)
-    if (ofKind.has(digest)) throw new Fault('malformed', `${where} has the same hash as an earlier token: remove one.`)
+    if (ofKind.has(token.hash))
+      throw new Fault('malformed', `${where} has the same hash as an earlier token: remove one.`)
     const { subject, scopes } = token
     const caller: Caller = { tenant: token.tenant ?? tenant, issuer: STATIC_ISSUER, subject, scopes: [...scopes] }
-    ofKind.set(digest, { caller, expiresAt: parseExpiry(token.expiresAt, where) })
+    ofKind.set(token.hash, { caller, expiresAt: parseExpiry(token.expiresAt, where) })
   }
-  return (credential, digest, now) => {
-    const entry = known[credential.scheme].get(digest)
-    if (entry && now >= entry.expiresAt) throw expiredCredential()
-    return entry?.caller
+  return ({ scheme, token }, now) => {
+    const found = known[scheme].get(hashToken(token))
+    if (found && now >= found.expiresAt) throw expiredCredential()
+    return found
   }
 }
 

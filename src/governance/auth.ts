@@ -2,15 +2,15 @@
  * Who is calling: a static token, an API key or a JWT becomes a Caller. The credential itself goes no further than
  * this file: it is in no Caller, no fault and no log line.
  */
+import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/model.ts'
 import type { Clock } from '../core/ports.ts'
-import { type Credential, MAX_TOKEN_LENGTH } from './auth-credential.ts'
-import { badCredential, createJwtVerifier, type JwtRules, type VerifiedJwt, type VerifyJwt } from './auth-jwt.ts'
-import { createTokenFinder, digestOf, expiredCredential, type StaticToken } from './auth-tokens.ts'
+import { MAX_TOKEN_LENGTH, type ReadHeader, readCredential, soleAuthorization } from './auth-credential.ts'
+import { badCredential, createJwtVerifier, type JwtRules } from './auth-jwt.ts'
+import { createTokenFinder, expiredCredential, type Proved, type StaticToken } from './auth-tokens.ts'
 
-export type { Credential } from './auth-credential.ts'
 export { readCredential } from './auth-credential.ts'
 export type { JwtRules } from './auth-jwt.ts'
 export type { JwtKey } from './auth-jwt-keys.ts'
@@ -28,7 +28,7 @@ export interface Authenticator {
    * Nothing for no credential: whether that will do is for the operation to say. A bad one is a fault of kind
    * `unauthenticated`. Known tokens, and JWTs seen before, are answered at once, without a promise.
    */
-  authenticate(credential: Credential | undefined): Caller | undefined | Promise<Caller>
+  authenticate(header: ReadHeader): Caller | undefined | Promise<Caller>
 }
 
 /** A JWT is verified again after this long, so that a key taken out of use stops working. */
@@ -41,36 +41,47 @@ export function createAuthenticator(config: AuthConfig, clock: Pick<Clock, 'now'
     throw new Fault('malformed', 'auth names nobody: add "tokens" or "jwt", or leave auth out to serve loopback only.')
   }
   const findToken = createTokenFinder(tokens, tenant)
-  const verifyJwt = jwt.length > 0 ? rememberVerified(createJwtVerifier(jwt, tenant, clock), clock) : undefined
-  return {
-    authenticate(credential) {
-      if (!credential) return undefined
-      if (credential.token.length > MAX_TOKEN_LENGTH) throw badCredential()
-      const digest = digestOf(credential.token)
-      const now = clock.now()
-      const known = findToken(credential, digest, now)
-      if (known) return known
-      if (!verifyJwt || credential.scheme !== 'bearer') throw badCredential()
-      return verifyJwt(credential.token, digest, now)
-    },
+  const verifyJwt = jwt.length > 0 ? createJwtVerifier(jwt, tenant, clock) : undefined
+  const prove: Prove = (header, now) => {
+    const credential = readCredential(header)
+    if (!credential) return undefined
+    const known = findToken(credential, now)
+    if (known) return known
+    if (!verifyJwt || credential.scheme !== 'bearer') throw badCredential()
+    return verifyJwt(credential.token)
   }
+  return { authenticate: rememberProved(prove, clock) }
 }
 
-/** By the hash of the whole token, signature included, so that only the very same token is recognised. */
-function rememberVerified(verify: VerifyJwt, clock: Pick<Clock, 'now'>) {
-  const remembered = new LRUCache<string, VerifiedJwt & { until: number }>({ max: MAX_REMEMBERED })
-  const verifyAnew = async (token: string, digest: string): Promise<Caller> => {
-    const verified = await verify(token)
-    if (!verified) throw badCredential()
-    remembered.set(digest, { ...verified, until: clock.now() + REMEMBER_MS })
-    return verified.caller
+type Prove = (header: ReadHeader, now: number) => Proved | undefined | Promise<Proved>
+
+/**
+ * By the hash of the whole Authorization field, signature included, so that only the very same text is recognised: it is
+ * not even read again. The text itself is not kept, and nobody can steer its hash towards one that is.
+ */
+function rememberProved(prove: Prove, clock: Pick<Clock, 'now'>): Authenticator['authenticate'] {
+  const remembered = new LRUCache<string, Proved & { until: number }>({ max: MAX_REMEMBERED })
+  const remember = (digest: string, proved: Proved): Caller => {
+    remembered.set(digest, { ...proved, until: clock.now() + REMEMBER_MS })
+    return proved.caller
   }
-  return (token: string, digest: string, now: number): Caller | Promise<Caller> => {
-    const entry = remembered.get(digest)
-    if (entry && now >= entry.expiresAt) {
+  return (header) => {
+    const now = clock.now()
+    const text = soleAuthorization(header)
+    if (text === undefined || text.length > MAX_TOKEN_LENGTH) return callerIn(prove(header, now))
+    const digest = hash('sha256', text, 'binary')
+    const known = remembered.get(digest)
+    if (known && now >= known.expiresAt) {
       remembered.delete(digest)
       throw expiredCredential()
     }
-    return entry && now < entry.until ? entry.caller : verifyAnew(token, digest)
+    if (known && now < known.until) return known.caller
+    const proved = prove(header, now)
+    if (proved instanceof Promise) return proved.then((jwt) => remember(digest, jwt))
+    return proved && remember(digest, proved)
   }
+}
+
+function callerIn(proved: ReturnType<Prove>): ReturnType<Authenticator['authenticate']> {
+  return proved instanceof Promise ? proved.then(({ caller }) => caller) : proved?.caller
 }

@@ -28,6 +28,9 @@ export interface Held {
 
 /** A token that ends so soon might not last for what it is needed for. */
 const EARLY_MS = 30_000
+/** Longer than a provider is waited for: whoever renews and is killed keeps the others from it no longer. */
+const RENEWAL_MS = 60_000
+const LOOK_EVERY_MS = 100
 
 export function createGrants({ clock, log }: Pick<Environment, 'clock' | 'log'>, vault: Vault): Grants {
   const renewing = new Map<string, Promise<Held | undefined>>()
@@ -46,9 +49,27 @@ export function createGrants({ clock, log }: Pick<Environment, 'clock' | 'log'>,
   function renew(holder: string, held: Held, client: OAuthClient): Promise<Held | undefined> {
     const underWay = renewing.get(holder)
     if (underWay) return underWay
-    const renewal = renewOnce(holder, held, client).finally(() => renewing.delete(holder))
+    const renewal = renewAlone(holder, held, client).finally(() => renewing.delete(holder))
     renewing.set(holder, renewal)
     return renewal
+  }
+
+  /** The same holds for several processes: one asks the provider, and the others see what it got. */
+  async function renewAlone(holder: string, held: Held, client: OAuthClient): Promise<Held | undefined> {
+    const mark = `renewing/${holder}`
+    while (!(await vault.add(mark, '', clock.now() + RENEWAL_MS))) {
+      if (clock.now() < (held.expiresAt ?? 0)) return held
+      await new Promise<void>((resolve) => clock.schedule(LOOK_EVERY_MS, resolve))
+      const current = await get(holder)
+      if (current?.accessToken !== held.accessToken) return current
+    }
+    try {
+      // Or it was done between the look at what is held and the mark.
+      const current = await get(holder)
+      return current?.accessToken === held.accessToken ? await renewOnce(holder, held, client) : current
+    } finally {
+      await vault.remove(mark)
+    }
   }
 
   async function renewOnce(holder: string, held: Held, client: OAuthClient): Promise<Held | undefined> {

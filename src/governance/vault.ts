@@ -6,7 +6,7 @@ import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto
 import { Fault } from '../core/fault.ts'
 import type { Records } from '../core/ports.ts'
 
-export type Vault = Pick<Records, 'put' | 'get' | 'take' | 'remove'>
+export type Vault = Pick<Records, 'put' | 'add' | 'get' | 'take' | 'remove'>
 
 export interface VaultKeys {
   /** Seals and opens; 32 bytes. */
@@ -28,6 +28,7 @@ export function createVault(records: Records, { current, old = [] }: VaultKeys):
     sealed === undefined ? undefined : openValue(name, sealed, keys)
   return {
     put: (name, value, expiresAt) => records.put(name, sealValue(name, value, current, currentId), expiresAt),
+    add: (name, value, expiresAt) => records.add(name, sealValue(name, value, current, currentId), expiresAt),
     get: async (name) => open(name, await records.get(name)),
     take: async (name) => open(name, await records.take(name)),
     remove: (name) => records.remove(name),

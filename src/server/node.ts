@@ -5,7 +5,6 @@ import { Maintenance } from '../core/maintenance.ts'
 import { ANONYMOUS, type Caller } from '../core/model.ts'
 import type { Clock, Identify, Log, Store } from '../core/ports.ts'
 import type { Authenticator } from '../governance/auth.ts'
-import { readCredential } from '../governance/auth-credential.ts'
 import { createFetcher } from '../governance/outbound.ts'
 import { createFileObjects } from '../objects/files/index.ts'
 import { contractCode, contractWords, createWaiters } from '../protocols/contract/index.ts'
@@ -131,7 +130,7 @@ function identifyBy(authenticator: Authenticator | undefined, recognizeAdmin: Re
   return (source: { header(name: string): string | undefined }): Identify => {
     const header = (name: string) => source.header(name)
     if (!authenticator) return () => recognizeAdmin(header) ?? LOCAL
-    return () => recognizeAdmin(header) ?? authenticator.authenticate(readCredential(header))
+    return () => recognizeAdmin(header) ?? authenticator.authenticate(header)
   }
 }
 

@@ -23,7 +23,7 @@ export function createExecutionLog({
   words,
   unrecorded = true,
 }: ExecutionLogOptions): Pick<Observer, 'executed' | 'executedUnrecorded'> {
-  const write = lineWriter(log)
+  const write = lineWriter(log, 'executed')
   const timesOf = rememberTimes()
   const constantsOf = rememberConstants(words)
   const executed = (operation: Operation, execution: Execution) => {
@@ -32,7 +32,6 @@ export function createExecutionLog({
     const became = outcome.kind === 'fault' ? failureMembers(words, outcome) : ',"tool_status":"ok"'
     write(
       `${first}${runMembers(entry)}${timesOf(entry)}${became}${traceMembers(execution)}${auth}${accountMembers(entry)}${backend}`,
-      'executed',
     )
   }
   return unrecorded ? { executed, executedUnrecorded: executed } : { executed }

@@ -5,18 +5,19 @@
 import type { Log } from '../core/ports.ts'
 
 /** `members` are those of a JSON object, each with a comma before it: `,"status":200,"path":"/call"`. */
-export type WriteLine = (members: string, message: string) => void
+export type WriteLine = (members: string) => void
 
 /** Where our own log has its writer of such lines; at level info. */
 export const LINES = Symbol('callplane.lines')
 
 export interface LineLog extends Log {
-  [LINES](): WriteLine
+  [LINES](message: string): WriteLine
 }
 
-export function lineWriter(log: Log): WriteLine {
-  if (isLineLog(log)) return log[LINES]()
-  return (members, message) => log.info(JSON.parse(`{${members.slice(1)}}`), message)
+/** All lines of one writer have the same message, which holds nothing that JSON escapes. */
+export function lineWriter(log: Log, message: string): WriteLine {
+  if (isLineLog(log)) return log[LINES](message)
+  return (members) => log.info(JSON.parse(`{${members.slice(1)}}`), message)
 }
 
 function isLineLog(log: Log): log is LineLog {

@@ -5,7 +5,7 @@
 import { type Logger, pino } from 'pino'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { Log } from '../core/ports.ts'
-import { collectLines, isStandardOutput, type LineOutput } from './collected-lines.ts'
+import { type CollectingOutput, collectLines, isStandardOutput, type LineOutput } from './collected-lines.ts'
 import { mayHoldCredential, withoutCredentials } from './credentials.ts'
 import { cutText, errorFields, MAX_TEXT } from './error-fields.ts'
 import { LINES, type LineLog, type WriteLine } from './lines.ts'
@@ -41,26 +41,29 @@ export function createLog({ level = 'info', destination, redactor }: LogOptions 
   )
   const lines: Pick<LineLog, typeof LINES> = {
     // A child of the log has this too, and calls it as its own.
-    [LINES](this: Logger): WriteLine {
+    [LINES](this: Logger, message: string): WriteLine {
       if (!this.isLevelEnabled('info')) return () => {}
       const added = bindingsOf(this)
+      const end = `,"msg":"${message}"}\n`
       let lastMs = Number.NaN
       let begun = ''
-      return (members, message) => {
+      return (members) => {
         const now = Date.now()
         if (now !== lastMs) begun = `{"level":"info","time":"${timeText(now)}"${added}`
         lastMs = now
-        const line = `${begun}${members},"msg":"${message}"}\n`
+        const line = begun + members + end
         const known = redactor !== undefined && redactor.redact(line) !== line
-        out.write(known ? cleanLine(line, redactor) : line)
+        out.writeLater(known ? cleanLine(line, redactor) : line)
       }
     },
   }
   return Object.assign(log, lines)
 }
 
-function outputTo(destination: LineOutput | undefined): LineOutput {
-  return !destination || isStandardOutput(destination) ? collectLines(destination) : destination
+function outputTo(destination: LineOutput | undefined): CollectingOutput {
+  if (!destination || isStandardOutput(destination)) return collectLines(destination)
+  const write = (line: string) => void destination.write(line)
+  return { write, writeLater: write }
 }
 
 /** What a child adds to every line, as the members of an object. */

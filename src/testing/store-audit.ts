@@ -1,9 +1,17 @@
 /** Part of the store suite: the trail of who did what. */
-import type { AuditEntry } from '../core/ports.ts'
+import type { Instance } from '../core/model.ts'
+import type { AuditEnding, AuditEntry, AuditQuery } from '../core/ports.ts'
 import { statesBefore } from '../core/state.ts'
 import { sampleInstance } from './instances.ts'
 import type { TestRunner } from './runner.ts'
 import type { StoreStory } from './store.ts'
+
+const USUAL: AuditEnding = { verdict: 'allow', backend: 'handler', attempts: 1, outcome: 'complete' }
+
+function entryFor(instance: Instance, endedAt: number, ending: AuditEnding): AuditEntry {
+  const { id, tenant, owner, requestId, operation, fingerprint, createdAt: startedAt } = instance
+  return { id, tenant, owner, requestId, operation, fingerprint, ...ending, startedAt, endedAt }
+}
 
 export function entryOf(id: string, changes: Partial<AuditEntry> = {}): AuditEntry {
   return {
@@ -55,17 +63,66 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
     })
 
     story('an entry is written with the change it belongs to, or not at all', async (store, clock) => {
-      const { id } = sampleInstance(clock.now())
-      await store.accept(sampleInstance(clock.now(), { id }))
-      const ending = { id, from: statesBefore('complete'), to: 'complete' as const }
+      const instance = sampleInstance(clock.now())
+      await store.accept(instance)
+      const endedAt = clock.now() + 5
+      const ending = { id: instance.id, from: statesBefore('complete'), to: 'complete' as const, endedAt }
 
       const ends = await Promise.all([
-        store.advance({ ...ending, audit: entryOf(id) }),
-        store.advance({ ...ending, audit: entryOf(id, { outcome: 'canceled' }) }),
+        store.advance({ ...ending, audit: USUAL }),
+        store.advance({ ...ending, audit: { ...USUAL, outcome: 'canceled' } }),
       ])
 
       expect(ends.map(({ applied }) => applied)).toEqual([true, false])
-      expect(await store.audit.list({ tenant: 'main', limit: 9 })).toEqual([entryOf(id)])
+      expect(await store.audit.list({ tenant: 'main', limit: 9 })).toEqual([entryFor(instance, endedAt, USUAL)])
+    })
+
+    story(
+      'what an end said is in the entry, before its call goes and after, among the others',
+      async (store, clock) => {
+        const instance = sampleInstance(clock.now(), { id: '2', keepUntil: clock.now(), expiresAt: clock.now() })
+        const endedAt = clock.now() + 5
+        const said: AuditEnding = {
+          verdict: 'hold',
+          rule: 'p.yaml#ü',
+          approvalId: 'a1',
+          backend: 'http',
+          attempts: 3,
+          outcome: 'timeout',
+          code: 'X',
+        }
+        await store.accept(instance)
+        await store.advance({ id: '2', from: statesBefore('error'), to: 'error', endedAt, audit: said })
+        await store.audit.append(entryOf('1'))
+        await store.audit.append(entryOf('3'))
+        const all = [entryOf('3'), entryFor(instance, endedAt, said), entryOf('1')]
+        const list = (query: Partial<AuditQuery> = {}) => store.audit.list({ tenant: 'main', limit: 9, ...query })
+
+        for (const purged of [[], ['2']]) {
+          await store.purge(purged)
+          expect(await list()).toEqual(all)
+          expect(await list({ limit: 2 })).toEqual(all.slice(0, 2))
+          expect(await list({ before: '3', limit: 1 })).toEqual([all[1]])
+          expect(await list({ owner: instance.owner, operation: instance.operation })).toEqual(all)
+          expect(await list({ owner: 'none|bob' })).toEqual([])
+          expect(await list({ operation: 'v1:other@1.0.0' })).toEqual([])
+          expect(await list({ tenant: 'other' })).toEqual([])
+        }
+      },
+    )
+
+    story('an entry keeps the request id that its call has given up to another', async (store, clock) => {
+      const instance = sampleInstance(clock.now(), { id: '1', requestId: 'r1' })
+      const ending = { from: statesBefore('error'), to: 'error' as const, endedAt: clock.now() }
+      await store.accept(instance)
+      await store.advance({ id: '1', ...ending, audit: { ...USUAL, outcome: 'requirements-missing' } })
+
+      await store.accept(sampleInstance(clock.now(), { id: '2', requestId: 'r1' }), '1')
+      const kept = await store.audit.list({ tenant: 'main', limit: 9 })
+      await store.purge(['1'])
+
+      expect(kept).toMatchObject([{ id: '1', requestId: 'r1', outcome: 'requirements-missing' }])
+      expect(await store.audit.list({ tenant: 'main', limit: 9 })).toEqual(kept)
     })
 
     story('entries outlive their calls, and go when they are old', async (store, clock) => {

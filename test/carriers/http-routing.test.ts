@@ -39,6 +39,28 @@ test.each([
   expect(reply).toContain(body)
 })
 
+test('what was asked for before, and how it went, changes nothing for the next', async () => {
+  const { url } = await startCarrier(routes)
+  const answers = {
+    'GET /ops/7': '7?',
+    'GET /ops/7?a': '7?a',
+    'GET /ops/8': '8?',
+    'PUT /ops/8': '{"code":"METHOD"}',
+    'GET /ops/%ff': expect.stringContaining('INVALID_PATH'),
+    'GET /ops': '{"code":"PATH"}',
+    'GET /ops/7/chunks': 'all chunks of 7',
+    'GET /ops/7/logs': 'logs of 7',
+  }
+  const asked = Object.keys(answers)
+  const inEveryOrder = asked.flatMap((first) => asked.flatMap((next) => [first, next]))
+
+  for (const line of inEveryOrder) {
+    const [method = '', path] = line.split(' ')
+    const reply = await fetch(`${url}${path}`, { method })
+    expect([line, await reply.text()]).toEqual([line, answers[line as keyof typeof answers]])
+  }
+})
+
 test('a known path refuses a method it has not, names those it has, and answers HEAD and OPTIONS itself', async () => {
   const { url } = await startCarrier(routes)
 

@@ -41,10 +41,12 @@ async function signToken(options: Signing = {}): Promise<string> {
   return jwt.sign(key)
 }
 
+const bearer = (token: string) => (name: string) => (name === 'authorization' ? `Bearer ${token}` : undefined)
+
 function authenticatorWith(key: JwtKey, rules: Partial<JwtRules> = {}) {
   const clock = { time: START, now: () => clock.time }
   const { authenticate } = createAuthenticator({ jwt: [{ issuer: ISSUER, audience: AUDIENCE, key, ...rules }] }, clock)
-  return { clock, authenticate: (token: string) => authenticate({ scheme: 'bearer', token }) }
+  return { clock, authenticate: (token: string) => authenticate(bearer(token)) }
 }
 
 /** The fault a token is refused with, thrown at once or later. */
@@ -251,8 +253,8 @@ test('two rules for one issuer let it move from one key to the next', async () =
   const { authenticate } = createAuthenticator({ jwt }, { now: () => START })
   const old = await signToken({ alg: 'RS256', key: rsa.privateKey, claims: { sub: 'old' } })
   const next = await signToken({ alg: 'ES256', key: ec.privateKey, claims: { sub: 'next' } })
-  expect(await authenticate({ scheme: 'bearer', token: old })).toMatchObject({ subject: 'old' })
-  expect(await authenticate({ scheme: 'bearer', token: next })).toMatchObject({ subject: 'next' })
+  expect(await authenticate(bearer(old))).toMatchObject({ subject: 'old' })
+  expect(await authenticate(bearer(next))).toMatchObject({ subject: 'next' })
 })
 
 test.each([
@@ -275,7 +277,7 @@ describe('a shared secret, as OXP and OTC have it', () => {
     new SignJWT({ exp: START / 1000 + 600, ...claims }).setProtectedHeader({ alg: 'HS256' }).sign(secret)
   const withSecret = (rules: Partial<JwtRules>) => {
     const { authenticate } = createAuthenticator({ jwt: [{ key: { secret }, ...rules }] }, { now: () => START })
-    return (token: string) => authenticate({ scheme: 'bearer', token })
+    return (token: string) => authenticate(bearer(token))
   }
 
   test('a token needs nothing but an expiry, where the rule names who calls', async () => {
@@ -323,8 +325,8 @@ describe('a shared secret, as OXP and OTC have it', () => {
     const forged = await signToken()
     const issued = await signToken({ alg: 'RS256', key: rsa.privateKey })
 
-    expect((await refusal(() => authenticate({ scheme: 'bearer', token: forged }))).kind).toBe('unauthenticated')
-    expect(await authenticate({ scheme: 'bearer', token: issued })).toMatchObject({ issuer: ISSUER })
+    expect((await refusal(() => authenticate(bearer(forged)))).kind).toBe('unauthenticated')
+    expect(await authenticate(bearer(issued))).toMatchObject({ issuer: ISSUER })
   })
 
   test.each([

@@ -10,6 +10,8 @@ import {
 import { scopesGuard } from '../../src/governance/scopes.ts'
 
 const headers = (fields: Record<string, string>) => (name: string) => fields[name]
+const bearer = (token: string) => headers({ authorization: `Bearer ${token}` })
+const apiKey = (token: string) => headers({ 'x-api-key': token })
 
 describe('the credential of a request', () => {
   // opencall:043, opencall:232: the reading; that the server asks for it is proved over HTTP.
@@ -47,37 +49,58 @@ describe('static tokens', () => {
     expect(token).toMatch(/^cp_[\w-]{43}$/)
     expect(hash).toBe(hashToken(token))
     expect(hash).not.toContain(token)
-    expect(authenticate({ scheme: 'bearer', token })).toEqual({
+    expect(authenticate(bearer(token))).toEqual({
       tenant: 'acme',
       issuer: 'callplane',
       subject: 'ada',
       scopes: ['orders:read'],
     })
-    expect(() => authenticate({ scheme: 'apiKey', token })).toThrow(
+    expect(() => authenticate(apiKey(token))).toThrow(expect.objectContaining({ kind: 'unauthenticated' }))
+    expect(() => authenticate(bearer(hash.slice('sha256:'.length)))).toThrow(
       expect.objectContaining({ kind: 'unauthenticated' }),
     )
-    expect(() => authenticate({ scheme: 'bearer', token: hash })).toThrow(
-      expect.objectContaining({ kind: 'unauthenticated' }),
-    )
+  })
+
+  test('a text that was good before does for nothing else that is sent with it or elsewhere', () => {
+    const { token, hash } = createToken()
+    const { authenticate } = createAuthenticator({ tokens: [{ ...ada, hash }] }, Date)
+    const authorization = `Bearer ${token}`
+    const known = authenticate(headers({ authorization }))
+
+    expect(authenticate(headers({ authorization }))).toBe(known)
+    for (const fields of [
+      { authorization, 'x-api-key': token },
+      { 'x-api-key': authorization },
+      { authorization: `Bearer ${token}x` },
+      { authorization: token },
+      { authorization: '' },
+    ]) {
+      expect(() => authenticate(headers(fields))).toThrow(expect.objectContaining({ kind: 'unauthenticated' }))
+    }
   })
 
   test('no credential is nobody, and that is for the operation to judge', () => {
     const { authenticate } = createAuthenticator({ tokens: [{ ...ada, hash: createToken().hash }] }, Date)
-    expect(authenticate(undefined)).toBeUndefined()
+    expect(authenticate(headers({}))).toBeUndefined()
   })
 
-  test('stop at their expiry, and a wrong one is not echoed', () => {
+  test.each([
+    ['bearer', bearer],
+    ['apiKey', apiKey],
+  ] as const)('stop at their expiry, and a wrong one is not echoed: %s', (kind, shown) => {
     const { token, hash } = createToken()
     const clock = { time: Date.parse('2026-12-31T23:59:59.999Z'), now: () => clock.time }
-    const tokens = [{ ...ada, kind: 'apiKey', hash, expiresAt: '2027-01-01' } as const]
+    const tokens = [{ ...ada, kind, hash, expiresAt: '2027-01-01' }]
     const { authenticate } = createAuthenticator({ tokens }, clock)
 
-    expect(authenticate({ scheme: 'apiKey', token })).toMatchObject({ subject: 'ada' })
+    expect(authenticate(shown(token))).toMatchObject({ subject: 'ada' })
     clock.time++
-    expect(() => authenticate({ scheme: 'apiKey', token })).toThrow(
-      expect.objectContaining({ kind: 'unauthenticated', details: { reason: 'expired' } }),
-    )
-    expect(() => authenticate({ scheme: 'apiKey', token: 'wrong-key-1234' })).toThrow(
+    for (const _time of ['first', 'second']) {
+      expect(() => authenticate(shown(token))).toThrow(
+        expect.objectContaining({ kind: 'unauthenticated', details: { reason: 'expired' } }),
+      )
+    }
+    expect(() => authenticate(shown('wrong-key-1234'))).toThrow(
       expect.objectContaining({ kind: 'unauthenticated', message: expect.not.stringContaining('wrong-key') }),
     )
   })

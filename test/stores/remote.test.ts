@@ -7,12 +7,12 @@ import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
 import type { Instance } from '../../src/core/model.ts'
-import type { AuditEntry, Change, Claim, Store } from '../../src/core/ports.ts'
+import type { AuditEnding, Change, Claim, Store } from '../../src/core/ports.ts'
+import { statesBefore } from '../../src/core/state.ts'
 import { createChannel, createStoreClient, createStoreServer } from '../../src/stores/remote/index.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createManualClock } from '../../src/testing/clock.ts'
 import { sampleInstance } from '../../src/testing/instances.ts'
-import { entryOf } from '../../src/testing/store-audit.ts'
 import { temporaryFolder } from './folder.ts'
 import { connectTo } from './remote-pair.ts'
 
@@ -49,8 +49,7 @@ const ending = ({ id }: Instance, more: Partial<Change> = {}): Change => ({
   ...more,
 })
 
-const auditOf = ({ id, tenant, owner, requestId, operation, fingerprint }: Instance): AuditEntry =>
-  entryOf(id, { tenant, owner, requestId, operation, fingerprint })
+const AUDIT: AuditEnding = { verdict: 'allow', backend: 'handler', attempts: 1, outcome: 'complete' }
 
 function heard(store: Store, { id }: Instance): string[] {
   const seen: string[] = []
@@ -164,7 +163,7 @@ test('an end that crosses the news that the lease was lost does not count, and l
   clock.advance(LEASE_MS)
   await there.claim(CLAIM)
 
-  const late = await here.advance(ending(instance, { audit: auditOf(instance) }))
+  const late = await here.advance(ending(instance, { from: statesBefore('complete'), audit: AUDIT }))
 
   expect(late).toMatchObject({ applied: false, instance: { state: 'pending', attempt: 2 } })
   expect(await there.audit.list({ tenant: instance.tenant, limit: 1 })).toEqual([])
@@ -200,12 +199,28 @@ test('a change of a call that others have changed since is answered with the cal
 
 test('the trail has what the end said of it, and says it all', async () => {
   const { here, there } = await openTwo()
-  const instance = await running(here)
-  const audit = auditOf(instance)
+  const [short, long] = [await running(here), await running(here)]
+  const ruled: AuditEnding = { ...AUDIT, rule: 'p.yaml#1', attempts: 2 }
+  const from = statesBefore('complete')
 
-  await here.advance(ending(instance, { audit }))
+  await here.advance(ending(short, { from, audit: AUDIT }))
+  await here.advance(ending(long, { from, audit: ruled }))
 
-  expect(await there.audit.list({ tenant: instance.tenant, limit: 1 })).toEqual([audit])
+  const entries = await there.audit.list({ tenant: short.tenant, limit: 2 })
+  const ids = ({ id, owner, requestId, operation, fingerprint }: Instance) => ({
+    id,
+    owner,
+    requestId,
+    operation,
+    fingerprint,
+  })
+  expect(entries).toHaveLength(2)
+  expect(entries).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ ...ids(short), ...AUDIT }),
+      expect.objectContaining({ ...ids(long), ...ruled }),
+    ]),
+  )
 })
 
 test('a fault comes across with everything it says', async () => {

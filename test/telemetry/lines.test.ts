@@ -130,6 +130,36 @@ test('a request', () => {
   )
 })
 
+test('requests in a row, whatever the one before was, leave the lines that each would leave alone', () => {
+  const said = fc.record({
+    method: fc.constantFrom('GET', 'POST'),
+    url: fc.constantFrom('/call', '/call?token=1', `/call?${TOKEN}`, `/${TOKEN}`, `/${SECRET}`, '/"', '/ü', '/cal'),
+    statusCode: fc.constantFrom(200, 404),
+    writableFinished: fc.boolean(),
+  })
+  fc.assert(
+    fc.property(fc.array(said, { maxLength: 8 }), (requests) => {
+      const linesOf = (listenerFor: (log: Log) => () => ReturnType<typeof logRequests>) =>
+        bothWays((log) => {
+          const listener = listenerFor(log)
+          for (const { method, url, ...ended } of requests) {
+            const response = Object.assign(new EventEmitter(), ended)
+            listener()({ method, url } as IncomingMessage, response as unknown as ServerResponse)
+            response.emit('close')
+          }
+        }).asText.replaceAll(/"time":"[^"]+"/g, '')
+
+      const inARow = linesOf((log) => {
+        const one = logRequests(() => {}, log)
+        return () => one
+      })
+      const alone = linesOf((log) => () => logRequests(() => {}, log))
+
+      expect(inARow).toBe(alone)
+    }),
+  )
+})
+
 test('a moment has the text that Date gives it, whatever was asked before', () => {
   const timeText = createTimeText()
   const near = fc.tuple(moment, fc.array(fc.integer({ min: -2000, max: 2000 }), { maxLength: 5 }))

@@ -2,7 +2,7 @@
 import { createServer, type HandlerContext, operation } from 'callplane'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/server/environment.ts'
-import { createHub, openLink } from '../../src/server/workers/index.ts'
+import { createHub, type Hub, openLink, type WorkerLink } from '../../src/server/workers/index.ts'
 import { createChannel } from '../../src/stores/remote/index.ts'
 import { createManualClock } from '../../src/testing/clock.ts'
 import { createGate, temporaryFolder } from '../scenarios/server.ts'
@@ -84,6 +84,68 @@ test('a worker that answers nobody is waited for a second, and what it last said
   expect(await after).toEqual([expect.stringContaining('\na 3\n'), false])
 })
 
+test('what a call brought reaches the worker that took it up before it was handed over', async () => {
+  const hub = createHub(systemClock)
+  const folder = temporaryFolder()
+  const taking = createChannel(await attach(hub, `${folder}/1`))
+  const running = openLink(await attach(hub, `${folder}/2`), 2, systemClock)
+  // It was on its way when the other asked for it.
+  taking.on('caughtUp', () => taking.tell('handOver', 'i1', { tokens: [], secrets: [['s', 'hunter2']] }))
+  onTestFinished(() => taking.close())
+
+  const given = await running.siblings.handedOver('i1')
+
+  expect(given?.secrets.get('s')).toBe('hunter2')
+})
+
+test('a worker has caught up when it has done what follows from what it was told before', async () => {
+  const folder = temporaryFolder()
+  const order: string[] = []
+  const caughtUp = Promise.withResolvers<unknown>()
+  const middle: Hub = {
+    ...createHub(systemClock),
+    attach(stream) {
+      const channel = createChannel(stream)
+      channel.on('handOver', () => order.push('handed over'))
+      channel.on('token', () => {
+        // Both leave in one piece, the answer first.
+        queueMicrotask(() => void channel.ask('caughtUp', [], () => order.push('caught up')).then(caughtUp.resolve))
+        return 0
+      })
+      return { started: new Promise(() => {}), stop() {} }
+    },
+  }
+  const { limits, siblings } = openLink(await attach(middle, `${folder}/1`), 1, systemClock)
+
+  await limits.takeToken({ capacity: 1, msPerToken: 1 }, 'k')
+  await null
+  siblings.handOver('i1', { tokens: new Map(), secrets: new Map([['s', 'hunter2']]) })
+  await caughtUp.promise
+
+  expect(order).toEqual(['handed over', 'caught up'])
+})
+
+test('what a worker counted after the last reading stays in the sums when it ends in order', async () => {
+  const hub = createHub(systemClock)
+  const folder = temporaryFolder()
+  const line = await attach(hub, `${folder}/1`)
+  const [ending, staying] = [line, await attach(hub, `${folder}/2`)].map((socket, at) =>
+    openLink(socket, at + 1, systemClock),
+  ) as [WorkerLink, WorkerLink]
+  let counted = 1
+  ending.metrics(() => `# TYPE a counter\na ${counted}\n`)
+  const metrics = staying.metrics(() => '# TYPE a counter\na 10\n')
+  const before = await metrics()
+
+  counted = 5
+  await ending.leave()
+  line.destroy()
+  await ending.lost
+
+  expect(before).toContain('\na 11\n')
+  await expect.poll(metrics).toContain('\na 15\n')
+})
+
 test('an amount that cannot be told to another process is refused before anything is opened', async () => {
   const add = operation('v1:sums.add', { run: () => 3 })
   const start = (options: object) => createServer({ operations: [add], data: temporaryFolder(), ...options })
@@ -91,4 +153,6 @@ test('an amount that cannot be told to another process is refused before anythin
   await expect(start({ limits: { callBurst: Number.POSITIVE_INFINITY } })).rejects.toThrow(/^limits.callBurst must be/)
   await expect(start({ limits: { callsPerSecond: Number.NaN } })).rejects.toThrow(/^limits.callsPerSecond must be/)
   await expect(start({ work: { leaseMs: -1 } })).rejects.toThrow(/^work.leaseMs must be/)
+  const endless = operation('v1:sums.endless', { concurrency: Number.POSITIVE_INFINITY, run: () => 3 })
+  await expect(start({ operations: [endless] })).rejects.toThrow('concurrency must be a whole number of 1 or more')
 })

@@ -9,6 +9,8 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type ConformanceProtocol, conformanceCases } from '../../src/testing/conformance/index.ts'
 import { callOver, QUICKSTART, runProcess, SOURCE, serveProcess, temporaryFolder } from '../cli/processes.ts'
+import { request } from '../protocols/contract/host.ts'
+import { grpcPeer } from '../protocols/contract/peer.ts'
 
 // Processes start slowly on a busy machine.
 vi.setConfig({ testTimeout: 60_000 })
@@ -80,6 +82,46 @@ test('whoever waits for the store when the process in the middle is killed is to
 
   expect(await waiting).toMatchObject({ status: 503, retryAfter: '1' })
   await expect.poll(() => workers.filter(isAlive)).toEqual([])
+})
+
+test('a worker that is asked to end leaves what it has counted', async () => {
+  const { server, where } = await serveWhere()
+  const calls = async () => {
+    const text = await (await fetch(`${server.url}/metrics`)).text()
+    return /^callplane_calls_total\{operation="v1:Where"[^}]*\} (\d+)$/m.exec(text)?.[1]
+  }
+  const pids = [await where(), await where(), await where(), await where()]
+
+  process.kill(pids[0] as number, 'SIGTERM')
+  await server.complaint('another is started')
+
+  expect(await calls()).toBe('4')
+})
+
+test('the Tool Contract over gRPC is served by all workers at one port', async () => {
+  const folder = await temporaryFolder({
+    'ops.ts': `import { operation } from '${SOURCE}'
+      export const where = operation('v1:sys.where', { run: () => ({ pid: process.pid }) })
+      export const later = operation('v1:sys.later', { model: 'async', run: () => ({ pid: process.pid }) })`,
+  })
+  const port = String(await freePort())
+  const data = join(folder, 'data')
+  await serveProcess([join(folder, 'ops.ts'), '--workers', '2', '--grpc-port', port, '--data', data])
+  /** Each on a connection of its own. */
+  const execute = (requestId: string, tool: string) =>
+    grpcPeer(`http://127.0.0.1:${port}`)(request(requestId, tool)) as Promise<{
+      status: string
+      output: { pid: number }
+    }>
+
+  const answers = [await execute('a', 'sys_where'), await execute('b', 'sys_where')]
+  const first = await execute('c', 'sys_later')
+  const again = [await execute('c', 'sys_later'), await execute('c', 'sys_later')]
+
+  expect(new Set(answers.map(({ output }) => output.pid)).size).toBe(2)
+  // Whichever worker the repeats came to, they were given what was stored.
+  expect(first.status).toBe('ok')
+  expect(again.map(({ output }) => output)).toEqual([first.output, first.output])
 })
 
 test('asked to end while it starts, the server ends with 0, and its worker with it', async () => {
@@ -182,6 +224,14 @@ function startProcess(args: readonly string[]): { kill(signal: NodeJS.Signals): 
     kill: (signal) => void child.kill(signal),
     ended: once(child, 'exit').then(([code]) => code as number | null),
   }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  return port
 }
 
 async function getOver(agent: Agent, url: string): Promise<{ status?: number; retryAfter?: string }> {

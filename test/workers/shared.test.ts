@@ -84,12 +84,24 @@ describe('a call that one worker runs', () => {
     const paying = here.call('v1:shop.pay', {}, { requestId: 'r1', idempotencyKey: 'k' })
     await gate.began
 
-    const seen = await there.poll('r1')
-    // What is told to the other worker is there before what is asked of it next.
+    const { keep } = there.link.siblings
+    const held = Promise.withResolvers<void>()
+    let told = false
+    Object.assign(there.link.siblings, { keep: (id: string) => held.promise.then(() => keep(id)) })
+    const seeing = there.poll('r1').then((seen) => {
+      told = true
+      return seen
+    })
+    await there.poll('unknown')
     await here.poll('unknown')
+    const toldBefore = told
+    held.resolve()
+    const seen = await seeing
     gate.open(5)
     await paying
 
+    // Nobody is told of it before whoever runs it knows that somebody will come back.
+    expect(toldBefore).toBe(false)
     expect(seen.body.state).toBe('pending')
     expect((await there.poll('r1')).body).toMatchObject({ state: 'complete', result: 5 })
   })

@@ -65,32 +65,50 @@ export class Calls {
     return this.#latest.get(name)
   }
 
-  /** Who calls, the protocol's version, the envelope, the tool and its version, in this order; the engine does the rest. */
-  async call(exchange: Exchange): Promise<Answer> {
-    let body: JsonValue = null
-    let unreadable: unknown
+  /** A promise only where there is something to wait for, here and below. */
+  call(exchange: Exchange): Answer | Promise<Answer> {
+    const read = this.#read(exchange)
+    return read instanceof Promise ? read.then((body) => this.#judge(body, exchange)) : this.#judge(read, exchange)
+  }
+
+  #read(exchange: Exchange): Body | Promise<Body> {
     try {
       checkType(exchange)
-      body = parseJsonText(await exchange.text(this.#parts.settings.maxBodyBytes))
+      const text = exchange.text(this.#parts.settings.maxBodyBytes)
+      return text instanceof Promise ? text.then(parseBody, unreadable) : parseBody(text)
     } catch (thrown) {
-      unreadable = thrown
+      return unreadable(thrown)
     }
+  }
+
+  #judge(body: Body, exchange: Exchange): Answer | Promise<Answer> {
     // Read before anything is judged, because it says in which dialect to answer.
-    const asked: Asked = { dialect: dialectOf(body, this.#base), exchange }
+    const asked: Judged = { dialect: dialectOf(body.value, this.#base), exchange }
+    const refuse = (thrown: unknown) => this.#refuse(thrown, asked)
     try {
       const identified = this.#parts.identify(exchange)()
-      const caller = identified instanceof Promise ? await identified : identified
-      if (!caller && !this.#parts.engine.registry.operations.some(isPublic)) throw needsCredential()
-      if (this.#base === 'flat') checkVersionHeader(exchange.header('oxp-version'))
-      if (unreadable !== undefined) throw unreadable
-      asked.request = parseRequest(body, asked.dialect)
-      asked.operation = this.#resolve(asked.request.toolId, caller)
-      asked.caller = caller ?? ANONYMOUS
-      const answering = this.#invoke(exchange, asked.dialect, asked.request, asked.operation, asked.caller)
-      return answering instanceof Promise ? await answering : answering
+      const answering =
+        identified instanceof Promise
+          ? identified.then((caller) => this.#callAs(caller, body, asked))
+          : this.#callAs(identified, body, asked)
+      return answering instanceof Promise ? answering.catch(refuse) : answering
     } catch (thrown) {
-      return this.#refuse(thrown, asked)
+      return refuse(thrown)
     }
+  }
+
+  /** Who calls, the protocol's version, the envelope, the tool and its version, in this order; the engine does the rest. */
+  #callAs(caller: Caller | undefined, body: Body, asked: Judged): Answer | Promise<Answer> {
+    const { dialect, exchange } = asked
+    if (!caller && !this.#parts.engine.registry.operations.some(isPublic)) throw needsCredential()
+    if (this.#base === 'flat') checkVersionHeader(exchange.header('oxp-version'))
+    if (body.problem !== undefined) throw body.problem
+    const request = parseRequest(body.value, dialect)
+    asked.request = request
+    const operation = this.#resolve(request.toolId, caller)
+    asked.operation = operation
+    asked.caller = caller ?? ANONYMOUS
+    return this.#invoke(exchange, dialect, request, operation, asked.caller)
   }
 
   /** Whoever shows no credential learns of public tools only: any other is as hidden as one that is not there. */
@@ -111,7 +129,6 @@ export class Calls {
     return toolId.includes('@') || this.#latestUnder(full) !== operation ? operation.key : full
   }
 
-  /** A promise only where there is something to wait for. */
   #invoke(
     exchange: Exchange,
     dialect: Dialect,
@@ -171,6 +188,28 @@ export class Calls {
     if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a request failed')
     return fault
   }
+}
+
+interface Judged extends Asked {
+  exchange: Exchange
+}
+
+/** What was sent, or why it cannot be read: that is told in its turn. */
+interface Body {
+  value: JsonValue
+  problem?: unknown
+}
+
+function parseBody(text: string): Body {
+  try {
+    return { value: parseJsonText(text) }
+  } catch (thrown) {
+    return unreadable(thrown)
+  }
+}
+
+function unreadable(problem: unknown): Body {
+  return { value: null, problem }
 }
 
 /** A token that turns out to be no good is refused like one that is missing, unless the next call renews it. */

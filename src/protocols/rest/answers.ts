@@ -3,7 +3,7 @@ import type { Answer, Refusal } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
 import { encodeFailure } from './codec.ts'
 import { callStatusOf, errorOf, isResultOnCall, statusOf } from './faults.ts'
-import type { CallToolResult } from './wire.ts'
+import type { EncodedResult } from './wire.ts'
 
 /** Never kept by anybody between: what tools there are and what they answer is for this caller, now. */
 const HEADERS: Record<string, string> = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
@@ -12,7 +12,8 @@ export function jsonAnswer(status: number, value: unknown): Answer {
   return { status, headers: HEADERS, body: JSON.stringify(value) }
 }
 
-export function resultAnswer(result: CallToolResult): Answer {
+export function resultAnswer(result: EncodedResult): Answer {
+  if (typeof result === 'string') return { status: 200, headers: HEADERS, body: result }
   return jsonAnswer(result.isError ? 500 : 200, result)
 }
 

@@ -13,15 +13,28 @@ const NOT_JSON = ['INVALID_JSON', 'INVALID_UTF8']
  * For `/call`: what is not JSON counts as no arguments, and so do `null` and nothing at all (readings 2 and 3). JSON
  * that means different things to different readers, such as a key twice, is refused all the same.
  */
-export async function readCallArguments(exchange: Exchange, maxBytes: number): Promise<JsonValue> {
-  let text = ''
+export function readCallArguments(exchange: Exchange, maxBytes: number): JsonValue | Promise<JsonValue> {
   try {
-    text = await exchange.text(maxBytes)
-    return text === '' ? {} : (parseJsonText(text) ?? {})
+    const text = exchange.text(maxBytes)
+    return text instanceof Promise ? text.then(argumentsIn, noArguments) : argumentsIn(text)
   } catch (thrown) {
-    if (thrown instanceof Fault && (NOT_JSON.includes(thrown.code) || isDeepNonsense(thrown, text))) return {}
-    throw thrown
+    return noArguments(thrown)
   }
+}
+
+function argumentsIn(text: string): JsonValue {
+  if (text === '') return {}
+  try {
+    return parseJsonText(text) ?? {}
+  } catch (thrown) {
+    if (thrown instanceof Fault && isDeepNonsense(thrown, text)) return {}
+    return noArguments(thrown)
+  }
+}
+
+function noArguments(thrown: unknown): JsonObject {
+  if (thrown instanceof Fault && NOT_JSON.includes(thrown.code)) return {}
+  throw thrown
 }
 
 /** Depth is refused before anybody knows whether the text is JSON; V8 parses without recursion, so that it can be asked. */

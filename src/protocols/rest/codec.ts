@@ -3,7 +3,7 @@ import type { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { Reply } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
-import { type CallToolResult, type Content, structured, type ToolAnnotations, type ToolDetail } from './wire.ts'
+import type { CallToolResult, Content, EncodedResult, ToolAnnotations, ToolDetail } from './wire.ts'
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/
 
@@ -28,11 +28,17 @@ export function text(said: string): Content {
   return { type: 'text', text: said }
 }
 
-/** A text is content as it is; everything else is shown as JSON, and given as a value beside it. */
-export function encodeValue(value: JsonValue, traceId: string): CallToolResult {
-  if (typeof value === 'string') return encodeResult([text(value)], false, traceId)
+/**
+ * A text is content as it is; everything else is shown as JSON, and given as a value beside it. As text at once: the
+ * objects in between cost more than all else about it. `traceId` holds nothing that JSON escapes.
+ */
+export function encodeValue(value: JsonValue, traceId: string): EncodedResult {
   if (isToolResult(value)) return withTrace(value, traceId)
-  return encodeResult([text(JSON.stringify(value))], false, traceId, structured(value))
+  const json = JSON.stringify(value ?? null)
+  const trace = `"isError":false,"_meta":{"_trace_id":"${traceId}"}`
+  if (typeof value === 'string') return `{"content":[{"type":"text","text":${json}}],${trace}}`
+  const structured = isJsonObject(value) ? json : `{"result":${json}}`
+  return `{"content":[{"type":"text","text":${JSON.stringify(json)}}],"structuredContent":${structured},${trace}}`
 }
 
 const RESULT_FIELDS = ['content', 'structuredContent', 'isError', '_meta']

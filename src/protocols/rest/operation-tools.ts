@@ -21,7 +21,7 @@ import {
 import { isResultOnCall } from './faults.ts'
 import { encodeLocated, type LocateParts } from './located.ts'
 import type { ToolHost } from './routes.ts'
-import type { CallToolResult, ToolSummary, ValidateResult, ValidationFailure } from './wire.ts'
+import type { EncodedResult, ToolSummary, ValidateResult, ValidationFailure } from './wire.ts'
 
 export interface OperationToolsParts extends LocateParts {
   engine: Engine
@@ -90,7 +90,7 @@ class ToolCalls {
   }
 
   /** A handler that answers at once costs no promise. */
-  call(operation: Operation, args: JsonValue, exchange: Exchange): CallToolResult | Promise<CallToolResult> {
+  call(operation: Operation, args: JsonValue, exchange: Exchange): EncodedResult | Promise<EncodedResult> {
     const { engine, env, holdMs } = this.#parts
     const call: Call = { operation: operation.key, args, media: [], requestId: env.newId() }
     const traceparent = exchange.header('traceparent')
@@ -112,7 +112,7 @@ class ToolCalls {
   }
 
   /** Who it is comes before what is wrong with it. */
-  async #refuse(args: JsonValue, asked: Asked): Promise<CallToolResult> {
+  async #refuse(args: JsonValue, asked: Asked): Promise<EncodedResult> {
     try {
       await this.#parts.engine.admit(asked.operation.key, asked.identify)
       if (!isJsonObject(args)) return notAnObject(asked.traceId)
@@ -122,7 +122,7 @@ class ToolCalls {
     }
   }
 
-  async #finish(replying: Reply | Promise<Reply>, asked: Asked, key: string | undefined): Promise<CallToolResult> {
+  async #finish(replying: Reply | Promise<Reply>, asked: Asked, key: string | undefined): Promise<EncodedResult> {
     try {
       return await this.#encode(await this.#settled(await replying, asked.identify), asked, key)
     } catch (thrown) {
@@ -130,7 +130,7 @@ class ToolCalls {
     }
   }
 
-  async #encode(reply: Reply, asked: Asked, key: string | undefined): Promise<CallToolResult> {
+  async #encode(reply: Reply, asked: Asked, key: string | undefined): Promise<EncodedResult> {
     const { operation, traceId, exchange } = asked
     if (reply.state === 'error') return this.#failure(reply.fault, asked)
     if (reply.state === 'complete') {
@@ -154,7 +154,7 @@ class ToolCalls {
     return reply
   }
 
-  async #failure(fault: Fault, asked: Asked): Promise<CallToolResult> {
+  async #failure(fault: Fault, asked: Asked): Promise<EncodedResult> {
     const told = fault.kind === 'requirements-missing' ? await this.#advise(fault, asked) : fault
     if (!isResultOnCall(told)) throw told
     return encodeFailure(told, asked.traceId)

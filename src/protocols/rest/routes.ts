@@ -15,7 +15,7 @@ import {
 import { isForeignForm, readCallArguments, readValidateArguments } from './arguments.ts'
 import { traceIdIn } from './codec.ts'
 import { type PageSettings, pageAnswer } from './page.ts'
-import type { CallToolResult, ToolDetail, ToolSummary, ValidateResult } from './wire.ts'
+import type { EncodedResult, ToolDetail, ToolSummary, ValidateResult } from './wire.ts'
 
 export interface ToolHost<T> {
   find(name: string): T | undefined | Promise<T | undefined>
@@ -23,7 +23,7 @@ export interface ToolHost<T> {
   list(): readonly ToolSummary[] | Promise<readonly ToolSummary[]>
   validate(tool: T, args: JsonObject): ValidateResult | Promise<ValidateResult>
   /** A fault is thrown where the call was refused; what became of the tool is the result. */
-  call(tool: T, args: JsonValue, exchange: Exchange): CallToolResult | Promise<CallToolResult>
+  call(tool: T, args: JsonValue, exchange: Exchange): EncodedResult | Promise<EncodedResult>
 }
 
 export interface RestSettings {
@@ -109,20 +109,19 @@ class Rest<T> {
   }
 
   /** "Precondition Checks": in this order, and the first that fails is the answer. */
-  async call(exchange: Exchange, name: string): Promise<Answer> {
+  call(exchange: Exchange, name: string): Answer | Promise<Answer> {
     const { allowExecute, maxBodyBytes, around } = this.#settings
     if (!allowExecute) return EXECUTION_DISABLED
     if (isForeignForm(exchange)) return FOREIGN_FORM
-    const finding = this.#host.find(name)
-    const tool = finding instanceof Promise ? await finding : finding
-    if (tool === undefined) return toolNotFound(name)
-    const args = await readCallArguments(exchange, maxBodyBytes)
-    return around
-      ? around(exchange, async () => this.#run(tool, args, exchange, name))
-      : this.#run(tool, args, exchange, name)
+    return whenThere(this.#host.find(name), (tool) => {
+      if (tool === undefined) return toolNotFound(name)
+      return whenThere(readCallArguments(exchange, maxBodyBytes), (args) => {
+        const run = () => this.#run(tool, args, exchange, name)
+        return around ? around(exchange, async () => run()) : run()
+      })
+    })
   }
 
-  /** A promise only where there is something to wait for. */
   #run(tool: T, args: JsonValue, exchange: Exchange, name: string): Answer | Promise<Answer> {
     try {
       const result = this.#host.call(tool, args, exchange)
@@ -132,6 +131,11 @@ class Rest<T> {
       return refused(thrown, name)
     }
   }
+}
+
+/** A promise only where there is something to wait for: those that wait for nothing cost as much as the envelope. */
+function whenThere<T, R>(value: T | Promise<T>, go: (value: T) => R | Promise<R>): R | Promise<R> {
+  return value instanceof Promise ? value.then(go) : go(value)
 }
 
 function refused(thrown: unknown, name: string): Answer {

@@ -1,5 +1,5 @@
 /** The shapes of the Tool Execution API: tools as they are listed, and MCP's CallToolResult. */
-import type { JsonObject, JsonValue } from '../../core/json.ts'
+import type { JsonObject } from '../../core/json.ts'
 
 /** MCP's content objects. What is not known here passes through as it is. */
 export type Content =
@@ -16,6 +16,9 @@ export interface CallToolResult {
   /** Absent, and never null, without a trace id. */
   _meta?: JsonObject
 }
+
+/** A result that is no error may be JSON already. */
+export type EncodedResult = CallToolResult | string
 
 export interface ToolAnnotations {
   readOnlyHint?: boolean
@@ -42,8 +45,3 @@ export interface ValidationFailure {
 }
 
 export type ValidateResult = { valid: true } | { valid: false; errors: readonly ValidationFailure[] }
-
-/** MCP wants `structuredContent` to be an object. */
-export function structured(value: JsonValue): JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : { result: value }
-}

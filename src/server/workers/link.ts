@@ -24,6 +24,8 @@ export interface WorkerLink {
   metrics(own: () => string): () => Promise<string>
   /** The server takes calls; `message` is for whoever started it. */
   started(message: string): void
+  /** The last it says, once its server is closed: what it has counted stays in the sums. */
+  leave(): Promise<void>
   /** Resolves when this process is to finish what it is doing, and end. */
   readonly stopped: Promise<void>
   /** Resolves when the hub has gone: nothing can be stored any more. */
@@ -39,7 +41,10 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
     sets.set(name, found)
     return found
   }
+  let lastMetrics = () => ''
   channel.on('stop', () => stopped.resolve())
+  // A turn later, so that everything that was heard before this has been seen to.
+  channel.on('caughtUp', () => new Promise<void>((resolve) => setImmediate(resolve)))
   channel.on('added', (name: string, value: string) => void setOf(name).add(value))
   return {
     number,
@@ -51,7 +56,7 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
     },
     connect(worker) {
       channel.on('stopCall', (id: string, why: FaultRecord) => void worker.stopAttempt(id, Fault.fromRecord(why)))
-      channel.on('keepCall', (id: string) => void worker.keepForPolling(id))
+      channel.on('keepCall', (id: string) => worker.keepForPolling(id))
       channel.on('due', () => worker.wake())
     },
     anyoneElse(topic, here) {
@@ -70,9 +75,11 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
     },
     metrics(own) {
       channel.on('metrics', own)
+      lastMetrics = own
       return () => channel.ask('gather', [own()])
     },
     started: (message) => channel.tell('started', message),
+    leave: () => channel.ask('lastMetrics', [lastMetrics()]),
     stopped: stopped.promise,
     lost: channel.closed,
   }
@@ -98,7 +105,8 @@ function shareLimits(channel: Channel, clock: Clock): SharedLimits {
 function reachSiblings(channel: Channel): Siblings {
   return {
     stop: (id, why) => channel.tell('relay', 'stopCall', id, why.toRecord()),
-    keep: (id) => channel.tell('relay', 'keepCall', id),
+    // Without the hub nobody can keep it, and what is asked of the store next says so.
+    keep: (id) => channel.ask<boolean>('keep', [id]).catch(() => true),
     handOver: (id, given) => channel.tell('handOver', id, encodeGiven(given)),
     handedOver: (id) => channel.ask('handedOver', [id], (given: GivenText | undefined) => given && decodeGiven(given)),
     forget: (id) => channel.tell('forget', id),

@@ -8,15 +8,18 @@ import { Fault, type FaultRecord } from '../../core/fault.ts'
 export interface Channel {
   /**
    * Settles with the other side's answer or its fault; with a fault that can be retried if the other side goes away.
-   * `decode` is called as soon as the answer is there, before anybody goes on because of what came with it.
+   * `decode` is called as soon as the answer is there, before anybody goes on because of what came with it; `failed`
+   * where there is none.
    */
-  ask<T>(name: string, args: readonly unknown[], decode?: (answer: never) => T): Promise<T>
+  ask<T>(name: string, args: readonly unknown[], decode?: (answer: never) => T, failed?: () => void): Promise<T>
   /** Says something that has no answer. */
   tell(name: string, ...args: unknown[]): void
   /** What is done when the other side asks for this, or says it. Messages come in the order they were sent. */
   on(name: string, handle: (...args: never[]) => unknown): void
   /** Called when everything that came in one write has been looked at, before anybody goes on because of it. */
   afterEach(handled: () => void): void
+  /** Resolves when nothing is asked that has no answer yet. */
+  idle(): Promise<void>
   /** Resolves when the other side has gone; by then everything it sent has been handled. */
   readonly closed: Promise<void>
   /** Sends what has been said, then lets the other side know that this was all. */
@@ -30,6 +33,7 @@ interface Question {
   resolve(answer: unknown): void
   reject(fault: Fault): void
   decode: ((answer: never) => unknown) | undefined
+  failed: (() => void) | undefined
 }
 
 const LINE_END = 10
@@ -38,6 +42,7 @@ export function createChannel(stream: Duplex): Channel {
   const handlers = new Map<string, (...args: unknown[]) => unknown>()
   const questions = new Map<number, Question>()
   const closed = Promise.withResolvers<void>()
+  let idle: PromiseWithResolvers<void> | undefined
   let handled = () => {}
   let outgoing: Message[] = []
   let begun: Buffer[] = []
@@ -51,7 +56,10 @@ export function createChannel(stream: Duplex): Channel {
   function flush(): void {
     const messages = outgoing
     outgoing = []
-    if (open && messages.length > 0) stream.write(`${encode(messages)}\n`)
+    if (!open || messages.length === 0) return
+    const text = `${encode(messages)}\n`
+    // ASCII, as nearly all of it is, is written faster if it need not be looked through for anything else.
+    stream.write(text, Buffer.byteLength(text) === text.length ? 'latin1' : 'utf8')
   }
 
   /** A message that cannot be said in JSON fails alone. */
@@ -65,10 +73,21 @@ export function createChannel(stream: Duplex): Channel {
 
   function replace([number]: Message): Message[] {
     if (number < 0) return [[number, 0, unsayable().toRecord()]]
+    const question = take(number)
+    if (question) fail(question, unsayable())
+    return []
+  }
+
+  function take(number: number): Question | undefined {
     const question = questions.get(number)
     questions.delete(number)
-    question?.reject(unsayable())
-    return []
+    if (questions.size === 0) settleIdle()
+    return question
+  }
+
+  function settleIdle(): void {
+    idle?.resolve()
+    idle = undefined
   }
 
   function receive(chunk: Buffer): void {
@@ -88,11 +107,10 @@ export function createChannel(stream: Duplex): Channel {
   }
 
   function settle(message: Message): void {
-    const question = questions.get(-message[0])
-    questions.delete(-message[0])
+    const question = take(-message[0])
     if (!question) return
-    const { resolve, reject, decode } = question
-    if (message.length === 3) reject(Fault.fromRecord(message[2] as FaultRecord))
+    const { resolve, decode } = question
+    if (message.length === 3) fail(question, Fault.fromRecord(message[2] as FaultRecord))
     else resolve(decode ? decode(message[1] as never) : message[1])
   }
 
@@ -115,8 +133,9 @@ export function createChannel(stream: Duplex): Channel {
   function end(): void {
     if (!open) return
     open = false
-    for (const { reject } of questions.values()) reject(gone())
+    for (const question of questions.values()) fail(question, gone())
     questions.clear()
+    settleIdle()
     closed.resolve()
   }
 
@@ -126,10 +145,11 @@ export function createChannel(stream: Duplex): Channel {
   stream.on('error', end)
 
   return {
-    ask: (name, args, decode) =>
+    ask: (name, args, decode, failed) =>
       new Promise((resolve, reject) => {
-        if (!open) return reject(gone())
-        questions.set(++last, { resolve: resolve as Question['resolve'], reject, decode })
+        const question: Question = { resolve: resolve as Question['resolve'], reject, decode, failed }
+        if (!open) return fail(question, gone())
+        questions.set(++last, question)
         send([last, name, ...args])
       }),
     tell: (name, ...args) => send([0, name, ...args]),
@@ -137,12 +157,22 @@ export function createChannel(stream: Duplex): Channel {
     afterEach(given) {
       handled = given
     },
+    async idle() {
+      if (questions.size === 0) return
+      idle ??= Promise.withResolvers()
+      await idle.promise
+    },
     closed: closed.promise,
     close() {
       flush()
       stream.end()
     },
   }
+}
+
+function fail({ reject, failed }: Question, fault: Fault): void {
+  failed?.()
+  reject(fault)
 }
 
 function isSayable(message: Message): boolean {

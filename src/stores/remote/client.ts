@@ -9,14 +9,10 @@ import type { Acceptance, Advanced, Change, Claim, Claimed, Log, Store } from '.
 import { isTerminal } from '../../core/state.ts'
 import type { Channel } from './channel.ts'
 import { createSeen } from './seen.ts'
-import {
-  type ClaimMessage,
-  decodeCounts,
-  decodeInstance,
-  encodeChange,
-  encodeInstance,
-  type InstanceMessage,
-} from './wire.ts'
+import { createBegunEncoder, encodeComplete } from './short-wire.ts'
+import { type ClaimMessage, decodeCounts, decodeInstance, encodeInstance, type InstanceMessage } from './wire.ts'
+
+const CREATED: Acceptance = { kind: 'created' }
 
 /** `close` leaves the channel open: others may still use it. */
 export function createStoreClient(channel: Channel, log?: Log): Store {
@@ -30,8 +26,8 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
     ...(log && { log }),
   })
   const encodeClaim = createClaimEncoder()
-  let underWay = 0
-  let closing: PromiseWithResolvers<void> | undefined
+  const encodeBegun = createBegunEncoder((number, alike) => tell('alike', number, alike))
+  let closing: Promise<void> | undefined
   channel.on('changed', (message: InstanceMessage) => {
     const instance = decodeInstance(message)
     const { id, attempt, state } = instance
@@ -41,17 +37,15 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
   })
   channel.afterEach(seen.tell)
 
-  function ask<T>(name: string, args: readonly unknown[], decode?: (answer: never) => T): Promise<T> {
+  function ask<T>(
+    name: string,
+    args: readonly unknown[],
+    decode?: (answer: never) => T,
+    failed?: () => void,
+  ): Promise<T> {
     if (closing)
       return Promise.reject(new Fault('unavailable', 'The store is closed. Send this again to a running server.'))
-    underWay++
-    const answer = channel.ask(name, args, decode)
-    answer.then(settled, settled)
-    return answer
-  }
-
-  function settled(): void {
-    if (--underWay === 0) closing?.resolve()
+    return channel.ask(name, args, decode, failed)
   }
 
   /**
@@ -81,12 +75,15 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
   }
 
   return {
-    accept: (instance, over) =>
-      ask('accept', [encodeInstance(instance), ...given(over)], (acceptance: 1 | Acceptance): Acceptance => {
+    accept(instance, over) {
+      const begun = over === undefined ? encodeBegun(instance) : undefined
+      const decode = (acceptance: 1 | Acceptance): Acceptance => {
         if (acceptance !== 1) return acceptance
         changed(instance, true)
-        return { kind: 'created' }
-      }),
+        return CREATED
+      }
+      return begun ? ask('begun', begun, decode) : ask('accept', [encodeInstance(instance), ...given(over)], decode)
+    },
     alias: (alias) => ask('alias', [alias]),
     get: (id) => ask('get', [id]),
     find: (...args) => ask('find', args),
@@ -98,15 +95,16 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
     extend: (leases, leaseMs) => ask('extend', [leases, leaseMs]),
     advance(change) {
       const before = leased.get(change.id)
-      const message = [encodeChange(change, before), ...given(before?.revision)]
+      const decode = (after: 1 | Advanced) =>
+        advanced(after === 1 ? { applied: true, instance: applyChange(before as Instance, change) } : after, change)
+      // An end that could not be stored: this process may never speak of it again.
+      const failed = before && (() => letGo(change.id))
+      const complete = encodeComplete(change, before)
+      if (complete) return ask('complete', complete, decode, failed)
+      const message = [change, ...given(before?.revision)]
       // Whoever runs it from then on may be another process.
       if (before && !isTerminal(change.to)) letGo(change.id)
-      const answer = ask('advance', message, (after: 1 | Advanced) =>
-        advanced(after === 1 ? { applied: true, instance: applyChange(before as Instance, change) } : after, change),
-      )
-      // An end that could not be stored: this process may never speak of it again.
-      if (before) answer.then(undefined, () => letGo(change.id))
-      return answer
+      return ask('advance', message, decode, failed)
     },
     answer: (id, answer, failures) => ask('answer', [id, answer, ...given(failures)], advanced),
     progress(lease, progress) {
@@ -135,9 +133,8 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
       purge: (endedBefore, limit) => ask('audit.purge', [endedBefore, limit]),
     },
     close() {
-      closing ??= Promise.withResolvers()
-      if (underWay === 0) closing.resolve()
-      return closing.promise
+      closing ??= channel.idle()
+      return closing
     },
   }
 }

@@ -3,19 +3,12 @@
  * it watched is watched no more.
  */
 import type { Instance } from '../../core/model.ts'
-import type { Advanced, Store } from '../../core/ports.ts'
+import type { Acceptance, Advanced, Change, Store } from '../../core/ports.ts'
 import { isTerminal } from '../../core/state.ts'
 import type { Channel } from './channel.ts'
+import { type BegunMessage, type CompleteMessage, createBegunDecoder, decodeComplete } from './short-wire.ts'
 import { createWatching, type Watching } from './watching.ts'
-import {
-  type ChangeMessage,
-  type ClaimMessage,
-  decodeChange,
-  decodeInstance,
-  encodeCounts,
-  encodeInstance,
-  type InstanceMessage,
-} from './wire.ts'
+import { type ClaimMessage, decodeInstance, encodeCounts, encodeInstance, type InstanceMessage } from './wire.ts'
 
 export interface StoreServer {
   /** Resolves when the other process has gone and left nothing behind: true if it had leases, so that work is due now. */
@@ -24,11 +17,12 @@ export interface StoreServer {
 
 type Asked = (...args: unknown[]) => Promise<unknown>
 
-export function createStoreServer(store: Store): StoreServer {
+/** `failed` hears why, where the other process hears only what it can do about it. */
+export function createStoreServer(store: Store, failed: (thrown: unknown) => void = () => {}): StoreServer {
   /** Who runs what. */
   const leases = new Map<string, Lessee>()
   return {
-    serve: (channel) => new Lessee(store, channel, leases).left,
+    serve: (channel) => new Lessee(store, channel, leases, failed).left,
   }
 }
 
@@ -36,6 +30,7 @@ export function createStoreServer(store: Store): StoreServer {
 class Lessee {
   readonly #store: Store
   readonly #all: Map<string, Lessee>
+  readonly #failed: (thrown: unknown) => void
   /** What it runs, as it last was. */
   readonly #leased = new Map<string, Instance>()
   readonly #watching: Watching
@@ -44,9 +39,10 @@ class Lessee {
   #idle: (() => void) | undefined
   readonly left: Promise<boolean>
 
-  constructor(store: Store, channel: Channel, all: Map<string, Lessee>) {
+  constructor(store: Store, channel: Channel, all: Map<string, Lessee>, failed: (thrown: unknown) => void) {
     this.#store = store
     this.#all = all
+    this.#failed = failed
     this.#watching = createWatching(store, (instance) => channel.tell('changed', encodeInstance(instance)))
     this.#serveCalls(channel)
     this.#serveRest(channel)
@@ -55,26 +51,12 @@ class Lessee {
 
   #serveCalls(channel: Channel): void {
     const store = this.#store
-    channel.on('accept', (message: InstanceMessage, over?: string) => {
-      const instance = decodeInstance(message)
-      return this.#write(store.accept(instance, over), (acceptance) => {
-        if (acceptance.kind !== 'created') return acceptance
-        this.#changed(instance)
-        return 1
-      })
-    })
-    channel.on('advance', (message: ChangeMessage, revision?: number) => {
-      const { id, attempt } = message
-      const change = decodeChange(message, this.#leased.get(id))
-      if (!change) return this.#write(store.get(id), (instance) => ({ applied: false, ...(instance && { instance }) }))
-      this.#letKnow(id)
-      return this.#write(store.advance(change), (after) => {
-        // What it says of an attempt that it had, and that counts no more, is the last it says of it.
-        if (!after.applied && this.#leased.get(id)?.attempt === attempt) this.#unlease(id)
-        this.#advanced(after)
-        return after.applied && after.instance?.revision === (revision ?? Number.NaN) + 1 ? 1 : after
-      })
-    })
+    const begun = createBegunDecoder()
+    channel.on('alike', begun.define)
+    channel.on('begun', (...message: BegunMessage) => this.#accept(begun.decode(message)))
+    channel.on('accept', (message: InstanceMessage, over?: string) => this.#accept(decodeInstance(message), over))
+    channel.on('complete', (...message: CompleteMessage) => this.#advance(decodeComplete(message), message[2]))
+    channel.on('advance', (change: Change, revision?: number) => this.#advance(change, revision))
     channel.on('answer', (...args: Parameters<Store['answer']>) => {
       this.#letKnow(args[0])
       return this.#write(store.answer(...args), (after) => this.#advanced(after))
@@ -93,6 +75,26 @@ class Lessee {
         return this.#write((store[name] as Asked)(about, ...args))
       })
     }
+  }
+
+  #accept(instance: Instance, over?: string): Promise<1 | Acceptance> {
+    return this.#write(this.#store.accept(instance, over), (acceptance) => {
+      if (acceptance.kind !== 'created') return acceptance
+      this.#changed(instance)
+      return 1
+    })
+  }
+
+  /** `revision` is of the call as its maker knows it, who needs no more than a word if nobody else has changed it. */
+  #advance(change: Change, revision = Number.NaN): Promise<1 | Advanced> {
+    const { id } = change
+    this.#letKnow(id)
+    return this.#write(this.#store.advance(change), (after) => {
+      // What it says of an attempt that it had, and that counts no more, is the last it says of it.
+      if (!after.applied && this.#leased.get(id)?.attempt === change.attempt) this.#unlease(id)
+      this.#advanced(after)
+      return after.applied && after.instance?.revision === revision + 1 ? 1 : after
+    })
   }
 
   #serveRest(channel: Channel): void {
@@ -120,6 +122,7 @@ class Lessee {
       },
       (thrown) => {
         this.#settled()
+        this.#failed(thrown)
         throw thrown
       },
     )
@@ -176,7 +179,7 @@ class Lessee {
     const leases = [...this.#leased.values()].map(({ id, attempt }) => ({ id, attempt }))
     for (const { id } of leases) if (this.#all.get(id) === this) this.#all.delete(id)
     // Extended by nothing: due at once, where the lease still stands.
-    if (leases.length > 0) await this.#store.extend(leases, 0)
+    if (leases.length > 0) await this.#write(this.#store.extend(leases, 0))
     return leases.length > 0
   }
 }

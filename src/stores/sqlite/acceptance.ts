@@ -4,26 +4,35 @@
  */
 import type { Database, Statement } from 'better-sqlite3'
 import { Fault } from '../../core/fault.ts'
-import type { Caller, Instance } from '../../core/model.ts'
+import type { Instance } from '../../core/model.ts'
 import { nameIn } from '../../core/names.ts'
 import type { Acceptance, Alias } from '../../core/ports.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
-import { type AliasRow, decodeInstance, encodeAlias, encodeInstance, type InstanceRow, throughAlias } from './rows.ts'
+import type { Owners } from './owners.ts'
+import {
+  type AliasRow,
+  type Decode,
+  encodeAlias,
+  encodeInstance,
+  type InstanceRow,
+  textLength,
+  throughAlias,
+} from './rows.ts'
 
 const CREATED: Acceptance = { kind: 'created' }
 
-export function prepareAcceptance(db: Database, fresh: FreshInstances) {
+export function prepareAcceptance(db: Database, fresh: FreshInstances, owners: Owners, decode: Decode) {
   const byId = db.prepare<[string], InstanceRow>('SELECT * FROM instances WHERE id = ?')
-  const byRequest = db.prepare<[string, string, string], InstanceRow>(
-    'SELECT * FROM instances WHERE tenant = ? AND owner = ? AND request_id = ?',
+  const byRequest = db.prepare<[number, string], InstanceRow>(
+    'SELECT * FROM instances WHERE owner = ? AND request_id = ?',
   )
-  const byKey = db.prepare<[string, string, string, string], InstanceRow>(
-    `SELECT * FROM instances WHERE tenant = ? AND owner = ? AND substr(operation, 1, instr(operation, '@') - 1) = ?
+  const byKey = db.prepare<[number, string, string], InstanceRow>(
+    `SELECT * FROM instances WHERE owner = ? AND substr(operation, 1, instr(operation, '@') - 1) = ?
        AND idempotency_key = ?`,
   )
-  const aliasByRequest = db.prepare<[string, string, string], AliasRow>(
-    'SELECT * FROM aliases WHERE tenant = ? AND owner = ? AND request_id = ?',
+  const aliasByRequest = db.prepare<[number, string], AliasRow>(
+    'SELECT * FROM aliases WHERE owner = ? AND request_id = ?',
   )
   const inserts = new Map<string, Statement>()
   const insertOf = (sql: string): Statement => {
@@ -32,88 +41,78 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances) {
     return insert
   }
   // Its own id is what no caller's request id is; if one is all the same, the id is not vacated, and found taken.
-  const yieldRequest = db.prepare<[string, string, string, string]>(
-    `UPDATE OR IGNORE instances SET request_id = 'yielded:' || id, revision = revision + 1
-     WHERE tenant = ? AND owner = ? AND request_id = ? AND id = ?`,
+  const yieldRequest = db.prepare<[number, string, string]>(
+    `UPDATE OR IGNORE instances SET request_id = 'yielded:' || id, revision = revision + 1,
+       audit = json_set(audit, '$.requestId', request_id)
+     WHERE owner = ? AND request_id = ? AND id = ?`,
   )
-  const yieldAlias = db.prepare<[string, string, string, string]>(
-    'DELETE FROM aliases WHERE tenant = ? AND owner = ? AND request_id = ? AND instance_id = ?',
+  const yieldAlias = db.prepare<[number, string, string]>(
+    'DELETE FROM aliases WHERE owner = ? AND request_id = ? AND instance_id = ?',
   )
-  const insertAlias = db.prepare('INSERT INTO aliases VALUES (?, ?, ?, ?, ?, ?)')
+  const insertAlias = db.prepare('INSERT INTO aliases VALUES (?, ?, ?, ?, ?)')
   // Until the first repeat of a key there are none, and nobody need look for one. This process alone writes them.
   let anyAliases = db.prepare('SELECT EXISTS (SELECT 1 FROM aliases)').pluck().get() === 1
-  const callers = new WeakMap<Caller, string>()
 
   const get = (id: string): Instance | undefined => {
     const row = byId.get(id)
-    return row && decodeInstance(row)
+    return row && decode(row)
   }
 
   /** Whoever has the request id, expired or not. */
-  function holder(tenant: string, owner: string, requestId: string): Instance | undefined {
-    const row = byRequest.get(tenant, owner, requestId)
-    if (row) return decodeInstance(row)
-    const alias = aliasByRequest.get(tenant, owner, requestId)
+  function holder(owner: number, requestId: string): Instance | undefined {
+    const row = byRequest.get(owner, requestId)
+    if (row) return decode(row)
+    const alias = aliasByRequest.get(owner, requestId)
     const instance = alias && get(alias.instance_id)
     return instance && throughAlias(instance, alias)
   }
 
-  function conflict({ id, tenant, owner, requestId, operation, idempotencyKey }: Instance): Acceptance {
-    const sameRequest = holder(tenant, owner, requestId)
+  function conflict(owner: number, { id, requestId, operation, idempotencyKey }: Instance): Acceptance {
+    const sameRequest = holder(owner, requestId)
     if (sameRequest) return { kind: 'request-id-taken', instance: sameRequest }
-    const sameKey = idempotencyKey !== undefined && byKey.get(tenant, owner, nameIn(operation), idempotencyKey)
-    if (sameKey) return { kind: 'key-taken', instance: decodeInstance(sameKey) }
+    const sameKey = idempotencyKey !== undefined && byKey.get(owner, nameIn(operation), idempotencyKey)
+    if (sameKey) return { kind: 'key-taken', instance: decode(sameKey) }
     throw new Fault('internal', `The instance id ${id} is in use. Ids must be unique; see how newId makes them.`)
   }
 
-  /** One object for all calls of a remembered credential. */
-  function textOf(caller: Caller): string {
-    const known = callers.get(caller)
-    if (known !== undefined) return known
-    const text = JSON.stringify(caller)
-    callers.set(caller, text)
-    return text
-  }
-
-  function vacate({ tenant, owner, requestId }: Instance, over: string): void {
+  function vacate(owner: number, requestId: string, over: string): void {
     fresh.drop(over)
-    yieldRequest.run(tenant, owner, requestId, over)
-    yieldAlias.run(tenant, owner, requestId, over)
+    yieldRequest.run(owner, requestId, over)
+    yieldAlias.run(owner, requestId, over)
   }
 
   return {
     get,
 
     find(tenant: string, owner: string, requestId: string, now: number): Instance | undefined {
-      const instance = holder(tenant, owner, requestId)
+      const known = owners.find(tenant, owner)
+      const instance = known && holder(known.ref, requestId)
       return instance && instance.expiresAt > now ? instance : undefined
     },
 
     accept(instance: Instance, over?: string): Action<Acceptance> {
-      const { sql, values } = encodeInstance(instance, textOf(instance.caller))
-      const insert = insertOf(sql)
-      const { tenant, owner, requestId } = instance
-      let textLength = 0
-      for (const value of values) if (typeof value === 'string') textLength += value.length
       return (changed) => {
-        if (over !== undefined) vacate(instance, over)
-        const standsFor = anyAliases && aliasByRequest.get(tenant, owner, requestId)
-        if (standsFor || insert.run(...values).changes === 0) return conflict(instance)
-        fresh.add(instance, textLength)
+        const owner = owners.findOrAdd(instance)
+        const { ref } = owner
+        if (over !== undefined) vacate(ref, instance.requestId, over)
+        if (anyAliases && aliasByRequest.get(ref, instance.requestId)) return conflict(ref, instance)
+        const { sql, values } = encodeInstance(instance, ref, owners.ownText(instance.caller, owner))
+        if (insertOf(sql).run(...values).changes === 0) return conflict(ref, instance)
+        fresh.add(instance, textLength(values))
         changed.push(instance)
         return CREATED
       }
     },
 
     alias(alias: Alias): Action<Acceptance> {
-      const values = encodeAlias(alias)
       return () => {
-        const taken = holder(alias.tenant, alias.owner, alias.requestId)
+        const owner = owners.find(alias.tenant, alias.owner)
+        const taken = owner && holder(owner.ref, alias.requestId)
         if (taken) return { kind: 'request-id-taken', instance: taken }
-        if (!byId.get(alias.instanceId)) {
+        if (!owner || !byId.get(alias.instanceId)) {
           throw new Fault('unavailable', 'The call that this one repeats is no longer kept. Send it again.')
         }
-        insertAlias.run(values)
+        insertAlias.run(encodeAlias(alias, owner.ref))
         anyAliases = true
         return CREATED
       }

@@ -2,21 +2,19 @@
 import type { Database, Statement } from 'better-sqlite3'
 import { applyChange } from '../../core/applied-change.ts'
 import type { Instance } from '../../core/model.ts'
-import type { Advanced, AuditEntry, Change } from '../../core/ports.ts'
-import { isTerminal } from '../../core/state.ts'
+import type { Advanced, Change } from '../../core/ports.ts'
+import { isTerminal, STATES } from '../../core/state.ts'
+import { encodeEnding } from './audit.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
-import { decodeInstance, type InstanceRow } from './rows.ts'
+import type { Decode, InstanceRow } from './rows.ts'
 
-export function prepareAdvance(db: Database, fresh: FreshInstances, audit: (entry: AuditEntry) => void) {
-  const statements = new Map<string, Statement>()
-  /** By what is set: naming a column that does not change would still rewrite its indexes, and takes its time. */
-  const updateOf = (sql: string): Statement => {
-    const known = statements.get(sql)
-    if (known) return known
-    const statement = db.prepare(sql)
-    statements.set(sql, statement)
-    return statement
+export function prepareAdvance(db: Database, fresh: FreshInstances, decode: Decode) {
+  const updates = new Map<number, Statement>()
+  const updateFor = (shape: number, change: Change): Statement => {
+    const update = updates.get(shape) ?? db.prepare(updateOf(change))
+    updates.set(shape, update)
+    return update
   }
   const byId = db.prepare<[string], InstanceRow>('SELECT * FROM instances WHERE id = ?')
   const answered = db.prepare<[string, number, string, number | null], InstanceRow>(
@@ -28,16 +26,15 @@ export function prepareAdvance(db: Database, fresh: FreshInstances, audit: (entr
 
   function read(id: string): Instance | undefined {
     const row = byId.get(id)
-    return row && decodeInstance(row)
+    return row && decode(row)
   }
 
   return {
     advance(change: Change): Action<Advanced> {
-      const { sql, values } = encodeChange(change)
-      const update = updateOf(sql)
+      const { shape, values } = encodeChange(change)
+      const update = updateFor(shape, change)
       return (changed) => {
         const applied = update.run(...values).changes === 1
-        if (applied && change.audit) audit(change.audit)
         const before = fresh.take(change.id)
         const instance = applied && before ? applyChange(before, change) : read(change.id)
         if (applied && instance) changed.push(instance)
@@ -49,7 +46,7 @@ export function prepareAdvance(db: Database, fresh: FreshInstances, audit: (entr
       return (changed) => {
         fresh.drop(id)
         const row = answered.get(answer, now, id, failures ?? null)
-        const instance = row ? decodeInstance(row) : read(id)
+        const instance = row ? decode(row) : read(id)
         if (row && instance) changed.push(instance)
         return { applied: row !== undefined, ...(instance && { instance }) }
       }
@@ -57,31 +54,51 @@ export function prepareAdvance(db: Database, fresh: FreshInstances, audit: (entr
   }
 }
 
-/** States stand in the statement as they are: there are five of them, and what is bound takes longer. */
-function encodeChange(change: Change): { sql: string; values: (string | number)[] } {
-  const { to, from, dueAt, outcome, settled, failures, expiresAt, keepUntil, endedAt, extras, waiting, attempt } =
-    change
+/**
+ * What a change sets by a value of its own. A column that does not change is not named: that would still rewrite its
+ * indexes, and take its time. So there are as many statements as shapes of changes.
+ */
+const SET: readonly { column: string; read(change: Change): string | number | undefined }[] = [
+  { column: 'due_at', read: ({ dueAt }) => dueAt },
+  { column: 'outcome', read: ({ outcome }) => outcome && JSON.stringify(outcome) },
+  { column: 'settled', read: ({ settled }) => settled },
+  { column: 'failures', read: ({ failures }) => failures },
+  { column: 'expires_at', read: ({ expiresAt }) => expiresAt },
+  { column: 'keep_until', read: ({ keepUntil }) => keepUntil },
+  { column: 'ended_at', read: ({ endedAt }) => endedAt },
+  { column: 'audit', read: ({ audit }) => audit && encodeEnding(audit) },
+  { column: 'extras', read: ({ extras }) => extras && JSON.stringify(extras) },
+  { column: 'waiting', read: ({ waiting }) => (waiting == null ? undefined : JSON.stringify(waiting)) },
+]
+
+/** The number tells shapes apart: it has a bit for each column and flag, for each state before, and the state after. */
+function encodeChange(change: Change): { shape: number; values: (string | number)[] } {
+  const { id, to, from, attempt } = change
   const values: (string | number)[] = []
-  let sql = `UPDATE instances SET state = '${to}', ended = ${isTerminal(to) ? 1 : 0}, revision = revision + 1`
-  const set = (column: string, value: string | number) => {
-    sql += `, ${column} = ?`
+  let shape = STATES.indexOf(to)
+  for (const state of STATES) shape = shape * 2 + (from.includes(state) ? 1 : 0)
+  for (const { read } of SET) {
+    const value = read(change)
+    shape *= 2
+    if (value === undefined) continue
     values.push(value)
+    shape++
   }
-  if (dueAt === undefined) sql += ', due_at = NULL'
-  else set('due_at', dueAt)
-  if (outcome) set('outcome', JSON.stringify(outcome))
-  if (settled !== undefined) set('settled', settled)
-  if (failures !== undefined) set('failures', failures)
-  if (expiresAt !== undefined) set('expires_at', expiresAt)
-  if (keepUntil !== undefined) set('keep_until', keepUntil)
-  if (endedAt !== undefined) set('ended_at', endedAt)
-  if (extras) set('extras', JSON.stringify(extras))
-  if (waiting === null) sql += ', waiting = NULL, answer = NULL'
-  else if (waiting !== undefined) set('waiting', JSON.stringify(waiting))
-  if (change.releaseKey) sql += ', idempotency_key = NULL'
-  values.push(change.id)
-  sql += ` WHERE id = ? AND state IN ('${from.join("', '")}')`
-  if (attempt === undefined) return { sql, values }
-  values.push(attempt)
-  return { sql: `${sql} AND attempt = ?`, values }
+  shape = shape * 8 + (change.waiting === null ? 4 : 0) + (change.releaseKey ? 2 : 0) + (attempt === undefined ? 0 : 1)
+  values.push(id)
+  if (attempt !== undefined) values.push(attempt)
+  return { shape, values }
+}
+
+/** States stand in the statement as they are: there are five of them, and what is bound takes longer. */
+function updateOf(change: Change): string {
+  const { to, from, waiting, releaseKey, attempt, dueAt } = change
+  const set = [`state = '${to}'`, `ended = ${isTerminal(to) ? 1 : 0}`, 'revision = revision + 1']
+  for (const { column, read } of SET) if (read(change) !== undefined) set.push(`${column} = ?`)
+  if (dueAt === undefined) set.push('due_at = NULL')
+  if (isTerminal(to)) set.push('room = NULL')
+  if (waiting === null) set.push('waiting = NULL', 'answer = NULL')
+  if (releaseKey) set.push('idempotency_key = NULL')
+  const fence = attempt === undefined ? '' : ' AND attempt = ?'
+  return `UPDATE instances SET ${set.join(', ')} WHERE id = ? AND state IN ('${from.join("', '")}')${fence}`
 }

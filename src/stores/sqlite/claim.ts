@@ -4,7 +4,7 @@ import type { Instance } from '../../core/model.ts'
 import type { Claim, Claimed } from '../../core/ports.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
-import { decodeInstance, type InstanceRow } from './rows.ts'
+import type { Decode, InstanceRow } from './rows.ts'
 
 /** Streaming instances hold leases too, but are never handed out again; what has expired is for the sweeper to end. */
 const CLAIMABLE = "due_at IS NOT NULL AND state IN ('accepted', 'pending') AND expires_at > ?"
@@ -22,7 +22,7 @@ interface Candidate {
  * may be running as often as they may. Reading all queues in one order took 230 ms with 50,000 calls waiting for one
  * slot.
  */
-export function prepareClaim(db: Database, fresh: FreshInstances, now: () => number) {
+export function prepareClaim(db: Database, fresh: FreshInstances, decode: Decode, now: () => number) {
   const queued = db
     .prepare<[], string>(
       `WITH RECURSIVE queues (operation) AS (
@@ -93,7 +93,7 @@ export function prepareClaim(db: Database, fresh: FreshInstances, now: () => num
         const due = operations.flatMap((operation) => headOf(operation, claim, at)).sort((a, b) => a.dueAt - b.dueAt)
         const instances = due.slice(0, claim.limit).map(({ id }): Instance => {
           fresh.drop(id)
-          return decodeInstance(take.get(at + claim.leaseMs, id) as InstanceRow)
+          return decode(take.get(at + claim.leaseMs, id) as InstanceRow)
         })
         changed.push(...instances)
         const waiting = operations.flatMap((operation) => next.get(at, operation, at) ?? [])

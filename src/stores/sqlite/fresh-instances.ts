@@ -3,6 +3,7 @@
  * that is here needs no reading back: 42 µs became 37 for the two together. Whatever else changes a row drops it from
  * here, whether or not that change is committed in the end; an entry whose row was never committed is never used.
  */
+import { BriefMap } from '../../core/brief-map.ts'
 import type { Instance } from '../../core/model.ts'
 
 export interface FreshInstances {
@@ -17,12 +18,12 @@ const MAX_ENTRIES = 4_096
 const MAX_TEXT_LENGTH = 4_096
 
 export function createFreshInstances(): FreshInstances {
-  const byId = new Map<string, Instance>()
+  const byId = new BriefMap<Instance>()
   return {
     add(instance, textLength) {
       if (textLength > MAX_TEXT_LENGTH) byId.delete(instance.id)
       else byId.set(instance.id, instance)
-      if (byId.size > MAX_ENTRIES) byId.delete(byId.keys().next().value as string)
+      if (byId.size > MAX_ENTRIES) byId.delete(byId.first as string)
     },
     take(id) {
       const instance = byId.get(id)

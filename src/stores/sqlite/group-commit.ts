@@ -28,6 +28,8 @@ const COMPANY = 0.8
 
 export interface GroupCommitOptions {
   committed(changed: readonly Instance[]): void
+  /** After a transaction that left nothing behind. */
+  undone(): void
   /**
    * How long a commit may wait for as many writes as the last one had; it does not wait unless given. For a store that
    * other processes use: what they send in answer to one commit comes in several pieces, and small commits are dear. A
@@ -36,7 +38,7 @@ export interface GroupCommitOptions {
   gatherMs?: number
 }
 
-export function createGroupCommit(db: Database, { committed, gatherMs = 0 }: GroupCommitOptions): GroupCommit {
+export function createGroupCommit(db: Database, { committed, undone, gatherMs = 0 }: GroupCommitOptions): GroupCommit {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   const rollback = db.prepare('ROLLBACK')
@@ -78,6 +80,7 @@ export function createGroupCommit(db: Database, { committed, gatherMs = 0 }: Gro
     try {
       values = transaction(writes, changed)
     } catch (thrown) {
+      undone()
       const fault = writeFault(thrown)
       if (writes.length === 1 || fault.code === 'STORAGE_FAILED') {
         for (const { reject } of writes) reject(fault)
@@ -88,7 +91,7 @@ export function createGroupCommit(db: Database, { committed, gatherMs = 0 }: Gro
       commitWrites(writes.slice(half))
       return
     }
-    for (const [i, { resolve }] of writes.entries()) resolve(values[i])
+    for (let i = 0; i < writes.length; i++) writes[i]?.resolve(values[i])
     committed(changed)
   }
 

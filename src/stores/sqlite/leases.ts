@@ -4,9 +4,9 @@ import type { Progress } from '../../core/model.ts'
 import type { Lease, Renewal } from '../../core/ports.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
-import { decodeInstance, type InstanceRow } from './rows.ts'
+import type { Decode, InstanceRow } from './rows.ts'
 
-export function prepareLeases(db: Database, fresh: FreshInstances, now: () => number) {
+export function prepareLeases(db: Database, fresh: FreshInstances, decode: Decode, now: () => number) {
   const renew = db
     .prepare<[number, string, number], number>(
       `UPDATE instances SET due_at = ? WHERE id = ? AND attempt = ? AND due_at IS NOT NULL AND ended = 0
@@ -50,7 +50,7 @@ export function prepareLeases(db: Database, fresh: FreshInstances, now: () => nu
       return (changed) => {
         fresh.drop(id)
         const row = report.get(text, id, attempt)
-        if (row) changed.push(decodeInstance(row))
+        if (row) changed.push(decode(row))
       }
     },
 
@@ -58,7 +58,7 @@ export function prepareLeases(db: Database, fresh: FreshInstances, now: () => nu
       return (changed) => {
         fresh.drop(id)
         const row = stop.get(id)
-        if (row) changed.push(decodeInstance(row))
+        if (row) changed.push(decode(row))
       }
     },
   }

@@ -11,42 +11,44 @@ import type {
 } from '../../core/model.ts'
 import type { Alias } from '../../core/ports.ts'
 import { isTerminal, type State } from '../../core/state.ts'
+import type { KnownOwner } from './owners.ts'
 
 export interface InstanceRow {
   id: string
-  tenant: string
-  owner: string
-  caller: string
+  owner: number
   request_id: string
-  session_id: string | null
-  parent_id: string | null
   operation: string
-  model: ExecutionModel
-  args: string
-  media: string
   fingerprint: string
-  idempotency_key: string | null
-  lineage: string
-  locale: string | null
-  traceparent: string | null
   state: State
   ended: number
   revision: number
   attempt: number
   settled: number
   failures: number
-  rerunnable: number
-  stop_requested: number
-  progress: string | null
-  outcome: string | null
   created_at: number
   expires_at: number
   keep_until: number
   due_at: number | null
-  extras: string | null
   ended_at: number | null
+  model: ExecutionModel
+  rerunnable: number
+  stop_requested: number
+  args: string
+  media: string
+  lineage: string
+  outcome: string | null
+  audit: string | null
+  caller: string | null
+  session_id: string | null
+  parent_id: string | null
+  idempotency_key: string | null
+  locale: string | null
+  traceparent: string | null
+  progress: string | null
+  extras: string | null
   waiting: string | null
   answer: string | null
+  room: string | null
 }
 
 export interface AliasRow {
@@ -59,36 +61,34 @@ export interface AliasRow {
 /** What every call has its own of when it is taken in, in the order of `ownValues`. */
 const OWN = [
   'id',
-  'tenant',
   'owner',
-  'caller',
   'request_id',
   'operation',
-  'args',
   'fingerprint',
   'created_at',
   'expires_at',
   'keep_until',
   'due_at',
+  'args',
 ] as const satisfies readonly (keyof InstanceRow)[]
 
-/** `caller` is given as its text, since many calls have the same one. */
-function ownValues(instance: Instance, caller: string): (string | number | null)[] {
+function ownValues(instance: Instance, owner: number): (string | number | null)[] {
   return [
     instance.id,
-    instance.tenant,
-    instance.owner,
-    caller,
+    owner,
     instance.requestId,
     instance.operation,
-    JSON.stringify(instance.args),
     instance.fingerprint,
     instance.createdAt,
     instance.expiresAt,
     instance.keepUntil,
     instance.dueAt ?? null,
+    JSON.stringify(instance.args),
   ]
 }
+
+/** As much as an end usually adds to a row. */
+const ROOM = ' '.repeat(48)
 
 /**
  * What nearly every durable call has alike: asynchronous, started at once, and with nothing that few have. That stands
@@ -106,6 +106,7 @@ const ALIKE: Readonly<Partial<Record<keyof InstanceRow, string | number>>> = {
   failures: 0,
   rerunnable: 1,
   stop_requested: 0,
+  room: ROOM,
 }
 
 const VALUES: Readonly<Record<string, (instance: Instance) => string | number | undefined>> = {
@@ -120,6 +121,7 @@ const VALUES: Readonly<Record<string, (instance: Instance) => string | number | 
   failures: ({ failures }) => failures,
   rerunnable: ({ rerunnable }) => (rerunnable ? 1 : 0),
   stop_requested: ({ stopRequested }) => (stopRequested ? 1 : 0),
+  room: ({ state }) => (isTerminal(state) ? undefined : ROOM),
   // What few have; absent is null.
   session_id: ({ sessionId }) => sessionId,
   parent_id: ({ parentId }) => parentId,
@@ -140,20 +142,26 @@ const FURTHER = Object.entries(VALUES).map(([column, read]) => ({
 
 const INSERT_ALIKE = insertInto(Object.entries(ALIKE).map(([column, value]) => [column, literal(value)]))
 
-/** The statement that inserts an instance, and what is bound to it. There are as many statements as shapes of calls. */
+/**
+ * The statement that inserts an instance, and what is bound to it. There are as many statements as shapes of calls.
+ * `caller` is given where it is not the one kept with the owner.
+ */
 export function encodeInstance(
   instance: Instance,
-  caller: string,
+  owner: number,
+  caller: string | undefined,
 ): { sql: string; values: (string | number | null)[] } {
-  const values = ownValues(instance, caller)
-  if (FURTHER.every(({ read, alike }) => read(instance) === alike)) return { sql: INSERT_ALIKE, values }
+  const values = ownValues(instance, owner)
+  const isAlike = caller === undefined && FURTHER.every(({ read, alike }) => read(instance) === alike)
+  if (isAlike) return { sql: INSERT_ALIKE, values }
   const set: [string, string][] = []
-  for (const { column, read } of FURTHER) {
-    const value = read(instance)
-    if (value === undefined) continue
+  const add = (column: string, value: string | number | undefined) => {
+    if (value === undefined) return
     set.push([column, '?'])
     values.push(value)
   }
+  for (const { column, read } of FURTHER) add(column, read(instance))
+  add('caller', caller)
   return { sql: insertInto(set), values }
 }
 
@@ -167,17 +175,26 @@ function literal(value: string | number): string {
   return typeof value === 'string' ? `'${value}'` : String(value)
 }
 
+export function textLength(values: readonly (string | number | null)[]): number {
+  let length = 0
+  for (const value of values) if (typeof value === 'string') length += value.length
+  return length
+}
+
 /** Nearly always empty. */
 function encodeList(list: readonly unknown[]): string {
   return list.length === 0 ? '[]' : JSON.stringify(list)
 }
 
-export function decodeInstance(row: InstanceRow): Instance {
+/** With the owner that the row refers to. */
+export type Decode = (row: InstanceRow) => Instance
+
+export function decodeInstance(row: InstanceRow, { tenant, owner, caller }: KnownOwner): Instance {
   return {
     id: row.id,
-    tenant: row.tenant,
-    owner: row.owner,
-    caller: JSON.parse(row.caller) as Caller,
+    tenant,
+    owner,
+    caller: row.caller === null ? caller : (JSON.parse(row.caller) as Caller),
     requestId: row.request_id,
     ...(row.session_id !== null && { sessionId: row.session_id }),
     ...(row.parent_id !== null && { parentId: row.parent_id }),
@@ -221,6 +238,6 @@ export function throughAlias(instance: Instance, alias: AliasRow): Instance {
   }
 }
 
-export function encodeAlias(alias: Alias): readonly (string | number | null)[] {
-  return [alias.tenant, alias.owner, alias.requestId, alias.sessionId ?? null, alias.instanceId, alias.expiresAt]
+export function encodeAlias(alias: Alias, owner: number): readonly (string | number | null)[] {
+  return [owner, alias.requestId, alias.sessionId ?? null, alias.instanceId, alias.expiresAt]
 }

@@ -8,7 +8,9 @@ import { createFreshInstances } from './fresh-instances.ts'
 import { type Action, createGroupCommit } from './group-commit.ts'
 import { prepareLeases } from './leases.ts'
 import { type OpenOptions, openDatabase } from './open.ts'
+import { Owners } from './owners.ts'
 import { prepareRecords } from './records.ts'
+import { type Decode, decodeInstance } from './rows.ts'
 import { readFault, writeFault } from './storage-faults.ts'
 import { prepareUpkeep } from './upkeep.ts'
 import { createWatchers } from './watchers.ts'
@@ -24,15 +26,17 @@ export interface SqliteStoreOptions extends OpenOptions {
 export function createSqliteStore({ clock, log, gatherMs = 0, ...open }: SqliteStoreOptions): Store {
   const db = openDatabase(open)
   const watchers = createWatchers(log)
-  const commits = createGroupCommit(db, { committed: watchers.tell, gatherMs })
+  const owners = new Owners(db)
+  const commits = createGroupCommit(db, { committed: watchers.tell, undone: () => owners.forget(), gatherMs })
   const fresh = createFreshInstances()
   const now = () => clock.now()
-  const acceptance = prepareAcceptance(db, fresh)
-  const { claim } = prepareClaim(db, fresh, now)
-  const audit = prepareAudit(db)
-  const { advance, answer } = prepareAdvance(db, fresh, audit.add)
-  const leases = prepareLeases(db, fresh, now)
-  const upkeep = prepareUpkeep(db)
+  const decode: Decode = (row) => decodeInstance(row, owners.byRef(row.owner))
+  const acceptance = prepareAcceptance(db, fresh, owners, decode)
+  const { claim } = prepareClaim(db, fresh, decode, now)
+  const audit = prepareAudit(db, owners)
+  const { advance, answer } = prepareAdvance(db, fresh, decode)
+  const leases = prepareLeases(db, fresh, decode, now)
+  const upkeep = prepareUpkeep(db, owners, decode, audit.archive)
   leases.voidAll()
   const records = prepareRecords(db, now)
 

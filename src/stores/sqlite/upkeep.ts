@@ -3,10 +3,11 @@ import type { Database } from 'better-sqlite3'
 import type { Instance } from '../../core/model.ts'
 import type { OpenCounts } from '../../core/ports.ts'
 import type { Action } from './group-commit.ts'
-import { decodeInstance, type InstanceRow } from './rows.ts'
+import type { Owners } from './owners.ts'
+import type { Decode, InstanceRow } from './rows.ts'
 import { writeFault } from './storage-faults.ts'
 
-export function prepareUpkeep(db: Database) {
+export function prepareUpkeep(db: Database, owners: Owners, decode: Decode, archive: (id: string) => void) {
   const overdue = db.prepare<[number, number], InstanceRow>(
     `SELECT * FROM instances WHERE ended = 0 AND expires_at <= ? ORDER BY expires_at LIMIT ?`,
   )
@@ -16,23 +17,29 @@ export function prepareUpkeep(db: Database) {
     )
     .pluck()
   const removeAliases = db.prepare<[string]>('DELETE FROM aliases WHERE instance_id = ?')
-  const remove = db.prepare<[string]>('DELETE FROM instances WHERE id = ?')
+  const remove = db.prepare<[string], number>('DELETE FROM instances WHERE id = ? RETURNING owner').pluck()
   const open = db.prepare<[], { owner: string; operation: string; open: number; queued: number }>(
-    `SELECT owner, operation, count(*) AS open, sum(attempt = 0 AND (extras IS NULL OR extras ->> 'held' IS NULL)) AS queued FROM instances INDEXED BY instances_open
-     WHERE ended = 0 GROUP BY owner, operation`,
+    `SELECT owners.owner, operation, count(*) AS open,
+       sum(attempt = 0 AND (extras IS NULL OR extras ->> 'held' IS NULL)) AS queued
+     FROM instances INDEXED BY instances_open JOIN owners ON ref = instances.owner
+     WHERE ended = 0 GROUP BY instances.owner, operation`,
   )
 
   return {
-    overdue: (now: number, limit: number): readonly Instance[] => overdue.all(now, limit).map(decodeInstance),
+    overdue: (now: number, limit: number): readonly Instance[] => overdue.all(now, limit).map(decode),
 
     purgeable: (now: number, limit: number): readonly string[] => purgeable.all(now, limit),
 
     purge(ids: readonly string[]): Action<void> {
       return () => {
+        const left = new Set<number>()
         for (const id of ids) {
+          archive(id)
           removeAliases.run(id)
-          remove.run(id)
+          const owner = remove.get(id)
+          if (owner !== undefined) left.add(owner)
         }
+        for (const owner of left) owners.removeIdle(owner)
       }
     },
 
