@@ -24,7 +24,7 @@ async function openWithExpired(calls: number): Promise<{ node: Node; cluster: Cl
 }
 
 test('after a full batch it rests for as long as the batch took, and goes on until nothing is left', async () => {
-  const { node, cluster, batches } = await openWithExpired(250)
+  const { node, cluster, batches } = await openWithExpired(60)
 
   const tidying = node.maintenance.tidy()
   await settled()
@@ -38,20 +38,20 @@ test('after a full batch it rests for as long as the batch took, and goes on unt
   cluster.clock.advance(BATCH_TAKES_MS)
   await tidying
 
-  expect([atFirst, stillResting, afterTheRest]).toEqual([[100], [100], [100, 100]])
-  expect(batches).toEqual([100, 100, 50])
+  expect([atFirst, stillResting, afterTheRest]).toEqual([[25], [25], [25, 25]])
+  expect(batches).toEqual([25, 25, 10])
   expect(await cluster.store.purgeable(1)).toEqual([])
 })
 
 test('a server that stops does not wait for the rest to be over', async () => {
-  const { node, cluster, batches } = await openWithExpired(250)
+  const { node, cluster, batches } = await openWithExpired(60)
   await node.maintenance.start()
   cluster.clock.advance(TIDY_EVERY_MS)
   await settled()
 
   await node.maintenance.stop()
 
-  expect(batches).toEqual([100])
+  expect(batches).toEqual([25])
 })
 
 test('calls that expire unended share a commit, however many they are', async () => {
