@@ -61,23 +61,46 @@ export class Recorder {
     this.#approvals = approvals
   }
 
-  async record(admitted: Admitted, options: CallOptions): Promise<Reply> {
+  /** Like the engine's, these make a promise only where there is something to wait for: the two writes. */
+  record(admitted: Admitted, options: CallOptions): Promise<Reply> {
     if (admitted.held) return this.#recordHeld(admitted, options)
-    const { operation, owner, parsed, given, grant } = admitted
+    const { operation, owner, grant } = admitted
+    const free = this.#takeSlot(operation, options)
+    if (free instanceof Promise || grant) return this.#recordWith(free, admitted, options)
+    return this.#recordInRoom(admitted, options, this.#takeRoom(operation, owner, options, free))
+  }
+
+  /** With a slot that is asked for elsewhere, or an approval that is given back if there is no room. */
+  async #recordWith(free: boolean | Promise<boolean>, admitted: Admitted, options: CallOptions): Promise<Reply> {
+    const { operation, owner, grant } = admitted
     let startNow: boolean
     try {
-      const free = this.#takeSlot(operation, options)
-      startNow = this.#takeRoom(operation, owner, options, free instanceof Promise ? await free : free)
+      startNow = this.#takeRoom(operation, owner, options, await free)
     } catch (thrown) {
       await grant?.giveBack?.()
       throw thrown
     }
+    return this.#recordInRoom(admitted, options, startNow)
+  }
+
+  #recordInRoom(admitted: Admitted, options: CallOptions, startNow: boolean): Promise<Reply> {
+    const { operation, owner } = admitted
     const instance = newInstance(this.#env, admitted, startNow ? this.#leased(1) : { dueAt: this.#env.clock.now() })
-    const acceptance = await this.#accept(instance, () => this.#giveRoomBack(operation, owner, startNow))
-    if (acceptance.kind !== 'created') {
-      await grant?.giveBack?.()
-      return this.#repeat(admitted, acceptance, options)
-    }
+    const accepting = this.#accept(instance, () => this.#giveRoomBack(operation, owner, startNow))
+    return accepting.then((acceptance) =>
+      acceptance.kind === 'created'
+        ? this.#accepted(instance, admitted, options, startNow)
+        : this.#refused(acceptance, admitted, options),
+    )
+  }
+
+  async #refused(taken: Taken, admitted: Admitted, options: CallOptions): Promise<Reply> {
+    await admitted.grant?.giveBack?.()
+    return this.#repeat(admitted, taken, options)
+  }
+
+  #accepted(instance: Instance, admitted: Admitted, options: CallOptions, startNow: boolean): Reply | Promise<Reply> {
+    const { operation, parsed, given } = admitted
     const waitMs = waitFor(admitted, options)
     const watching = waitMs > 0 ? watchEnd(this.#env.clock, this.#store, instance.id, waitMs) : undefined
     if (operation.model === 'sync' && watching) this.#worker.expectDirectly(instance.id)
@@ -86,7 +109,9 @@ export class Recorder {
     else this.#worker.wake()
     // OpenCALL, "Asynchronous": the first answer says accepted, and at this moment the handler has not begun.
     if (!watching) return replyTo(operation.model === 'async' ? { ...instance, state: 'accepted' } : instance, 0)
-    return this.#replyWhenEnded(instance, watching, startNow)
+    // Another node may have run it to its end before the watch began.
+    const ending = startNow ? watching.ended : this.#endOf(instance, watching)
+    return ending.then((ended) => (ended ? replyTo(ended, this.#env.clock.now()) : this.#replyLate(instance)))
   }
 
   /** Written down before anybody is asked; a worker looks at it when it is decided, or when the time to decide is over. */
@@ -237,11 +262,9 @@ export class Recorder {
     return yields && taken.kind === 'request-id-taken' ? this.#store.accept(instance, id) : taken
   }
 
-  /** The direct answer if the call ends in time, else where to look. */
-  async #replyWhenEnded(instance: Instance, watching: Watching, startedHere: boolean): Promise<Reply> {
-    // Another node may have run it to its end before the watch began.
-    const inTime = startedHere ? await watching.ended : await this.#endOf(instance, watching)
-    const ended = inTime ?? (await this.#lateEnd(instance, this.#worker.keepForPolling(instance.id)))
+  /** It has not ended in time: where to look, unless its end is being written. */
+  async #replyLate(instance: Instance): Promise<Reply> {
+    const ended = await this.#lateEnd(instance, this.#worker.keepForPolling(instance.id))
     return replyTo(ended ?? instance, this.#env.clock.now())
   }
 
@@ -309,7 +332,7 @@ export class Recorder {
     const { clock } = this.#env
     const waitMs = waitFor(admitted, options)
     if (hasEnded(instance)) return replyTo(instance, clock.now())
-    const inTime = await this.#endOf(instance, watchEnd(clock, this.#store, instance.id, waitMs))
+    const inTime = await this.#endOf(instance, watchEnd(this.#env.clock, this.#store, instance.id, waitMs))
     const ended = inTime ?? (await this.#lateEnd(instance, await this.#worker.keepAnywhere(instance)))
     return replyTo(
       {

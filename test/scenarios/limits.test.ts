@@ -135,7 +135,7 @@ describe('calls', () => {
 
     for (const { server } of [few, short]) {
       // Straight to the engine, so that all of them are there before the first is written down.
-      const calls = Array.from({ length: 30 }, (_, n) =>
+      const calls = Array.from({ length: 30 }, async (_, n) =>
         server.engine.call({ operation: 'v1:jobs.wait', args: {}, media: [], requestId: `r${n}` }, () => ANONYMOUS),
       )
       const settled = await Promise.allSettled(calls)
