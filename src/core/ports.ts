@@ -44,7 +44,7 @@ export interface Environment {
   newId(): string
   /** 0 ≤ x < 1. */
   random(): number
-  /** SHA-256, in letters, digits, `-` and `_`. */
+  /** SHA-256 in hex. */
   digest(text: string): string
   /** A keyed hash that only this deployment can make, URL-safe. */
   sign(text: string): string

@@ -10,7 +10,7 @@ import type { Operation } from './operation.ts'
 import type { Acceptance, Environment, ObjectStore, Store } from './ports.ts'
 import { replyTo } from './replies.ts'
 import type { Given } from './requirements.ts'
-import { hasEnded, type Watching, watchEnd } from './waiting.ts'
+import { type EndWatch, hasEnded, watchEnd } from './waiting.ts'
 import type { Worker } from './worker.ts'
 
 export interface CallOptions {
@@ -61,7 +61,7 @@ export class Recorder {
     this.#approvals = approvals
   }
 
-  /** Like the engine's, these make a promise only where there is something to wait for: the two writes. */
+  /** Throws at once where there is no room. A promise is made only where there is something to wait for: the two writes. */
   record(admitted: Admitted, options: CallOptions): Promise<Reply> {
     if (admitted.held) return this.#recordHeld(admitted, options)
     const { operation, owner, grant } = admitted
@@ -269,7 +269,7 @@ export class Recorder {
   }
 
   /** Of a call that may have ended before it was watched. */
-  async #endOf({ id }: Instance, watching: Watching): Promise<Instance | undefined> {
+  async #endOf({ id }: Instance, watching: EndWatch): Promise<Instance | undefined> {
     try {
       const missed = await this.#store.get(id)
       return missed && hasEnded(missed) ? missed : await watching.ended
@@ -278,9 +278,10 @@ export class Recorder {
     }
   }
 
-  /** Of a call that is not `kept` for polling, since its end is being written. */
-  #lateEnd({ id }: Instance, kept: boolean): Promise<Instance | undefined> | undefined {
-    return kept ? undefined : watchEnd(this.#env.clock, this.#store, id, CONCLUDING_MS).ended
+  /** Of a call that has ended meanwhile, or is not `kept` for polling, since its end is being written. */
+  #lateEnd(instance: Instance, kept: boolean): Promise<Instance | undefined> {
+    const watching = watchEnd(this.#env.clock, this.#store, instance.id, kept ? 0 : CONCLUDING_MS)
+    return this.#endOf(instance, watching)
   }
 
   /** The request id or the key was used before: the same input joins what is there, other input is refused. */

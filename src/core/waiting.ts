@@ -15,14 +15,14 @@ export function within<T>(clock: Clock, limitMs: number, promise: Promise<T>): P
   })
 }
 
-export interface Watching {
+export interface EndWatch {
   /** The instance once it has ended; nothing if that takes longer, or if the watch is ended before. */
   ended: Promise<Instance | undefined>
   stop(): void
 }
 
 /** Watches from now on for the end of an instance. One promise and one timer: every durable call waits so. */
-export function watchEnd(clock: Clock, store: Store, id: string, limitMs: number): Watching {
+export function watchEnd(clock: Clock, store: Store, id: string, limitMs: number): EndWatch {
   if (limitMs <= 0) return { ended: Promise.resolve(undefined), stop() {} }
   const { promise, resolve } = Promise.withResolvers<Instance | undefined>()
   const finish = (instance?: Instance) => {

@@ -372,19 +372,21 @@ export class Worker {
 
   /** Here and below each promise counts: five async functions in a row were 5 % of a durable call. */
   #ended(running: Running, ending: Ending, progressWritten?: Promise<void>): void {
+    const failed = (err: unknown) => {
+      this.#leave(running)
+      this.#parts.env.log.error({ operation: running.operation.key, err }, 'what follows the end of a call failed')
+    }
     running.concluding = true
-    this.#limits.ended(running.operation)
-    // What was reported last is seen before the end, or never.
-    const settling = progressWritten
-      ? progressWritten.then(() => this.#settle(running, ending))
-      : this.#settle(running, ending)
-    settling.then(
-      () => this.#leave(running),
-      (err) => {
-        this.#leave(running)
-        this.#parts.env.log.error({ operation: running.operation.key, err }, 'what follows the end of a call failed')
-      },
-    )
+    try {
+      this.#limits.ended(running.operation)
+      // What was reported last is seen before the end, or never.
+      const settling = progressWritten
+        ? progressWritten.then(() => this.#settle(running, ending))
+        : this.#settle(running, ending)
+      settling.then(() => this.#leave(running), failed)
+    } catch (err) {
+      failed(err)
+    }
   }
 
   #leave(running: Running): void {

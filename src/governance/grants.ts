@@ -28,11 +28,14 @@ export interface Held {
 
 /** A token that ends so soon might not last for what it is needed for. */
 const EARLY_MS = 30_000
-/** Longer than a provider is waited for: whoever renews and is killed keeps the others from it no longer. */
+/** Longer than a provider usually takes: whoever renews and is killed keeps the others from it no longer. */
 const RENEWAL_MS = 60_000
 const LOOK_EVERY_MS = 100
 
-export function createGrants({ clock, log }: Pick<Environment, 'clock' | 'log'>, vault: Vault): Grants {
+export function createGrants(
+  { clock, log, newId }: Pick<Environment, 'clock' | 'log' | 'newId'>,
+  vault: Vault,
+): Grants {
   const renewing = new Map<string, Promise<Held | undefined>>()
 
   async function get(holder: string): Promise<Held | undefined> {
@@ -56,20 +59,35 @@ export function createGrants({ clock, log }: Pick<Environment, 'clock' | 'log'>,
 
   /** The same holds for several processes: one asks the provider, and the others see what it got. */
   async function renewAlone(holder: string, held: Held, client: OAuthClient): Promise<Held | undefined> {
+    if (held.refreshToken === undefined) return renewOnce(holder, held, client)
     const mark = `renewing/${holder}`
-    while (!(await vault.add(mark, '', clock.now() + RENEWAL_MS))) {
+    const mine = newId()
+    while (!(await vault.add(mark, mine, clock.now() + RENEWAL_MS))) {
       if (clock.now() < (held.expiresAt ?? 0)) return held
       await new Promise<void>((resolve) => clock.schedule(LOOK_EVERY_MS, resolve))
       const current = await get(holder)
-      if (current?.accessToken !== held.accessToken) return current
+      if (!current || isFresh(current)) return current
     }
     try {
-      // Or it was done between the look at what is held and the mark.
+      // It may have been done between the look at what is held and the mark.
       const current = await get(holder)
-      return current?.accessToken === held.accessToken ? await renewOnce(holder, held, client) : current
+      return !current || isFresh(current) ? current : await renewOnce(holder, current, client)
     } finally {
-      await vault.remove(mark)
+      await unmark(mark, mine)
     }
+  }
+
+  /** Unless it took so long that somebody else has begun. What cannot be removed runs out. */
+  async function unmark(mark: string, mine: string): Promise<void> {
+    try {
+      if ((await vault.get(mark)) === mine) await vault.remove(mark)
+    } catch (err) {
+      log.warn({ err }, 'the mark of a renewal could not be removed; others wait until it runs out')
+    }
+  }
+
+  function isFresh({ expiresAt }: Held): boolean {
+    return expiresAt === undefined || clock.now() < expiresAt - EARLY_MS
   }
 
   async function renewOnce(holder: string, held: Held, client: OAuthClient): Promise<Held | undefined> {
@@ -116,8 +134,7 @@ export function createGrants({ clock, log }: Pick<Environment, 'clock' | 'log'>,
     },
 
     async fresh(holder, held, client) {
-      if (held.expiresAt === undefined || clock.now() < held.expiresAt - EARLY_MS) return held
-      return renew(holder, held, client)
+      return isFresh(held) ? held : renew(holder, held, client)
     },
 
     async expire(holder, accessToken) {

@@ -23,8 +23,7 @@ export function createEnvironment(log: Log, linkKey: Uint8Array, clock: Clock, r
     log,
     newId: createUuids(clock),
     random: Math.random,
-    // A third shorter than hex, and every stored call has one.
-    digest: (text) => hash('sha256', text, 'base64url'),
+    digest: (text) => hash('sha256', text, 'hex'),
     sign: (text) => createHmac('sha256', linkKey).update(text).digest('base64url'),
     base64: (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64'),
     gzip: (text) => gzipSync(text),

@@ -204,7 +204,7 @@ describe('deciding', () => {
         owner: 'callplane|agent',
         requestId,
         operation: 'v1:orders.refund@1.0.0',
-        fingerprint: hash('sha256', '["v1:orders.refund",{"amount":500},[]]', 'base64url'),
+        fingerprint: hash('sha256', '["v1:orders.refund",{"amount":500},[]]'),
         verdict: 'hold',
         rule: 'policy#large-refunds',
         approvalId: id,

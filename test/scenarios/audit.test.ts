@@ -39,7 +39,7 @@ const entryOf = (name: string, args: string) => ({
   owner: 'callplane|agent',
   requestId: 'r1',
   operation: `${name}@1.0.0`,
-  fingerprint: hash('sha256', `["${name}",${args},[]]`, 'base64url'),
+  fingerprint: hash('sha256', `["${name}",${args},[]]`),
   backend: 'handler',
 })
 

@@ -34,7 +34,8 @@ export function text(said: string): Content {
  */
 export function encodeValue(value: JsonValue, traceId: string): EncodedResult {
   if (isToolResult(value)) return withTrace(value, traceId)
-  const json = JSON.stringify(value ?? null)
+  // What a handler without a schema returns may be nothing that JSON knows.
+  const json = JSON.stringify(value) ?? 'null'
   const trace = `"isError":false,"_meta":{"_trace_id":"${traceId}"}`
   if (typeof value === 'string') return `{"content":[{"type":"text","text":${json}}],${trace}}`
   const structured = isJsonObject(value) ? json : `{"result":${json}}`

@@ -79,11 +79,14 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
       return () => channel.ask('gather', [own()])
     },
     started: (message) => channel.tell('started', message),
-    leave: () => channel.ask('lastMetrics', [lastMetrics()]),
+    leave: () => channel.ask<void>('lastMetrics', [lastMetrics()]).catch(withoutHub),
     stopped: stopped.promise,
     lost: channel.closed,
   }
 }
+
+/** What it added up is gone with it: there is nobody to tell. */
+function withoutHub(): void {}
 
 function shareLimits(channel: Channel, clock: Clock): SharedLimits {
   const tally = new Tally(clock, (...counts) => channel.tell('counts', ...counts))

@@ -36,7 +36,9 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances, owners: O
   )
   const inserts = new Map<string, Statement>()
   const insertOf = (sql: string): Statement => {
-    const insert = inserts.get(sql) ?? db.prepare(sql)
+    const known = inserts.get(sql)
+    if (known) return known
+    const insert = db.prepare(sql)
     inserts.set(sql, insert)
     return insert
   }

@@ -12,7 +12,9 @@ import type { Decode, InstanceRow } from './rows.ts'
 export function prepareAdvance(db: Database, fresh: FreshInstances, decode: Decode) {
   const updates = new Map<number, Statement>()
   const updateFor = (shape: number, change: Change): Statement => {
-    const update = updates.get(shape) ?? db.prepare(updateOf(change))
+    const known = updates.get(shape)
+    if (known) return known
+    const update = db.prepare(updateOf(change))
     updates.set(shape, update)
     return update
   }

@@ -22,11 +22,12 @@ export function prepareAudit(db: Database, owners: Owners) {
   )
   // A request id that the call has given up stands in its own part.
   const archive = db.prepare<[string]>(
-    `INSERT OR IGNORE INTO audit (id, tenant, owner, operation, ended_at, entry)
+    `INSERT INTO audit (id, tenant, owner, operation, ended_at, entry)
      SELECT id, tenant, owners.owner, operation, ended_at, json_patch(json_object('verdict', '${USUAL.verdict}',
        'attempts', ${USUAL.attempts}, 'outcome', '${USUAL.outcome}', 'requestId', request_id, 'fingerprint', fingerprint,
        'startedAt', created_at), audit)
-     FROM instances JOIN owners ON ref = instances.owner WHERE id = ? AND audit IS NOT NULL`,
+     FROM instances JOIN owners ON ref = instances.owner WHERE id = ? AND audit IS NOT NULL
+     ON CONFLICT (tenant, id) DO NOTHING`,
   )
   const list = db.prepare<[string, string, string | null, string | null, number], AuditRow>(
     `SELECT * FROM audit WHERE tenant = ? AND id < ? AND operation = coalesce(?, operation)

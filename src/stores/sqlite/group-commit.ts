@@ -7,7 +7,10 @@ import { Fault } from '../../core/fault.ts'
 import type { Instance } from '../../core/model.ts'
 import { writeFault } from './storage-faults.ts'
 
-/** May run again after a rollback, so it changes nothing but the database; it adds what it changed to `changed`. */
+/**
+ * May run again after a rollback, so it changes nothing but the database, and what `undone` makes good; it adds what it
+ * changed to `changed`.
+ */
 export type Action<T> = (changed: Instance[]) => T
 
 export interface GroupCommit {

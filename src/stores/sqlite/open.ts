@@ -58,8 +58,10 @@ function openOnce(path: string, maxBytes: number | undefined): Database.Database
     const header = readHeader(db)
     checkHeader(header, migrations, path)
     if (!header.empty) checkPages(db, path)
-    configure(db, maxBytes)
+    configure(db)
     migrate(db, migrations, header.version)
+    // After that: a migration may need room for both, the old and the new.
+    if (maxBytes !== undefined) limitPages(db, maxBytes)
     return db
   } catch (thrown) {
     db.close()
@@ -88,14 +90,19 @@ function checkPages(db: Database.Database, path: string): void {
   if (finding !== 'ok') throw damaged(path, finding)
 }
 
-function configure(db: Database.Database, maxBytes: number | undefined): void {
+function configure(db: Database.Database): void {
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = FULL')
   db.pragma('temp_store = MEMORY')
   // Four times the default: a page that many commits touch is copied back once.
   db.pragma('wal_autocheckpoint = 4000')
   db.pragma('journal_size_limit = 67108864')
-  if (maxBytes !== undefined) db.pragma(`max_page_count = ${Math.max(1, Math.floor(maxBytes / pageBytes(db)))}`)
+  // 32 MB, taken as they are needed: with a million calls the index of request ids is twice that, and read at random.
+  db.pragma('cache_size = -32768')
+}
+
+function limitPages(db: Database.Database, maxBytes: number): void {
+  db.pragma(`max_page_count = ${Math.max(1, Math.floor(maxBytes / pageBytes(db)))}`)
 }
 
 function pageBytes(db: Database.Database): number {

@@ -1,4 +1,4 @@
-/** Whose calls there are. An owner is kept once, with the caller it called as first, for as long as it has a call. */
+/** Whose calls there are. An owner is kept once, with the caller it once called as, for as long as it has a call. */
 import type { Database } from 'better-sqlite3'
 import type { Caller, Instance } from '../../core/model.ts'
 
@@ -67,8 +67,10 @@ export class Owners {
   removeIdle(ref: number): void {
     const known = this.#byRef.get(ref)
     if (this.#remove.run(ref).changes === 0 || !known) return
+    const ofTenant = this.#byName.get(known.tenant)
     this.#byRef.delete(ref)
-    this.#byName.get(known.tenant)?.delete(known.owner)
+    ofTenant?.delete(known.owner)
+    if (ofTenant?.size === 0) this.#byName.delete(known.tenant)
   }
 
   /** What a transaction added is not there after it was undone. */

@@ -13,23 +13,19 @@ export interface Watchers {
 /** An object of its own, so that the same callback can watch twice and end once. */
 interface Watch {
   changed: Changed
-  ended: boolean
 }
 
 export function createWatchers(log: Log | undefined): Watchers {
-  // Replaced, never changed: whoever is told may end a watch, or begin one.
-  const byId = new BriefMap<readonly Watch[]>()
+  const byId = new BriefMap<Set<Watch>>()
 
-  function end(id: string, watch: Watch): void {
-    watch.ended = true
-    const left = byId.get(id)?.filter((other) => other !== watch) ?? []
-    if (left.length > 0) byId.set(id, left)
-    else byId.delete(id)
+  function end(id: string, watches: Set<Watch>, watch: Watch): void {
+    watches.delete(watch)
+    if (watches.size === 0 && byId.get(id) === watches) byId.delete(id)
   }
 
-  function tellOne({ changed, ended }: Watch, instance: Instance): void {
+  function tellOne({ changed }: Watch, instance: Instance): void {
     try {
-      if (!ended) changed(instance)
+      changed(instance)
     } catch (thrown) {
       log?.error({ err: thrown, instance: instance.id }, 'A watcher threw; the others were told all the same.')
     }
@@ -37,10 +33,10 @@ export function createWatchers(log: Log | undefined): Watchers {
 
   return {
     watch(id, changed) {
-      const watch: Watch = { changed, ended: false }
-      const others = byId.get(id)
-      byId.set(id, others ? [...others, watch] : [watch])
-      return () => end(id, watch)
+      const watch: Watch = { changed }
+      const watches = byId.get(id) ?? new Set<Watch>()
+      byId.set(id, watches.add(watch))
+      return () => end(id, watches, watch)
     },
 
     tell(instances) {

@@ -5,7 +5,7 @@ CREATE TABLE owners (
   ref INTEGER PRIMARY KEY,
   tenant TEXT NOT NULL,
   owner TEXT NOT NULL,
-  -- As this owner called first.
+  -- As it called once; a call of its that came otherwise has its own.
   caller TEXT NOT NULL
 ) STRICT;
 
@@ -43,7 +43,7 @@ CREATE TABLE instances (
   outcome TEXT,
   -- What the trail says of it beyond what stands here, as JSON; of an ended call only.
   audit TEXT,
-  -- Where it is not the one its owner called with first.
+  -- Where it is not the one that is kept with its owner.
   caller TEXT,
   session_id TEXT,
   parent_id TEXT,
@@ -100,7 +100,8 @@ CREATE TABLE aliases (
 ) STRICT, WITHOUT ROWID;
 
 INSERT INTO aliases
-  SELECT ref, request_id, session_id, instance_id, expires_at FROM former_aliases JOIN owners USING (tenant, owner);
+  SELECT ref, request_id, session_id, instance_id, expires_at FROM former_aliases JOIN owners USING (tenant, owner)
+  WHERE instance_id IN (SELECT id FROM instances);
 
 DROP TABLE former_aliases;
 
