@@ -13,7 +13,7 @@ import { checkMeta, generationByHeader } from './generations.ts'
 import { checkStandardHeaders } from './headers.ts'
 import { type McpParts, type Method, Methods } from './methods.ts'
 import { createMetadataRoutes } from './protected-resource.ts'
-import { encodeResultBytes, idIn, isRequestId, type Message, parseMessage } from './rpc.ts'
+import { encodePieces, encodeResult, idIn, isRequestId, type Message, parseMessage, Written } from './rpc.ts'
 import { type ClientSession, readSession } from './sessions.ts'
 import type { Generation, RequestId, RpcMessage } from './wire.ts'
 
@@ -135,7 +135,8 @@ class McpOverHttp {
     if ('result' in outcome) {
       const { sessionId, result } = outcome
       const headers = sessionId === undefined ? HEADERS : { ...HEADERS, 'Mcp-Session-Id': sessionId }
-      return { status: 200, headers, body: encodeResultBytes(id, result) }
+      if (result instanceof Written) return answerInPieces(encodePieces(id, result), headers)
+      return { status: 200, headers, body: encodeResult(id, result) }
     }
     const { env } = this.#parts
     return {
@@ -235,4 +236,13 @@ function checkType(exchange: Exchange): void {
   throw new Fault('malformed', 'The request must be application/json. Set its Content-Type.', {
     code: 'UNSUPPORTED_CONTENT_TYPE',
   })
+}
+
+function answerInPieces(pieces: readonly Uint8Array[], headers: Record<string, string>): Answer {
+  const length = pieces.reduce((sum, piece) => sum + piece.length, 0)
+  return { status: 200, headers: { ...headers, 'Content-Length': String(length) }, body: oneByOne(pieces) }
+}
+
+async function* oneByOne(pieces: readonly Uint8Array[]): AsyncIterable<Uint8Array> {
+  yield* pieces
 }
