@@ -1,13 +1,12 @@
 /** Callplane's engine called in process, each call to its terminal reply, on SQLite with synchronous FULL. */
-import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
-import { connect, createServer as createListener, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { ownerOf } from '../../src/core/model.ts'
 import type { Store } from '../../src/core/ports.ts'
 import { type Caller, createServer, jsonSchema, operation } from '../../src/index.ts'
 import { createChannel, createStoreClient, createStoreServer } from '../../src/stores/remote/index.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
+import { openSocketPair } from '../../src/testing/socket-pair.ts'
 import { ADD_ARGS, ADD_RESULT } from './add-schemas.ts'
 import { ADD_LATER } from './durable-envelope.ts'
 import { ADDED, type JobSystem } from './durable-jobs.ts'
@@ -63,12 +62,7 @@ export async function openCallplaneJobs(folder: string, byMessages = false): Pro
 }
 
 async function reachByMessages(kept: Store, path: string): Promise<Store> {
-  const listening = createListener().listen(path)
-  await once(listening, 'listening')
-  const accepted = once(listening, 'connection') as Promise<[Socket]>
-  const socket = connect(path)
-  const [other] = await accepted
-  listening.close()
+  const [socket, other] = await openSocketPair(path)
   const left = createStoreServer(kept).serve(createChannel(other))
   const channel = createChannel(socket)
   const store = createStoreClient(channel)

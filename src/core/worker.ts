@@ -2,17 +2,18 @@
  * Runs recorded calls: claims them under a lease, keeps the lease while the handler works, and writes down how each
  * attempt ended. Nobody else changes an instance's state after its acceptance.
  */
+import { abandon } from './abandoning.ts'
 import { Attempt, type AttemptRun, type Ending } from './attempt.ts'
 import { BriefMap } from './brief-map.ts'
 import { Claiming } from './claiming.ts'
 import { Conclusions } from './conclusions.ts'
 import { canceled, cutOffByShutdown, faultOutcome, givenUp, leaseLost, outcomeUnknown } from './endings.ts'
 import { Fault } from './fault.ts'
-import { AttemptContext } from './handler-context.ts'
 import type { HeldCalls } from './held-calls.ts'
 import type { AttemptParts } from './job.ts'
 import type { JsonValue } from './json.ts'
 import { KeptGiven } from './kept-given.ts'
+import { LeaseKeeping } from './lease-keeping.ts'
 import type { Limits } from './limits.ts'
 import type { Instance, Outcome } from './model.ts'
 import type { Deferred, Operation } from './operation.ts'
@@ -51,10 +52,10 @@ export class Worker {
   readonly #conclusions: Conclusions
   readonly #held: HeldCalls
   readonly #claiming: Claiming
+  readonly #leases: LeaseKeeping
   readonly #shutdown = cutOffByShutdown()
   /** Whatever begins from now on is told to stop at once. */
   #graceOver = false
-  #cancelLeaseTimer: (() => void) | undefined
   #whenIdle: (() => void) | undefined
 
   constructor(
@@ -83,6 +84,14 @@ export class Worker {
       claimEveryMs,
       begin: (instance) => this.#begin(instance),
       giveBack: (instance) => this.#conclusions.giveBackUnbegun(instance),
+    })
+    this.#leases = new LeaseKeeping({
+      env: parts.env,
+      store,
+      leaseMs,
+      leases: () => this.#running.values().map(({ instance: { id, attempt } }) => ({ id, attempt })),
+      counts: ({ id, attempt }) => this.#running.get(id)?.instance.attempt === attempt,
+      stop: (id, why) => void this.stopAttempt(id, why),
     })
     limits.onFreed = () => this.wake()
   }
@@ -206,7 +215,7 @@ export class Worker {
     if (seen.attempt === 0 && !isHeld(seen)) this.#limits.dequeued()
     if (isHeld(seen)) await this.#held.close(seen)
     if (!operation) return true
-    this.#abandon(seen, operation)
+    abandon(this.#parts, seen, operation)
     await forgetShown(this.#parts, seen.id, operation)
     return true
   }
@@ -244,7 +253,7 @@ export class Worker {
       })
     }
     cancel()
-    this.#cancelLeaseTimer?.()
+    this.#leases.stop()
   }
 
   /** A claimed instance is run, unless running it again would be wrong. */
@@ -265,7 +274,7 @@ export class Worker {
     const cutOffs = instance.attempt - 1 - instance.settled
     if (instance.stopRequested) {
       void this.#end(instance, operation, faultOutcome(canceled()))
-      this.#abandon(instance, operation)
+      abandon(this.#parts, instance, operation)
     } else if (cutOffs > 0 && !canGoOn(instance)) void this.#end(instance, operation, faultOutcome(outcomeUnknown()))
     else if (cutOffs > this.#settings.maxCutOffs) void this.#end(instance, operation, faultOutcome(givenUp(cutOffs)))
     else this.#beginIfRoom(instance, operation)
@@ -319,19 +328,6 @@ export class Worker {
     return this.#conclusions.amend(instance, { ...extras, deadlineAt }, this.#settings.leaseMs)
   }
 
-  /** Lets the other side know that nobody waits any more. */
-  #abandon(instance: Instance, operation: Operation): void {
-    const { backend } = operation
-    if (instance.waiting === undefined || !backend.abandon) return
-    const attempt = new Attempt(jobOf(instance, operation), instance.attempt, this.#parts, {
-      failures: instance.failures,
-    })
-    backend
-      .abandon(instance.waiting, new AttemptContext(attempt, this.#parts))
-      .catch((err) => this.#parts.env.log.warn({ operation: operation.key, err }, 'a remote tool was not told to stop'))
-      .finally(() => attempt.refuse(canceled()))
-  }
-
   /** Arguments are stored as received and parsed again at each attempt, so that defaults and transforms are the schema's of today. */
   async #parseAndStart(attempt: Attempt, instance: Instance, operation: Operation): Promise<void> {
     try {
@@ -351,7 +347,7 @@ export class Worker {
       reported ??= this.#progressOf(running)
       reported.report(progress)
     }
-    if (this.#running.size === 1) this.#keepLeases()
+    if (this.#running.size === 1) this.#leases.start()
     attempt.whenEnded((ending) => this.#ended(running, ending, reported?.flush()))
     if (this.#graceOver) this.#cutOff(running)
   }
@@ -414,7 +410,7 @@ export class Worker {
       this.wake()
       return
     }
-    if (!attempt.began && instance.waiting !== undefined) this.#abandon(instance, operation)
+    if (!attempt.began) abandon(this.#parts, instance, operation)
     const questions = questionsIn(outcome.fault)
     if (questions && this.#canWaitForAnswers(instance, questions)) {
       await this.#conclusions.leaveAsking(instance, questions)
@@ -469,26 +465,5 @@ export class Worker {
     if (isHeld(instance)) await this.#held.close(instance)
     else if (asks) await this.#held.handBack(instance)
     await forgetShown(this.#parts, instance.id, operation)
-  }
-
-  #keepLeases(): void {
-    this.#cancelLeaseTimer?.()
-    this.#cancelLeaseTimer = this.#parts.env.clock.schedule(this.#settings.leaseMs / 3, () => void this.#extend())
-  }
-
-  async #extend(): Promise<void> {
-    if (this.#running.size === 0) return
-    const leases = this.#running.values().map(({ instance: { id, attempt } }) => ({ id, attempt }))
-    try {
-      for (const { id, attempt, held, stopRequested } of await this.#store.extend(leases, this.#settings.leaseMs)) {
-        // Ended or claimed anew by ourselves meanwhile: then the answer is about a lease that counts no more.
-        if (this.#running.get(id)?.instance.attempt !== attempt) continue
-        if (!held) this.stopAttempt(id, leaseLost())
-        else if (stopRequested) this.stopAttempt(id, canceled())
-      }
-    } catch (thrown) {
-      this.#parts.env.log.error({ err: thrown }, 'leases could not be extended; it is tried again')
-    }
-    if (this.#running.size > 0) this.#keepLeases()
   }
 }

@@ -1,7 +1,6 @@
 /** Both ends of a real connection to a store, in one process, so that a test can hold the store's clock. */
-import { once } from 'node:events'
-import { connect, createServer, type Socket } from 'node:net'
 import { type Channel, createChannel, type StoreServer } from '../../src/stores/remote/index.ts'
+import { openSocketPair } from '../../src/testing/socket-pair.ts'
 
 export interface Connected {
   channel: Channel
@@ -11,12 +10,7 @@ export interface Connected {
 }
 
 export async function connectTo(server: StoreServer, path: string): Promise<Connected> {
-  const listening = createServer().listen(path)
-  await once(listening, 'listening')
-  const accepted = once(listening, 'connection') as Promise<[Socket]>
-  const socket = connect(path)
-  const [other] = await accepted
-  listening.close()
+  const [socket, other] = await openSocketPair(path)
   const left = server.serve(createChannel(other))
   const channel = createChannel(socket)
   return {

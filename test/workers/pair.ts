@@ -2,14 +2,14 @@
  * One server of two workers, both in the test's own process, so that it can hold their handlers and clocks: what they
  * share goes over real connections to a hub, as it does between processes.
  */
-import { once } from 'node:events'
-import { connect, createServer as createListener, type Socket } from 'node:net'
+import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { ServerOptions } from 'callplane'
 import { onTestFinished } from 'vitest'
 import { type CallplaneServer, openServer } from '../../src/server/compose.ts'
 import { systemClock } from '../../src/server/environment.ts'
 import { createHub, type Hub, openLink, type WorkerLink } from '../../src/server/workers/index.ts'
+import { openSocketPair } from '../../src/testing/socket-pair.ts'
 import { callerOf, type Site, temporaryFolder } from '../scenarios/server.ts'
 
 export interface WorkerSite extends Omit<Site, 'close'> {
@@ -44,12 +44,7 @@ export async function startPair<App>(
 
 /** Another process's end of a line to the hub. */
 export async function attach(hub: Hub, path: string): Promise<Socket> {
-  const listening = createListener().listen(path)
-  await once(listening, 'listening')
-  const accepted = once(listening, 'connection') as Promise<[Socket]>
-  const socket = connect(path)
-  const [other] = await accepted
-  listening.close()
+  const [socket, other] = await openSocketPair(path)
   hub.attach(other)
   return socket
 }
