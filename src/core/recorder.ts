@@ -1,5 +1,5 @@
-/** Writes calls down before they run, and recognises the ones that were written down before. */
-import { type Admitted, approvalRequest, fingerprintOf, newInstance, retentionMs, waitLimit } from './admitted.ts'
+/** Writes calls down before they run; those that were written down before are for `repeats.ts`. */
+import { type Admitted, approvalRequest, newInstance, waitLimit } from './admitted.ts'
 import { APPROVAL_TTL_MS, type Approvals } from './approvals.ts'
 import type { Attempt } from './attempt.ts'
 import { canceled } from './endings.ts'
@@ -8,9 +8,10 @@ import type { Limits } from './limits.ts'
 import type { Instance, Reply } from './model.ts'
 import type { Operation } from './operation.ts'
 import type { Acceptance, Environment, ObjectStore, Store } from './ports.ts'
+import { duplicateRequest, Repeats, type Taken } from './repeats.ts'
 import { replyTo } from './replies.ts'
 import type { Given } from './requirements.ts'
-import { type EndWatch, hasEnded, watchEnd } from './waiting.ts'
+import { endOf, hasEnded, lateEnd, watchEnd } from './waiting.ts'
 import type { Worker } from './worker.ts'
 
 export interface CallOptions {
@@ -32,11 +33,6 @@ export interface CallOptions {
   ours?: boolean
 }
 
-type Taken = Exclude<Acceptance, { kind: 'created' }>
-
-/** An end that is being written when the wait is over is waited for this much longer. */
-const CONCLUDING_MS = 5_000
-
 export class Recorder {
   readonly #env: Environment
   readonly #store: Store
@@ -44,6 +40,7 @@ export class Recorder {
   readonly #limits: Limits
   readonly #worker: Worker
   readonly #approvals: Approvals
+  readonly #repeats: Repeats
 
   constructor(
     env: Environment,
@@ -59,6 +56,7 @@ export class Recorder {
     this.#limits = limits
     this.#worker = worker
     this.#approvals = approvals
+    this.#repeats = new Repeats(env, store, worker)
   }
 
   /** Throws at once where there is no room. A promise is made only where there is something to wait for: the two writes. */
@@ -96,7 +94,7 @@ export class Recorder {
 
   async #refused(taken: Taken, admitted: Admitted, options: CallOptions): Promise<Reply> {
     await admitted.grant?.giveBack?.()
-    return this.#repeat(admitted, taken, options)
+    return this.#repeats.answer(admitted, taken, waitFor(admitted, options))
   }
 
   #accepted(instance: Instance, admitted: Admitted, options: CallOptions, startNow: boolean): Reply | Promise<Reply> {
@@ -110,7 +108,7 @@ export class Recorder {
     // OpenCALL, "Asynchronous": the first answer says accepted, and at this moment the handler has not begun.
     if (!watching) return replyTo(operation.model === 'async' ? { ...instance, state: 'accepted' } : instance, 0)
     // Another node may have run it to its end before the watch began.
-    const ending = startNow ? watching.ended : this.#endOf(instance, watching)
+    const ending = startNow ? watching.ended : endOf(this.#store, instance, watching)
     return ending.then((ended) => (ended ? replyTo(ended, this.#env.clock.now()) : this.#replyLate(instance)))
   }
 
@@ -132,7 +130,7 @@ export class Recorder {
     const acceptance = await this.#accept(held, () => this.#limits.closed(owner))
     if (acceptance.kind !== 'created') {
       await this.#approvals.unreserve(approval)
-      return this.#repeat(admitted, acceptance, options)
+      return this.#repeats.answer(admitted, acceptance, waitFor(admitted, options))
     }
     this.#worker.keepGiven(held, admitted.operation, given)
     await this.#approvals.open(approval)
@@ -264,99 +262,14 @@ export class Recorder {
 
   /** It has not ended in time: where to look, unless its end is being written. */
   async #replyLate(instance: Instance): Promise<Reply> {
-    const ended = await this.#lateEnd(instance, this.#worker.keepForPolling(instance.id))
-    return replyTo(ended ?? instance, this.#env.clock.now())
-  }
-
-  /** Of a call that may have ended before it was watched. */
-  async #endOf({ id }: Instance, watching: EndWatch): Promise<Instance | undefined> {
-    try {
-      const missed = await this.#store.get(id)
-      return missed && hasEnded(missed) ? missed : await watching.ended
-    } finally {
-      watching.stop()
-    }
-  }
-
-  /** Of a call that has ended meanwhile, or is not `kept` for polling, since its end is being written. */
-  #lateEnd(instance: Instance, kept: boolean): Promise<Instance | undefined> {
-    const watching = watchEnd(this.#env.clock, this.#store, instance.id, kept ? 0 : CONCLUDING_MS)
-    return this.#endOf(instance, watching)
-  }
-
-  /** The request id or the key was used before: the same input joins what is there, other input is refused. */
-  async #repeat(admitted: Admitted, taken: Taken, options: CallOptions): Promise<Reply> {
-    const { call, operation } = admitted
-    const same = taken.instance.fingerprint === fingerprintOf(this.#env, admitted)
-    if (taken.kind === 'request-id-taken') {
-      if (!same) throw duplicateRequest(call.requestId)
-      return this.#join(taken.instance, admitted, options)
-    }
-    if (!same) {
-      throw new Fault(
-        'conflict',
-        `The idempotency key was used for another input of ${operation.name.full}. Use a new key for a new call.`,
-        {
-          code: 'IDEMPOTENCY_KEY_REUSED',
-        },
-      )
-    }
-    return this.#join(await this.#alias(admitted, taken.instance), admitted, options)
-  }
-
-  /** The stored call under the new request id and session; kept under them only if there is something to come back for. */
-  async #alias(
-    { call, operation, caller, owner }: Admitted,
-    { sessionId: _first, ...instance }: Instance,
-  ): Promise<Instance> {
-    const retained = operation.ttlSeconds > 0 || !hasEnded(instance) || instance.outcome?.kind === 'location'
-    const expiresAt = retained ? Math.min(this.#env.clock.now() + retentionMs(operation), instance.keepUntil) : 0
-    const session = call.sessionId === undefined ? {} : { sessionId: call.sessionId }
-    if (retained) {
-      const { tenant } = caller
-      const { requestId } = call
-      const aliased = await this.#store.alias({
-        tenant,
-        owner,
-        requestId,
-        instanceId: instance.id,
-        expiresAt,
-        ...session,
-      })
-      // The same repeat, sent twice at once, finds itself: that is no other call.
-      if (aliased.kind !== 'created' && aliased.instance.id !== instance.id) throw duplicateRequest(requestId)
-    }
-    return { ...instance, requestId: call.requestId, expiresAt, ...session }
-  }
-
-  async #join(instance: Instance, admitted: Admitted, options: CallOptions): Promise<Reply> {
     const { clock } = this.#env
-    const waitMs = waitFor(admitted, options)
-    if (hasEnded(instance)) return replyTo(instance, clock.now())
-    const inTime = await this.#endOf(instance, watchEnd(this.#env.clock, this.#store, instance.id, waitMs))
-    const ended = inTime ?? (await this.#lateEnd(instance, await this.#worker.keepAnywhere(instance)))
-    return replyTo(
-      {
-        ...instance,
-        ...(ended && endOf(ended)),
-        ...(ended && ended.requestId === instance.requestId && { expiresAt: ended.expiresAt }),
-      },
-      clock.now(),
-    )
+    const ended = await lateEnd(clock, this.#store, instance, this.#worker.keepForPolling(instance.id))
+    return replyTo(ended ?? instance, clock.now())
   }
 
   #leased(attempt: number): Pick<Instance, 'state' | 'attempt'> & { dueAt: number } {
     return { state: 'pending', attempt, dueAt: this.#env.clock.now() + this.#worker.leaseMs }
   }
-}
-
-/** What an end changes of what the caller is told. */
-function endOf({ state, failures, outcome, endedAt }: Instance): Partial<Instance> {
-  return { state, failures, ...(outcome && { outcome }), ...(endedAt !== undefined && { endedAt }) }
-}
-
-function waitFor({ operation, call }: Admitted, { holdMs = 0 }: CallOptions): number {
-  return operation.model === 'sync' ? waitLimit(operation, call) : holdMs
 }
 
 export function busy(operation: Operation): Fault {
@@ -370,12 +283,6 @@ export function busy(operation: Operation): Fault {
   })
 }
 
-function duplicateRequest(requestId: string): Fault {
-  return new Fault(
-    'conflict',
-    `The request id "${requestId}" was used for another call. Use a new one for each call.`,
-    {
-      code: 'DUPLICATE_REQUEST_ID',
-    },
-  )
+function waitFor({ operation, call }: Admitted, { holdMs = 0 }: CallOptions): number {
+  return operation.model === 'sync' ? waitLimit(operation, call) : holdMs
 }

@@ -37,6 +37,24 @@ export function watchEnd(clock: Clock, store: Store, id: string, limitMs: number
   return { ended: promise, stop: () => finish() }
 }
 
+/** Of a call that may have ended before it was watched. */
+export async function endOf(store: Store, { id }: Instance, watching: EndWatch): Promise<Instance | undefined> {
+  try {
+    const missed = await store.get(id)
+    return missed && hasEnded(missed) ? missed : await watching.ended
+  } finally {
+    watching.stop()
+  }
+}
+
+/** An end that is being written when the wait is over is waited for this much longer. */
+const CONCLUDING_MS = 5_000
+
+/** Of a call that has ended meanwhile, or is not `kept` for polling, since its end is being written. */
+export function lateEnd(clock: Clock, store: Store, instance: Instance, kept: boolean): Promise<Instance | undefined> {
+  return endOf(store, instance, watchEnd(clock, store, instance.id, kept ? 0 : CONCLUDING_MS))
+}
+
 /** Watches an instance from now on. `stop` must be called, or the watch stays. */
 export function watchFor(
   store: Store,
