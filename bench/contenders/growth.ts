@@ -5,11 +5,12 @@
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Caller, createServer, jsonSchema, operation } from '../../src/index.ts'
+import { createServer, jsonSchema, operation } from '../../src/index.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { ADD, ADD_ARGS, ADD_RESULT } from './add-schemas.ts'
 import { type Contender, manyName } from './contender.ts'
 import { ADD_LATER } from './durable-envelope.ts'
+import { CALLER } from './growth-caller.ts'
 import { createRepeater, type Repeat } from './repeat.ts'
 
 type Pair = { a: number; b: number }
@@ -19,7 +20,6 @@ export interface GrowthCalls extends Repeat {
   model: 'sync' | 'async'
 }
 
-const CALLER: Caller = { tenant: 'main', issuer: 'none', subject: 'anonymous', scopes: ['*'] }
 /** Longer than any call takes. */
 const HOLD_MS = 60_000
 const CALLED = 10

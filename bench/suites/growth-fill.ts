@@ -2,8 +2,9 @@
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { ANONYMOUS, ownerOf } from '../../src/core/model.ts'
+import { ownerOf } from '../../src/core/model.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
+import { CALLER } from '../contenders/growth-caller.ts'
 
 export interface Fill {
   instances: number
@@ -42,21 +43,21 @@ export async function fillDatabase(folder: string, { instances, keepUntil }: Fil
   closeSync(written)
 }
 
-/** As a call of the anonymous caller lies there once it is complete: ids ascend with time, request ids are random. */
+/** As a call of this caller lies there once it is complete: ids ascend with time, request ids are random. */
 function insert(db: Database.Database, instances: number, keepUntil: number): void {
   const createdAt = keepUntil - DAY_MS
   const { lastInsertRowid: owner } = db
     .prepare('INSERT INTO owners (tenant, owner, caller) VALUES (?, ?, ?)')
-    .run('main', ownerOf(ANONYMOUS), JSON.stringify(ANONYMOUS))
+    .run('main', ownerOf(CALLER), JSON.stringify(CALLER))
   db.prepare(
     `INSERT INTO instances (id, owner, request_id, operation, fingerprint, state, ended, revision, attempt, settled,
        failures, created_at, expires_at, keep_until, ended_at, model, rerunnable, stop_requested, args, media, lineage,
        outcome, audit)
      WITH RECURSIVE counted (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM counted WHERE n < @instances)
      SELECT printf('%08x-0000-7000-8000-%s', n, lower(hex(randomblob(6)))), @owner, lower(hex(randomblob(16))),
-       'v1:Calculator.AddLater@1.0.0', substr(hex(randomblob(22)), 1, 43), 'complete', 1, 2, 1, 0, 0,
+       'v1:Calculator.AddLater@1.0.0', '', 'complete', 1, 2, 1, 0, 0,
        @createdAt, @keepUntil, @keepUntil, @createdAt, 'async', 1, 0, printf('{"a":%d,"b":1}', n), '[]', '[]',
-       printf('{"kind":"result","value":%d}', n + 1), '{"backend":"handler"}'
+       printf('{"kind":"result","value":%d}', n + 1), '{}'
      FROM counted`,
   ).run({ instances, owner, createdAt, keepUntil })
 }

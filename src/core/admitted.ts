@@ -1,8 +1,8 @@
 /** A call that has passed every check, and the instance it becomes when it is recorded. */
 import type { ApprovalRequest, Grant } from './approvals.ts'
 import { Fault } from './fault.ts'
+import { fingerprintOf } from './fingerprint.ts'
 import type { Job } from './job.ts'
-import { canonicalJson } from './json.ts'
 import type { Call, Caller, Instance, InstanceExtras, MediaInput } from './model.ts'
 import type { Operation } from './operation.ts'
 import type { Decision, Environment } from './ports.ts'
@@ -53,7 +53,6 @@ export function newInstance(env: Environment, admitted: Admitted, life: Life, st
     args: call.args,
     media,
     lineage: call.lineage ?? NO_LINEAGE,
-    fingerprint: fingerprintOf(env, admitted),
     state: life.state ?? 'accepted',
     revision: 1,
     attempt: life.attempt ?? 0,
@@ -69,6 +68,7 @@ export function newInstance(env: Environment, admitted: Admitted, life: Life, st
   correlate(instance, call)
   if (idempotencyKey !== undefined) instance.idempotencyKey = idempotencyKey
   if (extras) instance.extras = extras
+  if (call.operation !== operation.name.full) instance.fingerprint = askedFingerprint(env, admitted)
   if (life.dueAt !== undefined) instance.dueAt = life.dueAt
   if (life.outcome) instance.outcome = life.outcome
   if (life.endedAt !== undefined) instance.endedAt = life.endedAt
@@ -102,7 +102,7 @@ export function approvalRequest(env: Environment, admitted: Admitted, decision: 
     operation,
     args: call.args,
     attachments: media.map((item) => attachmentOf(operation, item)),
-    fingerprint: fingerprintOf(env, admitted),
+    fingerprint: askedFingerprint(env, admitted),
     decision,
     nested: (call.lineage?.length ?? 0) > 0,
   }
@@ -120,15 +120,8 @@ export function retentionMs(operation: Operation): number {
   return operation.model === 'sync' ? Math.max(ttlMs, OVERRUN_RETENTION_MS) : ttlMs
 }
 
-/** Over the operation as it was asked for: whoever named a version meant that one, and whoever did not means all of them. */
-export function fingerprintOf(env: Environment, { call, caller, media }: Admitted): string {
-  const attachments = media.map(({ name, mimeType, source }) => [
-    name,
-    mimeType,
-    source.kind === 'ref' ? source.uri : source.sha256,
-  ])
-  const actor = caller.userId === undefined ? [] : [caller.userId]
-  return env.digest(canonicalJson([call.operation, call.args, attachments, ...actor]))
+export function askedFingerprint(env: Environment, { call, caller, media }: Admitted): string {
+  return fingerprintOf(env.digest, { operation: call.operation, args: call.args, media, caller })
 }
 
 export function jobFor({ id, operation, caller, call, media, given }: Admitted): Job {

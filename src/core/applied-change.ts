@@ -38,7 +38,6 @@ function keptOf(before: Instance, change: Change): Instance {
     model: before.model,
     args: before.args,
     media: before.media,
-    fingerprint: before.fingerprint,
     lineage: before.lineage,
     state: change.to,
     revision: before.revision + 1,
@@ -52,6 +51,7 @@ function keptOf(before: Instance, change: Change): Instance {
     keepUntil: change.keepUntil ?? before.keepUntil,
   }
   correlate(kept, before)
+  if (before.fingerprint !== undefined) kept.fingerprint = before.fingerprint
   if (before.progress) kept.progress = before.progress
   return kept
 }

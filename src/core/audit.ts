@@ -1,12 +1,14 @@
 /** What is kept of a call in the trail of who did what. */
-import { type Admitted, fingerprintOf } from './admitted.ts'
+import { type Admitted, askedFingerprint } from './admitted.ts'
 import type { Fault } from './fault.ts'
+import { type Digest, storedFingerprint } from './fingerprint.ts'
 import type { Instance, Outcome } from './model.ts'
 import type { Operation } from './operation.ts'
 import type { AuditEnding, AuditEntry, Decision, Environment } from './ports.ts'
 
-export function auditInstance(instance: Instance, ending: AuditEnding, endedAt: number): AuditEntry {
-  const { id, tenant, owner, requestId, operation, fingerprint, createdAt: startedAt } = instance
+export function auditInstance(digest: Digest, instance: Instance, ending: AuditEnding, endedAt: number): AuditEntry {
+  const { id, tenant, owner, requestId, operation, createdAt: startedAt } = instance
+  const fingerprint = storedFingerprint(digest, instance)
   return { id, tenant, owner, requestId, operation, fingerprint, ...ending, startedAt, endedAt }
 }
 
@@ -70,7 +72,7 @@ function entryOf(env: Environment, admitted: Admitted, startedAt: number): Audit
     owner,
     requestId: call.requestId,
     operation: operation.key,
-    fingerprint: fingerprintOf(env, admitted),
+    fingerprint: askedFingerprint(env, admitted),
     verdict: 'allow',
     backend: operation.backend.kind,
     attempts: 0,

@@ -6,6 +6,7 @@ import type { Attempt } from './attempt.ts'
 import { auditEnding, auditInstance } from './audit.ts'
 import { faultOutcome, leaseLost, outcomeName } from './endings.ts'
 import { type Fault, wholeDelay } from './fault.ts'
+import { storedFingerprint } from './fingerprint.ts'
 import type { JsonValue } from './json.ts'
 import type { Instance, InstanceExtras, Outcome } from './model.ts'
 import type { Deferred, Operation } from './operation.ts'
@@ -31,6 +32,11 @@ export class Conclusions {
     this.#env = env
     this.#store = store
     this.#observer = observer
+  }
+
+  /** Before a handler can change the arguments that it is given: whoever hears of the execution is told what was asked. */
+  noteAsked(instance: Instance): void {
+    if (this.#observer?.executed) instance.fingerprint ??= storedFingerprint(this.#env.digest, instance)
   }
 
   /** For good. False if somebody else has taken the call over, or it could not be stored. */
@@ -86,7 +92,7 @@ export class Conclusions {
   ): void {
     this.#observer?.callEnded?.(operation, outcomeName(outcome), endedAt - instance.createdAt)
     this.#observer?.executed?.(operation, {
-      entry: auditInstance(instance, audit, endedAt),
+      entry: auditInstance(this.#env.digest, instance, audit, endedAt),
       outcome,
       ...(traceparent !== undefined && { traceparent }),
     })

@@ -1,5 +1,5 @@
 /** Runs a call on the spot: no side effects and nothing retained, so no write, unless it takes longer than anyone waits. */
-import { type Admitted, fingerprintOf, jobFor, newInstance, retentionMs, waitLimit } from './admitted.ts'
+import { type Admitted, askedFingerprint, jobFor, newInstance, retentionMs, waitLimit } from './admitted.ts'
 import { Attempt, type AttemptRun, type Ending } from './attempt.ts'
 import { auditUnrecorded } from './audit.ts'
 import { canceled, faultOutcome, outcomeName } from './endings.ts'
@@ -47,7 +47,7 @@ export class InlineRunner {
     const { operation, call, owner, caller } = admitted
     const scope = operation.public ? '' : `${caller.tenant}|${owner}`
     const key = this.#parts.env.digest(
-      canonicalJson([fingerprintOf(this.#parts.env, admitted), scope, call.locale ?? '']),
+      canonicalJson([askedFingerprint(this.#parts.env, admitted), scope, call.locale ?? '']),
     )
     const remembered = this.#cache.get(key)
     if (remembered) return replyWith(identityOf(admitted), remembered)

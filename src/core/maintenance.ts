@@ -19,12 +19,10 @@ export interface MaintenanceParts {
   auditMs?: number
 }
 
-/** In one transaction, which the calls of that moment wait for. */
+/** In one transaction, which the calls of that moment wait for: a purge of so many takes 3 ms. */
 const BATCH = 100
-/** Each that goes leaves a page behind that has to be written: with a million stored, 25 took 2 ms and 100 took 6. */
-const PURGE_BATCH = 25
-/** After a full batch it rests for as long as that took, so that calls have at least half of the time. */
-const REST = 1
+/** After a full batch it rests for so many times as long as that took, so that calls have most of the time. */
+const REST = 3
 /** Counting reads every open instance, and the counts drift only by what other nodes do: so not in every round. */
 const COUNT_EVERY = 12
 /** Bytes without an instance are a crash's leftovers once no upload can still be under way. */
@@ -112,13 +110,13 @@ export class Maintenance {
   async #purge(): Promise<void> {
     const { store, objects } = this.#parts
     await this.#inBatches(async () => {
-      const ids = await store.purgeable(PURGE_BATCH)
+      const ids = await store.purgeable(BATCH)
       if (ids.length === 0) return 0
       // Bytes first: a crash in between leaves a record that nobody can see, not bytes that nobody knows of.
       await Promise.all(ids.map((id) => objects.removeOwner(id)))
       await store.purge(ids)
       return ids.length
-    }, PURGE_BATCH)
+    })
   }
 
   async #purgeAudit(): Promise<void> {
@@ -132,11 +130,11 @@ export class Maintenance {
   }
 
   /** As long as there is a whole batch to do: a million that expire at once take minutes, and hold up nobody. */
-  async #inBatches(work: () => Promise<number>, batch = BATCH): Promise<void> {
+  async #inBatches(work: () => Promise<number>): Promise<void> {
     const { clock } = this.#parts.env
     for (;;) {
       const startedAt = clock.now()
-      if ((await work()) < batch) return
+      if ((await work()) < BATCH) return
       await this.#rest((clock.now() - startedAt) * REST)
       if (this.#stopped) return
     }

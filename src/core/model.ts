@@ -108,8 +108,8 @@ export interface Instance {
   model: ExecutionModel
   args: JsonValue
   media: readonly MediaInput[]
-  /** Hash over operation, arguments and media: tells a repeat from a reuse. */
-  fingerprint: string
+  /** Only where it cannot be made from the rest: see `fingerprint.ts`. */
+  fingerprint?: string
   idempotencyKey?: string
   lineage: readonly string[]
   locale?: string

@@ -4,6 +4,7 @@ import { APPROVAL_TTL_MS, type Approvals } from './approvals.ts'
 import type { Attempt } from './attempt.ts'
 import { canceled } from './endings.ts'
 import { Fault } from './fault.ts'
+import { storedFingerprint } from './fingerprint.ts'
 import type { Limits } from './limits.ts'
 import type { Instance, Reply } from './model.ts'
 import type { Operation } from './operation.ts'
@@ -201,7 +202,7 @@ export class Recorder {
       if (!hasEnded(instance)) this.#limits.opened(instance.owner)
       return instance
     }
-    if (acceptance.instance.fingerprint !== instance.fingerprint) throw duplicateRequest(instance.requestId)
+    if (!this.#areSame(acceptance.instance, instance)) throw duplicateRequest(instance.requestId)
     return acceptance.instance
   }
 
@@ -255,9 +256,15 @@ export class Recorder {
 
   /** A call that said what it lacked, and did nothing, makes way for the same call with what it lacked. */
   async #takeOver(instance: Instance, taken: Taken): Promise<Acceptance> {
-    const { id, outcome, fingerprint } = taken.instance
-    const yields = outcome?.kind === 'fault' && outcome.unbegun === true && fingerprint === instance.fingerprint
-    return yields && taken.kind === 'request-id-taken' ? this.#store.accept(instance, id) : taken
+    const { id, outcome } = taken.instance
+    const unbegun = outcome?.kind === 'fault' && outcome.unbegun === true
+    const yields = unbegun && taken.kind === 'request-id-taken' && this.#areSame(taken.instance, instance)
+    return yields ? this.#store.accept(instance, id) : taken
+  }
+
+  #areSame(one: Instance, other: Instance): boolean {
+    const { digest } = this.#env
+    return storedFingerprint(digest, one) === storedFingerprint(digest, other)
   }
 
   /** It has not ended in time: where to look, unless its end is being written. */

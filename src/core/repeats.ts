@@ -1,6 +1,7 @@
 /** Calls that were written down before: whoever sends one again joins it, or is told that it was another one. */
-import { type Admitted, fingerprintOf, retentionMs } from './admitted.ts'
+import { type Admitted, askedFingerprint, retentionMs } from './admitted.ts'
 import { Fault } from './fault.ts'
+import { storedFingerprint } from './fingerprint.ts'
 import type { Instance, Reply } from './model.ts'
 import type { Acceptance, Environment, Store } from './ports.ts'
 import { replyTo } from './replies.ts'
@@ -23,7 +24,7 @@ export class Repeats {
   /** The request id or the key was used before: the same input joins what is there, other input is refused. */
   async answer(admitted: Admitted, taken: Taken, waitMs: number): Promise<Reply> {
     const { call, operation } = admitted
-    const same = taken.instance.fingerprint === fingerprintOf(this.#env, admitted)
+    const same = storedFingerprint(this.#env.digest, taken.instance) === askedFingerprint(this.#env, admitted)
     if (taken.kind === 'request-id-taken') {
       if (!same) throw duplicateRequest(call.requestId)
       return this.#join(taken.instance, waitMs)

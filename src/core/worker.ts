@@ -128,6 +128,7 @@ export class Worker {
   }
 
   #startWith(given: Given | undefined, instance: Instance, operation: Operation, args?: { parsed: unknown }): void {
+    this.#conclusions.noteAsked(instance)
     const job = jobOf(instance, operation)
     const run = this.#runOf(instance, operation)
     const attempt = new Attempt(given ? { ...job, given } : job, instance.attempt, this.#parts, run)

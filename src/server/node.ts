@@ -122,7 +122,7 @@ export function keepsHouse(link: WorkerLink | undefined): boolean {
 }
 
 async function openStore(file: string, clock: Clock, log: Log, link: WorkerLink | undefined): Promise<Store> {
-  return link ? link.openStore(file, log) : createSqliteStore({ file, clock })
+  return link ? link.openStore(file, log) : createSqliteStore({ file, clock, log })
 }
 
 /** Who sent this, as its headers or metadata say. */

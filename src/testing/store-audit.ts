@@ -1,4 +1,5 @@
 /** Part of the store suite: the trail of who did what. */
+import { createHash } from 'node:crypto'
 import type { Instance } from '../core/model.ts'
 import type { AuditEnding, AuditEntry, AuditQuery } from '../core/ports.ts'
 import { statesBefore } from '../core/state.ts'
@@ -9,7 +10,7 @@ import type { StoreStory } from './store.ts'
 const USUAL: AuditEnding = { verdict: 'allow', backend: 'handler', attempts: 1, outcome: 'complete' }
 
 function entryFor(instance: Instance, endedAt: number, ending: AuditEnding): AuditEntry {
-  const { id, tenant, owner, requestId, operation, fingerprint, createdAt: startedAt } = instance
+  const { id, tenant, owner, requestId, operation, fingerprint = '', createdAt: startedAt } = instance
   return { id, tenant, owner, requestId, operation, fingerprint, ...ending, startedAt, endedAt }
 }
 
@@ -110,6 +111,24 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
         }
       },
     )
+
+    const sizes = { small: { month: '2026-01' }, large: { notes: 'x'.repeat(10_000) } }
+    for (const [size, args] of Object.entries(sizes)) {
+      story(`an entry names the ${size} arguments of its call by their hash`, async (store, clock) => {
+        const { fingerprint: _none, ...instance } = sampleInstance(clock.now(), { args: { ...args } })
+        const ending = { from: statesBefore('complete'), to: 'complete' as const, endedAt: 1, audit: USUAL }
+        await store.accept(instance)
+        await store.advance({ id: instance.id, ...ending })
+        const asked = `["v1:reports.generate",${JSON.stringify(args)},[]]`
+        const fingerprint = createHash('sha256').update(asked).digest('hex')
+
+        // Before the call goes and after.
+        for (const purged of [[], [instance.id]]) {
+          await store.purge(purged)
+          expect(await store.audit.list({ tenant: 'main', limit: 9 })).toMatchObject([{ id: instance.id, fingerprint }])
+        }
+      })
+    }
 
     story('an entry keeps the request id that its call has given up to another', async (store, clock) => {
       const instance = sampleInstance(clock.now(), { id: '1', requestId: 'r1' })

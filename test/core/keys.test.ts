@@ -1,4 +1,4 @@
-/** When an idempotency key is given back: only where nothing can have happened under it. */
+/** Who joins under an idempotency key, and when it is given back: only where nothing can have happened under it. */
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { operation } from '../../src/core/operation.ts'
@@ -25,6 +25,24 @@ test('a handler that began and failed keeps the key: a repeat hears of the failu
 
   expect(repeat).toMatchObject({ state: 'error', requestId: 'r2' })
   expect(runs).toBe(1)
+})
+
+test('a repeat that names the version joins a call that named it, and no call that did not', async () => {
+  const cluster = openCluster()
+  const node = new Node(cluster, { operations: [paying(() => 'paid')] })
+  await node.call('v1:pay@1.0.0', {}, { requestId: 'versioned', idempotencyKey: 'k1' })
+  await node.call('v1:pay', {}, { requestId: 'plain', idempotencyKey: 'k2' })
+  for (const requestId of ['versioned', 'plain']) await cluster.ended((await cluster.find(requestId)).id)
+
+  const repeats = await Promise.all([
+    node.call('v1:pay@1.0.0', {}, { requestId: 'r3', idempotencyKey: 'k1' }),
+    node.call('v1:pay', {}, { requestId: 'r4', idempotencyKey: 'k2' }),
+  ])
+
+  expect(repeats).toMatchObject([{ result: 'paid' }, { result: 'paid' }])
+  const reused = { code: 'IDEMPOTENCY_KEY_REUSED' }
+  await expect(node.call('v1:pay', {}, { requestId: 'r5', idempotencyKey: 'k1' })).rejects.toMatchObject(reused)
+  await expect(node.call('v1:pay@1.0.0', {}, { requestId: 'r6', idempotencyKey: 'k2' })).rejects.toMatchObject(reused)
 })
 
 test('a call that waited and whose arguments are refused when it is its turn gives the key back', async () => {

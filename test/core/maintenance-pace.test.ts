@@ -4,6 +4,7 @@ import { operation } from '../../src/core/operation.ts'
 import { type Cluster, Node, openCluster, settled } from './node.ts'
 
 const BATCH_TAKES_MS = 40
+const REST_MS = 3 * BATCH_TAKES_MS
 const TIDY_EVERY_MS = 5_000
 
 /** A node with so many outcomes past their retention, on a store where removing a batch takes a while. */
@@ -23,35 +24,35 @@ async function openWithExpired(calls: number): Promise<{ node: Node; cluster: Cl
   return { node, cluster, batches }
 }
 
-test('after a full batch it rests for as long as the batch took, and goes on until nothing is left', async () => {
-  const { node, cluster, batches } = await openWithExpired(60)
+test('after a full batch it rests for three times as long as the batch took, and goes on until nothing is left', async () => {
+  const { node, cluster, batches } = await openWithExpired(240)
 
   const tidying = node.maintenance.tidy()
   await settled()
   const atFirst = [...batches]
-  cluster.clock.advance(BATCH_TAKES_MS - 1)
+  cluster.clock.advance(REST_MS - 1)
   await settled()
   const stillResting = [...batches]
   cluster.clock.advance(1)
   await settled()
   const afterTheRest = [...batches]
-  cluster.clock.advance(BATCH_TAKES_MS)
+  cluster.clock.advance(REST_MS)
   await tidying
 
-  expect([atFirst, stillResting, afterTheRest]).toEqual([[25], [25], [25, 25]])
-  expect(batches).toEqual([25, 25, 10])
+  expect([atFirst, stillResting, afterTheRest]).toEqual([[100], [100], [100, 100]])
+  expect(batches).toEqual([100, 100, 40])
   expect(await cluster.store.purgeable(1)).toEqual([])
 })
 
 test('a server that stops does not wait for the rest to be over', async () => {
-  const { node, cluster, batches } = await openWithExpired(60)
+  const { node, cluster, batches } = await openWithExpired(240)
   await node.maintenance.start()
   cluster.clock.advance(TIDY_EVERY_MS)
   await settled()
 
   await node.maintenance.stop()
 
-  expect(batches).toEqual([25])
+  expect(batches).toEqual([100])
 })
 
 test('calls that expire unended share a commit, however many they are', async () => {

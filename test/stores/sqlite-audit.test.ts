@@ -1,8 +1,10 @@
-/** How the trail is shortened when its entries are not in the order of their times. */
+/** The trail in SQLite: how it is shortened, and that large arguments are not read for it. */
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createManualClock } from '../../src/testing/clock.ts'
+import { sampleInstance } from '../../src/testing/instances.ts'
 import { entryOf } from '../../src/testing/store-audit.ts'
 import { temporaryFolder } from './folder.ts'
 
@@ -19,4 +21,21 @@ test('entries from a time when the clock was ahead do not keep the old ones behi
 
   expect(removed).toEqual([2, 1, 0])
   expect((await audit.list({ tenant: 'main', limit: 9 })).map(({ id }) => id)).toEqual(['3', '2', '1'])
+})
+
+test('large arguments are stored with their hash, so that removing or listing many such calls reads none of them', async () => {
+  const file = join(temporaryFolder(), 'calls.db')
+  const clock = createManualClock()
+  const store = createSqliteStore({ file, clock })
+  for (const length of [1_000, 10_000]) {
+    const { fingerprint: _none, ...call } = sampleInstance(clock.now(), { args: 'x'.repeat(length) })
+    await store.accept(call)
+  }
+  await store.close()
+
+  const db = new Database(file)
+  onTestFinished(() => void db.close())
+  const lengths = db.prepare('SELECT length(fingerprint) FROM instances ORDER BY ref').pluck().all()
+
+  expect(lengths).toEqual([0, 64])
 })

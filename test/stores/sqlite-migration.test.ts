@@ -42,6 +42,33 @@ function fileOfSchema4(): string {
   return file
 }
 
+test('request ids of a file with more calls than are read at a time are all found', async () => {
+  const file = join(temporaryFolder(), 'calls.db')
+  const db = new Database(file)
+  db.pragma('journal_mode = WAL')
+  migrate(
+    db,
+    readMigrations().filter(({ version }) => version <= 5),
+    0,
+  )
+  db.exec(`
+    INSERT INTO owners VALUES (1, 'main', 'none|ada', '{"tenant":"main","issuer":"none","subject":"ada","scopes":[]}');
+    INSERT INTO instances (id, owner, request_id, operation, fingerprint, state, ended, revision, attempt, settled,
+      failures, created_at, expires_at, keep_until, model, rerunnable, stop_requested, args, media, lineage)
+    WITH RECURSIVE counted (n) AS (VALUES (1) UNION ALL SELECT n + 1 FROM counted WHERE n < 100005)
+    SELECT 'i' || n, 1, 'r' || n, 'v1:a.b@1.0.0', 'f', 'complete', 1, 2, 1, 0, 0, 1, ${clock.now() + 9_000},
+      ${clock.now() + 9_000}, 'async', 1, 0, '{}', '[]', '[]' FROM counted`)
+  db.close()
+
+  const store = createSqliteStore({ file, clock })
+  onTestFinished(() => store.close())
+
+  for (const n of [1, 50_000, 100_000, 100_001, 100_005]) {
+    expect(await store.find('main', 'none|ada', `r${n}`)).toMatchObject({ id: `i${n}` })
+  }
+  expect(await store.find('main', 'none|ada', 'r100006')).toBe(undefined)
+})
+
 test('calls, aliases, keys and the trail of schema 4 are all there, each with its own caller', async () => {
   const store = createSqliteStore({ file: fileOfSchema4(), clock })
   onTestFinished(() => store.close())
@@ -64,6 +91,9 @@ test('calls, aliases, keys and the trail of schema 4 are all there, each with it
   })
   expect(second).toMatchObject({ owner: 'none|ada', caller: { scopes: ['b'] }, state: 'pending', attempt: 1 })
   expect(third).toMatchObject({ tenant: 'second', caller: { scopes: ['a'] } })
+  expect(await store.find('main', 'none|ada', 'r2')).toMatchObject({ id: 'i2' })
+  expect(await store.find('second', 'none|ada', 'r1')).toMatchObject({ id: 'i3' })
+  expect(await store.accept({ ...(second as Instance), id: 'i5' })).toMatchObject({ kind: 'request-id-taken' })
   expect(await store.find('main', 'none|ada', 'r9')).toMatchObject({ id: 'i1', requestId: 'r9', sessionId: 's9' })
   expect(await store.accept({ ...(third as Instance), id: 'i4', requestId: 'r4' })).toMatchObject({ kind: 'key-taken' })
   expect(await store.audit.list({ tenant: 'main', limit: 9 })).toMatchObject([{ id: 'i1', requestId: 'r1' }])

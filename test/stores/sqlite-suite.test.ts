@@ -6,8 +6,12 @@ import { createManualClock } from '../../src/testing/clock.ts'
 import { describeStore } from '../../src/testing/store.ts'
 import { temporaryFolder } from './folder.ts'
 
-describeStore({ describe, test, expect }, 'SQLite', async () => {
-  const clock = createManualClock()
-  const store = createSqliteStore({ file: join(temporaryFolder(), 'calls.db'), clock })
-  return { store, clock, cleanup: () => store.close() }
-})
+for (const [name, index] of [
+  ['SQLite', {}],
+  ['SQLite that writes its index of request ids at once', { inMemory: 1 }],
+] as const)
+  describeStore({ describe, test, expect }, name, async () => {
+    const clock = createManualClock()
+    const store = createSqliteStore({ file: join(temporaryFolder(), 'calls.db'), clock, index })
+    return { store, clock, cleanup: () => store.close() }
+  })

@@ -19,7 +19,6 @@ export type BegunMessage = [
   id: string,
   requestId: string,
   args: JsonValue,
-  fingerprint: string,
   createdAt: number,
   /** From here on times are counted from `createdAt`: a small number is written and read several times as fast. */
   expiresIn: number,
@@ -30,7 +29,10 @@ export type BegunMessage = [
 
 /** What few of them have. */
 type Further = Partial<
-  Pick<Instance, 'sessionId' | 'parentId' | 'idempotencyKey' | 'locale' | 'traceparent' | 'extras' | 'progress'>
+  Pick<
+    Instance,
+    'sessionId' | 'parentId' | 'idempotencyKey' | 'fingerprint' | 'locale' | 'traceparent' | 'extras' | 'progress'
+  >
 >
 
 interface Numbered extends Alike {
@@ -64,13 +66,12 @@ export function createBegunEncoder(
 
   return (instance) => {
     if (!isBegun(instance)) return undefined
-    const { id, requestId, args, fingerprint, createdAt, expiresAt, keepUntil, dueAt } = instance
+    const { id, requestId, args, createdAt, expiresAt, keepUntil, dueAt } = instance
     const message: BegunMessage = [
       numberOf(instance),
       id,
       requestId,
       args,
-      fingerprint,
       createdAt,
       expiresAt - createdAt,
       keepUntil - createdAt,
@@ -94,7 +95,7 @@ export function createBegunDecoder(): BegunDecoder {
       known.set(number, alike)
       known.delete(number - MAX_ALIKE)
     },
-    decode([number, id, requestId, args, fingerprint, createdAt, expiresIn, keepFor, dueIn, further]) {
+    decode([number, id, requestId, args, createdAt, expiresIn, keepFor, dueIn, further]) {
       const alike = known.get(number)
       if (!alike) throw new Fault('internal', 'It was not said whose call this is. Send it again.')
       const instance: Instance = {
@@ -107,7 +108,6 @@ export function createBegunDecoder(): BegunDecoder {
         model: alike.model,
         args,
         media: NONE,
-        fingerprint,
         lineage: NONE,
         state: 'pending',
         revision: 1,
@@ -152,10 +152,10 @@ function isBegun(instance: Instance): boolean {
 
 /** JSON leaves out what is undefined. */
 function furtherOf(instance: Instance): Further | undefined {
-  const { sessionId, parentId, idempotencyKey, locale, traceparent, extras, progress } = instance
-  const any = sessionId ?? parentId ?? idempotencyKey ?? locale ?? traceparent ?? extras ?? progress
+  const { sessionId, parentId, idempotencyKey, fingerprint, locale, traceparent, extras, progress } = instance
+  const any = sessionId ?? parentId ?? idempotencyKey ?? fingerprint ?? locale ?? traceparent ?? extras ?? progress
   if (any === undefined) return undefined
-  return { sessionId, parentId, idempotencyKey, locale, traceparent, extras, progress } as Further
+  return { sessionId, parentId, idempotencyKey, fingerprint, locale, traceparent, extras, progress } as Further
 }
 
 export type CompleteMessage = [

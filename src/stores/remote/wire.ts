@@ -16,7 +16,6 @@ const ALWAYS = [
   'model',
   'args',
   'media',
-  'fingerprint',
   'lineage',
   'state',
   'revision',

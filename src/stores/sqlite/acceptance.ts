@@ -10,6 +10,7 @@ import type { Acceptance, Alias } from '../../core/ports.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
 import type { Owners } from './owners.ts'
+import type { RequestIndex, RequestRow } from './request-index.ts'
 import {
   type AliasRow,
   type Decode,
@@ -22,11 +23,15 @@ import {
 
 const CREATED: Acceptance = { kind: 'created' }
 
-export function prepareAcceptance(db: Database, fresh: FreshInstances, owners: Owners, decode: Decode) {
+export interface AcceptanceParts {
+  fresh: FreshInstances
+  owners: Owners
+  requests: RequestIndex
+  decode: Decode
+}
+
+export function prepareAcceptance(db: Database, { fresh, owners, requests, decode }: AcceptanceParts) {
   const byId = db.prepare<[string], InstanceRow>('SELECT * FROM instances WHERE id = ?')
-  const byRequest = db.prepare<[number, string], InstanceRow>(
-    'SELECT * FROM instances WHERE owner = ? AND request_id = ?',
-  )
   const byKey = db.prepare<[number, string, string], InstanceRow>(
     `SELECT * FROM instances WHERE owner = ? AND substr(operation, 1, instr(operation, '@') - 1) = ?
        AND idempotency_key = ?`,
@@ -42,11 +47,11 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances, owners: O
     inserts.set(sql, insert)
     return insert
   }
-  // Its own id is what no caller's request id is; if one is all the same, the id is not vacated, and found taken.
-  const yieldRequest = db.prepare<[number, string, string]>(
-    `UPDATE OR IGNORE instances SET request_id = 'yielded:' || id, revision = revision + 1,
+  // Its own id is what no caller's request id is.
+  const yieldRequest = db.prepare<[number, string, string], RequestRow>(
+    `UPDATE instances SET request_id = 'yielded:' || id, revision = revision + 1,
        audit = json_set(audit, '$.requestId', request_id)
-     WHERE owner = ? AND request_id = ? AND id = ?`,
+     WHERE owner = ? AND request_id = ? AND id = ? RETURNING ref, owner, request_id`,
   )
   const yieldAlias = db.prepare<[number, string, string]>(
     'DELETE FROM aliases WHERE owner = ? AND request_id = ? AND instance_id = ?',
@@ -61,17 +66,15 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances, owners: O
   }
 
   /** Whoever has the request id, expired or not. */
-  function holder(owner: number, requestId: string): Instance | undefined {
-    const row = byRequest.get(owner, requestId)
+  function holder(owner: number, requestId: string, hash = requests.hashOf(owner, requestId)): Instance | undefined {
+    const row = requests.find(hash, owner, requestId)
     if (row) return decode(row)
-    const alias = aliasByRequest.get(owner, requestId)
+    const alias = anyAliases ? aliasByRequest.get(owner, requestId) : undefined
     const instance = alias && get(alias.instance_id)
     return instance && throughAlias(instance, alias)
   }
 
-  function conflict(owner: number, { id, requestId, operation, idempotencyKey }: Instance): Acceptance {
-    const sameRequest = holder(owner, requestId)
-    if (sameRequest) return { kind: 'request-id-taken', instance: sameRequest }
+  function conflict(owner: number, { id, operation, idempotencyKey }: Instance): Acceptance {
     const sameKey = idempotencyKey !== undefined && byKey.get(owner, nameIn(operation), idempotencyKey)
     if (sameKey) return { kind: 'key-taken', instance: decode(sameKey) }
     throw new Fault('internal', `The instance id ${id} is in use. Ids must be unique; see how newId makes them.`)
@@ -79,7 +82,8 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances, owners: O
 
   function vacate(owner: number, requestId: string, over: string): void {
     fresh.drop(over)
-    yieldRequest.run(owner, requestId, over)
+    const row = yieldRequest.get(owner, requestId, over)
+    if (row) requests.rename(row, requestId)
     yieldAlias.run(owner, requestId, over)
   }
 
@@ -95,11 +99,15 @@ export function prepareAcceptance(db: Database, fresh: FreshInstances, owners: O
     accept(instance: Instance, over?: string): Action<Acceptance> {
       return (changed) => {
         const owner = owners.findOrAdd(instance)
-        const { ref } = owner
-        if (over !== undefined) vacate(ref, instance.requestId, over)
-        if (anyAliases && aliasByRequest.get(ref, instance.requestId)) return conflict(ref, instance)
-        const { sql, values } = encodeInstance(instance, ref, owners.ownText(instance.caller, owner))
-        if (insertOf(sql).run(...values).changes === 0) return conflict(ref, instance)
+        const { requestId } = instance
+        if (over !== undefined) vacate(owner.ref, requestId, over)
+        const hash = requests.hashOf(owner.ref, requestId)
+        const taken = holder(owner.ref, requestId, hash)
+        if (taken) return { kind: 'request-id-taken', instance: taken }
+        const ref = requests.nextRef()
+        const { sql, values } = encodeInstance(instance, ref, owner.ref, owners.ownText(instance.caller, owner))
+        if (insertOf(sql).run(...values).changes === 0) return conflict(owner.ref, instance)
+        requests.add(hash, ref)
         fresh.add(instance, textLength(values))
         changed.push(instance)
         return CREATED

@@ -102,5 +102,7 @@ function updateOf(change: Change): string {
   if (waiting === null) set.push('waiting = NULL', 'answer = NULL')
   if (releaseKey) set.push('idempotency_key = NULL')
   const fence = attempt === undefined ? '' : ' AND attempt = ?'
-  return `UPDATE instances SET ${set.join(', ')} WHERE id = ? AND state IN ('${from.join("', '")}')${fence}`
+  // Not IN: for a list of three SQLite builds a table each time, which took a tenth of a durable call.
+  const before = from.map((state) => `state = '${state}'`).join(' OR ')
+  return `UPDATE instances SET ${set.join(', ')} WHERE id = ? AND (${before})${fence}`
 }

@@ -3,13 +3,22 @@
  * moves into a table of its own when the call goes; other entries are in that table from the start.
  */
 import type { Database } from 'better-sqlite3'
+import { fingerprintOf } from '../../core/fingerprint.ts'
+import type { JsonValue } from '../../core/json.ts'
+import type { Caller, MediaInput } from '../../core/model.ts'
+import { nameIn } from '../../core/names.ts'
 import type { AuditEnding, AuditEntry, AuditQuery } from '../../core/ports.ts'
+import { digest } from './digest.ts'
 import type { Action } from './group-commit.ts'
 import type { Owners } from './owners.ts'
 import type { InstanceRow } from './rows.ts'
 
 /** Of nearly every entry; what differs is written. */
-const USUAL = { verdict: 'allow', attempts: 1, outcome: 'complete' } as const
+const USUAL = { verdict: 'allow', backend: 'handler', attempts: 1, outcome: 'complete' } as const
+
+/** What an entry is made of, and by what its call is found; arguments, which may be large, only where they are needed. */
+export const ENTRY_COLUMNS = `ref, id, owner, request_id, operation, fingerprint, created_at, ended_at, audit, caller, media,
+  CASE fingerprint WHEN '' THEN args END AS args`
 
 /** So many calls are sorted in 10 ms; where there are more, the newest of them are soon found among all. */
 const FEW = 10_000
@@ -20,13 +29,8 @@ export function prepareAudit(db: Database, owners: Owners) {
   const insert = db.prepare<[string, string, string, string, number, string]>(
     'INSERT INTO audit (id, tenant, owner, operation, ended_at, entry) VALUES (?, ?, ?, ?, ?, ?)',
   )
-  // A request id that the call has given up stands in its own part.
-  const archive = db.prepare<[string]>(
-    `INSERT INTO audit (id, tenant, owner, operation, ended_at, entry)
-     SELECT id, tenant, owners.owner, operation, ended_at, json_patch(json_object('verdict', '${USUAL.verdict}',
-       'attempts', ${USUAL.attempts}, 'outcome', '${USUAL.outcome}', 'requestId', request_id, 'fingerprint', fingerprint,
-       'startedAt', created_at), audit)
-     FROM instances JOIN owners ON ref = instances.owner WHERE id = ? AND audit IS NOT NULL
+  const insertOnce = db.prepare<[string, string, string, string, number, string]>(
+    `INSERT INTO audit (id, tenant, owner, operation, ended_at, entry) VALUES (?, ?, ?, ?, ?, ?)
      ON CONFLICT (tenant, id) DO NOTHING`,
   )
   const list = db.prepare<[string, string, string | null, string | null, number], AuditRow>(
@@ -40,19 +44,20 @@ export function prepareAudit(db: Database, owners: Owners) {
     )
     .pluck()
   const listKept = (index: string) =>
-    db.prepare<[string, string | null, string, string | null, number], KeptRow>(
-      `SELECT id, owner, request_id, operation, fingerprint, created_at, ended_at, audit
-       FROM instances INDEXED BY ${index} WHERE ${ofOwners}
-         AND id < ? AND audit IS NOT NULL AND operation = coalesce(?, operation) ORDER BY id DESC LIMIT ?`,
+    db.prepare<[string, string | null, string, string | null, number], EndedRow>(
+      `SELECT ${ENTRY_COLUMNS} FROM instances WHERE ref IN (
+         SELECT ref FROM instances INDEXED BY ${index} WHERE ${ofOwners}
+           AND id < ? AND audit IS NOT NULL AND operation = coalesce(?, operation) ORDER BY id DESC LIMIT ?)`,
     )
-  const listOfFew = listKept('instances_by_request')
+  const listOfFew = listKept('instances_by_owner')
   const listOfMany = listKept('instances_by_id')
   const purge = db.prepare<[number, number]>(
     'DELETE FROM audit WHERE rowid IN (SELECT rowid FROM audit WHERE ended_at < ? ORDER BY ended_at LIMIT ?)',
   )
 
-  function decodeKept(row: KeptRow): AuditEntry {
-    const { tenant, owner } = owners.byRef(row.owner)
+  /** A request id that the call has given up stands in its own part. */
+  function decodeKept(row: EndedRow): AuditEntry {
+    const { tenant, owner, caller } = owners.byRef(row.owner)
     return {
       ...USUAL,
       id: row.id,
@@ -60,7 +65,7 @@ export function prepareAudit(db: Database, owners: Owners) {
       owner,
       requestId: row.request_id,
       operation: row.operation,
-      fingerprint: row.fingerprint,
+      fingerprint: row.args === null ? row.fingerprint : fingerprintFrom(row, row.args, caller),
       startedAt: row.created_at,
       endedAt: row.ended_at,
       ...JSON.parse(row.audit),
@@ -68,12 +73,14 @@ export function prepareAudit(db: Database, owners: Owners) {
   }
 
   return {
-    /** For a call that is about to be removed. */
-    archive: (id: string): void => void archive.run(id),
+    /** For a call that is removed. */
+    archive(row: EntryRow): void {
+      if (isEnded(row)) insertOnce.run(...encodeEntry(decodeKept(row)))
+    },
 
-    append({ id, tenant, owner, operation, endedAt, ...rest }: AuditEntry): Action<void> {
-      const entry = JSON.stringify(rest)
-      return () => void insert.run(id, tenant, owner, operation, endedAt, entry)
+    append(entry: AuditEntry): Action<void> {
+      const values = encodeEntry(entry)
+      return () => void insert.run(...values)
     },
 
     list({ tenant, operation, owner, before = NEWEST, limit }: AuditQuery): readonly AuditEntry[] {
@@ -92,7 +99,8 @@ export function prepareAudit(db: Database, owners: Owners) {
 /** What the row of its call does not say. */
 export function encodeEnding(ending: AuditEnding): string {
   const { verdict, rule, approvalId, backend, attempts, outcome, code } = ending
-  const own: Partial<AuditEnding> = { backend }
+  const own: Partial<AuditEnding> = {}
+  if (backend !== USUAL.backend) own.backend = backend
   if (verdict !== USUAL.verdict) own.verdict = verdict
   if (attempts !== USUAL.attempts) own.attempts = attempts
   if (outcome !== USUAL.outcome) own.outcome = outcome
@@ -102,16 +110,52 @@ export function encodeEnding(ending: AuditEnding): string {
   return JSON.stringify(own)
 }
 
-interface KeptRow
-  extends Pick<InstanceRow, 'id' | 'owner' | 'request_id' | 'operation' | 'fingerprint' | 'created_at'> {
+/** As `ENTRY_COLUMNS` reads it. */
+export interface EntryRow
+  extends Pick<
+    InstanceRow,
+    | 'ref'
+    | 'id'
+    | 'owner'
+    | 'request_id'
+    | 'operation'
+    | 'fingerprint'
+    | 'created_at'
+    | 'ended_at'
+    | 'audit'
+    | 'caller'
+    | 'media'
+  > {
+  args: string | null
+}
+
+/** Of a call that has an entry. */
+interface EndedRow extends EntryRow {
   ended_at: number
   audit: string
+}
+
+function isEnded(row: EntryRow): row is EndedRow {
+  return row.audit !== null
+}
+
+function fingerprintFrom({ operation, media, caller }: EntryRow, args: string, ownersCaller: Caller): string {
+  return fingerprintOf(digest, {
+    operation: nameIn(operation),
+    args: JSON.parse(args) as JsonValue,
+    media: JSON.parse(media) as MediaInput[],
+    caller: caller === null ? ownersCaller : (JSON.parse(caller) as Caller),
+  })
 }
 
 interface AuditRow extends Pick<AuditEntry, 'id' | 'tenant' | 'owner' | 'operation'> {
   ended_at: number
   /** The rest, as JSON. */
   entry: string
+}
+
+function encodeEntry({ id, tenant, owner, operation, endedAt, ...rest }: AuditEntry) {
+  return [id, tenant, owner, operation, endedAt, JSON.stringify(rest)] as const
 }
 
 function decodeEntry({ id, tenant, owner, operation, ended_at, entry }: AuditRow): AuditEntry {

@@ -97,7 +97,7 @@ function configure(db: Database.Database): void {
   // Four times the default: a page that many commits touch is copied back once.
   db.pragma('wal_autocheckpoint = 4000')
   db.pragma('journal_size_limit = 67108864')
-  // 32 MB, taken as they are needed: with a million calls the index of request ids is twice that, and read at random.
+  // 32 MB, taken as they are needed: with a million calls that is the index of request ids, which is read at random.
   db.pragma('cache_size = -32768')
 }
 

@@ -1,4 +1,5 @@
 /** How an instance lies in its row: plain columns, and JSON text for what SQL never looks into. */
+import { storedFingerprint } from '../../core/fingerprint.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type {
   Caller,
@@ -11,13 +12,17 @@ import type {
 } from '../../core/model.ts'
 import type { Alias } from '../../core/ports.ts'
 import { isTerminal, type State } from '../../core/state.ts'
+import { digest } from './digest.ts'
 import type { KnownOwner } from './owners.ts'
 
 export interface InstanceRow {
+  /** Stands for the call in the index of request ids. */
+  ref: number
   id: string
   owner: number
   request_id: string
   operation: string
+  /** Empty where the call has none of its own. */
   fingerprint: string
   state: State
   ended: number
@@ -60,11 +65,11 @@ export interface AliasRow {
 
 /** What every call has its own of when it is taken in, in the order of `ownValues`. */
 const OWN = [
+  'ref',
   'id',
   'owner',
   'request_id',
   'operation',
-  'fingerprint',
   'created_at',
   'expires_at',
   'keep_until',
@@ -72,29 +77,33 @@ const OWN = [
   'args',
 ] as const satisfies readonly (keyof InstanceRow)[]
 
-function ownValues(instance: Instance, owner: number): (string | number | null)[] {
+function ownValues(instance: Instance, ref: number, owner: number, args: string): (string | number | null)[] {
   return [
+    ref,
     instance.id,
     owner,
     instance.requestId,
     instance.operation,
-    instance.fingerprint,
     instance.createdAt,
     instance.expiresAt,
     instance.keepUntil,
     instance.dueAt ?? null,
-    JSON.stringify(instance.args),
+    args,
   ]
 }
 
+/** Arguments of more characters are written with their fingerprint: many such are removed at a time, or listed. */
+const LARGE = 2_048
+
 /** As much as an end usually adds to a row. */
-const ROOM = ' '.repeat(48)
+const ROOM = ' '.repeat(40)
 
 /**
  * What nearly every durable call has alike: asynchronous, started at once, and with nothing that few have. That stands
  * in the statement, since a value that is bound takes a sixth of a microsecond.
  */
 const ALIKE: Readonly<Partial<Record<keyof InstanceRow, string | number>>> = {
+  fingerprint: '',
   model: 'async',
   media: '[]',
   lineage: '[]',
@@ -110,6 +119,7 @@ const ALIKE: Readonly<Partial<Record<keyof InstanceRow, string | number>>> = {
 }
 
 const VALUES: Readonly<Record<string, (instance: Instance) => string | number | undefined>> = {
+  fingerprint: ({ fingerprint = '' }) => fingerprint,
   model: ({ model }) => model,
   media: ({ media }) => encodeList(media),
   lineage: ({ lineage }) => encodeList(lineage),
@@ -140,20 +150,28 @@ const FURTHER = Object.entries(VALUES).map(([column, read]) => ({
   alike: ALIKE[column as keyof InstanceRow],
 }))
 
-const INSERT_ALIKE = insertInto(Object.entries(ALIKE).map(([column, value]) => [column, literal(value)]))
+const ALIKE_LITERALS = Object.entries(ALIKE).map(([column, value]) => [column, literal(value)] as const)
+const INSERT_ALIKE = insertInto(ALIKE_LITERALS)
+const INSERT_ALIKE_BUT_CALLER = insertInto([...ALIKE_LITERALS, ['caller', '?']])
 
 /**
  * The statement that inserts an instance, and what is bound to it. There are as many statements as shapes of calls.
  * `caller` is given where it is not the one kept with the owner.
  */
 export function encodeInstance(
-  instance: Instance,
+  given: Instance,
+  ref: number,
   owner: number,
   caller: string | undefined,
 ): { sql: string; values: (string | number | null)[] } {
-  const values = ownValues(instance, owner)
-  const isAlike = caller === undefined && FURTHER.every(({ read, alike }) => read(instance) === alike)
-  if (isAlike) return { sql: INSERT_ALIKE, values }
+  const args = JSON.stringify(given.args)
+  const instance = args.length > LARGE ? { ...given, fingerprint: storedFingerprint(digest, given) } : given
+  const values = ownValues(instance, ref, owner, args)
+  if (FURTHER.every(({ read, alike }) => read(instance) === alike)) {
+    if (caller === undefined) return { sql: INSERT_ALIKE, values }
+    values.push(caller)
+    return { sql: INSERT_ALIKE_BUT_CALLER, values }
+  }
   const set: [string, string][] = []
   const add = (column: string, value: string | number | undefined) => {
     if (value === undefined) return
@@ -202,7 +220,7 @@ export function decodeInstance(row: InstanceRow, { tenant, owner, caller }: Know
     model: row.model,
     args: JSON.parse(row.args) as JsonValue,
     media: JSON.parse(row.media) as MediaInput[],
-    fingerprint: row.fingerprint,
+    ...(row.fingerprint !== '' && { fingerprint: row.fingerprint }),
     ...(row.idempotency_key !== null && { idempotencyKey: row.idempotency_key }),
     lineage: JSON.parse(row.lineage) as string[],
     ...(row.locale !== null && { locale: row.locale }),

@@ -1,4 +1,5 @@
 /** The store in one SQLite file, for one process: reads go straight to the database, writes share commits. */
+import type { Database } from 'better-sqlite3'
 import type { Clock, Log, Store } from '../../core/ports.ts'
 import { prepareAcceptance } from './acceptance.ts'
 import { prepareAdvance } from './advance.ts'
@@ -10,8 +11,9 @@ import { prepareLeases } from './leases.ts'
 import { type OpenOptions, openDatabase } from './open.ts'
 import { Owners } from './owners.ts'
 import { prepareRecords } from './records.ts'
+import { RequestIndex, type RequestIndexOptions } from './request-index.ts'
 import { type Decode, decodeInstance } from './rows.ts'
-import { readFault, writeFault } from './storage-faults.ts'
+import { openFault, readFault, writeFault } from './storage-faults.ts'
 import { prepareUpkeep } from './upkeep.ts'
 import { createWatchers } from './watchers.ts'
 
@@ -20,10 +22,11 @@ export interface SqliteStoreOptions extends OpenOptions {
   log?: Log
   /** See `GroupCommitOptions`. */
   gatherMs?: number
+  index?: Pick<RequestIndexOptions, 'inMemory'>
 }
 
 /** Throws a fault that names the file if it is in use, damaged, of a newer version or another program's. */
-export function createSqliteStore({ clock, log, gatherMs = 0, ...open }: SqliteStoreOptions): Store {
+export function createSqliteStore({ clock, log, gatherMs = 0, index, ...open }: SqliteStoreOptions): Store {
   const db = openDatabase(open)
   const watchers = createWatchers(log)
   const owners = new Owners(db)
@@ -31,12 +34,13 @@ export function createSqliteStore({ clock, log, gatherMs = 0, ...open }: SqliteS
   const fresh = createFreshInstances()
   const now = () => clock.now()
   const decode: Decode = (row) => decodeInstance(row, owners.byRef(row.owner))
-  const acceptance = prepareAcceptance(db, fresh, owners, decode)
+  const requests = openRequests(db, open.file, { write: commits.write, log, ...index })
+  const acceptance = prepareAcceptance(db, { fresh, owners, requests, decode })
   const { claim } = prepareClaim(db, fresh, decode, now)
   const audit = prepareAudit(db, owners)
   const { advance, answer } = prepareAdvance(db, fresh, decode)
   const leases = prepareLeases(db, fresh, decode, now)
-  const upkeep = prepareUpkeep(db, owners, decode, audit.archive)
+  const upkeep = prepareUpkeep(db, { owners, requests, decode, archive: audit.archive })
   leases.voidAll()
   const records = prepareRecords(db, now)
 
@@ -88,8 +92,23 @@ export function createSqliteStore({ clock, log, gatherMs = 0, ...open }: SqliteS
       purge: (endedBefore, limit) => write(() => audit.purge(endedBefore, limit)),
     },
     async close() {
+      await requests.stop()
       await commits.end()
+      try {
+        requests.writeRemovals()
+      } catch (err) {
+        log?.warn({ err }, 'the index of request ids could not be written; it keeps entries of calls that have gone')
+      }
       db.close()
     },
+  }
+}
+
+function openRequests(db: Database, file: string, options: RequestIndexOptions): RequestIndex {
+  try {
+    return new RequestIndex(db, options)
+  } catch (thrown) {
+    db.close()
+    throw openFault(thrown, file)
   }
 }

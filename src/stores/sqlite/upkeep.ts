@@ -2,12 +2,21 @@
 import type { Database } from 'better-sqlite3'
 import type { Instance } from '../../core/model.ts'
 import type { OpenCounts } from '../../core/ports.ts'
+import { ENTRY_COLUMNS, type EntryRow } from './audit.ts'
 import type { Action } from './group-commit.ts'
 import type { Owners } from './owners.ts'
+import type { RequestIndex } from './request-index.ts'
 import type { Decode, InstanceRow } from './rows.ts'
 import { writeFault } from './storage-faults.ts'
 
-export function prepareUpkeep(db: Database, owners: Owners, decode: Decode, archive: (id: string) => void) {
+export interface UpkeepParts {
+  owners: Owners
+  requests: RequestIndex
+  decode: Decode
+  archive(row: EntryRow): void
+}
+
+export function prepareUpkeep(db: Database, { owners, requests, decode, archive }: UpkeepParts) {
   const overdue = db.prepare<[number, number], InstanceRow>(
     `SELECT * FROM instances WHERE ended = 0 AND expires_at <= ? ORDER BY expires_at LIMIT ?`,
   )
@@ -17,11 +26,11 @@ export function prepareUpkeep(db: Database, owners: Owners, decode: Decode, arch
     )
     .pluck()
   const removeAliases = db.prepare<[string]>('DELETE FROM aliases WHERE instance_id = ?')
-  const remove = db.prepare<[string], number>('DELETE FROM instances WHERE id = ? RETURNING owner').pluck()
+  const remove = db.prepare<[string], EntryRow>(`DELETE FROM instances WHERE id = ? RETURNING ${ENTRY_COLUMNS}`)
   const open = db.prepare<[], { owner: string; operation: string; open: number; queued: number }>(
     `SELECT owners.owner, operation, count(*) AS open,
        sum(attempt = 0 AND (extras IS NULL OR extras ->> 'held' IS NULL)) AS queued
-     FROM instances INDEXED BY instances_open JOIN owners ON ref = instances.owner
+     FROM instances INDEXED BY instances_open JOIN owners ON owners.ref = instances.owner
      WHERE ended = 0 GROUP BY instances.owner, operation`,
   )
 
@@ -34,10 +43,12 @@ export function prepareUpkeep(db: Database, owners: Owners, decode: Decode, arch
       return () => {
         const left = new Set<number>()
         for (const id of ids) {
-          archive(id)
           removeAliases.run(id)
-          const owner = remove.get(id)
-          if (owner !== undefined) left.add(owner)
+          const row = remove.get(id)
+          if (!row) continue
+          archive(row)
+          requests.remove(row)
+          left.add(row.owner)
         }
         for (const owner of left) owners.removeIdle(owner)
       }

@@ -1,0 +1,34 @@
+/**
+ * The hash over what was asked for: it tells a repeat from a reuse, and names the arguments in the trail, which does not
+ * keep them. A stored call has all that goes into it, so it is made when somebody asks for it: making and storing it with
+ * every call was an eighth of what a durable one costs.
+ */
+import { canonicalJson, type JsonValue } from './json.ts'
+import type { Caller, Instance, MediaInput } from './model.ts'
+import { nameIn } from './names.ts'
+import type { Environment } from './ports.ts'
+
+export type Digest = Environment['digest']
+
+export interface Asked {
+  /** As it was asked for: whoever named a version meant that one, and whoever did not means all of them. */
+  operation: string
+  args: JsonValue
+  media: readonly MediaInput[]
+  caller: Pick<Caller, 'userId'>
+}
+
+export function fingerprintOf(digest: Digest, { operation, args, media, caller }: Asked): string {
+  const attachments = media.map(({ name, mimeType, source }) => [
+    name,
+    mimeType,
+    source.kind === 'ref' ? source.uri : source.sha256,
+  ])
+  const actor = caller.userId === undefined ? [] : [caller.userId]
+  return digest(canonicalJson([operation, args, attachments, ...actor]))
+}
+
+export function storedFingerprint(digest: Digest, instance: Instance): string {
+  const { operation, args, media, caller, fingerprint } = instance
+  return fingerprint ?? fingerprintOf(digest, { operation: nameIn(operation), args, media, caller })
+}
