@@ -231,18 +231,18 @@ test('an id that is no Unicode is taken once', async () => {
   await store.close()
 })
 
-test('more calls than a slice holds, in every commit, are written as they come', async () => {
+test('however many call at once, the index is written as fast as they come', async () => {
   const file = join(temporaryFolder(), 'calls.db')
   const store = openStore(file, 1_000)
-  for (let at = 0; at < 20_000; at += 500) {
-    const instances = Array.from({ length: 500 }, (_, more) =>
-      sampleInstance(clock.now(), { id: `i${at + more}`, requestId: `r${at + more}` }),
-    )
-    await Promise.all(instances.map((instance) => store.accept(instance)))
+  const callInARow = async (caller: number) => {
+    for (let n = 0; n < 10; n++) {
+      await store.accept(sampleInstance(clock.now(), { id: `i${caller}-${n}`, requestId: `r${caller}-${n}` }))
+    }
   }
+  await Promise.all(Array.from({ length: 2_000 }, (_, caller) => callInARow(caller)))
   await store.close()
 
-  expect(entriesIn(file)).toBeGreaterThan(15_000)
+  expect(entriesIn(file)).toBeGreaterThan(6_000)
 })
 
 test('ids that are written while a start is still reading the index are found', async () => {
