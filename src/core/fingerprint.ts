@@ -10,7 +10,7 @@ import type { Environment } from './ports.ts'
 
 export type Digest = Environment['digest']
 
-export interface Asked {
+interface Asked {
   /** As it was asked for: whoever named a version meant that one, and whoever did not means all of them. */
   operation: string
   args: JsonValue
@@ -28,7 +28,9 @@ export function fingerprintOf(digest: Digest, { operation, args, media, caller }
   return digest(canonicalJson([operation, args, attachments, ...actor]))
 }
 
-export function storedFingerprint(digest: Digest, instance: Instance): string {
+type Stored = Pick<Instance, 'operation' | 'args' | 'media' | 'caller' | 'fingerprint'>
+
+export function storedFingerprint(digest: Digest, instance: Stored): string {
   const { operation, args, media, caller, fingerprint } = instance
   return fingerprint ?? fingerprintOf(digest, { operation: nameIn(operation), args, media, caller })
 }

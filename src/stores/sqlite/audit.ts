@@ -3,10 +3,9 @@
  * moves into a table of its own when the call goes; other entries are in that table from the start.
  */
 import type { Database } from 'better-sqlite3'
-import { fingerprintOf } from '../../core/fingerprint.ts'
+import { storedFingerprint } from '../../core/fingerprint.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { Caller, MediaInput } from '../../core/model.ts'
-import { nameIn } from '../../core/names.ts'
 import type { AuditEnding, AuditEntry, AuditQuery } from '../../core/ports.ts'
 import { digest } from './digest.ts'
 import type { Action } from './group-commit.ts'
@@ -140,8 +139,8 @@ function isEnded(row: EntryRow): row is EndedRow {
 }
 
 function fingerprintFrom({ operation, media, caller }: EntryRow, args: string, ownersCaller: Caller): string {
-  return fingerprintOf(digest, {
-    operation: nameIn(operation),
+  return storedFingerprint(digest, {
+    operation,
     args: JSON.parse(args) as JsonValue,
     media: JSON.parse(media) as MediaInput[],
     caller: caller === null ? ownersCaller : (JSON.parse(caller) as Caller),

@@ -1,4 +1,4 @@
-/** Says of most hashes that are not in a table that they are not: two bytes a hash instead of three microseconds to look. */
+/** Says of most hashes that are not in a table that they are not: two to four bytes a hash instead of three microseconds to look. */
 
 const BITS_PER_HASH = 16
 const LEAST_HASHES = 4_096
