@@ -21,7 +21,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** As `npm start` runs it, and as somebody who installed the package does. */
 const VARIANTS = [
   { contender: 'callplane (sources)', main: 'scripts/callplane.js', flags: ['--conditions=callplane-source'] },
-  { contender: 'callplane (built)', main: 'dist/cli/main.js', flags: [] },
+  { contender: 'callplane (built)', main: 'dist/cli/start.js', flags: [] },
 ] as const
 
 export const start: Suite = async (settings) => {

@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 /** The process around the commands: its streams, its signals, its exit code. */
 import { enableCompileCache } from 'node:module'
 import { constants } from 'node:os'

@@ -1,3 +1,4 @@
+import { Fault } from '../core/fault.ts'
 import type { Operation } from '../core/operation.ts'
 import type { Clock, Log } from '../core/ports.ts'
 import type { Registry } from '../core/registry.ts'
@@ -16,6 +17,7 @@ import { systemClock } from './environment.ts'
 import { loadPolicyGuard } from './governing.ts'
 import { prepareImports } from './imports.ts'
 import { warnOfLeftOut } from './left-out.ts'
+import { nodeTooOld } from './node-version.ts'
 import { buildRegistry } from './operations.ts'
 import { DEFAULT_SIZES, DEFAULT_TOOLKIT, type ServerOptions } from './options.ts'
 import { createOwnOperations, refuseOwnNames } from './own-operations.ts'
@@ -23,6 +25,7 @@ import { createOwnOperations, refuseOwnNames } from './own-operations.ts'
 export type Prepared = Awaited<ReturnType<typeof prepare>>
 /** Whatever can be refused without opening anything. */
 export async function prepare<App>(options: ServerOptions<App>, worker?: number) {
+  requireNode()
   checkOptions(options)
   const clock = options.clock ?? systemClock
   const redactor = createRedactor()
@@ -63,6 +66,11 @@ export async function prepare<App>(options: ServerOptions<App>, worker?: number)
     log,
     sizes,
   }
+}
+
+function requireNode(): void {
+  const reason = nodeTooOld(process.versions.node)
+  if (reason !== undefined) throw new Fault('malformed', reason, { code: 'NODE_TOO_OLD' })
 }
 
 function operationsIn(registry: Registry): Operation[] {

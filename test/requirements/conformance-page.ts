@@ -16,7 +16,7 @@ export function renderConformancePage({ specifications, notYetBuilt, citations }
 
   const status = (id: string): string => {
     const files = [...(provers.get(id) ?? [])].sort()
-    if (files.length > 0) return files.map((file) => `[${file.split('/').pop()}](../${file})`).join(', ')
+    if (files.length > 0) return files.map((file) => `\`${file}\``).join(', ')
     const reason = notYetBuilt.get(id)
     return reason ? `not yet built: ${reason}` : '**not proven**'
   }
