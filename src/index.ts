@@ -27,7 +27,7 @@ export {
   type Schema,
   type StandardSchema,
 } from './core/standard-schema.ts'
-export type { AuthConfig, JwtRules } from './governance/auth.ts'
+export type { AuthConfig, JwtRules, VerifiedCaller, VerifyCaller } from './governance/auth.ts'
 export { createToken, hashToken, type StaticToken } from './governance/auth-tokens.ts'
 export type { AuthorizationConfig, OAuthProvider } from './governance/oauth-provider.ts'
 export { definePolicy, type PolicyDefinition } from './governance/policy.ts'

@@ -189,6 +189,20 @@ export interface Decision {
   selfApproval?: boolean
 }
 
+/** What a request shows of its sender: header fields or metadata, and the `auth` block of an envelope that has one. */
+export interface Presented {
+  header(name: string): string | undefined
+  readonly auth?: PresentedAuth | undefined
+}
+
+/** Unproved, and `credential` is a secret. */
+export interface PresentedAuth {
+  iss: string
+  sub: string
+  credentialType: string
+  credential?: string
+}
+
 /** Who is calling: the caller, nothing if no credential was given, or a fault if it is not a good one. */
 export type Identify = () => Caller | undefined | Promise<Caller | undefined>
 

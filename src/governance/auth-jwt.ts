@@ -6,6 +6,7 @@ import { ANONYMOUS, type Caller } from '../core/model.ts'
 import type { Clock } from '../core/ports.ts'
 import { createVerificationKey, type JwtKey, type VerificationKey } from './auth-jwt-keys.ts'
 import { expiredCredential, type Proved, STATIC_ISSUER } from './auth-tokens.ts'
+import { APPLICATION_ISSUER } from './auth-verify.ts'
 
 export interface JwtRules {
   /**
@@ -27,6 +28,11 @@ export interface JwtRules {
   requireExpiry?: boolean
   /** The claim that names the tenant. A token without it is refused, so that nobody falls into the default tenant. */
   tenantClaim?: string
+  /**
+   * The claims that hold scopes, each by its name or by its path (`['realm_access', 'roles']`): a text of words, or a list.
+   * All that are there count. Unless given: the first there is of `scope`, `scp` and `scopes`.
+   */
+  scopeClaims?: readonly (string | readonly string[])[]
 }
 
 export type VerifyJwt = (token: string) => Promise<Proved>
@@ -40,6 +46,7 @@ interface Rule extends VerificationKey {
   toleranceSeconds: number
   required: string[]
   tenantClaim: string | undefined
+  scopeClaims: readonly (readonly string[])[] | undefined
 }
 
 /**
@@ -47,7 +54,7 @@ interface Rule extends VerificationKey {
  * caller of any issuer.
  */
 const SECRET_ISSUER = 'shared-secret'
-const RESERVED_ISSUERS = new Set([STATIC_ISSUER, SECRET_ISSUER, ANONYMOUS.issuer])
+const RESERVED_ISSUERS = new Set([STATIC_ISSUER, SECRET_ISSUER, APPLICATION_ISSUER, ANONYMOUS.issuer])
 const NOT_CLAIMS = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'scope', 'scp', 'scopes'])
 const MAX_NAME_LENGTH = 256
 
@@ -86,6 +93,7 @@ function prepare(rule: JwtRules, where: string, clock: Pick<Clock, 'now'>): Rule
     toleranceSeconds: rule.clockToleranceSeconds ?? 5,
     required: [...(rule.subject === undefined ? ['sub'] : []), ...(rule.requireExpiry === false ? [] : ['exp'])],
     tenantClaim: rule.tenantClaim,
+    scopeClaims: parseScopeClaims(rule, where),
   }
 }
 
@@ -116,6 +124,17 @@ function parseSubject({ subject }: JwtRules, where: string, shared: boolean): st
   }
   if (subject !== '' && subject.length <= MAX_NAME_LENGTH) return subject
   throw new Fault('malformed', `${where}.subject must be a name of 1 to ${MAX_NAME_LENGTH} characters.`)
+}
+
+function parseScopeClaims({ scopeClaims }: JwtRules, where: string): readonly (readonly string[])[] | undefined {
+  if (scopeClaims === undefined) return undefined
+  const paths = Array.isArray(scopeClaims) ? scopeClaims.map((claim) => (Array.isArray(claim) ? claim : [claim])) : []
+  const isName = (name: unknown) => typeof name === 'string' && name !== ''
+  if (paths.length > 0 && paths.every((path) => path.length > 0 && path.every(isName))) return paths
+  throw new Fault(
+    'malformed',
+    `${where}.scopeClaims must name claims, such as ["permissions", ["realm_access", "roles"]].`,
+  )
 }
 
 /** Not proved yet: they choose the rules only, and the same claims are checked again with the signature. */
@@ -161,7 +180,7 @@ function callerOf(payload: JWTPayload, rule: Rule, tenant: string): Caller {
     tenant: rule.tenantClaim === undefined ? tenant : nameIn(payload, rule.tenantClaim),
     issuer: rule.issuer ?? SECRET_ISSUER,
     subject: rule.subject ?? nameIn(payload, 'sub'),
-    scopes: scopesOf(payload),
+    scopes: scopesOf(payload, rule),
     ...(claims.length > 0 && { claims: Object.fromEntries(claims) as JsonObject }),
   }
 }
@@ -173,8 +192,21 @@ function nameIn(payload: JWTPayload, claim: string): string {
 }
 
 /** RFC 8693 has `scope` as words in one text; other issuers write `scp` or `scopes`, as text or as a list. */
-function scopesOf(payload: JWTPayload): string[] {
-  const value = payload.scope ?? payload.scp ?? payload.scopes
+function scopesOf(payload: JWTPayload, { scopeClaims }: Rule): string[] {
+  if (!scopeClaims) return wordsIn(payload.scope ?? payload.scp ?? payload.scopes)
+  return [...new Set(scopeClaims.flatMap((path) => wordsIn(claimAt(payload, path))))]
+}
+
+function claimAt(payload: JWTPayload, path: readonly string[]): unknown {
+  let value: unknown = payload
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
+    value = (value as Record<string, unknown>)[name]
+  }
+  return value
+}
+
+function wordsIn(value: unknown): string[] {
   const words = typeof value === 'string' ? value.split(' ') : Array.isArray(value) ? value : []
   return words.filter((word) => typeof word === 'string' && word !== '')
 }

@@ -6,17 +6,21 @@ import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/model.ts'
-import type { Clock } from '../core/ports.ts'
+import type { Clock, PresentedAuth } from '../core/ports.ts'
 import { MAX_TOKEN_LENGTH, type ReadHeader, readCredential, soleAuthorization } from './auth-credential.ts'
 import { badCredential, createJwtVerifier, type JwtRules } from './auth-jwt.ts'
 import { createTokenFinder, expiredCredential, type Proved, type StaticToken } from './auth-tokens.ts'
+import { callerFrom, type VerifyCaller } from './auth-verify.ts'
 
 export { readCredential } from './auth-credential.ts'
 export type { JwtRules } from './auth-jwt.ts'
 export type { JwtKey } from './auth-jwt-keys.ts'
 export { createToken, hashToken, type StaticToken, takeEnvironmentToken } from './auth-tokens.ts'
+export type { VerifiedCaller, VerifyCaller } from './auth-verify.ts'
 
 export interface AuthConfig {
+  /** The application's own way, asked before `tokens` and `jwt`, for every call and every transport. */
+  verify?: VerifyCaller
   tokens?: readonly StaticToken[]
   jwt?: readonly JwtRules[]
   /** Of callers whose credential names none; `main` unless given. */
@@ -28,7 +32,7 @@ export interface Authenticator {
    * Nothing for no credential: whether that will do is for the operation to say. A bad one is a fault of kind
    * `unauthenticated`. Known tokens, and JWTs seen before, are answered at once, without a promise.
    */
-  authenticate(header: ReadHeader): Caller | undefined | Promise<Caller>
+  authenticate(header: ReadHeader, auth?: PresentedAuth): Caller | undefined | Promise<Caller | undefined>
 }
 
 /** A JWT is verified again after this long, so that a key taken out of use stops working. */
@@ -36,10 +40,34 @@ const REMEMBER_MS = 300_000
 const MAX_REMEMBERED = 10_000
 
 export function createAuthenticator(config: AuthConfig, clock: Pick<Clock, 'now'>): Authenticator {
-  const { tokens = [], jwt = [], tenant = 'main' } = config
-  if (tokens.length === 0 && jwt.length === 0) {
-    throw new Fault('malformed', 'auth names nobody: add "tokens" or "jwt", or leave auth out to serve loopback only.')
+  const { verify, tokens = [], jwt = [], tenant = 'main' } = config
+  if (!verify && tokens.length === 0 && jwt.length === 0) {
+    const message = 'auth names nobody: add "tokens", "jwt" or "verify", or leave auth out to serve loopback only.'
+    throw new Fault('malformed', message)
   }
+  if (verify !== undefined && typeof verify !== 'function') {
+    throw new Fault('malformed', 'auth.verify must be a function that returns a caller.')
+  }
+  const own = tokens.length === 0 && jwt.length === 0 ? () => undefined : authenticateBy(tokens, jwt, tenant, clock)
+  return { authenticate: verify ? verifyFirst(verify, own, tenant) : own }
+}
+
+type ByHeader = (header: ReadHeader) => Caller | undefined | Promise<Caller>
+
+function verifyFirst(verify: VerifyCaller, own: ByHeader, tenant: string): Authenticator['authenticate'] {
+  return (header, auth) => {
+    const returned = verify({ header: (name) => header(name.toLowerCase()), ...(auth && { auth }) })
+    const judge = (verified: Awaited<typeof returned>) => (verified ? callerFrom(verified, tenant) : own(header))
+    return returned && 'then' in returned ? returned.then(judge) : judge(returned)
+  }
+}
+
+function authenticateBy(
+  tokens: readonly StaticToken[],
+  jwt: readonly JwtRules[],
+  tenant: string,
+  clock: Pick<Clock, 'now'>,
+): ByHeader {
   const findToken = createTokenFinder(tokens, tenant)
   const verifyJwt = jwt.length > 0 ? createJwtVerifier(jwt, tenant, clock) : undefined
   const prove: Prove = (header, now) => {
@@ -50,7 +78,7 @@ export function createAuthenticator(config: AuthConfig, clock: Pick<Clock, 'now'
     if (!verifyJwt || credential.scheme !== 'bearer') throw badCredential()
     return verifyJwt(credential.token)
   }
-  return { authenticate: rememberProved(prove, clock) }
+  return rememberProved(prove, clock)
 }
 
 type Prove = (header: ReadHeader, now: number) => Proved | undefined | Promise<Proved>
@@ -59,7 +87,7 @@ type Prove = (header: ReadHeader, now: number) => Proved | undefined | Promise<P
  * By the hash of the whole Authorization field, signature included, so that only the very same text is recognised: it is
  * not even read again. The text itself is not kept, and nobody can steer its hash towards one that is.
  */
-function rememberProved(prove: Prove, clock: Pick<Clock, 'now'>): Authenticator['authenticate'] {
+function rememberProved(prove: Prove, clock: Pick<Clock, 'now'>): ByHeader {
   const remembered = new LRUCache<string, Proved & { until: number }>({ max: MAX_REMEMBERED })
   const remember = (digest: string, proved: Proved): Caller => {
     remembered.set(digest, { ...proved, until: clock.now() + REMEMBER_MS })
@@ -87,6 +115,6 @@ function isPlain(text: string): boolean {
   return text.indexOf(' ') === text.lastIndexOf(' ')
 }
 
-function callerIn(proved: ReturnType<Prove>): ReturnType<Authenticator['authenticate']> {
+function callerIn(proved: ReturnType<Prove>): ReturnType<ByHeader> {
   return proved instanceof Promise ? proved.then(({ caller }) => caller) : proved?.caller
 }

@@ -30,6 +30,7 @@ export const OPTIONS: Names<ServerOptions> = {
   data: true,
   auth: true,
   publicUrl: true,
+  basePath: true,
   hosts: true,
   cors: true,
   references: true,
@@ -60,7 +61,7 @@ export const OPTIONS: Names<ServerOptions> = {
   clock: true,
 }
 
-const AUTH: Names<AuthConfig> = { tokens: true, jwt: true, tenant: true }
+const AUTH: Names<AuthConfig> = { verify: true, tokens: true, jwt: true, tenant: true }
 const TOKEN: Names<StaticToken> = {
   hash: true,
   kind: true,
@@ -77,6 +78,7 @@ const JWT: Names<JwtRules> = {
   clockToleranceSeconds: true,
   requireExpiry: true,
   tenantClaim: true,
+  scopeClaims: true,
 }
 const CORS: Names<NonNullable<ServerOptions['cors']>> = { origins: true }
 const REFERENCES: Names<FetcherOptions> = {

@@ -21,6 +21,7 @@ import { encodeRegistry, type RegistryDocument, refusal } from '../protocols/ope
 import { refusalAnswer as restRefusal } from '../protocols/rest/index.ts'
 import { registerProcessReadings } from '../telemetry/index.ts'
 import { describeBackend } from './backends.ts'
+import { checkBasePath } from './base-path.ts'
 import { registerEngineReadings } from './engine-readings.ts'
 import { type Imports, openImports } from './imports.ts'
 import { requireProtection } from './loopback.ts'
@@ -109,6 +110,7 @@ async function serve<App>(
     ...(hosts && { hosts }),
     ...(options.cors && { cors: options.cors }),
     ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
+    ...(options.basePath !== undefined && { basePath: checkBasePath(options.basePath, routes) }),
   }
   const bare = createRequestListener(served, { ...carriage, ...(open && { remote: 'loopback' as const }) })
   // A Fetch request does not say where it comes from: who mounts this without authentication answers for that.

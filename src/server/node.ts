@@ -3,7 +3,7 @@ import { FollowUp } from '../core/follow-up.ts'
 import { DEFAULT_LIMITS, Limits } from '../core/limits.ts'
 import { Maintenance } from '../core/maintenance.ts'
 import { ANONYMOUS, type Caller } from '../core/model.ts'
-import type { Clock, Identify, Log, Store } from '../core/ports.ts'
+import type { Clock, Identify, Log, Presented, Store } from '../core/ports.ts'
 import type { Authenticator } from '../governance/auth.ts'
 import { createFetcher } from '../governance/outbound.ts'
 import { createFileObjects } from '../objects/files/index.ts'
@@ -125,12 +125,12 @@ async function openStore(file: string, clock: Clock, log: Log, link: WorkerLink 
   return link ? link.openStore(file, log) : createSqliteStore({ file, clock, log })
 }
 
-/** Who sent this, as its headers or metadata say. */
+/** Who sent this, as what it presents says. */
 function identifyBy(authenticator: Authenticator | undefined, recognizeAdmin: RecognizeAdmin) {
-  return (source: { header(name: string): string | undefined }): Identify => {
+  return (source: Presented): Identify => {
     const header = (name: string) => source.header(name)
     if (!authenticator) return () => recognizeAdmin(header) ?? LOCAL
-    return () => recognizeAdmin(header) ?? authenticator.authenticate(header)
+    return () => recognizeAdmin(header) ?? authenticator.authenticate(header, source.auth)
   }
 }
 

@@ -38,6 +38,11 @@ interface BaseOptions<App> {
   /** How callers reach us, path included, where it is not what they put into `Host`. */
   publicUrl?: string
   /**
+   * The path below which a host mounts the server, such as `/api`: links carry it, and requests are understood with it and
+   * without it. Express needs none.
+   */
+  basePath?: string
+  /**
    * `Host` values that are answered. Unless given, and while there is no authentication: loopback names and the one in
    * `publicUrl`, and only requests that come from this machine.
    */

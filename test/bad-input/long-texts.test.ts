@@ -58,6 +58,7 @@ describe('takes time in proportion to its length:', () => {
 
 const SETTINGS = {
   publicUrl: undefined,
+  basePath: undefined,
   bodyTimeoutMs: 1,
   idleTimeoutMs: 1,
   slowestUpload: { bytes: 1, inMs: 1 },

@@ -266,6 +266,21 @@ test.each([
   expect((await authenticate(await signToken({ claims })))?.scopes).toEqual(['a', 'b'])
 })
 
+test('scopes are read from the claims that were named, by name or path, all of them together', async () => {
+  const claims = {
+    scope: 'a',
+    permissions: ['b', 7],
+    realm_access: { roles: ['c', 'b'] },
+    'https://x.example/roles': 'd e',
+  }
+  const scopeClaims = ['permissions', ['realm_access', 'roles'], 'https://x.example/roles', ['scope', 'length'], 'none']
+  const { authenticate } = authenticatorWith({ secret }, { scopeClaims })
+
+  expect((await authenticate(await signToken({ claims })))?.scopes).toEqual(['b', 'c', 'd', 'e'])
+  expect(() => authenticatorWith({ secret }, { scopeClaims: [] })).toThrow('scopeClaims')
+  expect(() => authenticatorWith({ secret }, { scopeClaims: [['a', '']] })).toThrow('scopeClaims')
+})
+
 test('the tenant comes from the claim that was named, and a token without it is not let into the default one', async () => {
   const { authenticate } = authenticatorWith({ secret }, { tenantClaim: 'org' })
   expect((await authenticate(await signToken({ claims: { org: 'acme' } })))?.tenant).toBe('acme')

@@ -39,7 +39,7 @@ const strangers = fc.dictionary(
   json,
 )
 
-test('a valid envelope is read as it was sent, without its credential', () => {
+test('a valid envelope is read as it was sent, and its credential is in no call', () => {
   fc.assert(
     fc.property(envelopes, (envelope) => {
       const parsed = parseEnvelope(envelope, false)
@@ -49,7 +49,9 @@ test('a valid envelope is read as it was sent, without its credential', () => {
         args: envelope.args ?? {},
         media: envelope.media ?? [],
         ctx: envelope.ctx ?? {},
+        ...(envelope.auth !== undefined && { auth: envelope.auth }),
       })
+      expect(decodeCall(parsed, 'r-1', [], undefined)).not.toHaveProperty('auth')
       expect(requestIdIn(envelope)).toBe((envelope.ctx as JsonObject | undefined)?.requestId)
     }),
   )

@@ -8,8 +8,10 @@ import {
   type Server,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
 import { createServer, createToken, operation, type ServerOptions } from 'callplane'
 import express from 'express'
+import { Hono } from 'hono'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
 import { verifies } from '../requirements.ts'
@@ -96,6 +98,57 @@ describe('mounted', () => {
     expect(body.error).toMatchObject({
       code: 'PANIC_BODY_ALREADY_READ',
       message: expect.stringContaining('before any body parser'),
+    })
+  })
+})
+
+describe('in Hono below a path', () => {
+  const basePath = '/api'
+
+  async function listenOnHono(mount: (app: Hono, handle: (request: Request) => Promise<Response>) => void) {
+    const server = await createServer({ operations: [build, draw], data: temporaryFolder(), basePath })
+    onTestFinished(() => server.close(0))
+    const app = new Hono()
+    mount(app, server.fetch)
+    return listenWith(getRequestListener(app.fetch))
+  }
+
+  test.each<[string, Parameters<typeof listenOnHono>[0]]>([
+    ['mount, which takes the path off', (app, handle) => app.mount('/api', handle)],
+    ['a route, which leaves it on', (app, handle) => app.all('/api/*', (context) => handle(context.req.raw))],
+  ])('by %s, links carry the path and can be followed', async (_how, mount) => {
+    verifies('opencall:080', 'opencall:148')
+    const { origin } = await listenOnHono(mount)
+    const site = callerOf(`${origin}/api`)
+
+    const accepted = await site.call('v1:jobs.build', {}, { requestId: 'build-1' })
+    const drawn = await site.call('v1:art.draw')
+
+    expect(accepted.body.location?.uri).toBe(`${origin}/api/ops/build-1`)
+    expect((await site.ended('build-1')).body.result).toBe('built')
+    expect(await (await fetch(drawn.body.location?.uri ?? '')).text()).toBe('art')
+  })
+
+  test('the listener takes it with and without the path, and Express does not add it twice', async () => {
+    const app = express()
+    const { origin } = await listenWith(app)
+    app.use('/api', await createListener({ basePath }))
+    const bare = await listenWith(await createListener({ basePath }))
+
+    const inExpress = await callerOf(`${origin}/api`).call('v1:jobs.build', {}, { requestId: 'build-1' })
+    const withPath = await callerOf(`${bare.origin}/api`).call('v1:jobs.build', {}, { requestId: 'build-1' })
+    const without = await callerOf(bare.origin).call('v1:jobs.build', {}, { requestId: 'build-2' })
+
+    expect(inExpress.body.location?.uri).toBe(`${origin}/api/ops/build-1`)
+    expect(withPath.body.location?.uri).toBe(`${bare.origin}/api/ops/build-1`)
+    expect(without.body.location?.uri).toBe(`${bare.origin}/api/ops/build-2`)
+    expect((await fetch(`${bare.origin}/apis/call`, { method: 'POST' })).status).toBe(404)
+  })
+
+  test.each(['api', '/', '/api?x', '/tools', '/call/more', '//api'])('"%s" is refused at the start', async (wrong) => {
+    await expect(createListener({ basePath: wrong })).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message: expect.stringContaining('basePath'),
     })
   })
 })

@@ -1,11 +1,13 @@
 /** A Fetch request as the neutral exchange that protocols see. */
 import type { Exchange, Part, PartLimits } from '../../core/exchange.ts'
+import { withoutBasePath } from '../../core/http/base-path.ts'
 import { clientGone } from '../../core/http/body-faults.ts'
 import { readPacedParts, type UploadPace } from '../../core/http/paced-parts.ts'
 import { BodyPuller, readText } from './body.ts'
 
 export interface ExchangeSettings extends UploadPace {
   readonly publicUrl: string | undefined
+  readonly basePath: string | undefined
 }
 
 export class FetchExchange implements Exchange {
@@ -29,7 +31,8 @@ export class FetchExchange implements Exchange {
       /^([a-z][\w+.-]*:\/\/[^/?#]*)([^?#]*)\??([^#]*)/i.exec(request.url) ?? []
     this.#site = site
     this.query = query
-    this.path = below(this.#prefix, path)
+    const { basePath } = settings
+    this.path = below(this.#prefix, basePath === undefined ? path : withoutBasePath(path, basePath))
   }
 
   /** Not every host passes `Host` on; the URL names the same. */
@@ -44,7 +47,8 @@ export class FetchExchange implements Exchange {
   }
 
   get origin(): string {
-    return this.#settings.publicUrl ?? this.#site + this.#prefix
+    const { publicUrl, basePath = '' } = this.#settings
+    return publicUrl ?? this.#site + basePath + this.#prefix
   }
 
   get signal(): AbortSignal {

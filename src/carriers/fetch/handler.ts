@@ -14,6 +14,8 @@ import { toResponse } from './response.ts'
 export interface FetchOptions extends SiteOptions {
   /** How to word a failure on a path that no route has. */
   fallback: Refuse
+  /** Part of every link, and taken off requests that still have it, such as `/api`. */
+  basePath?: string
   /** Where the routes are mounted, such as `/api`; requests elsewhere are refused as unknown paths. */
   prefix?: string
   /** How long a body or a part that is read as one text may take. */
@@ -34,6 +36,7 @@ export function createFetchHandler(routes: readonly Route[], options: FetchOptio
   const { fallback, log } = options
   const settings = {
     publicUrl: options.publicUrl?.replace(/\/+$/, ''),
+    basePath: options.basePath,
     bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
     idleTimeoutMs: options.idleTimeoutMs ?? 30_000,
     slowestUpload: options.slowestUpload ?? SLOWEST_UPLOAD,

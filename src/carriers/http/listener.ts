@@ -15,6 +15,8 @@ import { bodyOutstanding, type SendSettings, send } from './send.ts'
 export interface ListenerOptions extends SiteOptions {
   /** How to word a failure on a path that no route has. */
   fallback: Refuse
+  /** Part of every link, and taken off requests that still have it, such as `/api`. */
+  basePath?: string
   /** How long a body or a part that is read as one text may take. */
   bodyTimeoutMs?: number
   /** How long a streamed upload may be silent; how long it takes in all is its own affair. */
@@ -40,6 +42,7 @@ export function createRequestListener(routes: readonly Route[], options: Listene
   const table = createRouteTable(routes)
   const settings: Settings = {
     publicUrl: options.publicUrl?.replace(/\/+$/, ''),
+    basePath: options.basePath,
     bodyTimeoutMs: options.bodyTimeoutMs ?? 30_000,
     idleTimeoutMs: options.idleTimeoutMs ?? 30_000,
     slowestUpload: options.slowestUpload ?? SLOWEST_UPLOAD,

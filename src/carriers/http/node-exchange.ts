@@ -2,6 +2,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, Part, PartLimits } from '../../core/exchange.ts'
+import { withoutBasePath } from '../../core/http/base-path.ts'
 import { clientGone } from '../../core/http/body-faults.ts'
 import type { UploadPace } from '../../core/http/paced-parts.ts'
 import { isHostHeader } from '../../core/http/site-rules.ts'
@@ -10,6 +11,7 @@ import { readParts } from './parts.ts'
 
 export interface ExchangeSettings extends UploadPace {
   readonly publicUrl: string | undefined
+  readonly basePath: string | undefined
 }
 
 export class NodeExchange implements Exchange, BodyHolder {
@@ -32,7 +34,8 @@ export class NodeExchange implements Exchange, BodyHolder {
     this.method = request.method ?? ''
     const target = originForm(request.url ?? '')
     const mark = target.indexOf('?')
-    this.path = mark < 0 ? target : target.slice(0, mark)
+    const path = mark < 0 ? target : target.slice(0, mark)
+    this.path = settings.basePath === undefined ? path : withoutBasePath(path, settings.basePath)
     this.query = mark < 0 ? '' : target.slice(mark + 1)
   }
 
@@ -46,12 +49,12 @@ export class NodeExchange implements Exchange, BodyHolder {
   }
 
   get origin(): string {
-    const { publicUrl } = this.#settings
+    const { publicUrl, basePath } = this.#settings
     if (publicUrl !== undefined) return publicUrl
     const { socket, headers } = this.request
     const scheme = (socket as TLSSocket).encrypted ? 'https' : 'http'
     // Express takes the mount path off `url` and keeps it here; without it our own links would miss it.
-    const mount = (this.request as { baseUrl?: string }).baseUrl ?? ''
+    const mount = basePath ?? (this.request as { baseUrl?: string }).baseUrl ?? ''
     if (headers.host !== undefined && isHostHeader(headers.host)) return `${scheme}://${headers.host}${mount}`
     const address = socket.localAddress ?? 'localhost'
     return `${scheme}://${address.includes(':') ? `[${address}]` : address}:${socket.localPort}${mount}`

@@ -2,6 +2,7 @@
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { isMediaType } from '../../core/media.ts'
+import type { PresentedAuth } from '../../core/ports.ts'
 import type { MediaEntry, RequestContext, RequestEnvelope } from './wire.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9._~:-]{1,128}$/
@@ -14,13 +15,14 @@ export function parseEnvelope(value: JsonValue, strict: boolean): RequestEnvelop
   const { op, args, media, ctx, auth } = value
   if (typeof op !== 'string') throw invalid('op', 'Name the operation in "op", such as "v1:orders.getItem".')
   if (args !== undefined && !isJsonObject(args)) throw invalid('args', '"args" must be an object.')
-  if (auth !== undefined) checkAuth(auth)
-  return {
+  const envelope: RequestEnvelope = {
     op,
     args: args ?? {},
     media: media === undefined ? [] : parseMedia(media),
     ctx: ctx === undefined ? {} : parseContext(ctx, strict),
   }
+  if (auth !== undefined) envelope.auth = parseAuth(auth)
+  return envelope
 }
 
 /** The request id of an envelope that may be wrong everywhere else, so that even a refusal can be told apart. */
@@ -103,14 +105,16 @@ function parseEntry(entry: JsonValue, at: string): MediaEntry {
   return { name, mimeType, ref }
 }
 
-/** Checked for shape only: over HTTP the `Authorization` header counts, and the block is dropped right here. */
-function checkAuth(auth: JsonValue): void {
+/** Over HTTP the `Authorization` header counts (opencall:043): only an application's own `auth.verify` sees this block. */
+function parseAuth(auth: JsonValue): PresentedAuth {
   if (!isJsonObject(auth)) throw invalid('auth', '"auth" must be an object.')
   for (const field of ['iss', 'sub', 'credentialType']) {
     if (typeof auth[field] !== 'string') throw invalid(`auth.${field}`, `"auth.${field}" must be a text.`)
   }
   if (auth.credential !== undefined && typeof auth.credential !== 'string')
     throw invalid('auth.credential', '"auth.credential" must be a text.')
+  const { iss, sub, credentialType, credential } = auth as unknown as PresentedAuth
+  return { iss, sub, credentialType, ...(credential !== undefined && { credential }) }
 }
 
 function invalid(field: string, message: string): Fault {

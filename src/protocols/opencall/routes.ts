@@ -8,7 +8,7 @@ import type { JsonValue } from '../../core/json.ts'
 import { parseJsonText } from '../../core/json-text.ts'
 import { bareType } from '../../core/media.ts'
 import { ANONYMOUS, type Caller, type MediaInput, type Reply } from '../../core/model.ts'
-import type { Authorizations, Environment, Identify, ObjectStore } from '../../core/ports.ts'
+import type { Authorizations, Environment, Identify, ObjectStore, Presented } from '../../core/ports.ts'
 import {
   type AddressSettings,
   callAnswer,
@@ -46,7 +46,7 @@ export interface OpenCallParts {
   objects: ObjectStore
   env: Environment
   /** Who sent this request. */
-  identify: (exchange: Exchange) => Identify
+  identify: (presented: Presented) => Identify
   /** Where people can give the authorizations a call lacks; absent where no provider is configured. */
   authorizations?: Authorizations
   settings: OpenCallSettings
@@ -99,6 +99,11 @@ export function refusal(why: Refusal, requestId: string, advice = ''): Answer {
   }
 }
 
+function presentedBy(exchange: Exchange, envelope: RequestEnvelope | undefined): Presented {
+  const auth = envelope?.auth
+  return auth ? { header: (name) => exchange.header(name), auth } : exchange
+}
+
 class OpenCall {
   readonly #parts: OpenCallParts
   readonly #uploads: UploadParts
@@ -146,7 +151,7 @@ class OpenCall {
     try {
       sent = parseJsonText(text)
       const envelope = parseEnvelope(sent, this.#parts.settings.strict)
-      const identify = this.#parts.identify(exchange)
+      const identify = this.#parts.identify(presentedBy(exchange, envelope))
       const answering = this.#invoke(exchange, envelope, referencedMedia(envelope.media), identify)
       if (!(answering instanceof Promise)) return answering
       return answering.catch((thrown) => this.#refuse(thrown, sent, exchange))
@@ -157,12 +162,16 @@ class OpenCall {
 
   async #callWithParts(exchange: Exchange): Promise<Answer> {
     let sent: JsonValue = null
+    let known: RequestEnvelope | undefined
     const parse = (value: JsonValue) => {
       sent = value
-      return parseEnvelope(value, this.#parts.settings.strict)
+      known = parseEnvelope(value, this.#parts.settings.strict)
+      return known
     }
+    // Parts may come before the envelope: who sends them is asked with what is there by then.
+    const identify = () => this.#parts.identify(presentedBy(exchange, known))()
     try {
-      return await this.#callWithUploads(exchange, this.#parts.identify(exchange), parse)
+      return await this.#callWithUploads(exchange, identify, parse)
     } catch (thrown) {
       return this.#refuse(thrown, sent, exchange)
     }
@@ -177,8 +186,9 @@ class OpenCall {
     if (fault.kind !== 'requirements-missing') return fault
     const { engine, env, authorizations, identify, settings } = this.#parts
     try {
-      const operation = engine.registry.resolve(parseEnvelope(sent, settings.strict).op, env.clock.now())
-      const caller = (await identify(exchange)()) ?? ANONYMOUS
+      const envelope = parseEnvelope(sent, settings.strict)
+      const operation = engine.registry.resolve(envelope.op, env.clock.now())
+      const caller = (await identify(presentedBy(exchange, envelope))()) ?? ANONYMOUS
       return await withChallenges(fault, operation, caller, exchange.origin, authorizations)
     } catch (thrown) {
       return this.#explain(thrown)

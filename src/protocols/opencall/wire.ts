@@ -1,16 +1,18 @@
 /** OpenCALL's shapes on the wire: the request and response envelopes, chunks and registry entries. */
 import type { JsonObject, JsonValue } from '../../core/json.ts'
+import type { PresentedAuth } from '../../core/ports.ts'
 import type { State } from '../../core/state.ts'
 
 /** The revision of the specification that is served. */
 export const CALL_VERSION = '2026-02-10'
 
-/** The request envelope once checked; unknown fields are left behind, `auth` included, which HTTP does not use. */
+/** The request envelope once checked; unknown fields are left behind. `auth` goes to who tells callers, and no further. */
 export interface RequestEnvelope {
   op: string
   args: JsonObject
   media: readonly MediaEntry[]
   ctx: RequestContext
+  auth?: PresentedAuth
 }
 
 export interface MediaEntry {
