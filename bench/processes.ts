@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Asker, createAsker } from './ask.ts'
 import type { HostAnswers, HostOptions } from './host.ts'
@@ -23,10 +24,18 @@ export interface Load {
   stop(): Promise<void>
 }
 
-/** What the server writes to its standard output goes into `outputTo`, if that is given. */
-export async function startHost(name: string, options: HostOptions, outputTo?: string): Promise<Host> {
+/**
+ * What the server writes to its standard output goes into `outputTo`, if that is given. `bench` is the folder whose
+ * contenders are started: another tree's, where two are compared.
+ */
+export async function startHost(
+  name: string,
+  options: HostOptions,
+  outputTo?: string,
+  bench = import.meta.dirname,
+): Promise<Host> {
   const output = outputTo === undefined ? undefined : openSync(outputTo, 'a')
-  const child = fork(fileURLToPath(new URL('./host.ts', import.meta.url)), [], {
+  const child = fork(join(bench, 'host.ts'), [], {
     execArgv: ['--conditions=callplane-source'],
     env: { ...process.env, NODE_ENV: 'production' },
     stdio: ['ignore', output ?? 'inherit', 'inherit', 'ipc'],

@@ -1,11 +1,12 @@
 /**
- * `npm run bench [-- suite … --quick --try --profile --draw]`: measures, prints the tables, writes results.json beside
+ * `npm run bench [-- suite … --quick --try --profile --draw --against <commit>]`: measures, prints the tables, writes results.json beside
  * this file and draws docs/bench/*.svg.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { compareWith } from './against.ts'
 import { drawCharts } from './draw.ts'
 import { drawGrowth } from './draw-growth.ts'
 import { PROFILED, printProfiles } from './profile.ts'
@@ -36,6 +37,7 @@ const { values, positionals } = parseArgs({
     try: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
     draw: { type: 'boolean', default: false },
+    against: { type: 'string' },
   },
 })
 const known = values.profile ? PROFILED : Object.keys(SUITES)
@@ -50,7 +52,9 @@ else await runInFolder()
 async function runInFolder(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'callplane-bench-'))
   try {
-    if (!values.profile) await measureSuites(folder)
+    if (values.against !== undefined) {
+      if (!(await compareWith(values.against, folder, values.quick))) process.exitCode = 1
+    } else if (!values.profile) await measureSuites(folder)
     else for (const name of positionals.length > 0 ? positionals : ['sync']) await printProfiles(name, folder)
   } finally {
     rmSync(folder, { recursive: true, force: true })
