@@ -56,7 +56,17 @@ export interface Environment {
   conceal(value: string): () => void
   /** Without the values that are concealed. */
   redact(value: JsonValue): JsonValue
+  /** The same for one stream of bytes. */
+  redactBytes(): ByteRedactor
   readonly log: Log
+}
+
+/** Lets the bytes of one stream pass without concealed values, also those that begin in one piece and end in another. */
+export interface ByteRedactor {
+  /** What may leave by now. */
+  push(bytes: Uint8Array): Uint8Array
+  /** What is left. */
+  end(): Uint8Array
 }
 
 export interface Clock {

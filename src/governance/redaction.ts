@@ -1,9 +1,12 @@
 /**
- * Takes secrets out of text by their value: whatever a secret resolved to is replaced wherever it would be written,
- * also in the forms that encodings give it. Who resolves a secret adds it here before using it.
+ * Takes secrets out of text and bytes by their value: whatever a secret resolved to is replaced wherever it would be
+ * written, also in the forms that encodings give it. Code that resolves a secret adds it here before using it.
  */
 import { Fault } from '../core/fault.ts'
 import type { JsonValue } from '../core/json.ts'
+import type { ByteRedactor } from '../core/ports.ts'
+import { asBytes, createSearch, formsOf, type Range, type Search } from './redaction-search.ts'
+import { createByteRedactor } from './redaction-stream.ts'
 
 export interface Redactor {
   /**
@@ -15,6 +18,8 @@ export interface Redactor {
   redact(text: string): string
   /** Strings, and numbers whose text holds a secret. A key stays unless it holds one itself. */
   redactJson(value: JsonValue): JsonValue
+  /** For one stream of bytes. */
+  redactBytes(): ByteRedactor
 }
 
 interface RedactorOptions {
@@ -24,110 +29,91 @@ interface RedactorOptions {
   maxReleased?: number
 }
 
+interface Known {
+  forms: readonly string[]
+  uses: number
+}
+
 const MARK = '[redacted]'
 const MIN_LENGTH = 8
 const MAX_DEPTH = 200
 
 export function createRedactor({ maxSecrets = 1000, maxReleased = 100 }: RedactorOptions = {}): Redactor {
-  const inUse = new Map<string, number>()
-  const released = new Set<string>()
-  let pattern: RegExp | undefined
+  const inUse = new Map<string, Known>()
+  const released = new Map<string, Known>()
+  let search: Search | undefined
   let stale = false
 
-  const compiled = (): RegExp | undefined => {
+  const current = (): Search | undefined => {
     if (stale) {
-      pattern = compile([...inUse.keys(), ...released])
+      search = createSearch([...inUse.values(), ...released.values()].map(({ forms }) => forms))
       stale = false
     }
-    return pattern
+    return search
   }
 
-  const release = (value: string) => {
-    const uses = inUse.get(value) ?? 0
-    if (uses > 1) {
-      inUse.set(value, uses - 1)
-      return
-    }
+  const redact = (text: string): string => {
+    const now = current()
+    if (!now) return text
+    const bytes = asBytes(text)
+    const ranges = now.find(bytes)
+    if (!ranges) return text
+    const clean = withoutRanges(bytes, ranges)
+    return bytes === text ? clean : Buffer.from(clean, 'latin1').toString('utf8')
+  }
+
+  const release = (value: string, known: Known) => {
+    known.uses--
+    if (known.uses > 0) return
     inUse.delete(value)
-    released.add(value)
-    const [oldest] = released
+    released.set(value, known)
+    const [oldest] = released.keys()
     if (released.size > maxReleased && oldest !== undefined) {
       released.delete(oldest)
       stale = true
     }
   }
 
+  /** In use from now on. */
+  const take = (value: string): Known => {
+    const used = inUse.get(value)
+    if (used) return used
+    if (inUse.size >= maxSecrets) {
+      throw new Fault('overloaded', `More than ${maxSecrets} secrets are in use at a time. Try again later.`)
+    }
+    const recent = released.get(value)
+    const known = recent ?? { forms: formsOf(value), uses: 0 }
+    stale ||= !recent
+    released.delete(value)
+    inUse.set(value, known)
+    return known
+  }
+
   return {
     add(value) {
       if (value.length < MIN_LENGTH) return () => {}
-      if (!inUse.has(value) && inUse.size >= maxSecrets) {
-        throw new Fault('overloaded', `More than ${maxSecrets} secrets are in use at a time. Try again later.`)
-      }
-      stale ||= !inUse.has(value) && !released.has(value)
-      released.delete(value)
-      inUse.set(value, (inUse.get(value) ?? 0) + 1)
+      const known = take(value)
+      known.uses++
       let held = true
       return () => {
-        if (held) release(value)
+        if (held) release(value, known)
         held = false
       }
     },
-    redact(text) {
-      const secrets = compiled()
-      return secrets ? text.replace(secrets, MARK) : text
-    },
-    redactJson(value) {
-      const secrets = compiled()
-      return secrets ? redactValue(value, (text) => text.replace(secrets, MARK), 0) : value
-    },
+    redact,
+    redactJson: (value) => (current() ? redactValue(value, redact, 0) : value),
+    redactBytes: () => createByteRedactor(current, MARK),
   }
 }
 
-/** One pattern for all, the longest form first, so that a secret inside another does not leave half of it behind. */
-function compile(values: readonly string[]): RegExp | undefined {
-  const forms = [...new Set(values.flatMap(formsOf))].sort((a, b) => b.length - a.length)
-  return forms.length > 0 ? new RegExp(forms.map(quote).join('|'), 'g') : undefined
-}
-
-function quote(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&')
-}
-
-function formsOf(value: string): string[] {
-  const json = escapeJson(value)
-  const url = encodeURIComponent(value.toWellFormed())
-  const form = new URLSearchParams({ v: value }).toString().slice(2)
-  return [
-    value,
-    json,
-    // JSON in a JSON string: a body that was logged as text.
-    escapeJson(json),
-    url,
-    form,
-    ...[url, form].map((text) => text.replace(/%[0-9A-F]{2}/g, (octet) => octet.toLowerCase())),
-    ...base64Forms(value),
-  ]
-}
-
-function escapeJson(text: string): string {
-  return JSON.stringify(text).slice(1, -1)
-}
-
-/**
- * The whole value in base64, and what of it shows when it stands behind other bytes, as a password does in Basic
- * authentication: at each of the three alignments the digits that depend on the value alone.
- */
-function base64Forms(value: string): string[] {
-  const bytes = Buffer.from(value, 'utf8')
-  const whole = bytes.toString('base64')
-  const inner = [0, 1, 2].map((shift) => {
-    const digits = Buffer.concat([Buffer.alloc(shift), bytes]).toString('base64')
-    return digits.slice(Math.ceil((shift * 8) / 6), Math.floor(((shift + bytes.length) * 8) / 6))
-  })
-  return [whole, whole.replace(/=+$/, ''), ...inner].flatMap((text) => [
-    text,
-    text.replaceAll('+', '-').replaceAll('/', '_'),
-  ])
+function withoutRanges(bytes: string, ranges: readonly Range[]): string {
+  let clean = ''
+  let at = 0
+  for (const { start, end } of ranges) {
+    clean += bytes.slice(at, start) + MARK
+    at = end
+  }
+  return clean + bytes.slice(at)
 }
 
 function redactValue(value: JsonValue, redact: (text: string) => string, depth: number): JsonValue {

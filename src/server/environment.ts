@@ -30,6 +30,7 @@ export function createEnvironment(log: Log, linkKey: Uint8Array, clock: Clock, r
     conforms: createConformance(),
     conceal: redactor.add,
     redact: redactor.redactJson,
+    redactBytes: redactor.redactBytes,
   }
 }
 

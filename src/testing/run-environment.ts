@@ -2,6 +2,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import type { Clock, Environment } from '../core/ports.ts'
+import { createRedactor } from '../governance/redaction.ts'
 import { createConformance } from '../schemas/index.ts'
 import { createMemoryLog, type LogLine } from './memory-log.ts'
 
@@ -15,6 +16,7 @@ const realTime: Clock = {
 }
 
 export function createRunEnvironment(lines: LogLine[], clock: Clock = realTime): Environment {
+  const redactor = createRedactor()
   return {
     clock,
     log: createMemoryLog(lines),
@@ -25,8 +27,9 @@ export function createRunEnvironment(lines: LogLine[], clock: Clock = realTime):
     base64: (bytes) => Buffer.from(bytes).toString('base64'),
     gzip: (text) => gzipSync(text),
     conforms: createConformance(),
-    // Nothing is written anywhere, so there is nothing to keep out of it.
-    conceal: () => () => {},
-    redact: (value) => value,
+    // As in a server: a test sees what a caller would.
+    conceal: redactor.add,
+    redact: redactor.redactJson,
+    redactBytes: redactor.redactBytes,
   }
 }

@@ -39,11 +39,12 @@ export const folderRules: readonly FolderRule[] = [
     may: [CORE, '^src/$1/'],
     platform: true,
   },
-  // Schemas too: `runOperation` checks arguments and results as a server does, and with the same code.
+  // Schemas and redaction too: `runOperation` checks arguments and results and keeps secrets out as a server does, and
+  // with the same code.
   {
     name: 'testing',
     files: '^src/testing/',
-    may: [CORE, '^src/testing/', '^src/schemas/index\\.ts$'],
+    may: [CORE, '^src/testing/', '^src/schemas/index\\.ts$', '^src/governance/redaction\\.ts$'],
     platform: true,
   },
   {
