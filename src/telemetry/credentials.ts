@@ -3,7 +3,6 @@
  * tokens and JWTs go by their looks. This is for logs alone: an operation may have a token as its honest result.
  */
 import type { JsonValue } from '../core/json.ts'
-import { cutText, MAX_TEXT } from './error-fields.ts'
 
 const FIELDS = new Set([
   'authorization',
@@ -26,9 +25,9 @@ const SUSPECT = new RegExp(`cp_|\\.eyJ|bearer |basic |"(?:${[...FIELDS].join('|'
 // What JSON escapes, or begins what LOOKS finds.
 const NOT_PLAIN = /[^ !#-[\]-\ud7ff\ue000-\uffff]|cp_|\.eyJ|Bearer |Basic /
 
-/** A text that somebody else chose, as JSON and as the log may show it: for lines put together as text. */
+/** A text that a caller chose, as JSON and as the log may show it: for lines put together as text. The log cuts it. */
 export function quoteText(text: string): string {
-  return text.length > MAX_TEXT || NOT_PLAIN.test(text) ? JSON.stringify(maskText(cutText(text))) : `"${text}"`
+  return NOT_PLAIN.test(text) ? JSON.stringify(maskText(text)) : `"${text}"`
 }
 
 /** A quick look at the line's text, to leave most lines as they are. */

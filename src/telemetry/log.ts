@@ -7,7 +7,7 @@ import type { JsonObject, JsonValue } from '../core/json.ts'
 import type { Log } from '../core/ports.ts'
 import { type CollectingOutput, collectLines, isStandardOutput, type LineOutput } from './collected-lines.ts'
 import { mayHoldCredential, withoutCredentials } from './credentials.ts'
-import { cutText, errorFields, MAX_TEXT } from './error-fields.ts'
+import { cutText, errorFields, MAX_TEXT, type Redact } from './error-fields.ts'
 import { LINES, type LineLog, type WriteLine } from './lines.ts'
 import { createTimeText } from './time-text.ts'
 
@@ -29,13 +29,15 @@ interface LineRedactor {
 export function createLog({ level = 'info', destination, redactor }: LogOptions = {}): Log {
   const out = outputTo(destination)
   const timeText = createTimeText()
+  const redact = (text: string) => redactor?.redact(text) ?? text
+  const describe = (thrown: unknown) => errorFields(thrown, redact)
   const log = pino(
     {
       level,
       base: null,
       timestamp: () => `,"time":"${timeText(Date.now())}"`,
-      formatters: { level: (label) => ({ level: label }), log: cutFields },
-      serializers: { err: errorFields, error: errorFields, cause: errorFields },
+      formatters: { level: (label) => ({ level: label }), log: (fields) => cutFields(fields, redact) },
+      serializers: { err: describe, error: describe, cause: describe },
     },
     { write: (line: string) => void out.write(cleanLine(line, redactor)) },
   )
@@ -53,7 +55,7 @@ export function createLog({ level = 'info', destination, redactor }: LogOptions 
         lastMs = now
         const line = begun + members + end
         const known = redactor !== undefined && redactor.redact(line) !== line
-        out.writeLater(known ? cleanLine(line, redactor) : line)
+        out.writeLater(known || line.length > MAX_TEXT ? cutLine(cleanLine(line, redactor)) : line)
       }
     },
   }
@@ -73,13 +75,19 @@ function bindingsOf(log: Logger): string {
 }
 
 /** Only of the fields themselves: what an application logs further down is its own. */
-function cutFields(fields: Record<string, unknown>): Record<string, unknown> {
+function cutFields(fields: Record<string, unknown>, redact: Redact): Record<string, unknown> {
   let short = fields
   for (const name in fields) {
     const value = fields[name]
-    if (typeof value === 'string' && value.length > MAX_TEXT) short = { ...short, [name]: cutText(value) }
+    if (typeof value === 'string' && value.length > MAX_TEXT) short = { ...short, [name]: cutText(value, redact) }
   }
   return short
+}
+
+/** Its fields were put together as text, so they are cut now that it is clean. */
+function cutLine(line: string): string {
+  if (line.length <= MAX_TEXT) return line
+  return `${JSON.stringify(cutFields(JSON.parse(line), (text) => text))}\n`
 }
 
 /** Found in the text, mended in the structure: a secret may hold what JSON escapes, or stand inside a number. */

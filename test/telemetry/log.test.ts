@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
 import { createToken } from '../../src/governance/auth.ts'
 import { createRedactor } from '../../src/governance/redaction.ts'
-import { createLog, type LogOptions } from '../../src/telemetry/index.ts'
+import { createLog, type LogOptions, quoteText } from '../../src/telemetry/index.ts'
+import { LINES, type LineLog } from '../../src/telemetry/lines.ts'
 import { growth, PROPORTIONAL, textOf } from '../growth.ts'
 
 function logTo(options: LogOptions = {}) {
@@ -39,6 +40,21 @@ describe('secrets', () => {
       msg: 'failed: {"secret":"[redacted]"}',
       deep: { '[redacted]': ['[redacted]'] },
     })
+  })
+
+  test('are taken out before a long text is cut: no part of one is left at the cut', () => {
+    const redactor = createRedactor()
+    const secret = 'correct-horse-battery-staple'
+    redactor.add(secret)
+    for (let before = 8_192 - secret.length - 3; before <= 8_192; before++) {
+      const { log, text } = logTo({ redactor })
+      const long = `${'x'.repeat(before)}${secret}${'y'.repeat(100)}`
+      const err = new Error(long, { cause: new AggregateError([new Error(long)], long) })
+      log.error({ err, cause: long, field: long }, 'failed')
+      ;(log as LineLog)[LINES]('request')(`,"path":${quoteText(long)}`)
+      expect(text()).not.toContain('correct')
+      expect(text()).not.toContain('orse-')
+    }
   })
 
   test('made of digits do not break the line they stood in', () => {
