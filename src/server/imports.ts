@@ -114,6 +114,7 @@ function partsFor({ auth, folder, namespace, settings }: ToolImport, parts: Impo
     },
     // Looking through every answer is for those who were shown something.
     redact: auth || settings.env ? env.redact : (value) => value,
+    redactBytes: env.redactBytes,
     async secret(name, signal) {
       const { value, fields = {} } = await secrets.resolve(name, signal)
       const [only, ...more] = Object.values(fields)

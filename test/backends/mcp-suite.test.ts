@@ -26,6 +26,7 @@ async function connect(spec: Omit<BackendSpec, 'kind'>, clock: Clock): Promise<M
     credential: async () => undefined,
     secret: async () => '',
     redact: <T>(value: T) => value,
+    redactBytes: () => ({ push: (bytes: Uint8Array) => bytes, end: () => new Uint8Array() }),
   }
   const connection = new McpConnection(parseMcpSettings({ kind: 'mcp', maxBytes: MAX_BYTES, ...spec }), parts, () => {})
   await connection.start()

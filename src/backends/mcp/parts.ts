@@ -1,6 +1,6 @@
 /** What an import is made with, besides its settings. */
 import type { JsonValue } from '../../core/json.ts'
-import type { BackendParts, Credential } from '../../core/ports.ts'
+import type { BackendParts, ByteRedactor, Credential } from '../../core/ports.ts'
 
 export interface McpParts extends BackendParts {
   /** What shows the server who we are where no call does: when it is connected and asked for its tools. */
@@ -9,6 +9,8 @@ export interface McpParts extends BackendParts {
   secret(name: string, signal: AbortSignal): Promise<string>
   /** Takes out whatever the server was shown, in case it says it again. */
   redact(value: JsonValue): JsonValue
+  /** The same for what its process writes. */
+  redactBytes(): ByteRedactor
 }
 
 /** One call on its way: it has its own credential, and hears what became of its request. */

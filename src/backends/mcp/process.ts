@@ -53,16 +53,23 @@ async function resolveEnv(
   return Object.fromEntries(await Promise.all(resolved))
 }
 
-function tailOf({ stderr }: StdioClientTransport, { log, redact }: McpParts): () => string {
-  // Only what has been cleaned is cut: half of a secret would not be found.
-  const cleaned = (text: string) => redact(text) as string
+/** Cleaned as one stream, and cut after that: a secret may be split over two pieces, and half of one is not found. */
+function tailOf({ stderr }: StdioClientTransport, { log, redactBytes }: McpParts): () => string {
+  const cleaning = redactBytes()
+  const decoder = new TextDecoder()
   let tail = ''
-  stderr?.on('data', (chunk: Buffer) => {
-    const text = chunk.toString()
-    tail = (tail + text).slice(-2 * TAIL)
-    log.debug({ stderr: cleaned(text).slice(0, TAIL) }, 'an MCP server writes to its standard error')
-  })
-  return () => cleaned(tail).slice(-TAIL)
+  const hear = (bytes: Uint8Array) => {
+    const text = decoder.decode(bytes, { stream: true })
+    if (text === '') return
+    tail = (tail + text).slice(-TAIL)
+    log.debug({ stderr: text.slice(0, TAIL) }, 'an MCP server writes to its standard error')
+  }
+  stderr?.on('data', (piece: Buffer) => hear(cleaning.push(piece)))
+  stderr?.on('end', () => hear(cleaning.end()))
+  return () => {
+    hear(cleaning.end())
+    return tail
+  }
 }
 
 function kill(pid: number | null, { log }: McpParts): void {
