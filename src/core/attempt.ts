@@ -2,6 +2,7 @@
  * One run of one operation: gives the handler its context, bounds its time, takes whatever comes back and makes it an
  * outcome. It always settles, even when the handler never does. Retries and records are left to others.
  */
+import { cleanOutcome } from './cleaning.ts'
 import { Fault } from './fault.ts'
 import { AttemptContext } from './handler-context.ts'
 import type { AttemptParts, Job } from './job.ts'
@@ -9,7 +10,7 @@ import type { JsonValue } from './json.ts'
 import { isTextual } from './media.ts'
 import type { Outcome, Progress } from './model.ts'
 import { type ChunkSource, Deferred, Located } from './operation.ts'
-import type { AttemptObservation } from './ports.ts'
+import type { AttemptObservation, ByteRedactor } from './ports.ts'
 import { questionsIn } from './questions.ts'
 import { type EffectiveTerms, effectiveTerms } from './terms.ts'
 
@@ -176,14 +177,39 @@ export class Attempt {
   }
 
   #redacted(outcome: Outcome): Outcome {
-    return this.#parts.env.redact(outcome as unknown as JsonValue) as unknown as Outcome
+    return cleanOutcome(outcome, this.#parts.env.redact)
   }
 
   /** A secret value the handler is about to see: from here on it is in no log, no record and no reply. */
   conceal(value: string): string {
+    const release = this.#parts.env.conceal(value)
     this.#release ??= []
-    this.#release.push(this.#parts.env.conceal(value))
+    // A handler that goes on after its end holds nothing that would never be released.
+    if (this.#ending) release()
+    else this.#release.push(release)
     return value
+  }
+
+  /** Whether the handler has seen a secret. */
+  get conceals(): boolean {
+    return this.#release !== undefined
+  }
+
+  /** Text or data on its way out: without secrets, where the handler has seen any. */
+  cleaned<T extends JsonValue>(value: T): T {
+    return this.#release ? (this.#parts.env.redact(value) as T) : value
+  }
+
+  /** The same for bytes. A secret that the handler gets while they are under way counts from then on. */
+  cleaningBytes(): ByteRedactor {
+    let redactor: ByteRedactor | undefined
+    return {
+      push: (bytes) => {
+        if (this.#release) redactor ??= this.#parts.env.redactBytes()
+        return redactor ? redactor.push(bytes) : bytes
+      },
+      end: () => redactor?.end() ?? new Uint8Array(),
+    }
   }
 
   #after(delayMs: number, run: () => void): void {
@@ -234,9 +260,20 @@ export class Attempt {
   #outcomeOf(returned: unknown): Ending | Promise<Ending> {
     if (returned instanceof Deferred) return this.#deferral(returned)
     if (returned instanceof Located) return { kind: 'location', location: returned.location }
-    const parsed = this.job.operation.parseResult(returned)
-    if (parsed instanceof Promise) return parsed.then((value) => ({ kind: 'result', value: value as JsonValue }))
-    return { kind: 'result', value: parsed as JsonValue }
+    try {
+      const parsed = this.job.operation.parseResult(returned)
+      if (!(parsed instanceof Promise)) return asResult(parsed)
+      return this.#release ? parsed.then(asResult, () => this.#unfit(returned)) : parsed.then(asResult)
+    } catch (thrown) {
+      if (this.#release) return this.#unfit(returned)
+      throw thrown
+    }
+  }
+
+  /** What a schema says of a value may be cut, and half of a secret is not found: it is asked about the clean value. */
+  async #unfit(returned: unknown): Promise<never> {
+    await this.job.operation.parseResult(this.cleaned(returned as JsonValue))
+    throw new Fault('internal', 'The result does not fit the schema of the operation.', { code: 'INVALID_RESULT' })
   }
 
   #deferral(deferred: Deferred): Ending {
@@ -273,13 +310,20 @@ export class Attempt {
   async #writeChunks(source: ChunkSource | Promise<ChunkSource>, mimeType: string): Promise<Outcome> {
     const { objects, chunkBytes } = this.#parts
     const writer = await objects.writeChunks(chunksId(this.job.id), { mimeType, chunkBytes, text: isTextual(mimeType) })
+    const cleaning = this.cleaningBytes()
     for await (const bytes of encodePieces(await source)) {
       if (this.#stoppedBy) throw this.#stoppedBy
-      await writer.write(bytes)
+      const clean = cleaning.push(bytes)
+      if (clean.length > 0) await writer.write(clean)
     }
+    await writer.write(cleaning.end())
     await writer.finish()
     return { kind: 'location', location: { kind: 'chunks', mimeType } }
   }
+}
+
+function asResult(value: unknown): Outcome {
+  return { kind: 'result', value: value as JsonValue }
 }
 
 /** Whether the call goes on later: with an answer from outside, or with its caller's. */

@@ -7,9 +7,9 @@ import type { JsonValue } from './json.ts'
 import { isLocation, isMediaType, openMedia } from './media.ts'
 import type { Caller, LocationAuth } from './model.ts'
 import { Located, type Operation, type OperationDefinition } from './operation.ts'
-import type { Credential, Log } from './ports.ts'
+import type { ByteRedactor, Credential, Log } from './ports.ts'
 import { type AnswerTo, answersTo, type QuestionKind, type Questions } from './questions.ts'
-import { NOTHING_GIVEN, type Said, type SaidLevel, secretGone, tokenGone } from './requirements.ts'
+import { NOTHING_GIVEN, type SaidLevel, secretGone, tokenGone } from './requirements.ts'
 import type { EffectiveTerms } from './terms.ts'
 
 /** A class rather than a literal: what a handler does not ask for is not built. */
@@ -154,8 +154,8 @@ export class AttemptContext implements BackendContext {
   say(level: SaidLevel, message: string, data?: JsonValue): void {
     const { given } = this.#attempt.job
     if (!given?.hear) return
-    const said: Said = { level, message, ...(data !== undefined && { data }) }
-    given.hear(this.#parts.env.redact(said as unknown as JsonValue) as unknown as Said)
+    const { redact } = this.#parts.env
+    given.hear({ level, message: redact(message) as string, ...(data !== undefined && { data: redact(data) }) })
   }
 
   fail(code: string, message: string, options: FailOptions = {}): never {
@@ -165,6 +165,7 @@ export class AttemptContext implements BackendContext {
   async call<T>(operation: string | OperationDefinition<never>, args: unknown, options: ChildOptions = {}): Promise<T> {
     const name = typeof operation === 'string' ? operation : operation.name
     const { job, traceparent } = this.#attempt
+    this.#refuseSecrets(name, [args, options])
     const parent = traceparent === undefined ? job : { ...job, traceparent }
     this.#attempt.calledOthers = true
     const begun = () => {
@@ -173,13 +174,27 @@ export class AttemptContext implements BackendContext {
     return (await this.#parts.callChild(parent, this.#children++, name, args, options, this.signal, begun)) as T
   }
 
+  /** A child call is stored with its arguments and key. A mark instead of the secret would only make it fail later. */
+  #refuseSecrets(name: string, sent: unknown): void {
+    if (!this.#attempt.conceals) return
+    const text = JSON.stringify(sent)
+    if (this.#attempt.cleaned(text) === text) return
+    throw new Fault(
+      'internal',
+      `${this.operation.name.full} sends a secret to ${name}, and a call is stored with its arguments and key. Name the secret in "requires" of ${name} and read it there: what came with a call is there for all that it calls.`,
+      { code: 'SECRET_IN_CALL' },
+    )
+  }
+
   async object(source: AsyncIterable<Uint8Array> | Uint8Array | string, options: ObjectOptions): Promise<Located> {
-    const { mimeType, filename, redirect = false } = options
+    const { redirect = false } = options
+    const mimeType = this.#attempt.cleaned(options.mimeType)
+    const filename = options.filename === undefined ? undefined : this.#attempt.cleaned(options.filename)
     if (!isMediaType(mimeType)) throw unusable(`"${mimeType}" is not a media type`)
     // The attempt is part of the name: a second attempt must not find the first one's bytes in its way.
     const objectId = `${this.#attempt.job.id}/result-${this.#attempt.number}-${this.#objects++}`
     this.#attempt.storedObjects = true
-    await this.#parts.objects.put(objectId, asStream(source), {
+    await this.#parts.objects.put(objectId, asStream(source, this.#attempt.cleaningBytes()), {
       mimeType,
       maxBytes: this.#parts.maxObjectBytes,
       ...(filename !== undefined && { filename }),
@@ -211,8 +226,11 @@ function undeclared(operation: Operation, what: string): Fault {
   })
 }
 
-async function* asStream(source: AsyncIterable<Uint8Array> | Uint8Array | string): AsyncIterable<Uint8Array> {
-  if (typeof source === 'string') yield new TextEncoder().encode(source)
-  else if (source instanceof Uint8Array) yield source
-  else yield* source
+type Source = AsyncIterable<Uint8Array> | Uint8Array | string
+
+async function* asStream(source: Source, cleaning: ByteRedactor): AsyncIterable<Uint8Array> {
+  if (typeof source === 'string') yield cleaning.push(new TextEncoder().encode(source))
+  else if (source instanceof Uint8Array) yield cleaning.push(source)
+  else for await (const piece of source) yield cleaning.push(piece)
+  yield cleaning.end()
 }

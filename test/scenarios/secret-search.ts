@@ -6,12 +6,28 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { expect, onTestFinished } from 'vitest'
 
-/** As text, base64 of both alphabets, and URL-encoded in both ways; and the inside of the pair's base64. */
+/** As text, base64 of both alphabets, URL-encoded in every usual way, hex, HTML, and JSON of those who escape more. */
 export function formsOf(secret: string): string[] {
-  const base64 = Buffer.from(secret).toString('base64').replace(/=+$/, '')
+  const bytes = Buffer.from(secret)
+  const base64 = bytes.toString('base64').replace(/=+$/, '')
   const form = new URLSearchParams({ v: secret }).toString().slice(2)
   const url = encodeURIComponent(secret)
-  return [secret, JSON.stringify(secret).slice(1, -1), base64, Buffer.from(secret).toString('base64url'), url, form]
+  const strict = url.replace(/[!'()*]/g, (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
+  const json = JSON.stringify(secret).slice(1, -1)
+  return [
+    secret,
+    json,
+    base64,
+    bytes.toString('base64url'),
+    url,
+    form,
+    strict,
+    strict.replace(/%../g, (octet) => octet.toLowerCase()),
+    encodeURIComponent(strict),
+    json.replaceAll('/', '\\/').replaceAll('!', '\\u0021'),
+    bytes.toString('hex'),
+    secret.replaceAll('&', '&amp;').replaceAll('"', '&quot;').replaceAll("'", '&#39;'),
+  ]
 }
 
 /** Gives back what the spans say; gone when the test is. */
