@@ -52,6 +52,9 @@ const PROGRAM = `
     const progressToken = message.params?._meta?.progressToken
     if (progressToken !== undefined) send({ method: 'notifications/progress', params: { progressToken, progress: 1, message: said } })
     if (message.params?.name === 'dies') process.exit(3)
+    // One half with one answer, the other with the next.
+    if (message.method === 'initialize') process.stderr.write(process.env.TOKEN.slice(0, 11))
+    if (message.method === 'tools/list') process.stderr.write(process.env.TOKEN.slice(11))
     send({ id: message.id, ...answerOf(message, said) })
   })`
 
@@ -111,6 +114,7 @@ test('no secret of an import is in what is offered, a reply, a log line, a span 
   expect(replies.filter(({ body }) => body.state === 'complete')).toHaveLength(2)
   expect(replies.filter(({ body }) => JSON.stringify(body).includes('[redacted]'))).toHaveLength(8)
   expect(lines.some((line) => line.includes('writes to its standard error') && line.includes('[redacted]'))).toBe(true)
+  expect(lines.filter((line) => line.includes(IN_ENVIRONMENT.slice(0, 11)))).toEqual([])
   expectNowhere(
     [IN_ENVIRONMENT, IN_HEADER],
     [
