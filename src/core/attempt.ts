@@ -1,12 +1,14 @@
 /**
  * One run of one operation: gives the handler its context, bounds its time, takes whatever comes back and makes it an
- * outcome. It always settles, even when the handler never does. Retries and records are left to others.
+ * outcome. Its end and the handler's return are two events: an attempt that is stopped ends at once, and the handler
+ * returns when it does. Retries and records are left to others.
  */
 import { cleanOutcome } from './cleaning.ts'
 import { Fault } from './fault.ts'
 import { AttemptContext } from './handler-context.ts'
 import type { AttemptParts, Job } from './job.ts'
 import type { JsonValue } from './json.ts'
+import { LateHandler } from './late-handler.ts'
 import { isTextual } from './media.ts'
 import type { Outcome, Progress } from './model.ts'
 import { type ChunkSource, Deferred, Located } from './operation.ts'
@@ -53,13 +55,21 @@ export class Attempt {
   #ending: Ending | undefined
   #done: PromiseWithResolvers<Ending> | undefined
   #tell: ((ending: Ending) => void) | undefined
-  #endsAt: number | undefined
+  /** When the operation's own limit of this attempt is over, once anyone has asked. */
+  #ownEndsAt: number | undefined
+  /** Since when the backend waits for its turn: its time stands still meanwhile. */
+  #queuedAt: number | undefined
   #controller: AbortController | undefined
   #stoppedBy: Fault | undefined
+  /** The handler was called and has not returned. */
+  #working = false
+  #late: LateHandler | undefined
+  #onReturn: (() => void)[] | undefined
   #observation: AttemptObservation | undefined
-  /** Secrets this run has seen, to be forgotten when it has ended. */
+  /** Secrets this run has seen, to be forgotten when its handler has returned. */
   #release: (() => void)[] | undefined
-  #cancelTimers: (() => void)[] | undefined
+  #cancelLimit: (() => void) | undefined
+  #cancelGrace: (() => void) | undefined
   onProgress: ((progress: Progress) => void) | undefined
   /** Whether the handler was called. */
   began = false
@@ -92,18 +102,55 @@ export class Attempt {
     else this.#tell = tell
   }
 
+  /** Whether its outcome is decided; the handler may still run. */
+  get ended(): boolean {
+    return this.#ending !== undefined
+  }
+
+  /** Whether the handler has returned, or never began: nothing of this attempt runs any more. */
+  get returned(): boolean {
+    return !this.#working
+  }
+
+  /** Told when the handler returns, which may be long after the end; at once if it has returned. */
+  whenReturned(tell: () => void): void {
+    if (!this.#working) tell()
+    else if (this.#onReturn) this.#onReturn.push(tell)
+    else this.#onReturn = [tell]
+  }
+
   get terms(): EffectiveTerms {
     return effectiveTerms(this.job.operation, this.job.terms)
   }
 
-  /** When its time is over, if it has a limit. */
+  /** When its time is over, if it has a limit. While the backend waits for its turn only the call's deadline counts. */
   get endsAt(): number | undefined {
-    if (this.#endsAt === undefined) {
+    const { endsAt: callEndsAt = Number.POSITIVE_INFINITY } = this.run
+    const endsAt = this.#queuedAt === undefined ? Math.min(this.#ownLimit(), callEndsAt) : callEndsAt
+    return Number.isFinite(endsAt) ? endsAt : undefined
+  }
+
+  #ownLimit(): number {
+    if (this.#ownEndsAt === undefined) {
       const { timeoutMs } = this.terms
-      const own = timeoutMs === undefined ? undefined : this.#parts.env.clock.now() + timeoutMs
-      this.#endsAt = Math.min(own ?? Number.POSITIVE_INFINITY, this.run.endsAt ?? Number.POSITIVE_INFINITY)
+      this.#ownEndsAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#parts.env.clock.now() + timeoutMs
     }
-    return Number.isFinite(this.#endsAt) ? this.#endsAt : undefined
+    return this.#ownEndsAt
+  }
+
+  /** The backend waits for its turn at something of its own: that time does not count against the limit of the attempt. */
+  async queued<T>(turn: Promise<T>): Promise<T> {
+    if (this.#queuedAt !== undefined) return turn
+    const limit = this.#ownLimit()
+    this.#queuedAt = this.#parts.env.clock.now()
+    this.#limit()
+    try {
+      return await turn
+    } finally {
+      this.#ownEndsAt = limit + this.#parts.env.clock.now() - this.#queuedAt
+      this.#queuedAt = undefined
+      this.#limit()
+    }
   }
 
   /** The attempt's own span where there is one, so that what the handler calls hangs below it. */
@@ -124,11 +171,17 @@ export class Attempt {
     return this.#stoppedBy
   }
 
+  /** After its end a handler may tidy up; it starts nothing more in the call's name. */
+  throwIfStopped(): void {
+    if (this.#ending && this.#stoppedBy) throw this.#stoppedBy
+  }
+
   /**
    * `args` is the schema's output; what the handler returns is validated before anyone sees it. The outcome is returned
    * where there is one at once: a handler that does not wait costs neither a timer nor a turn.
    */
   start(args: unknown): Ending | undefined {
+    if (this.#ending) return this.#ending
     const { operation } = this.job
     const startedAt = this.run.endsAt === undefined ? undefined : this.#parts.env.clock.now()
     this.#observation = this.#parts.observer?.attemptStarted?.(operation, this)
@@ -136,19 +189,25 @@ export class Attempt {
       this.refuse(timedOut(this.terms.timeoutMs))
       return this.#ending
     }
+    this.#working = true
     const ran = this.#observation ? this.#observation.within(() => this.#run(args)) : this.#run(args)
     if (!(ran instanceof Promise)) {
-      this.#end(ran)
+      this.#return(ran)
       return this.#ending
     }
-    void ran.then((ending) => this.#end(ending))
-    if (this.endsAt !== undefined) this.#limit(this.endsAt)
+    void ran.then((ending) => this.#return(ending))
+    this.#limit()
     return undefined
   }
 
-  #limit(endsAt: number): void {
-    const leftMs = Math.max(0, endsAt - this.#parts.env.clock.now())
-    this.#after(leftMs, () => this.stop(timedOut(this.terms.timeoutMs)))
+  #limit(): void {
+    this.#cancelLimit?.()
+    this.#cancelLimit = undefined
+    const { endsAt } = this
+    if (endsAt === undefined || this.#ending) return
+    const { clock } = this.#parts.env
+    const limitMs = this.#queuedAt === undefined ? this.terms.timeoutMs : undefined
+    this.#cancelLimit = clock.schedule(Math.max(0, endsAt - clock.now()), () => this.stop(timedOut(limitMs)))
   }
 
   /** Ends an attempt whose handler cannot be started. */
@@ -156,24 +215,49 @@ export class Attempt {
     this.#end({ kind: 'fault', fault: why.toRecord() })
   }
 
-  /** Tells the handler to stop. If it does not within the grace, the attempt ends without it. */
+  /** Ends the attempt now, for this reason, and tells the handler: what it still does or returns changes nothing. */
   stop(why: Fault): void {
-    if (this.#stoppedBy || this.#ending) return
+    if (this.#ending) return
     this.#stoppedBy = why
+    this.#end({ kind: 'fault', fault: why.toRecord() })
     this.#controller?.abort(why)
-    this.#after(this.#parts.stopGraceMs, () => this.#end({ kind: 'fault', fault: why.toRecord() }))
   }
 
-  /** The first end counts: a handler that comes back after it was given up is not heard. */
+  /** Tells the handler to stop. What it returns within the grace still counts; after that the attempt ends without it. */
+  windDown(why: Fault): void {
+    if (this.#stoppedBy || this.#ending) return
+    this.#stoppedBy = why
+    this.#cancelGrace = this.#parts.env.clock.schedule(this.#parts.stopGraceMs, () => this.stop(why))
+    this.#controller?.abort(why)
+  }
+
+  #return(ending: Ending): void {
+    this.#working = false
+    if (this.#ending) {
+      this.#late?.returned(ending)
+      this.#letGo()
+    } else this.#end(ending)
+    if (this.#onReturn) for (const tell of this.#onReturn) tell()
+  }
+
+  /** The first end counts. */
   #end(ended: Ending): void {
     if (this.#ending) return
     const ending = bounded(this.#release && ended.kind !== 'deferred' ? this.#redacted(ended) : ended)
     this.#ending = ending
-    if (this.#release) for (const release of this.#release) release()
-    if (this.#cancelTimers) for (const cancel of this.#cancelTimers) cancel()
+    this.onProgress = undefined
+    this.#cancelLimit?.()
+    this.#cancelGrace?.()
+    if (this.#working) this.#late = new LateHandler(this, ending, this.#parts.env)
+    else this.#letGo()
     this.#observation?.ended(isWaiting(ending) ? undefined : ending)
     this.#done?.resolve(ending)
     this.#tell?.(ending)
+  }
+
+  #letGo(): void {
+    if (this.#release) for (const release of this.#release) release()
+    this.#release = undefined
   }
 
   #redacted(outcome: Outcome): Outcome {
@@ -212,11 +296,6 @@ export class Attempt {
     }
   }
 
-  #after(delayMs: number, run: () => void): void {
-    this.#cancelTimers ??= []
-    this.#cancelTimers.push(this.#parts.env.clock.schedule(delayMs, run))
-  }
-
   #run(args: unknown): Ending | Promise<Ending> {
     try {
       const context = new AttemptContext(this, this.#parts)
@@ -248,6 +327,8 @@ export class Attempt {
   #perform(args: unknown, context: AttemptContext): Ending | Promise<Ending> {
     const { backend, chunked } = this.job.operation
     const { waiting } = this.run
+    // What comes before the handler may take so long that the attempt is over by now.
+    if (this.#stoppedBy) throw this.#stoppedBy
     this.began = true
     const returned =
       waiting !== undefined && backend.resume ? backend.resume(waiting, args, context) : backend.execute(args, context)
@@ -287,8 +368,11 @@ export class Attempt {
 
   /** A handler that was stopped usually throws some abort error; the reason it was stopped is the truth. */
   #explain(thrown: unknown): Fault {
-    // Whatever a canceled handler makes of it: a failure it would retry must not bring the call back.
-    if (this.#stoppedBy && (this.#stoppedBy.kind === 'canceled' || !(thrown instanceof Fault))) return this.#stoppedBy
+    if (this.#late) {
+      this.#late.threw(thrown)
+      return Fault.from(thrown)
+    }
+    if (this.#stoppedBy && !(thrown instanceof Fault)) return this.#stoppedBy
     const fault = Fault.from(thrown)
     if (fault.kind === 'internal') {
       const { operation, requestId } = this.job

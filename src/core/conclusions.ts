@@ -98,11 +98,16 @@ export class Conclusions {
     })
   }
 
-  /** Ends a try without ending the call; what it waited for is waited for no more. */
-  async retryLater(instance: Instance, failures: number, dueAt: number): Promise<void> {
+  /** Ends a try without ending the call; what it waited for is waited for no more. False as with `end`. */
+  async retryLater(instance: Instance, failures: number, dueAt: number): Promise<boolean> {
     const { tryEndsAt: _over, ...extras } = instance.extras ?? {}
     const waits = instance.waiting !== undefined && { waiting: null, extras }
-    await this.#reschedule(instance, { failures, dueAt, ...waits })
+    return (await this.#reschedule(instance, { failures, dueAt, ...waits })) !== undefined
+  }
+
+  /** Of a try that waits for its time, if nobody has taken it up or ended it. */
+  async makeDue(id: string, attempt: number, dueAt: number): Promise<void> {
+    await this.#store.advance({ id, from: ['pending'], to: 'pending', attempt, dueAt })
   }
 
   /** Ready for whoever comes next, without counting as a failure. */

@@ -67,6 +67,11 @@ export interface BackendContext extends HandlerContext {
   credential(): Promise<Credential | undefined>
   /** Commits what taking this call up again needs, before anything leaves that an answer from outside may follow. */
   expectAnswer(waiting: JsonValue): Promise<void>
+  /**
+   * For a backend with a queue of its own: the time until `turn` settles does not count against `timeoutMs`. The deadline
+   * of the call goes on, and the signal still aborts.
+   */
+  queued<T>(turn: Promise<T>): Promise<T>
   /** The answer that came from outside. */
   readonly answer: JsonValue | undefined
 }

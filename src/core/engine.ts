@@ -60,7 +60,7 @@ export class Engine {
     this.#parts = parts
     this.#deciders = parts.guards.filter((guard) => guard.decide)
     this.#recorder = new Recorder(env, store, parts.objects, limits, this.worker, this.approvals)
-    this.#inline = new InlineRunner(attempts, limits, this.#recorder, parts.cache, store.audit)
+    this.#inline = new InlineRunner(attempts, limits, this.#recorder, this.worker, parts.cache, store.audit)
   }
 
   /** From now on no call is taken; what runs goes on, with the calls its handlers make. */

@@ -89,14 +89,21 @@ export class AttemptContext implements BackendContext {
     if (credentials) {
       const conceal = (value: string) => this.#attempt.conceal(value)
       const credential = await credentials.resolve(operation.auth, conceal, this.signal)
-      await this.#attempt.run.keepShown?.(credential.shown ?? Object.values(credential.headers))
+      // What is kept goes when the call ends; one that has ended would keep it for longer.
+      if (!this.#attempt.ended)
+        await this.#attempt.run.keepShown?.(credential.shown ?? Object.values(credential.headers))
       return credential
     }
     const message = `${operation.name.full} needs the secret "${operation.auth.secretRef}", and this server has no place for secrets. Configure "secrets".`
     throw new Fault('secret-missing', message)
   }
 
+  queued<T>(turn: Promise<T>): Promise<T> {
+    return this.#attempt.queued(turn)
+  }
+
   async expectAnswer(waiting: JsonValue): Promise<void> {
+    this.#attempt.throwIfStopped()
     await this.#attempt.run.expectAnswer?.(waiting)
   }
 
@@ -153,7 +160,7 @@ export class AttemptContext implements BackendContext {
 
   say(level: SaidLevel, message: string, data?: JsonValue): void {
     const { given } = this.#attempt.job
-    if (!given?.hear) return
+    if (!given?.hear || this.#attempt.ended) return
     const { redact } = this.#parts.env
     given.hear({ level, message: redact(message) as string, ...(data !== undefined && { data: redact(data) }) })
   }
@@ -165,6 +172,7 @@ export class AttemptContext implements BackendContext {
   async call<T>(operation: string | OperationDefinition<never>, args: unknown, options: ChildOptions = {}): Promise<T> {
     const name = typeof operation === 'string' ? operation : operation.name
     const { job, traceparent } = this.#attempt
+    this.#attempt.throwIfStopped()
     this.#refuseSecrets(name, [args, options])
     const parent = traceparent === undefined ? job : { ...job, traceparent }
     this.#attempt.calledOthers = true
@@ -191,6 +199,7 @@ export class AttemptContext implements BackendContext {
     const mimeType = this.#attempt.cleaned(options.mimeType)
     const filename = options.filename === undefined ? undefined : this.#attempt.cleaned(options.filename)
     if (!isMediaType(mimeType)) throw unusable(`"${mimeType}" is not a media type`)
+    this.#attempt.throwIfStopped()
     // The attempt is part of the name: a second attempt must not find the first one's bytes in its way.
     const objectId = `${this.#attempt.job.id}/result-${this.#attempt.number}-${this.#objects++}`
     this.#attempt.storedObjects = true

@@ -14,9 +14,12 @@ import { type Identity, replyTo, replyWith } from './replies.ts'
 import { retryDelay } from './retry.ts'
 import { deadlineOf } from './terms.ts'
 import { within } from './waiting.ts'
+import type { Worker } from './worker.ts'
 
 /** Watching for a client's departure costs more than most calls; those that end sooner never pay for it. */
 const PRESENCE_AFTER_MS = 25
+
+type Failure = Extract<Outcome, { kind: 'fault' }>
 
 export class InlineRunner {
   readonly #parts: AttemptParts
@@ -24,11 +27,20 @@ export class InlineRunner {
   readonly #recorder: Recorder
   readonly #cache: ResultCache
   readonly #audit: AuditTrail
+  readonly #worker: Worker
 
-  constructor(parts: AttemptParts, limits: Limits, recorder: Recorder, cache: ResultCache, audit: AuditTrail) {
+  constructor(
+    parts: AttemptParts,
+    limits: Limits,
+    recorder: Recorder,
+    worker: Worker,
+    cache: ResultCache,
+    audit: AuditTrail,
+  ) {
     this.#parts = parts
     this.#limits = limits
     this.#recorder = recorder
+    this.#worker = worker
     this.#cache = cache
     this.#audit = audit
   }
@@ -96,7 +108,6 @@ export class InlineRunner {
     startedAt: number,
   ): Promise<Reply> {
     const { operation, call } = admitted
-    const { clock } = this.#parts.env
     const endsAt = startedAt + waitLimit(operation, call)
     let handedOver = false
     let attempt = first
@@ -109,12 +120,13 @@ export class InlineRunner {
         }
         const retryInMs = this.#retryIn(attempt, outcome)
         if (retryInMs === undefined) return this.#conclude(admitted, attempt, outcome, startedAt)
-        const failures = attempt.run.failures + 1
-        if (clock.now() + retryInMs > endsAt)
-          return this.#recorder.recordWaiting(admitted, failures, retryInMs, startedAt)
-        if (!(await this.#backOff(retryInMs, options)))
-          return this.#conclude(admitted, attempt, faultOutcome(canceled()), startedAt)
+        this.#worker.retries.log(attempt, (outcome as Failure).fault, retryInMs)
+        const retryAt = this.#parts.env.clock.now() + retryInMs
+        const turn = await this.#turn(attempt, retryAt, endsAt, options)
+        if (turn === 'left') return this.#conclude(admitted, attempt, faultOutcome(canceled()), startedAt)
+        if (turn === 'later') return this.#recorder.recordWaiting(admitted, attempt, retryAt, startedAt)
         const { storedObjects } = attempt
+        const failures = attempt.run.failures + 1
         attempt = new Attempt(first.job, failures + 1, this.#parts, { ...first.run, failures })
         attempt.storedObjects = storedObjects
         outcome = settled(attempt.start(await operation.parseArgs(call.args)))
@@ -123,7 +135,7 @@ export class InlineRunner {
       if (attempt.storedObjects) await this.#recorder.discard(admitted.id)
       throw thrown
     } finally {
-      if (!handedOver) this.#limits.ended(operation)
+      if (!handedOver) attempt.whenReturned(() => this.#limits.ended(operation))
     }
   }
 
@@ -136,18 +148,47 @@ export class InlineRunner {
     return clock.now() + delayMs >= (run.endsAt ?? Number.POSITIVE_INFINITY) ? undefined : delayMs
   }
 
-  /** Whether somebody still waits for the next attempt when it is due. */
-  async #backOff(delayMs: number, options: CallOptions): Promise<boolean> {
+  /**
+   * Waits until the next attempt may begin: it is due, and the handler of this one has returned or its grace is over.
+   * `later` if the caller does not wait that long, or there is no room for a handler beside the one that still runs.
+   */
+  async #turn(
+    attempt: Attempt,
+    dueAt: number,
+    endsAt: number,
+    options: CallOptions,
+  ): Promise<'now' | 'later' | 'left'> {
+    const { clock } = this.#parts.env
+    const heldUntil = this.#worker.retries.heldUntil(attempt, dueAt, attempt.run.endsAt)
+    if (dueAt > endsAt) return 'later'
     const presence = options.presence?.()
-    if (presence?.aborted) return false
+    if (presence?.aborted) return 'left'
     const left = Promise.withResolvers<'left'>()
     const leave = () => left.resolve('left')
     presence?.addEventListener('abort', leave, { once: true })
     try {
-      return (await within(this.#parts.env.clock, delayMs, left.promise)) === undefined
+      if (await within(clock, dueAt - clock.now(), left.promise)) return 'left'
+      if (attempt.returned) return 'now'
+      const returned = new Promise<'now'>((resolve) => attempt.whenReturned(() => resolve('now')))
+      const first = await within(
+        clock,
+        Math.min(heldUntil, endsAt) - clock.now(),
+        Promise.race([returned, left.promise]),
+      )
+      if (first) return first
     } finally {
       presence?.removeEventListener('abort', leave)
     }
+    return heldUntil <= endsAt && (await this.#takeBeside(attempt, options)) ? 'now' : 'later'
+  }
+
+  /** A slot for the next attempt; that of the handler which still runs is given back when it returns. */
+  async #takeBeside(late: Attempt, options: CallOptions): Promise<boolean> {
+    const { operation } = late.job
+    if (options.child) this.#limits.started(operation)
+    else if (!(await this.#limits.take(operation))) return false
+    late.whenReturned(() => this.#limits.ended(operation))
+    return true
   }
 
   async #outcomeInTime(attempt: Attempt, endsAt: number, options: CallOptions): Promise<Outcome | undefined> {

@@ -62,6 +62,9 @@ export interface AttemptParts {
   ) => Promise<unknown>
   chunkBytes: number
   maxObjectBytes: number
-  /** How long a handler that was told to stop may go on before it is given up. */
+  /**
+   * How long a handler that runs after its attempt has ended holds up the next attempt of the same call, and how long
+   * one that is told of a shutdown may still return a result.
+   */
   stopGraceMs: number
 }

@@ -151,9 +151,9 @@ export class Recorder {
     } finally {
       if (standing !== instance) {
         attempt.stop(canceled())
-        void attempt.done.then(() => {
+        attempt.whenReturned(() => {
           this.#limits.ended(operation)
-          return this.discard(instance.id)
+          void this.discard(instance.id)
         })
       }
     }
@@ -162,13 +162,16 @@ export class Recorder {
   }
 
   /** An inline call that failed and whose next attempt lies beyond the wait. */
-  async recordWaiting(admitted: Admitted, failures: number, retryInMs: number, startedAt: number): Promise<Reply> {
-    const dueAt = this.#env.clock.now() + retryInMs
+  async recordWaiting(admitted: Admitted, failed: Attempt, retryAt: number, startedAt: number): Promise<Reply> {
+    const { retries } = this.#worker
+    const failures = failed.run.failures + 1
+    const dueAt = retries.heldUntil(failed, retryAt, failed.run.endsAt)
     const life = { state: 'pending' as const, attempt: failures, settled: failures, failures, dueAt }
     const instance = newInstance(this.#env, admitted, life, startedAt)
     const standing = await this.insert(instance)
     if (standing === instance) this.#worker.keepGiven(instance, admitted.operation, admitted.given)
     this.#worker.wake()
+    if (standing === instance) retries.pullForward(failed, instance, retryAt, dueAt)
     return replyTo(standing, 0)
   }
 

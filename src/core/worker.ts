@@ -22,6 +22,7 @@ import { type ProgressWriter, throttleProgress } from './progress.ts'
 import { type Questions, questionsIn } from './questions.ts'
 import type { Registry } from './registry.ts'
 import type { Given } from './requirements.ts'
+import { Retries } from './retries.ts'
 import { retryDelay } from './retry.ts'
 import { canGoOn, isHeld, isLacking, jobOf, mayHaveActed, type Running } from './running.ts'
 import { forgetShown, showingOf, showsAndWaits } from './showing.ts'
@@ -41,6 +42,7 @@ export interface WorkerSettings {
 type Failure = Extract<Outcome, { kind: 'fault' }>
 
 export class Worker {
+  readonly retries: Retries
   readonly #running = new BriefMap<Running>()
   readonly #awaited = new Set<string>()
   readonly #given: KeptGiven
@@ -92,6 +94,13 @@ export class Worker {
       leases: () => this.#running.values().map(({ instance: { id, attempt } }) => ({ id, attempt })),
       counts: ({ id, attempt }) => this.#running.get(id)?.instance.attempt === attempt,
       stop: (id, why) => void this.stopAttempt(id, why),
+    })
+    this.retries = new Retries({
+      env: parts.env,
+      stopGraceMs: parts.stopGraceMs,
+      conclusions: this.#conclusions,
+      stopped: () => this.#claiming.stopped,
+      wake: () => this.wake(),
     })
     limits.onFreed = () => this.wake()
   }
@@ -364,7 +373,7 @@ export class Worker {
   }
 
   #cutOff({ attempt, instance }: Running): void {
-    attempt.stop(canGoOn(instance) ? this.#shutdown : outcomeUnknown())
+    attempt.windDown(canGoOn(instance) ? this.#shutdown : outcomeUnknown())
   }
 
   /** Here and below each promise counts: five async functions in a row were 5 % of a durable call. */
@@ -375,7 +384,10 @@ export class Worker {
     }
     running.concluding = true
     try {
-      this.#limits.ended(running.operation)
+      const { attempt, operation } = running
+      // Until its handler returns it takes the room it took, whatever has become of the call.
+      if (attempt.returned) this.#limits.ended(operation)
+      else attempt.whenReturned(() => this.#limits.ended(operation))
       // What was reported last is seen before the end, or never.
       const settling = progressWritten
         ? progressWritten.then(() => this.#settle(running, ending))
@@ -424,8 +436,7 @@ export class Worker {
     // A try that comes when nobody can see the call any more is none.
     const lastAt = Math.min(instance.extras?.deadlineAt ?? Number.POSITIVE_INFINITY, instance.expiresAt)
     if (delayMs === undefined || dueAt >= lastAt) return this.#conclude(running, outcome)
-    await this.#conclusions.retryLater(instance, failures, dueAt)
-    this.wake()
+    await this.retries.schedule(attempt, instance, outcome.fault, delayMs)
   }
 
   #conclude(running: Running, outcome: Outcome): Promise<void> {

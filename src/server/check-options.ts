@@ -4,7 +4,6 @@
  */
 import { Fault } from '../core/fault.ts'
 import type { LimitRules } from '../core/limits.ts'
-import type { WorkerSettings } from '../core/worker.ts'
 import type { AuthConfig, JwtRules, StaticToken } from '../governance/auth.ts'
 import type { FetcherOptions } from '../governance/outbound.ts'
 import { isSecretName } from '../governance/secrets-provider.ts'
@@ -19,6 +18,7 @@ import type {
   ServerOptions,
   Sizes,
   VaultOptions,
+  WorkSettings,
 } from './options.ts'
 
 type Names<T> = Record<keyof T, true>
@@ -100,7 +100,13 @@ const LIMITS: Names<LimitRules> = {
   pollIntervalMs: true,
 }
 const SIZES: Names<Sizes> = { envelopeBytes: true, uploadBytes: true, chunkBytes: true, objectBytes: true }
-const WORK: Names<WorkerSettings> = { leaseMs: true, claimEveryMs: true, maxCutOffs: true, progressEveryMs: true }
+const WORK: Names<WorkSettings> = {
+  leaseMs: true,
+  claimEveryMs: true,
+  maxCutOffs: true,
+  progressEveryMs: true,
+  stopGraceMs: true,
+}
 const OPENCALL: Names<OpenCallOptions> = { strict: true, eventStreamsPerCaller: true }
 const OXP: Names<OxpOptions> = { unauthorizedStatus: true }
 const MCP: Names<McpOptions> = {

@@ -24,7 +24,8 @@ import type { WorkerLink } from './workers/link.ts'
 
 /** Without authentication everybody on this machine is the same caller, and may do and see everything but administer. */
 const LOCAL: Caller = { ...ANONYMOUS, scopes: ['*', METRICS_SCOPE] }
-const STOP_GRACE_MS = 5_000
+/** A cancel is answered at once by the process that runs the call; another node learns of it when it renews its leases. */
+const CANCEL_WAIT_MS = 10_000
 const TIDY_EVERY_MS = 5_000
 const AUDIT_DAYS = 90
 
@@ -56,6 +57,7 @@ export async function openNode<App>(options: ServerOptions<App>, prepared: Prepa
     remote,
     clock,
   })
+  const work = { ...DEFAULT_WORK, ...options.work }
   const engine = new Engine({
     env,
     registry,
@@ -67,10 +69,10 @@ export async function openNode<App>(options: ServerOptions<App>, prepared: Prepa
     credentials,
     shown,
     cache: createResultCache(clock),
-    work: { ...DEFAULT_WORK, ...options.work },
+    work,
     chunkBytes: sizes.chunkBytes,
     maxObjectBytes: sizes.objectBytes,
-    stopGraceMs: STOP_GRACE_MS,
+    stopGraceMs: work.stopGraceMs,
     ...(link && { siblings: link.siblings }),
     ...(authorizations && { authorizations }),
     ...(observer && { observer }),
@@ -82,7 +84,7 @@ export async function openNode<App>(options: ServerOptions<App>, prepared: Prepa
   own.connect({ approvals, worker, store, clock })
   const identify = identifyBy(authenticator, createAdminRecognition(folder.adminToken, options.auth?.tenant))
   const auditMs = (options.audit?.keepDays ?? AUDIT_DAYS) * 86_400_000
-  const followUp = new FollowUp({ env, registry, store, objects, limits, worker, cancelWaitMs: STOP_GRACE_MS * 2 })
+  const followUp = new FollowUp({ env, registry, store, objects, limits, worker, cancelWaitMs: CANCEL_WAIT_MS })
   const maintenance = new Maintenance({
     env,
     registry,

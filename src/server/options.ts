@@ -53,7 +53,7 @@ interface BaseOptions<App> {
   references?: FetcherOptions
   limits?: Partial<LimitRules>
   sizes?: Partial<Sizes>
-  work?: Partial<WorkerSettings>
+  work?: Partial<WorkSettings>
   opencall?: OpenCallOptions
   oxp?: OxpOptions
   /** The Model Context Protocol, at `/mcp` and on standard input and output. */
@@ -176,9 +176,18 @@ export const DEFAULT_SIZES: Sizes = {
 
 export const DEFAULT_TOOLKIT = 'callplane'
 
-export const DEFAULT_WORK: WorkerSettings = {
+export interface WorkSettings extends WorkerSettings {
+  /**
+   * How long a handler that still runs after its attempt has ended holds up the next attempt of the same call, and how
+   * long a handler that a shutdown told to stop may still return its result.
+   */
+  stopGraceMs: number
+}
+
+export const DEFAULT_WORK: WorkSettings = {
   leaseMs: 30_000,
   claimEveryMs: 5_000,
   maxCutOffs: 10,
   progressEveryMs: 100,
+  stopGraceMs: 5_000,
 }

@@ -12,14 +12,15 @@ import { ANONYMOUS, type Outcome } from '../core/model.ts'
 import { type OperationRules, operation } from '../core/operation.ts'
 import type { Backend } from '../core/ports.ts'
 import { completeOperation } from '../core/rules.ts'
+import { within } from '../core/waiting.ts'
 import { prepareSchemas } from '../schemas/index.ts'
 import type { ManualClock } from './clock.ts'
 import { createMemoryObjects } from './memory-objects.ts'
 import { createRunEnvironment } from './run-environment.ts'
 import { noFetcher } from './run-media.ts'
 
-/** How long a backend that was told to stop may go on. */
-export const STOP_GRACE_MS = 1_000
+/** How long a backend that goes on after its try has ended holds up the next try. */
+const STOP_GRACE_MS = 1_000
 
 export class BackendRun {
   readonly #backend: Backend
@@ -70,6 +71,7 @@ export class BackendRun {
       if (!attempt.began) await this.#abandon(attempt)
       this.#waiting = undefined
       if (ending.kind !== 'fault' || !ending.fault.retryable || ++failures >= attempts) return ending
+      await within(this.#clock, STOP_GRACE_MS, new Promise<void>((resolve) => attempt.whenReturned(resolve)))
       endsAt = undefined
     }
   }

@@ -6,7 +6,7 @@
 import type { BackendContext } from '../core/context.ts'
 import { Fault } from '../core/fault.ts'
 import type { Backend } from '../core/ports.ts'
-import { BackendRun, STOP_GRACE_MS } from './backend-run.ts'
+import { BackendRun } from './backend-run.ts'
 import { createManualClock, type ManualClock } from './clock.ts'
 import type { TestRunner } from './runner.ts'
 
@@ -88,14 +88,13 @@ export function describeBackend(
         await stopped
       }))
 
-    test('is given up after the grace if it does not listen', () =>
+    test('is given up at once if it does not listen', () =>
       story('hang', async ({ backend, begun }, clock) => {
         shows('bounded')
         const run = new BackendRun(deaf(backend), clock, ARGS)
         await begun
 
         run.cancel()
-        clock.advance(STOP_GRACE_MS)
 
         expect(await run.outcome).toMatchObject({ kind: 'fault', fault: { kind: 'canceled' } })
       }))

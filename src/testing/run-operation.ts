@@ -80,7 +80,7 @@ export interface Content {
   text(): string
 }
 
-/** How long a handler that was told to stop may go on. */
+/** Nothing here is tried again or shut down, so nothing waits for it. */
 const STOP_GRACE_MS = 1_000
 /** Small, so that little data makes more than one chunk. */
 const CHUNK_BYTES = 1_024

@@ -1,7 +1,7 @@
 /** One call, several attempts: retries, time limits, waits that run out, and what is told on the way. */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation.ts'
-import { ADA, Gate, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
+import { ADA, Gate, Node, openCluster, settled } from './node.ts'
 
 test('a recorded call is tried again after each back-off, under one key, until it succeeds', async () => {
   const cluster = openCluster()
@@ -153,55 +153,6 @@ test('a client that leaves stops an unrecorded call', async () => {
 
   expect(await reply).toMatchObject({ state: 'error', fault: { kind: 'canceled' } })
   expect(node.limits.running).toBe(0)
-})
-
-test('a handler that ignores its time limit is given up after the grace, and its late result is not heard', async () => {
-  const cluster = openCluster()
-  const deaf = new Gate<string>()
-  let signal: AbortSignal | undefined
-  const work = operation('v1:work', {
-    model: 'async',
-    timeoutMs: 100,
-    run: (_args, ctx) => {
-      signal = ctx.signal
-      return deaf.pass()
-    },
-  })
-  const node = new Node(cluster, { operations: [work] })
-  await node.call('v1:work')
-  const { id } = await cluster.find('r1')
-  await deaf.reached
-
-  cluster.clock.advance(99)
-  expect(signal?.aborted).toBe(false)
-  cluster.clock.advance(1)
-  expect(signal?.aborted).toBe(true)
-  cluster.clock.advance(STOP_GRACE_MS - 1)
-  await settled()
-  expect((await cluster.find('r1')).state).toBe('pending')
-  cluster.clock.advance(1)
-  const ended = await cluster.ended(id)
-  deaf.open('too late')
-  await settled()
-
-  expect(ended).toMatchObject({ state: 'error', outcome: { fault: { kind: 'timeout' } } })
-  expect(await cluster.store.get(id)).toEqual(ended)
-  expect(node.limits.running).toBe(0)
-})
-
-test('a cancel is bounded even for a handler that ignores it, and the answer is the truth', async () => {
-  const cluster = openCluster()
-  const deaf = new Gate()
-  const work = operation('v1:work', { model: 'async', run: () => deaf.pass() })
-  const node = new Node(cluster, { operations: [work] })
-  await node.call('v1:work')
-  await deaf.reached
-
-  const canceling = node.followUp.cancel(ADA, 'r1')
-  await settled()
-  cluster.clock.advance(STOP_GRACE_MS)
-
-  expect(await canceling).toMatchObject({ state: 'error', fault: { kind: 'canceled' } })
 })
 
 test('a call canceled before it started never starts, and its key can be used again', async () => {

@@ -60,8 +60,10 @@ test('a call that outlasts its wait and cannot be written down holds its slot un
   await deaf.reached
   cluster.clock.advance(10)
   await refused
-  const meanwhile = node.limits.running
   cluster.clock.advance(STOP_GRACE_MS)
+  await settled()
+  const meanwhile = node.limits.running
+  deaf.open(null)
   await settled()
 
   expect([meanwhile, node.limits.running]).toEqual([1, 0])

@@ -209,17 +209,16 @@ describe('cancel', () => {
     expect((await site.poll('radio-1')).body).toEqual(canceled.body)
   })
 
-  test('does not wait for ever for a handler that does not listen', async () => {
+  test('does not wait for a handler that does not listen', async () => {
     verifies('opencall:292')
-    const clock = createStepClock()
     const gate = createGate<number>()
     const deaf = operation('v1:radio.deaf', { model: 'async', run: () => gate.pass() })
-    const site = await startSite({ operations: [deaf], clock })
+    // The clock stands still.
+    const site = await startSite({ operations: [deaf], clock: createStepClock() })
     await site.call('v1:radio.deaf', {}, { requestId: 'radio-1' })
     await gate.began
 
-    const canceling = site.request('/ops/radio-1', { method: 'DELETE' })
-    const canceled = await answered(await clock.passing(canceling))
+    const canceled = await answered(await site.request('/ops/radio-1', { method: 'DELETE' }))
     gate.open(5)
 
     expect(canceled.body).toMatchObject({ state: 'error', error: { code: 'CANCELED' } })

@@ -1,0 +1,65 @@
+/**
+ * When a failed call is tried again on this node. A handler that still runs after its attempt has ended holds up the
+ * next attempt, until it returns or the grace is over, so that two attempts of one call do not overlap without need.
+ */
+import type { Attempt } from './attempt.ts'
+import type { Conclusions } from './conclusions.ts'
+import type { FaultRecord } from './fault.ts'
+import type { Instance } from './model.ts'
+import type { Environment } from './ports.ts'
+
+export interface RetriesParts {
+  env: Environment
+  stopGraceMs: number
+  conclusions: Conclusions
+  /** Whether this node takes no more work. */
+  stopped(): boolean
+  wake(): void
+}
+
+export class Retries {
+  readonly #parts: RetriesParts
+
+  constructor(parts: RetriesParts) {
+    this.#parts = parts
+  }
+
+  /** Ends a try of a recorded call. The time of the next one is stored at once: any node may make it if this one dies. */
+  async schedule(attempt: Attempt, instance: Instance, fault: FaultRecord, delayMs: number): Promise<void> {
+    const { env, conclusions, wake } = this.#parts
+    const dueAt = env.clock.now() + delayMs
+    const heldUntil = this.heldUntil(attempt, dueAt, instance.extras?.deadlineAt)
+    if (!(await conclusions.retryLater(instance, instance.failures + 1, heldUntil))) return
+    this.log(attempt, fault, delayMs)
+    wake()
+    this.pullForward(attempt, instance, dueAt, heldUntil)
+  }
+
+  /** When the next attempt may begin if this one's handler does not return; the end of the call's own time still counts. */
+  heldUntil(attempt: Attempt, dueAt: number, deadlineAt = Number.POSITIVE_INFINITY): number {
+    if (attempt.returned) return dueAt
+    const { env, stopGraceMs } = this.#parts
+    return Math.max(dueAt, Math.min(Math.ceil(env.clock.now() + stopGraceMs), deadlineAt))
+  }
+
+  /** Makes a call that is held up due as soon as the handler has returned. */
+  pullForward(attempt: Attempt, { id, attempt: number }: Instance, dueAt: number, heldUntil: number): void {
+    if (heldUntil <= dueAt) return
+    const { env, conclusions, stopped, wake } = this.#parts
+    attempt.whenReturned(() => {
+      const at = Math.max(dueAt, env.clock.now())
+      if (at >= heldUntil || stopped()) return
+      conclusions
+        .makeDue(id, number, at)
+        .then(wake, (err) => env.log.warn({ err }, 'could not pull a retry forward; it begins when the grace is over'))
+    })
+  }
+
+  /** The caller hears only of the last attempt: the earlier ones are in the log. */
+  log({ job, number }: Attempt, { kind, code, message }: FaultRecord, retryInMs: number): void {
+    this.#parts.env.log.warn(
+      { operation: job.operation.key, requestId: job.requestId, attempt: number, kind, code, message, retryInMs },
+      'an attempt failed; the call is tried again',
+    )
+  }
+}
