@@ -32,6 +32,7 @@ export function backendContext({ rules = {}, auth, ...more }: ContextOptions = {
     answer: undefined,
     credential: async () => undefined,
     expectAnswer: async () => {},
+    queued: (turn) => turn,
     ...more,
   }
   return given as BackendContext

@@ -107,6 +107,17 @@ test('after a call that had to be ended the next one runs', async () => {
   await waits
 })
 
+test('only so many calls wait for a thread: the next one is refused, and may come back', async () => {
+  const { run } = await openWat(WAT.loop, { threads: 1 })
+  const leaving = new AbortController()
+  const calls = Array.from({ length: 1 + 64 }, () => run({}, leaving.signal).catch(() => 'left'))
+
+  await expect(run()).rejects.toMatchObject({ kind: 'overloaded', retryable: true })
+
+  leaving.abort(new Error('enough'))
+  expect(new Set(await Promise.all(calls))).toEqual(new Set(['left']))
+})
+
 test('a thread that nobody has needed for a while ends', async () => {
   const started = nextThread()
   const { run, clock } = await openWat(WAT.echo)

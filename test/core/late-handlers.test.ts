@@ -39,7 +39,7 @@ test('what a handler makes of its signal does not replace the timeout', async ()
   const stubborn = operation('v1:stubborn', {
     timeoutMs: 100,
     run: (_args, { signal }) =>
-      new Promise((resolve, reject) => {
+      new Promise<unknown>((resolve, reject) => {
         signal.addEventListener('abort', () => {
           if (signal.reason.kind === 'timeout') reject(new Fault('upstream', 'Something else.'))
           else resolve('done after all')

@@ -20,11 +20,11 @@ export function createWasmBackend(spec: BackendSpec, { clock, folder }: BackendP
   return {
     kind: 'wasm',
     isolated: true,
-    async execute(args, { signal, log }) {
+    async execute(args, context) {
       const module = await compiled()
-      const answer = await pool.run({ module, maxBytes }, new TextEncoder().encode(encodeRaw(args)), signal)
+      const answer = await pool.run({ module, maxBytes }, new TextEncoder().encode(encodeRaw(args)), context)
       const stderr = new TextDecoder().decode(answer.stderr)
-      if (stderr !== '') log.debug({ stderr }, 'What the module said.')
+      if (stderr !== '') context.log.debug({ stderr }, 'What the module said.')
       if (answer.ending.kind === 'exit' && answer.ending.code === 0) return decodeRawBytes(answer.stdout)
       throw failed(answer, stderr.trim().slice(-MAX_SAID), settings)
     },
