@@ -18,7 +18,7 @@ const HOLD_MS = 60_000
 /** `byMessages`: the store is used as a worker process uses it, though both ends are in this one. */
 export async function openCallplaneJobs(folder: string, byMessages = false): Promise<JobSystem> {
   mkdirSync(folder, { recursive: true })
-  const clock = { now: Date.now, schedule }
+  const clock = { now: Date.now, monotonicMs: () => Math.floor(performance.now()), schedule }
   // Opened here, so that what it holds can be counted.
   const kept = createSqliteStore({ file: join(folder, 'callplane.db'), clock, gatherMs: byMessages ? 1 : 0 })
   const store = byMessages ? await reachByMessages(kept, join(folder, 'line')) : kept

@@ -27,7 +27,10 @@ const CALLED = 10
 export const start: Contender = async ({ data, operations = 0 }) => {
   if (data === undefined) throw new Error('Give the growth contender a data folder of its own.')
   mkdirSync(data, { recursive: true })
-  const store = createSqliteStore({ file: join(data, 'callplane.db'), clock: { now: Date.now, schedule } })
+  const store = createSqliteStore({
+    file: join(data, 'callplane.db'),
+    clock: { now: Date.now, monotonicMs: () => Math.floor(performance.now()), schedule },
+  })
   const define = (name: string, model: 'sync' | 'async') =>
     operation(name, {
       args: jsonSchema<Pair>(structuredClone(ADD_ARGS)),

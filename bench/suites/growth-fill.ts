@@ -17,7 +17,10 @@ const DAY_MS = 86_400_000
 export async function fillDatabase(folder: string, { instances, keepUntil }: Fill): Promise<void> {
   mkdirSync(folder, { recursive: true })
   const file = join(folder, 'callplane.db')
-  const store = createSqliteStore({ file, clock: { now: Date.now, schedule: () => () => {} } })
+  const store = createSqliteStore({
+    file,
+    clock: { now: Date.now, monotonicMs: () => Math.floor(performance.now()), schedule: () => () => {} },
+  })
   await store.close()
   const db = new Database(file)
   try {

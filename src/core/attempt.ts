@@ -59,6 +59,8 @@ export class Attempt {
   #ownEndsAt: number | undefined
   /** Since when the backend waits for its turn: its time stands still meanwhile. */
   #queuedAt: number | undefined
+  /** What the wall clock was ahead of the monotonic one when this attempt first looked. */
+  #wallAheadMs: number | undefined
   #controller: AbortController | undefined
   #stoppedBy: Fault | undefined
   /** The handler was called and has not returned. */
@@ -123,6 +125,20 @@ export class Attempt {
     return effectiveTerms(this.job.operation, this.job.terms)
   }
 
+  /** Wall time that goes on evenly from the attempt's first look, so that setting the clock moves no limit of it. */
+  now(): number {
+    const { clock } = this.#parts.env
+    const passedMs = clock.monotonicMs()
+    this.#wallAheadMs ??= clock.now() - passedMs
+    return this.#wallAheadMs + passedMs
+  }
+
+  /** A further try of a call keeps the time of the one before. */
+  follow(before: Attempt): void {
+    before.now()
+    this.#wallAheadMs = before.#wallAheadMs
+  }
+
   /** When its time is over, if it has a limit. While the backend waits for its turn only the call's deadline counts. */
   get endsAt(): number | undefined {
     const { endsAt: callEndsAt = Number.POSITIVE_INFINITY } = this.run
@@ -133,7 +149,7 @@ export class Attempt {
   #ownLimit(): number {
     if (this.#ownEndsAt === undefined) {
       const { timeoutMs } = this.terms
-      this.#ownEndsAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.#parts.env.clock.now() + timeoutMs
+      this.#ownEndsAt = timeoutMs === undefined ? Number.POSITIVE_INFINITY : this.now() + timeoutMs
     }
     return this.#ownEndsAt
   }
@@ -142,15 +158,20 @@ export class Attempt {
   async queued<T>(turn: Promise<T>): Promise<T> {
     if (this.#queuedAt !== undefined) return turn
     const limit = this.#ownLimit()
-    this.#queuedAt = this.#parts.env.clock.now()
+    this.#queuedAt = this.now()
     this.#limit()
     try {
       return await turn
     } finally {
-      this.#ownEndsAt = limit + this.#parts.env.clock.now() - this.#queuedAt
+      this.#ownEndsAt = limit + this.now() - this.#queuedAt
       this.#queuedAt = undefined
       this.#limit()
     }
+  }
+
+  /** By how much the wall clock was set forward since this attempt first looked; negative if back. */
+  get wallSetMs(): number {
+    return this.#parts.env.clock.now() - this.now()
   }
 
   /** The attempt's own span where there is one, so that what the handler calls hangs below it. */
@@ -183,7 +204,7 @@ export class Attempt {
   start(args: unknown): Ending | undefined {
     if (this.#ending) return this.#ending
     const { operation } = this.job
-    const startedAt = this.run.endsAt === undefined ? undefined : this.#parts.env.clock.now()
+    const startedAt = this.run.endsAt === undefined ? undefined : this.now()
     this.#observation = this.#parts.observer?.attemptStarted?.(operation, this)
     if (startedAt !== undefined && (this.run.endsAt as number) <= startedAt && this.run.answer === undefined) {
       this.refuse(timedOut(this.terms.timeoutMs))
@@ -196,6 +217,7 @@ export class Attempt {
       return this.#ending
     }
     void ran.then((ending) => this.#return(ending))
+    this.now()
     this.#limit()
     return undefined
   }
@@ -205,9 +227,9 @@ export class Attempt {
     this.#cancelLimit = undefined
     const { endsAt } = this
     if (endsAt === undefined || this.#ending) return
-    const { clock } = this.#parts.env
     const limitMs = this.#queuedAt === undefined ? this.terms.timeoutMs : undefined
-    this.#cancelLimit = clock.schedule(Math.max(0, endsAt - clock.now()), () => this.stop(timedOut(limitMs)))
+    const leftMs = Math.max(0, endsAt - this.now())
+    this.#cancelLimit = this.#parts.env.clock.schedule(leftMs, () => this.stop(timedOut(limitMs)))
   }
 
   /** Ends an attempt whose handler cannot be started. */

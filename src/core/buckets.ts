@@ -8,16 +8,16 @@ export interface BucketRules {
 }
 
 const MAX_KEYS = 100_000
-/** Sums of times near 2 × 10¹² and fractions are inexact: without this, 625 calls a second refused the very first one. */
+/** Sums of times and fractions are inexact: without this, 625 calls a second refused the very first one. */
 const ROUNDING_MS = 0.5
 
 export class Buckets {
   readonly #rules: BucketRules
-  readonly #clock: Pick<Clock, 'now'>
+  readonly #clock: Pick<Clock, 'monotonicMs'>
   /** When each bucket would be full again; one number says it all. */
   readonly #fullAt = new Map<string, number>()
 
-  constructor(rules: BucketRules, clock: Pick<Clock, 'now'>) {
+  constructor(rules: BucketRules, clock: Pick<Clock, 'monotonicMs'>) {
     this.#rules = rules
     this.#clock = clock
   }
@@ -25,7 +25,7 @@ export class Buckets {
   /** Takes one token: 0, or how many milliseconds to wait for it. */
   take(key: string): number {
     const { capacity, msPerToken } = this.#rules
-    const now = this.#clock.now()
+    const now = this.#clock.monotonicMs()
     const fullAt = Math.max(now, this.#fullAt.get(key) ?? now) + msPerToken
     const waitMs = fullAt - now - capacity * msPerToken
     if (waitMs > ROUNDING_MS) return waitMs

@@ -123,9 +123,10 @@ export class Conclusions {
   /** Leaves the call waiting. An answer that came while the attempt was under way is taken at once. */
   async leaveWaiting(instance: Instance, { waiting, resumeInMs }: Deferred, attempt: Attempt): Promise<void> {
     const now = this.#env.clock.now()
-    const { endsAt } = attempt
-    const dueAt = Math.ceil(Math.min(now + (wholeDelay(resumeInMs) ?? 0), endsAt ?? Number.POSITIVE_INFINITY))
-    const after = await this.#reschedule(instance, { dueAt, waiting, ...extrasUntil(instance, endsAt) })
+    const extras = extrasUntil(instance, attempt)
+    const endsAt = extras?.tryEndsAt ?? Number.POSITIVE_INFINITY
+    const dueAt = Math.ceil(Math.min(now + (wholeDelay(resumeInMs) ?? 0), endsAt))
+    const after = await this.#reschedule(instance, { dueAt, waiting, ...(extras && { extras }) })
     if (after?.answer !== undefined) await this.giveBack(after)
   }
 
@@ -144,6 +145,7 @@ export class Conclusions {
 
   /** Commits what taking the call up again needs, under the lease that is held. */
   async expectAnswer(instance: Instance, waiting: JsonValue, attempt: Attempt, leaseMs: number): Promise<Instance> {
+    const extras = extrasUntil(instance, attempt)
     const { applied, instance: after } = await this.#store.advance({
       id: instance.id,
       from: ['pending'],
@@ -151,7 +153,7 @@ export class Conclusions {
       attempt: instance.attempt,
       dueAt: this.#env.clock.now() + leaseMs,
       waiting,
-      ...extrasUntil(instance, attempt.endsAt),
+      ...(extras && { extras }),
     })
     if (!applied || !after) throw leaseLost()
     return after
@@ -194,7 +196,13 @@ function expiry({ idempotencyKey }: Instance, expiresAt: number): Pick<Change, '
   return idempotencyKey === undefined ? { expiresAt, keepUntil: expiresAt } : { expiresAt }
 }
 
-/** The try's time goes on while nobody runs it. */
-function extrasUntil({ extras }: Instance, endsAt: number | undefined): { extras?: InstanceExtras } {
-  return endsAt === undefined ? {} : { extras: { ...extras, tryEndsAt: endsAt } }
+/** The try's time goes on while nobody runs it: by the wall clock as it is now, if that was set meanwhile. */
+function extrasUntil({ extras }: Instance, { endsAt, wallSetMs }: Attempt): InstanceExtras | undefined {
+  if (endsAt === undefined) return undefined
+  const { deadlineAt } = extras ?? {}
+  return {
+    ...extras,
+    tryEndsAt: endsAt + wallSetMs,
+    ...(deadlineAt !== undefined && { deadlineAt: deadlineAt + wallSetMs }),
+  }
 }

@@ -76,7 +76,7 @@ export class AttemptContext implements BackendContext {
   }
   get remainingMs(): number | undefined {
     const { endsAt } = this.#attempt
-    return endsAt === undefined ? undefined : Math.max(0, endsAt - this.#parts.env.clock.now())
+    return endsAt === undefined ? undefined : Math.max(0, endsAt - this.#attempt.now())
   }
   get answer(): JsonValue | undefined {
     return this.#attempt.run.answer

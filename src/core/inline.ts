@@ -121,13 +121,14 @@ export class InlineRunner {
         const retryInMs = this.#retryIn(attempt, outcome)
         if (retryInMs === undefined) return this.#conclude(admitted, attempt, outcome, startedAt)
         this.#worker.retries.log(attempt, (outcome as Failure).fault, retryInMs)
-        const retryAt = this.#parts.env.clock.now() + retryInMs
-        const turn = await this.#turn(attempt, retryAt, endsAt, options)
+        const dueAt = attempt.now() + retryInMs
+        const turn = await this.#turn(attempt, dueAt, endsAt, options)
         if (turn === 'left') return this.#conclude(admitted, attempt, faultOutcome(canceled()), startedAt)
-        if (turn === 'later') return this.#recorder.recordWaiting(admitted, attempt, retryAt, startedAt)
+        if (turn === 'later') return this.#recorder.recordWaiting(admitted, attempt, dueAt - attempt.now(), startedAt)
         const { storedObjects } = attempt
         const failures = attempt.run.failures + 1
         attempt = new Attempt(first.job, failures + 1, this.#parts, { ...first.run, failures })
+        attempt.follow(first)
         attempt.storedObjects = storedObjects
         outcome = settled(attempt.start(await operation.parseArgs(call.args)))
       }
@@ -140,12 +141,12 @@ export class InlineRunner {
   }
 
   /** Nothing if the outcome is the call's: for good, or because its time would be over by then. */
-  #retryIn({ terms, run, job }: Attempt, outcome: Outcome): number | undefined {
+  #retryIn(attempt: Attempt, outcome: Outcome): number | undefined {
     if (outcome.kind !== 'fault') return undefined
-    const { clock, random } = this.#parts.env
-    const delayMs = retryDelay(terms.retry, run.failures + 1, outcome.fault, random)
+    const { terms, run, job } = attempt
+    const delayMs = retryDelay(terms.retry, run.failures + 1, outcome.fault, this.#parts.env.random)
     if (delayMs === undefined || delayMs >= retentionMs(job.operation)) return undefined
-    return clock.now() + delayMs >= (run.endsAt ?? Number.POSITIVE_INFINITY) ? undefined : delayMs
+    return attempt.now() + delayMs >= (run.endsAt ?? Number.POSITIVE_INFINITY) ? undefined : delayMs
   }
 
   /**
@@ -159,7 +160,8 @@ export class InlineRunner {
     options: CallOptions,
   ): Promise<'now' | 'later' | 'left'> {
     const { clock } = this.#parts.env
-    const heldUntil = this.#worker.retries.heldUntil(attempt, dueAt, attempt.run.endsAt)
+    const delayMs = dueAt - attempt.now()
+    const heldUntil = attempt.now() + this.#worker.retries.holdMs(attempt, delayMs, attempt.run.endsAt)
     if (dueAt > endsAt) return 'later'
     const presence = options.presence?.()
     if (presence?.aborted) return 'left'
@@ -167,12 +169,12 @@ export class InlineRunner {
     const leave = () => left.resolve('left')
     presence?.addEventListener('abort', leave, { once: true })
     try {
-      if (await within(clock, dueAt - clock.now(), left.promise)) return 'left'
+      if (await within(clock, delayMs, left.promise)) return 'left'
       if (attempt.returned) return 'now'
       const returned = new Promise<'now'>((resolve) => attempt.whenReturned(() => resolve('now')))
       const first = await within(
         clock,
-        Math.min(heldUntil, endsAt) - clock.now(),
+        Math.min(heldUntil, endsAt) - attempt.now(),
         Promise.race([returned, left.promise]),
       )
       if (first) return first
@@ -193,7 +195,7 @@ export class InlineRunner {
 
   async #outcomeInTime(attempt: Attempt, endsAt: number, options: CallOptions): Promise<Outcome | undefined> {
     const { clock } = this.#parts.env
-    const limitMs = Math.max(0, endsAt - clock.now())
+    const limitMs = Math.max(0, endsAt - attempt.now())
     const soon = await within(clock, Math.min(limitMs, PRESENCE_AFTER_MS), attempt.done)
     if (soon || limitMs <= PRESENCE_AFTER_MS) return settled(soon)
     const presence = options.presence?.()
@@ -201,16 +203,16 @@ export class InlineRunner {
     if (presence?.aborted) leave()
     presence?.addEventListener('abort', leave, { once: true })
     try {
-      return settled(await within(clock, Math.max(0, endsAt - clock.now()), attempt.done))
+      return settled(await within(clock, Math.max(0, endsAt - attempt.now()), attempt.done))
     } finally {
       presence?.removeEventListener('abort', leave)
     }
   }
 
   #conclude(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {
-    const { observer, env } = this.#parts
+    const { observer } = this.#parts
     const { operation } = admitted
-    observer?.callEnded?.(operation, outcomeName(outcome), env.clock.now() - startedAt)
+    observer?.callEnded?.(operation, outcomeName(outcome), attempt.now() - startedAt)
     if (admitted.decision || objectIn(outcome)) return this.#account(admitted, attempt, outcome, startedAt)
     if (observer?.executedUnrecorded) {
       observer.executedUnrecorded(operation, this.#executionOf(admitted, attempt, outcome, startedAt))
@@ -251,7 +253,7 @@ export class InlineRunner {
   }
 
   #tell(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {
-    const usage = { attempt: attempt.run.failures + 1, durationMs: this.#parts.env.clock.now() - startedAt }
+    const usage = { attempt: attempt.run.failures + 1, durationMs: attempt.now() - startedAt }
     const reply = replyWith(identityOf(admitted, usage), outcome)
     return attempt.storedObjects ? this.#recorder.discard(admitted.id).then(() => reply) : reply
   }

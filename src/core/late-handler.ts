@@ -21,7 +21,7 @@ export class LateHandler {
     const outcome = ending.kind === 'fault' ? ending.fault.kind : ending.kind
     this.#env = env
     this.#fields = { operation: job.operation.key, requestId: job.requestId, attempt: number, outcome }
-    this.#endedAt = env.clock.now()
+    this.#endedAt = env.clock.monotonicMs()
     this.#cancelWarning = env.clock.schedule(HEEDED_MS, () => {
       this.#warned = true
       env.log.warn(this.#fields, 'the attempt has ended but its handler still runs; its slot is taken until it returns')
@@ -35,7 +35,7 @@ export class LateHandler {
   returned({ kind }: Ending): void {
     this.#cancelWarning()
     const { clock, log } = this.#env
-    const fields = { ...this.#fields, lateMs: clock.now() - this.#endedAt }
+    const fields = { ...this.#fields, lateMs: clock.monotonicMs() - this.#endedAt }
     if (kind === 'fault') this.#logFailure(fields)
     else log.info(fields, 'the handler returned after its attempt had ended; its result is dropped')
   }

@@ -133,9 +133,9 @@ export class Maintenance {
   async #inBatches(work: () => Promise<number>): Promise<void> {
     const { clock } = this.#parts.env
     for (;;) {
-      const startedAt = clock.now()
+      const startedMs = clock.monotonicMs()
       if ((await work()) < BATCH) return
-      await this.#rest((clock.now() - startedAt) * REST)
+      await this.#rest((clock.monotonicMs() - startedMs) * REST)
       if (this.#stopped) return
     }
   }

@@ -70,8 +70,10 @@ export interface ByteRedactor {
 }
 
 export interface Clock {
-  /** Unix epoch milliseconds. */
+  /** Unix epoch milliseconds, for what people and other machines see. An administrator can set it at any moment. */
   now(): number
+  /** Whole milliseconds since some moment, never set: for every interval that begins and ends here. */
+  monotonicMs(): number
   /** Runs once after the delay; the returned function calls it off. Does not keep the process alive. */
   schedule(delayMs: number, run: () => void): () => void
 }

@@ -162,16 +162,17 @@ export class Recorder {
   }
 
   /** An inline call that failed and whose next attempt lies beyond the wait. */
-  async recordWaiting(admitted: Admitted, failed: Attempt, retryAt: number, startedAt: number): Promise<Reply> {
+  async recordWaiting(admitted: Admitted, failed: Attempt, retryInMs: number, startedAt: number): Promise<Reply> {
     const { retries } = this.#worker
     const failures = failed.run.failures + 1
-    const dueAt = retries.heldUntil(failed, retryAt, failed.run.endsAt)
+    const now = this.#env.clock.now()
+    const dueAt = now + retries.holdMs(failed, Math.max(0, retryInMs), failed.run.endsAt)
     const life = { state: 'pending' as const, attempt: failures, settled: failures, failures, dueAt }
     const instance = newInstance(this.#env, admitted, life, startedAt)
     const standing = await this.insert(instance)
     if (standing === instance) this.#worker.keepGiven(instance, admitted.operation, admitted.given)
     this.#worker.wake()
-    if (standing === instance) retries.pullForward(failed, instance, retryAt, dueAt)
+    if (standing === instance) retries.pullForward(failed, instance, now + retryInMs, dueAt)
     return replyTo(standing, 0)
   }
 

@@ -27,19 +27,18 @@ export class Retries {
   /** Ends a try of a recorded call. The time of the next one is stored at once: any node may make it if this one dies. */
   async schedule(attempt: Attempt, instance: Instance, fault: FaultRecord, delayMs: number): Promise<void> {
     const { env, conclusions, wake } = this.#parts
-    const dueAt = env.clock.now() + delayMs
-    const heldUntil = this.heldUntil(attempt, dueAt, instance.extras?.deadlineAt)
+    const now = env.clock.now()
+    const heldUntil = now + this.holdMs(attempt, delayMs, instance.extras?.deadlineAt)
     if (!(await conclusions.retryLater(instance, instance.failures + 1, heldUntil))) return
     this.log(attempt, fault, delayMs)
     wake()
-    this.pullForward(attempt, instance, dueAt, heldUntil)
+    this.pullForward(attempt, instance, now + delayMs, heldUntil)
   }
 
-  /** When the next attempt may begin if this one's handler does not return; the end of the call's own time still counts. */
-  heldUntil(attempt: Attempt, dueAt: number, deadlineAt = Number.POSITIVE_INFINITY): number {
-    if (attempt.returned) return dueAt
-    const { env, stopGraceMs } = this.#parts
-    return Math.max(dueAt, Math.min(Math.ceil(env.clock.now() + stopGraceMs), deadlineAt))
+  /** In how long the next attempt may begin if this one's handler does not return; the end of the call's own time counts. */
+  holdMs(attempt: Attempt, delayMs: number, deadlineAt = Number.POSITIVE_INFINITY): number {
+    if (attempt.returned) return delayMs
+    return Math.max(delayMs, Math.ceil(Math.min(this.#parts.stopGraceMs, deadlineAt - attempt.now())))
   }
 
   /** Makes a call that is held up due as soon as the handler has returned. */

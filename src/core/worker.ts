@@ -432,10 +432,10 @@ export class Worker {
     }
     const failures = instance.failures + 1
     const delayMs = retryDelay(attempt.terms.retry, failures, outcome.fault, this.#parts.env.random)
-    const dueAt = this.#parts.env.clock.now() + (delayMs ?? 0)
-    // A try that comes when nobody can see the call any more is none.
+    // A try that comes when nobody can see the call any more is none. Both times are the attempt's, whatever the wall
+    // clock was set to since.
     const lastAt = Math.min(instance.extras?.deadlineAt ?? Number.POSITIVE_INFINITY, instance.expiresAt)
-    if (delayMs === undefined || dueAt >= lastAt) return this.#conclude(running, outcome)
+    if (delayMs === undefined || attempt.now() + delayMs >= lastAt) return this.#conclude(running, outcome)
     await this.retries.schedule(attempt, instance, outcome.fault, delayMs)
   }
 

@@ -36,7 +36,11 @@ const MIN_SECRET_BYTES = 32
 const EDDSA = ['EdDSA', 'Ed25519']
 const SET_ALGORITHMS = ['RS256', 'ES256', ...EDDSA]
 
-export function createVerificationKey(key: JwtKey, where: string, clock: Pick<Clock, 'now'>): VerificationKey {
+export function createVerificationKey(
+  key: JwtKey,
+  where: string,
+  clock: Pick<Clock, 'now' | 'monotonicMs'>,
+): VerificationKey {
   if ('secret' in key) return secretKey(key.secret, where)
   if ('publicKey' in key) return publicKey(() => createPublicKey(refusePrivate(key.publicKey, where)), where)
   if ('jwk' in key) return jwk(key.jwk, where)
@@ -104,6 +108,9 @@ function localSet(set: JSONWebKeySet, where: string): JWTVerifyGetKey {
   }
 }
 
+/** Clocks are corrected by less all the time. */
+const CLOCK_SET_MS = 1_000
+
 /**
  * jose caches the set, shares one fetch between all that wait, and limits fetches for unknown key ids. What it does
  * not do is rest after a failed fetch; without that, every request would wait for an issuer that is down.
@@ -111,16 +118,22 @@ function localSet(set: JSONWebKeySet, where: string): JWTVerifyGetKey {
 function remoteSet(
   { jwksUrl, maxAgeMs = 600_000, cooldownMs = 30_000, timeoutMs = 5000 }: { jwksUrl: string } & RemoteKeyOptions,
   where: string,
-  clock: Pick<Clock, 'now'>,
+  clock: Pick<Clock, 'now' | 'monotonicMs'>,
 ): JWTVerifyGetKey {
-  const remote = createRemoteJWKSet(parseKeyUrl(jwksUrl, where), {
-    cacheMaxAge: maxAgeMs,
-    cooldownDuration: cooldownMs,
-    timeoutDuration: timeoutMs,
-  })
+  const url = parseKeyUrl(jwksUrl, where)
+  const open = () =>
+    createRemoteJWKSet(url, { cacheMaxAge: maxAgeMs, cooldownDuration: cooldownMs, timeoutDuration: timeoutMs })
+  const wallAhead = () => clock.now() - clock.monotonicMs()
+  let remote = open()
+  let aheadMs = wallAhead()
   let failure: { at: number; fault: Fault } | undefined
   return async (header, token) => {
-    if (failure && !remote.fresh && clock.now() < failure.at + cooldownMs) throw failure.fault
+    // jose counts by the wall clock: after that was set back an hour, it would fetch no new key for an hour.
+    if (Math.abs(wallAhead() - aheadMs) > CLOCK_SET_MS) {
+      aheadMs = wallAhead()
+      remote = open()
+    }
+    if (failure && !remote.fresh && clock.monotonicMs() < failure.at + cooldownMs) throw failure.fault
     try {
       return await remote(header, token)
     } catch (error) {
@@ -134,7 +147,7 @@ function remoteSet(
           cause: new Error(`${jwksUrl} could not be fetched`, { cause: error }),
         },
       )
-      failure = { at: clock.now(), fault }
+      failure = { at: clock.monotonicMs(), fault }
       throw fault
     }
   }

@@ -59,7 +59,11 @@ const NOT_CLAIMS = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'scope', '
 const MAX_NAME_LENGTH = 256
 
 /** Throws for a token of an issuer that no rule names, and for one that breaks the rules of its issuer. */
-export function createJwtVerifier(rules: readonly JwtRules[], tenant: string, clock: Pick<Clock, 'now'>): VerifyJwt {
+export function createJwtVerifier(
+  rules: readonly JwtRules[],
+  tenant: string,
+  clock: Pick<Clock, 'now' | 'monotonicMs'>,
+): VerifyJwt {
   const byIssuer = Map.groupBy(
     rules.map((rule, index) => prepare(rule, `auth.jwt[${index}]`, clock)),
     (rule) => rule.issuer,
@@ -82,7 +86,7 @@ export function createJwtVerifier(rules: readonly JwtRules[], tenant: string, cl
   }
 }
 
-function prepare(rule: JwtRules, where: string, clock: Pick<Clock, 'now'>): Rule {
+function prepare(rule: JwtRules, where: string, clock: Pick<Clock, 'now' | 'monotonicMs'>): Rule {
   const shared = 'secret' in rule.key
   return {
     ...createVerificationKey(rule.key, `${where}.key`, clock),

@@ -39,7 +39,7 @@ export interface Authenticator {
 const REMEMBER_MS = 300_000
 const MAX_REMEMBERED = 10_000
 
-export function createAuthenticator(config: AuthConfig, clock: Pick<Clock, 'now'>): Authenticator {
+export function createAuthenticator(config: AuthConfig, clock: Pick<Clock, 'now' | 'monotonicMs'>): Authenticator {
   const { verify, tokens = [], jwt = [], tenant = 'main' } = config
   if (!verify && tokens.length === 0 && jwt.length === 0) {
     const message = 'auth names nobody: add "tokens", "jwt" or "verify", or leave auth out to serve loopback only.'
@@ -66,7 +66,7 @@ function authenticateBy(
   tokens: readonly StaticToken[],
   jwt: readonly JwtRules[],
   tenant: string,
-  clock: Pick<Clock, 'now'>,
+  clock: Pick<Clock, 'now' | 'monotonicMs'>,
 ): ByHeader {
   const findToken = createTokenFinder(tokens, tenant)
   const verifyJwt = jwt.length > 0 ? createJwtVerifier(jwt, tenant, clock) : undefined
@@ -87,10 +87,10 @@ type Prove = (header: ReadHeader, now: number) => Proved | undefined | Promise<P
  * By the hash of the whole Authorization field, signature included, so that only the very same text is recognised: it is
  * not even read again. The text itself is not kept, and nobody can steer its hash towards one that is.
  */
-function rememberProved(prove: Prove, clock: Pick<Clock, 'now'>): ByHeader {
+function rememberProved(prove: Prove, clock: Pick<Clock, 'now' | 'monotonicMs'>): ByHeader {
   const remembered = new LRUCache<string, Proved & { until: number }>({ max: MAX_REMEMBERED })
   const remember = (digest: string, proved: Proved): Caller => {
-    remembered.set(digest, { ...proved, until: clock.now() + REMEMBER_MS })
+    remembered.set(digest, { ...proved, until: clock.monotonicMs() + REMEMBER_MS })
     return proved.caller
   }
   return (header) => {
@@ -103,7 +103,7 @@ function rememberProved(prove: Prove, clock: Pick<Clock, 'now'>): ByHeader {
       remembered.delete(digest)
       throw expiredCredential()
     }
-    if (known && now < known.until) return known.caller
+    if (known && clock.monotonicMs() < known.until) return known.caller
     const proved = prove(header, now)
     if (proved instanceof Promise) return proved.then((jwt) => remember(digest, jwt))
     return proved && remember(digest, proved)

@@ -62,11 +62,14 @@ export function createGrants(
     if (held.refreshToken === undefined) return renewOnce(holder, held, client)
     const mark = `renewing/${holder}`
     const mine = newId()
+    const waitsUntil = clock.monotonicMs() + RENEWAL_MS
     while (!(await vault.add(mark, mine, clock.now() + RENEWAL_MS))) {
       if (clock.now() < (held.expiresAt ?? 0)) return held
       await new Promise<void>((resolve) => clock.schedule(LOOK_EVERY_MS, resolve))
       const current = await get(holder)
       if (!current || isFresh(current)) return current
+      // The mark runs out by the wall clock, which may have been set back since: nobody renews for longer than this.
+      if (clock.monotonicMs() >= waitsUntil) await vault.remove(mark)
     }
     try {
       // It may have been done between the look at what is held and the mark.

@@ -32,7 +32,7 @@ export class TokenCache {
 
   async take(key: string, exchange: ExchangeToken, signal: AbortSignal): Promise<HeldToken> {
     const known = this.#tokens.get(key)
-    if (known && known.expiresAt > this.#clock.now()) return { value: known.value, remembered: true }
+    if (known && known.expiresAt > this.#clock.monotonicMs()) return { value: known.value, remembered: true }
     this.#tokens.delete(key)
     const running = this.#exchanges.get(key)
     const shared = running ?? this.#start(key, exchange)
@@ -53,7 +53,7 @@ export class TokenCache {
 
   #start(key: string, exchange: ExchangeToken): SharedExchange {
     // The time counts from here: when the endpoint made the token is not known.
-    const askedAt = this.#clock.now()
+    const askedAt = this.#clock.monotonicMs()
     const shared = new SharedExchange(async (signal) => {
       try {
         const token = await exchange(signal)

@@ -10,6 +10,7 @@ const MAX_DELAY_MS = 2 ** 31 - 1
 
 export const systemClock: Clock = {
   now: Date.now,
+  monotonicMs: () => Math.floor(performance.now()),
   schedule(delayMs, run) {
     const timer = setTimeout(run, Math.min(delayMs, MAX_DELAY_MS))
     timer.unref()

@@ -23,8 +23,8 @@ export function createResultCache(clock: Clock): ResultCache {
   return {
     get(key) {
       const entry = entries.get(key)
-      return entry && entry.expiresAt > clock.now() ? entry.outcome : undefined
+      return entry && entry.expiresAt > clock.monotonicMs() ? entry.outcome : undefined
     },
-    set: (key, outcome, ttlMs) => void entries.set(key, { outcome, expiresAt: clock.now() + ttlMs }),
+    set: (key, outcome, ttlMs) => void entries.set(key, { outcome, expiresAt: clock.monotonicMs() + ttlMs }),
   }
 }

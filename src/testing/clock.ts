@@ -4,10 +4,13 @@ import type { Clock } from '../core/ports.ts'
 export interface ManualClock extends Clock {
   /** Moves time on and runs what falls due on the way, in order, each at its own time. */
   advance(ms: number): void
+  /** Sets the wall clock forward, or back if negative, as an administrator might: no time passes. */
+  set(byMs: number): void
 }
 
 export function createManualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
-  let time = startMs
+  let passedMs = 0
+  let wallAheadMs = startMs
   const timers = new Set<{ at: number; run: () => void }>()
 
   function nextBy(end: number) {
@@ -17,20 +20,24 @@ export function createManualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
   }
 
   return {
-    now: () => time,
+    now: () => wallAheadMs + passedMs,
+    monotonicMs: () => passedMs,
     schedule(delayMs, run) {
-      const timer = { at: time + Math.max(0, delayMs), run }
+      const timer = { at: passedMs + Math.max(0, delayMs), run }
       timers.add(timer)
       return () => timers.delete(timer)
     },
     advance(ms) {
-      const end = time + ms
+      const end = passedMs + ms
       for (let timer = nextBy(end); timer; timer = nextBy(end)) {
         timers.delete(timer)
-        time = timer.at
+        passedMs = timer.at
         timer.run()
       }
-      time = end
+      passedMs = end
+    },
+    set(byMs) {
+      wallAheadMs += byMs
     },
   }
 }

@@ -9,6 +9,7 @@ import { createMemoryLog, type LogLine } from './memory-log.ts'
 /** Unlike a server's, these timers keep the process alive: a script that waits for its run must not end before. */
 const realTime: Clock = {
   now: Date.now,
+  monotonicMs: () => Math.floor(performance.now()),
   schedule(delayMs, run) {
     const timer = setTimeout(run, delayMs)
     return () => clearTimeout(timer)

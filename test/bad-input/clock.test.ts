@@ -1,8 +1,9 @@
-/** A clock that is set back while calls are under way: nothing is forgotten, run twice or kept waiting for the hour. */
+/** A clock that is set while calls are under way: nothing is forgotten, run twice, cut off or kept waiting for the hour. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { systemClock } from '../../src/server/environment.ts'
+import { createStepClock } from '../scenarios/server.ts'
 import { type Envelope, startServer } from './server.ts'
 
 const HOUR_MS = 3_600_000
@@ -12,6 +13,7 @@ function adjustableClock() {
   let offset = 0
   return {
     now: () => systemClock.now() + offset,
+    monotonicMs: systemClock.monotonicMs,
     schedule: systemClock.schedule,
     set: (ms: number) => {
       offset = ms
@@ -71,4 +73,55 @@ test('a call that runs while the clock goes back is run once and ends, and so is
     expect(await response.json()).toMatchObject({ state: 'complete', result: number })
   }
   expect(started).toEqual([1, 2])
+})
+
+test.each([-HOUR_MS, HOUR_MS])(
+  'a caller at its rate limit waits as long as it was told, the clock set by %i ms',
+  async (setMs) => {
+    const clock = createStepClock()
+    const server = await startServer({ clock, limits: { callsPerSecond: 1, callBurst: 1, pollBurst: 1 } })
+    const call = (requestId: string) => server.call({ op: 'v1:Jobs.Run', args: { text: 'x' }, ctx: { requestId } })
+    const statuses = async (requestId: string) => {
+      const called = await call(requestId)
+      return [called.status, (await fetch(`${server.url}/ops/first`)).status === 429]
+    }
+    expect((await call('first')).status).toBe(202)
+    expect(await statuses('second')).toEqual([429, false])
+
+    clock.set(setMs)
+
+    expect(await statuses('second')).toEqual([429, true])
+    clock.advance(1_000)
+    expect(await statuses('second')).toEqual([202, false])
+  },
+)
+
+test('the clock set forward cuts off no attempt and no wait for its result', async () => {
+  const clock = createStepClock()
+  const gate = Promise.withResolvers<number>()
+  const signals: AbortSignal[] = []
+  const slow = operation('v1:Jobs.Limited', {
+    result: z.int(),
+    timeoutMs: 60_000,
+    deadlineMs: 90_000,
+    maxSyncMs: 30_000,
+    retry: { attempts: 2, backoffMs: 100 },
+    async run(_args, ctx) {
+      signals.push(ctx.signal)
+      if (ctx.attempt > 1) return gate.promise
+      clock.set(HOUR_MS)
+      return ctx.fail('LATER', 'Later.', { retryable: true })
+    },
+  })
+  const server = await startServer({ clock, operations: [slow] })
+
+  const answer = server.call({ op: 'v1:Jobs.Limited', args: {} })
+  await clock.timer(100)
+  clock.advance(100)
+  await expect.poll(() => signals.length).toBe(2)
+  clock.advance(29_000)
+  gate.resolve(7)
+
+  expect(await (await answer).json()).toMatchObject({ state: 'complete', result: 7 })
+  expect(signals.map(({ aborted }) => aborted)).toEqual([false, false])
 })

@@ -135,6 +135,7 @@ export class Node {
   #mortal(clock: ManualClock): Clock {
     return {
       now: clock.now,
+      monotonicMs: clock.monotonicMs,
       schedule: (delayMs, run) =>
         clock.schedule(delayMs, () => {
           if (this.#life === 'running') run()

@@ -44,7 +44,7 @@ async function signToken(options: Signing = {}): Promise<string> {
 const bearer = (token: string) => (name: string) => (name === 'authorization' ? `Bearer ${token}` : undefined)
 
 function authenticatorWith(key: JwtKey, rules: Partial<JwtRules> = {}) {
-  const clock = { time: START, now: () => clock.time }
+  const clock = { time: START, setMs: 0, now: () => clock.time + clock.setMs, monotonicMs: () => clock.time }
   const { authenticate } = createAuthenticator({ jwt: [{ issuer: ISSUER, audience: AUDIENCE, key, ...rules }] }, clock)
   return { clock, authenticate: (token: string) => authenticate(bearer(token)) }
 }
@@ -220,6 +220,18 @@ describe('keys behind a URL', () => {
     expect(issuer.requests).toBe(1)
   })
 
+  test('are fetched anew after the clock was set back, not when it has come round again', async () => {
+    const issuer = await serveKeys([await publicJwk(rsa.publicKey, 'one')])
+    const { authenticate, clock } = authenticatorWith({ jwksUrl: issuer.url, maxAgeMs: 600_000, cooldownMs: 600_000 })
+    await authenticate(await signToken({ alg: 'RS256', key: rsa.privateKey, kid: 'one' }))
+
+    issuer.keys = [await publicJwk(ec.publicKey, 'two')]
+    clock.setMs = -3_600_000
+
+    const rotated = await signToken({ alg: 'ES256', key: ec.privateKey, kid: 'two' })
+    expect(await authenticate(rotated)).toMatchObject({ subject: 'ada' })
+  })
+
   test('that fit a token without a key id are tried one after the other', async () => {
     const other = generateKeyPairSync('rsa', { modulusLength: 2048 })
     const issuer = await serveKeys([await publicJwk(other.publicKey, 'one'), await publicJwk(rsa.publicKey, 'two')])
@@ -250,7 +262,7 @@ test('two rules for one issuer let it move from one key to the next', async () =
     { ...rule, key: { publicKey: pem(rsa.publicKey) } },
     { ...rule, key: { publicKey: pem(ec.publicKey) } },
   ]
-  const { authenticate } = createAuthenticator({ jwt }, { now: () => START })
+  const { authenticate } = createAuthenticator({ jwt }, { now: () => START, monotonicMs: () => 0 })
   const old = await signToken({ alg: 'RS256', key: rsa.privateKey, claims: { sub: 'old' } })
   const next = await signToken({ alg: 'ES256', key: ec.privateKey, claims: { sub: 'next' } })
   expect(await authenticate(bearer(old))).toMatchObject({ subject: 'old' })
@@ -291,7 +303,10 @@ describe('a shared secret, as OXP and OTC have it', () => {
   const sign = (claims: JWTPayload) =>
     new SignJWT({ exp: START / 1000 + 600, ...claims }).setProtectedHeader({ alg: 'HS256' }).sign(secret)
   const withSecret = (rules: Partial<JwtRules>) => {
-    const { authenticate } = createAuthenticator({ jwt: [{ key: { secret }, ...rules }] }, { now: () => START })
+    const { authenticate } = createAuthenticator(
+      { jwt: [{ key: { secret }, ...rules }] },
+      { now: () => START, monotonicMs: () => 0 },
+    )
     return (token: string) => authenticate(bearer(token))
   }
 
@@ -335,7 +350,7 @@ describe('a shared secret, as OXP and OTC have it', () => {
   test('it does not stand in for an issuer that has a rule of its own', async () => {
     const key = { publicKey: pem(rsa.publicKey) }
     const jwt = [{ key: { secret } }, { issuer: ISSUER, audience: AUDIENCE, key }]
-    const { authenticate } = createAuthenticator({ jwt }, { now: () => START })
+    const { authenticate } = createAuthenticator({ jwt }, { now: () => START, monotonicMs: () => 0 })
 
     const forged = await signToken()
     const issued = await signToken({ alg: 'RS256', key: rsa.privateKey })
@@ -350,7 +365,7 @@ describe('a shared secret, as OXP and OTC have it', () => {
     ['a fixed subject', { issuer: ISSUER, audience: AUDIENCE, subject: 'ada' }, /shared secret only/],
   ])('any other key is refused with %s', (_case, rules, message) => {
     const jwt = [{ ...rules, key: { publicKey: pem(rsa.publicKey) } }]
-    expect(() => createAuthenticator({ jwt }, { now: () => START })).toThrow(message)
+    expect(() => createAuthenticator({ jwt }, { now: () => START, monotonicMs: () => 0 })).toThrow(message)
   })
 })
 

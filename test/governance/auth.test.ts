@@ -8,6 +8,7 @@ import {
   takeEnvironmentToken,
 } from '../../src/governance/auth.ts'
 import { scopesGuard } from '../../src/governance/scopes.ts'
+import { systemClock } from '../../src/server/environment.ts'
 
 const headers = (fields: Record<string, string>) => (name: string) => fields[name]
 const bearer = (token: string) => headers({ authorization: `Bearer ${token}` })
@@ -44,7 +45,7 @@ describe('static tokens', () => {
 
   test('are known by their hash alone, each in its own scheme', () => {
     const { token, hash } = createToken()
-    const { authenticate } = createAuthenticator({ tokens: [{ ...ada, hash }], tenant: 'acme' }, Date)
+    const { authenticate } = createAuthenticator({ tokens: [{ ...ada, hash }], tenant: 'acme' }, systemClock)
 
     expect(token).toMatch(/^cp_[\w-]{43}$/)
     expect(hash).toBe(hashToken(token))
@@ -63,7 +64,7 @@ describe('static tokens', () => {
 
   test('a text that was good before does for nothing else that is sent with it or elsewhere', () => {
     const { token, hash } = createToken()
-    const { authenticate } = createAuthenticator({ tokens: [{ ...ada, hash }] }, Date)
+    const { authenticate } = createAuthenticator({ tokens: [{ ...ada, hash }] }, systemClock)
     const authorization = `Bearer ${token}`
     const known = authenticate(headers({ authorization }))
 
@@ -80,7 +81,7 @@ describe('static tokens', () => {
   })
 
   test('no credential is nobody, and that is for the operation to judge', () => {
-    const { authenticate } = createAuthenticator({ tokens: [{ ...ada, hash: createToken().hash }] }, Date)
+    const { authenticate } = createAuthenticator({ tokens: [{ ...ada, hash: createToken().hash }] }, systemClock)
     expect(authenticate(headers({}))).toBeUndefined()
   })
 
@@ -89,7 +90,7 @@ describe('static tokens', () => {
     ['apiKey', apiKey],
   ] as const)('stop at their expiry, and a wrong one is not echoed: %s', (kind, shown) => {
     const { token, hash } = createToken()
-    const clock = { time: Date.parse('2026-12-31T23:59:59.999Z'), now: () => clock.time }
+    const clock = { time: Date.parse('2026-12-31T23:59:59.999Z'), now: () => clock.time, monotonicMs: () => clock.time }
     const tokens = [{ ...ada, kind, hash, expiresAt: '2027-01-01' }]
     const { authenticate } = createAuthenticator({ tokens }, clock)
 
@@ -111,7 +112,7 @@ describe('static tokens', () => {
     ['a date that is none', { expiresAt: 'soon' }, /2027-01-31/],
   ])('a configuration with %s is refused', (_case, change, message) => {
     const tokens = [{ ...ada, hash: createToken().hash, ...change }]
-    expect(() => createAuthenticator({ tokens }, Date)).toThrow(message)
+    expect(() => createAuthenticator({ tokens }, systemClock)).toThrow(message)
   })
 
   test('one from the environment is hashed and taken out of it', () => {

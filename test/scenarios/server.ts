@@ -98,7 +98,9 @@ export function createStepClock(startMs?: number): StepClock {
   const waiting = new Set<{ delayMs: number; resolve: () => void }>()
   return {
     now: clock.now,
+    monotonicMs: clock.monotonicMs,
     advance: clock.advance,
+    set: clock.set,
     schedule(delayMs, run) {
       const token = {}
       pending.set(token, delayMs)

@@ -75,7 +75,7 @@ export class McpConnection {
     const session = this.#session ?? (await unlessAborted(this.#opening, signal))
     if (session) return session
     const { message = 'It is being closed.', ...failure } = this.#failure?.toRecord() ?? {}
-    const retryAfterMs = Math.max(1, this.#retryAt - this.#parts.clock.now())
+    const retryAfterMs = Math.max(1, this.#retryAt - this.#parts.clock.monotonicMs())
     throw new Fault('upstream', `The MCP server is not there. ${message}`, {
       code: 'NOT_CONNECTED',
       retryAfterMs,
@@ -143,7 +143,7 @@ export class McpConnection {
   }
 
   #reopenIn(delayMs: number): void {
-    this.#retryAt = this.#parts.clock.now() + delayMs
+    this.#retryAt = this.#parts.clock.monotonicMs() + delayMs
     if (delayMs === 0) this.#open()
     else this.#cancelRetry = this.#parts.clock.schedule(delayMs, () => this.#open())
   }

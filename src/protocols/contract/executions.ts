@@ -101,16 +101,16 @@ export class Executions {
 
   async poll(incoming: Incoming, requestId: string): Promise<Execution> {
     const { followUp, env } = this.#parts
-    const startedAt = env.clock.now()
+    const startedAt = env.clock.monotonicMs()
     const answered = { requestId, trace: { trace_id: '', span_id: '' } }
     try {
       const caller = (await this.#caller(incoming)) ?? ANONYMOUS
       const { trace, attempt } = await this.#recall(caller, requestId)
       const reply = await followUp.poll(caller, attemptId(requestId, attempt))
       if (!isEnded(reply)) return { kind: 'running', requestId, retryAfterMs: reply.retryAfterMs }
-      return this.#ended(reply, { requestId, trace, elapsedMs: env.clock.now() - startedAt }, incoming)
+      return this.#ended(reply, { requestId, trace, elapsedMs: env.clock.monotonicMs() - startedAt }, incoming)
     } catch (thrown) {
-      return this.#refused(thrown, { ...answered, elapsedMs: env.clock.now() - startedAt })
+      return this.#refused(thrown, { ...answered, elapsedMs: env.clock.monotonicMs() - startedAt })
     }
   }
 
@@ -123,9 +123,9 @@ export class Executions {
     ) => R | Promise<R>,
   ): Promise<Ended | R> {
     const { env } = this.#parts
-    const startedAt = env.clock.now()
+    const startedAt = env.clock.monotonicMs()
     let body: JsonValue | undefined
-    const answered = (): Answered => ({ ...identityIn(body), elapsedMs: env.clock.now() - startedAt })
+    const answered = (): Answered => ({ ...identityIn(body), elapsedMs: env.clock.monotonicMs() - startedAt })
     try {
       let unreadable: unknown
       try {
@@ -171,7 +171,7 @@ export class Executions {
       const deadlineMs = Math.min(incoming.deadlineMs, call.terms?.deadlineMs ?? incoming.deadlineMs)
       call.terms = { ...call.terms, deadlineMs }
     }
-    const endsAt = env.clock.now() + waitMs
+    const endsAt = env.clock.monotonicMs() + waitMs
     const leaving = bound ? this.#cancelOnLeaving(caller, call, incoming) : undefined
     try {
       const options = { holdMs: waitMs, freezes: true, presence: () => incoming.signal }
@@ -222,7 +222,11 @@ export class Executions {
   async #wait(caller: Caller, first: Reply, endsAt: number, { signal }: Incoming): Promise<Reply> {
     const { followUp, env } = this.#parts
     let reply = first
-    for (let left = endsAt - env.clock.now(); left > 0 && !isEnded(reply); left = endsAt - env.clock.now()) {
+    for (
+      let left = endsAt - env.clock.monotonicMs();
+      left > 0 && !isEnded(reply);
+      left = endsAt - env.clock.monotonicMs()
+    ) {
       if (signal.aborted) break
       reply = await followUp.poll(caller, first.requestId, left, () => signal)
     }

@@ -86,7 +86,7 @@ export class ClientReplies {
 
   #reply(id: string, owner: string, signal: AbortSignal): Promise<ClientReply> {
     const { clock } = this.#env
-    const giveUpAt = clock.now() + ANSWER_MS
+    const giveUpAt = clock.monotonicMs() + ANSWER_MS
     return new Promise<ClientReply>((resolve, reject) => {
       let cancel = () => {}
       const end = () => {
@@ -106,7 +106,7 @@ export class ClientReplies {
       const look = async () => {
         const text = await this.#records.take(keyOf(id))
         if (text !== undefined) answered(JSON.parse(text) as ClientReply)
-        else if (clock.now() >= giveUpAt)
+        else if (clock.monotonicMs() >= giveUpAt)
           giveUp(new Fault('timeout', 'Nobody answered in time. Call again to be asked again.'))
         else if (this.#waiting.has(id)) lookLater()
       }

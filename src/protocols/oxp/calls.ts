@@ -148,10 +148,10 @@ export class Calls {
     const options: CallOptions = { presence: () => exchange.signal, holdMs: settings.holdMs }
     if (request.callId !== undefined) options.freezes = true
     if (request.context) options.given = request.context
-    const startedAt = env.clock.now()
+    const startedAt = env.clock.monotonicMs()
     const tell = (reply: Reply): Answer => {
       if (reply.state === 'error' && lacksAuthorization(reply.fault)) throw reply.fault
-      const response = encodeReply(reply, callId, env.clock.now() - startedAt, {
+      const response = encodeReply(reply, callId, env.clock.monotonicMs() - startedAt, {
         // Sent again without the id of this call, a tool with effects would run a second time.
         repeatable: request.callId !== undefined || !operation.sideEffecting,
         locate: (located) => locate(located, exchange.origin),
@@ -168,7 +168,11 @@ export class Calls {
     const { followUp, env } = this.#parts
     const first = await replying
     let reply = first
-    for (let left = endsAt - env.clock.now(); left > 0 && !hasEnded(reply); left = endsAt - env.clock.now()) {
+    for (
+      let left = endsAt - env.clock.monotonicMs();
+      left > 0 && !hasEnded(reply);
+      left = endsAt - env.clock.monotonicMs()
+    ) {
       reply = await followUp.poll(caller, first.requestId, left)
     }
     return reply

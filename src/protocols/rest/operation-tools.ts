@@ -146,9 +146,9 @@ class ToolCalls {
     if (first.model === 'async' || first.state === 'complete' || first.state === 'error') return first
     const { followUp, env, holdMs } = this.#parts
     const caller = (await identify()) ?? ANONYMOUS
-    const endsAt = env.clock.now() + holdMs
+    const endsAt = env.clock.monotonicMs() + holdMs
     let reply: Reply = first
-    for (let left = holdMs; left > 0 && !hasEnded(reply); left = endsAt - env.clock.now()) {
+    for (let left = holdMs; left > 0 && !hasEnded(reply); left = endsAt - env.clock.monotonicMs()) {
       reply = await followUp.poll(caller, first.requestId, left)
     }
     return reply

@@ -9,9 +9,6 @@ import type { Decode, InstanceRow } from './rows.ts'
 /** Streaming instances hold leases too, but are never handed out again; what has expired is for the sweeper to end. */
 const CLAIMABLE = "due_at IS NOT NULL AND state IN ('accepted', 'pending') AND expires_at > ?"
 
-/** Clocks are corrected by so little all the time; nobody minds waiting it out. */
-const CORRECTION_MS = 1_000
-
 interface Candidate {
   id: string
   dueAt: number
@@ -50,20 +47,7 @@ export function prepareClaim(db: Database, fresh: FreshInstances, decode: Decode
      RETURNING *`,
   )
 
-  // A lease needs no help: its holder renews it by the new time. What nobody runs has no holder.
-  const bringForward = db.prepare<[number, number]>(
-    'UPDATE instances SET due_at = due_at - ? WHERE due_at > ? AND attempt = settled',
-  )
   const sets = new WeakMap<readonly string[], ReadonlySet<string>>()
-  let lastClaimAt = 0
-
-  /** How far the clock was set back since the last claim: what waits would otherwise wait that much longer. */
-  function setBackMs(): number {
-    const at = now()
-    const backMs = lastClaimAt - at
-    lastClaimAt = at
-    return backMs > CORRECTION_MS ? backMs : 0
-  }
 
   function known(operations: readonly string[]): ReadonlySet<string> {
     const set = sets.get(operations) ?? new Set(operations)
@@ -84,10 +68,8 @@ export function prepareClaim(db: Database, fresh: FreshInstances, decode: Decode
 
   return {
     claim(claim: Claim): Action<Claimed> {
-      const backMs = setBackMs()
       return (changed) => {
         const at = now()
-        if (backMs > 0) bringForward.run(backMs, at)
         const mine = known(claim.operations)
         const operations = queued.all().filter((operation) => mine.has(operation))
         const due = operations.flatMap((operation) => headOf(operation, claim, at)).sort((a, b) => a.dueAt - b.dueAt)

@@ -11,6 +11,7 @@ export interface FreshInstances {
   /** At most once, for whoever changes the row next. */
   take(id: string): Instance | undefined
   drop(id: string): void
+  clear(): void
 }
 
 /** Together they bound the memory to some 20 MB. */
@@ -18,7 +19,7 @@ const MAX_ENTRIES = 4_096
 const MAX_TEXT_LENGTH = 4_096
 
 export function createFreshInstances(): FreshInstances {
-  const byId = new BriefMap<Instance>()
+  let byId = new BriefMap<Instance>()
   return {
     add(instance, textLength) {
       if (textLength > MAX_TEXT_LENGTH) byId.delete(instance.id)
@@ -32,6 +33,9 @@ export function createFreshInstances(): FreshInstances {
     },
     drop(id) {
       byId.delete(id)
+    },
+    clear() {
+      byId = new BriefMap()
     },
   }
 }

@@ -5,6 +5,7 @@ import { prepareAcceptance } from './acceptance.ts'
 import { prepareAdvance } from './advance.ts'
 import { prepareAudit } from './audit.ts'
 import { prepareClaim } from './claim.ts'
+import { prepareClockSteps } from './clock-steps.ts'
 import { createFreshInstances } from './fresh-instances.ts'
 import { type Action, createGroupCommit } from './group-commit.ts'
 import { prepareLeases } from './leases.ts'
@@ -42,11 +43,23 @@ export function createSqliteStore({ clock, log, gatherMs = 0, index, ...open }: 
   const leases = prepareLeases(db, fresh, decode, now)
   const upkeep = prepareUpkeep(db, { owners, requests, decode, archive: audit.archive })
   leases.voidAll()
+  const steps = prepareClockSteps(db, fresh, clock)
   const records = prepareRecords(db, now)
+
+  /** In the order of writes: what follows was made by the clock as it is now. */
+  const followClock = (): Promise<void> | undefined => {
+    const stepMs = steps.stepMs()
+    if (stepMs === 0) return undefined
+    log?.warn({ stepMs }, 'the clock was set; the times of open calls are moved along')
+    return commits
+      .write(() => steps.follow(stepMs))
+      .catch((err) => log?.error({ err, stepMs }, 'could not move the times of open calls along with the clock'))
+  }
 
   // Not async: the further promises cost every write.
   const write = <T>(prepare: () => Action<T>): Promise<T> => {
     try {
+      void followClock()
       return commits.write(prepare())
     } catch (thrown) {
       return Promise.reject(writeFault(thrown))
@@ -72,7 +85,10 @@ export function createSqliteStore({ clock, log, gatherMs = 0, index, ...open }: 
     progress: (lease, progress) => write(() => leases.progress(lease, progress)),
     requestStop: (id) => write(() => leases.requestStop(id)),
     watch: watchers.watch,
-    overdue: (limit) => read(() => upkeep.overdue(now(), limit)),
+    async overdue(limit) {
+      await followClock()
+      return read(() => upkeep.overdue(now(), limit))
+    },
     purgeable: (limit) => read(() => upkeep.purgeable(now(), limit)),
     purge: (ids) => write(() => upkeep.purge(ids)).then(upkeep.settle),
     openCounts: () => read(() => upkeep.openCounts()),
