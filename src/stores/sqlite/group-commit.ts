@@ -5,6 +5,7 @@
 import type { Database } from 'better-sqlite3'
 import { Fault } from '../../core/fault.ts'
 import type { Instance } from '../../core/model.ts'
+import type { CommitWitness } from './commit-witness.ts'
 import { writeFault } from './storage-faults.ts'
 
 /**
@@ -30,6 +31,7 @@ const MAX_WRITES = 500
 const COMPANY = 0.8
 
 export interface GroupCommitOptions {
+  witness: Pick<CommitWitness, 'begin' | 'count' | 'committed'>
   committed(changed: readonly Instance[]): void
   /** After a transaction that left nothing behind. */
   undone(): void
@@ -41,7 +43,10 @@ export interface GroupCommitOptions {
   gatherMs?: number
 }
 
-export function createGroupCommit(db: Database, { committed, undone, gatherMs = 0 }: GroupCommitOptions): GroupCommit {
+export function createGroupCommit(
+  db: Database,
+  { witness, committed, undone, gatherMs = 0 }: GroupCommitOptions,
+): GroupCommit {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   const rollback = db.prepare('ROLLBACK')
@@ -81,12 +86,13 @@ export function createGroupCommit(db: Database, { committed, undone, gatherMs = 
     const changed: Instance[] = []
     let values: unknown[]
     try {
+      witness.begin()
       values = transaction(writes, changed)
     } catch (thrown) {
       undone()
       const fault = writeFault(thrown)
-      if (writes.length === 1 || fault.code === 'STORAGE_FAILED') {
-        for (const { reject } of writes) reject(fault)
+      if (writes.length === 1 || fault.code === 'STORAGE_FAILED' || fault.code === 'STORAGE_GONE') {
+        rejectAll(writes, fault)
         return
       }
       const half = Math.ceil(writes.length / 2)
@@ -94,14 +100,25 @@ export function createGroupCommit(db: Database, { committed, undone, gatherMs = 
       commitWrites(writes.slice(half))
       return
     }
+    try {
+      witness.committed()
+    } catch (thrown) {
+      rejectAll(writes, writeFault(thrown))
+      return
+    }
     for (let i = 0; i < writes.length; i++) writes[i]?.resolve(values[i])
     committed(changed)
+  }
+
+  function rejectAll(writes: readonly Write[], fault: Fault): void {
+    for (const { reject } of writes) reject(fault)
   }
 
   function transaction(writes: readonly Write[], changed: Instance[]): unknown[] {
     begin.run()
     try {
       const values = writes.map(({ action }) => action(changed))
+      witness.count()
       commit.run()
       return values
     } finally {

@@ -1,7 +1,9 @@
 /** Opens the database file for this process alone. Until it is known to be ours and whole, nothing is written to it. */
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync, realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
+import type { Log } from '../../core/ports.ts'
+import { checkCommits, checkMissingDatabase, keepLog, type LossRules } from './lost-commits.ts'
 import { checkHeader, migrate, readHeader, readMigrations } from './migrate.ts'
 import { damaged, openFault, unreachable } from './storage-faults.ts'
 
@@ -12,20 +14,25 @@ export interface OpenOptions {
   maxBytes?: number
   /** How long to wait for another process to let go of the file. */
   lockWaitMs?: number
+  /** Opens the database though acknowledged commits are missing, or though it is another than the last time. */
+  acceptLoss?: boolean
+  log?: Log
 }
 
 /** Up to this size a start reads the whole file and finds damage at once; 50 MB took 60 ms. Above, reads find it. */
 const CHECKED_BYTES = 64 * 1024 * 1024
 
 /** Two processes that start at once can be in each other's way; then both let go and try again at another moment. */
-export function openDatabase({ file, maxBytes, lockWaitMs = 1_000 }: OpenOptions): Database.Database {
+export function openDatabase({ file, maxBytes, lockWaitMs = 1_000, ...rest }: OpenOptions): Database.Database {
   const path = resolve(file)
+  const rules: LossRules = { acceptLoss: rest.acceptLoss ?? false, log: rest.log }
   const giveUpAt = performance.now() + lockWaitMs
   for (;;) {
     try {
       if (!existsSync(dirname(path))) throw unreachable(path)
+      checkMissingDatabase(path, rules)
       if (!existsSync(path)) createEmpty(path)
-      return openOnce(path, maxBytes)
+      return openOnce(path, maxBytes, rules)
     } catch (thrown) {
       const fault = openFault(thrown, path)
       if (fault.code !== 'STORAGE_LOCKED' || performance.now() >= giveUpAt) throw fault
@@ -49,22 +56,28 @@ function createEmpty(path: string): void {
  * The header is read by SQLite only. Reading the file beside it would drop the locks of a store that this process
  * may already have on it: POSIX locks go with the first descriptor that is closed.
  */
-function openOnce(path: string, maxBytes: number | undefined): Database.Database {
+function openOnce(path: string, maxBytes: number | undefined, rules: LossRules): Database.Database {
   const migrations = readMigrations()
   // SQLite's own waiting would keep half of the lock meanwhile, and two that wait so never get any further.
   const db = new Database(path, { timeout: 0 })
+  let endKeeping: ((refused: boolean) => void) | undefined
   try {
     takeLock(db)
+    // The log is beside the file that a link leads to.
+    endKeeping = keepLog(realpathSync(path))
     const header = readHeader(db)
     checkHeader(header, migrations, path)
     if (!header.empty) checkPages(db, path)
+    checkCommits(db, path, rules)
     configure(db)
     migrate(db, migrations, header.version)
     // After that: a migration may need room for both, the old and the new.
     if (maxBytes !== undefined) limitPages(db, maxBytes)
+    endKeeping(false)
     return db
   } catch (thrown) {
     db.close()
+    endKeeping?.(true)
     throw thrown
   }
 }

@@ -38,6 +38,15 @@ export function readFault(thrown: unknown): Fault {
   return storageFailed("The server's storage cannot be read. Try again later; the server log has the reason.", thrown)
 }
 
+/** The operator is told more by the log. A caller who sends the call again may find that it was recorded after all. */
+export function storageGone(): Fault {
+  return new Fault(
+    'unavailable',
+    "The server's storage was removed while it ran, so nothing can be recorded. Try again later with the same request id; the operator has to put it back.",
+    { code: 'STORAGE_GONE' },
+  )
+}
+
 function storageFailed(message: string, cause: unknown): Fault {
   return new Fault('unavailable', message, { code: 'STORAGE_FAILED', cause })
 }
@@ -79,7 +88,7 @@ export function unreachable(file: string, cause?: unknown): Fault {
 export function damaged(file: string, cause: unknown): Fault {
   return new Fault(
     'unavailable',
-    `The file ${file} is damaged or is not a database. Nothing in it was changed: restore it from a backup, or move it away to start empty.`,
+    `The file ${file} is damaged or is not a database. Nothing in it was changed: restore it from a backup, or move it and the files whose names begin with ${file} away to start empty.`,
     { code: 'STORAGE_DAMAGED', retryable: false, cause },
   )
 }

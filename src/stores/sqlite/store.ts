@@ -1,11 +1,11 @@
 /** The store in one SQLite file, for one process: reads go straight to the database, writes share commits. */
-import type { Database } from 'better-sqlite3'
-import type { Clock, Log, Store } from '../../core/ports.ts'
+import type { Clock, Store } from '../../core/ports.ts'
 import { prepareAcceptance } from './acceptance.ts'
 import { prepareAdvance } from './advance.ts'
 import { prepareAudit } from './audit.ts'
 import { prepareClaim } from './claim.ts'
 import { prepareClockSteps } from './clock-steps.ts'
+import { CommitWitness } from './commit-witness.ts'
 import { createFreshInstances } from './fresh-instances.ts'
 import { type Action, createGroupCommit } from './group-commit.ts'
 import { prepareLeases } from './leases.ts'
@@ -20,22 +20,28 @@ import { createWatchers } from './watchers.ts'
 
 export interface SqliteStoreOptions extends OpenOptions {
   clock: Clock
-  log?: Log
   /** See `GroupCommitOptions`. */
   gatherMs?: number
   index?: Pick<RequestIndexOptions, 'inMemory'>
 }
 
 /** Throws a fault that names the file if it is in use, damaged, of a newer version or another program's. */
-export function createSqliteStore({ clock, log, gatherMs = 0, index, ...open }: SqliteStoreOptions): Store {
+export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: SqliteStoreOptions): Store {
+  const { file, log } = open
   const db = openDatabase(open)
+  const witness = openPart(file, () => new CommitWitness(db, { file, clock, log }), db)
   const watchers = createWatchers(log)
   const owners = new Owners(db)
-  const commits = createGroupCommit(db, { committed: watchers.tell, undone: () => owners.forget(), gatherMs })
+  const commits = createGroupCommit(db, {
+    witness,
+    committed: watchers.tell,
+    undone: () => owners.forget(),
+    gatherMs,
+  })
   const fresh = createFreshInstances()
   const now = () => clock.now()
   const decode: Decode = (row) => decodeInstance(row, owners.byRef(row.owner))
-  const requests = openRequests(db, open.file, { write: commits.write, log, ...index })
+  const requests = openPart(file, () => new RequestIndex(db, { write: commits.write, log, ...index }), db, witness)
   const acceptance = prepareAcceptance(db, { fresh, owners, requests, decode })
   const { claim } = prepareClaim(db, fresh, decode, now)
   const audit = prepareAudit(db, owners)
@@ -116,15 +122,16 @@ export function createSqliteStore({ clock, log, gatherMs = 0, index, ...open }: 
         log?.warn({ err }, 'the index of request ids could not be written; it keeps entries of calls that have gone')
       }
       db.close()
+      witness.close()
     },
   }
 }
 
-function openRequests(db: Database, file: string, options: RequestIndexOptions): RequestIndex {
+function openPart<T>(file: string, open: () => T, ...opened: readonly { close(): void }[]): T {
   try {
-    return new RequestIndex(db, options)
+    return open()
   } catch (thrown) {
-    db.close()
+    for (const part of opened) part.close()
     throw openFault(thrown, file)
   }
 }

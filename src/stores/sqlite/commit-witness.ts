@@ -1,0 +1,103 @@
+/**
+ * Sees to it that a commit is acknowledged only if it is in the files that the next start will open: counts it, and
+ * looks whether the database and its log are still where they were.
+ */
+import { realpathSync, type Stats, statSync } from 'node:fs'
+import { resolve } from 'node:path'
+import type { Database } from 'better-sqlite3'
+import type { Clock, Log } from '../../core/ports.ts'
+import { CommitMark } from './commit-mark.ts'
+import { logFile, readCommits } from './lost-commits.ts'
+import { storageGone } from './storage-faults.ts'
+
+export interface CommitWitnessOptions {
+  file: string
+  clock: Pick<Clock, 'now'>
+  log: Log | undefined
+}
+
+export class CommitWitness {
+  readonly #options: CommitWitnessOptions
+  readonly #mark: CommitMark
+  readonly #count
+  readonly #totalChanges
+  /** By device and inode: a name that leads to another file is no better than none. */
+  readonly #files: readonly { path: string; dev: number; ino: number }[]
+  #number: number
+  /** Changes this connection had made when the last commit was counted. */
+  #changes: number
+  #gone = false
+
+  constructor(db: Database, options: CommitWitnessOptions) {
+    this.#options = options
+    const path = resolve(options.file)
+    this.#count = db.prepare<[number, number]>('UPDATE commits SET number = ?, at = ?')
+    this.#totalChanges = db.prepare<[], number>('SELECT total_changes()').pluck()
+    const state = readCommits(db)
+    this.#number = state.number
+    // SQLite puts the log beside the file that a link leads to.
+    const walPath = logFile(realpathSync(path))
+    // There may be none before the first write, and then there is nothing to be watched.
+    if (!look(walPath)) this.#count.run(state.number, state.at)
+    this.#changes = this.#totalChanges.get() as number
+    this.#files = [path, walPath].map((file) => {
+      const { dev, ino } = statSync(file)
+      return { path: file, dev, ino }
+    })
+    this.#mark = new CommitMark(path, state, options.log)
+  }
+  /** Before a transaction: nothing is written to files that are known to be gone. */
+  begin(): void {
+    if (this.#gone) this.#requireFiles()
+  }
+
+  /** Last in a transaction. One that changes nothing is not counted: an idle server writes nothing. */
+  count(): void {
+    if (this.#totalChanges.get() === this.#changes) return
+    this.#count.run(this.#number + 1, this.#options.clock.now())
+  }
+
+  /** After the commit, and before it is acknowledged: 6 µs, of which the two looks at the files are 4. */
+  committed(): void {
+    const changes = this.#totalChanges.get() as number
+    if (changes !== this.#changes) {
+      this.#changes = changes
+      this.#number += 1
+      this.#mark.write(this.#number, this.#options.clock.now())
+    }
+    this.#requireFiles()
+  }
+
+  close(): void {
+    this.#mark.close()
+  }
+
+  #requireFiles(): void {
+    const missing = this.#files.find(({ path, dev, ino }) => {
+      const found = look(path)
+      return found?.ino !== ino || found.dev !== dev
+    })
+    if ((missing !== undefined) !== this.#gone) this.#tell(missing?.path)
+    if (missing) throw storageGone()
+  }
+
+  #tell(missing: string | undefined): void {
+    this.#gone = missing !== undefined
+    if (missing === undefined)
+      this.#options.log?.info({}, 'the database is back in its place; calls are recorded again')
+    else
+      this.#options.log?.error(
+        { file: missing },
+        'the database was deleted, moved or replaced while the server ran; nothing is recorded until it is back. Put this very file back, or stop the server, restore a backup and start again',
+      )
+  }
+}
+
+/** A folder that may not be entered any more, or a disk that is gone, holds nothing either. */
+function look(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}
