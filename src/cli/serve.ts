@@ -29,6 +29,7 @@ Options:
   -p, --port <n>         4747 unless given; 0 takes a free one. Also PORT.
   --host <address>       127.0.0.1 unless given. Anything but loopback needs authentication.
   --data <folder>        Where everything is kept; .callplane unless given. Also CALLPLANE_DATA.
+  --accept-loss          Starts though the database lacks commits that were acknowledged, and logs what is missing.
   --token <token>        A bearer token that may do everything. CALLPLANE_TOKEN is better: other users of the machine
                          can read a command line. "callplane token" makes one.
   --policy <file>        Who may run what, and what needs an approval: a YAML file, or a module that exports a policy.

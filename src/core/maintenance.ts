@@ -1,5 +1,6 @@
 /** Keeps house: ends what has expired, removes what is past keeping, and counts again what the limits count. */
 import { expired } from './endings.ts'
+import { Fault } from './fault.ts'
 import type { Limits } from './limits.ts'
 import type { Environment, ObjectStore, OpenCounts, Store } from './ports.ts'
 import type { Registry } from './registry.ts'
@@ -28,8 +29,12 @@ const COUNT_EVERY = 12
 /** Bytes without an instance are a crash's leftovers once no upload can still be under way. */
 const LEFTOVER_AGE_MS = 3_600_000
 
+/** There is never such a record. */
+const NO_RECORD = 'maintenance:probe'
+
 export class Maintenance {
   readonly #parts: MaintenanceParts
+  #storageFault: Fault | undefined
   #cancelTimer: (() => void) | undefined
   #underWay: Promise<void> | undefined
   #endRest: (() => void) | undefined
@@ -66,9 +71,26 @@ export class Maintenance {
     await this.#underWay
   }
 
+  /** Why nothing could be written when that was last tried; nothing if it could. */
+  get storageFault(): Fault | undefined {
+    return this.#storageFault
+  }
+
+  /** A write that changes nothing, so that an idle server knows too. */
+  async #tryStorage(): Promise<void> {
+    try {
+      await this.#parts.store.records.remove(NO_RECORD)
+      this.#storageFault = undefined
+    } catch (thrown) {
+      this.#storageFault = Fault.from(thrown)
+      throw thrown
+    }
+  }
+
   /** One round; the timer calls it, and a test may. */
   async tidy(): Promise<void> {
     const { store, limits, countsOnly = false } = this.#parts
+    await this.#tryStorage()
     if (!countsOnly) {
       await this.#endOverdue()
       await this.#purge()

@@ -28,6 +28,7 @@ export const OPTIONS: Names<ServerOptions> = {
   imports: true,
   context: true,
   data: true,
+  acceptLoss: true,
   auth: true,
   publicUrl: true,
   basePath: true,

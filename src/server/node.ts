@@ -47,7 +47,8 @@ export async function openNode<App>(options: ServerOptions<App>, prepared: Prepa
   const files = options.objects ? undefined : createFileObjects({ folder: folder.objects, clock })
   const objects = options.objects ?? (files as NonNullable<typeof files>)
   const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, clock, link?.limits)
-  const store = options.store ?? (await openStore(folder.database, clock, log, link))
+  const store =
+    options.store ?? (await openStore(folder.database, { clock, log, acceptLoss: options.acceptLoss ?? false }, link))
   const authorizations = authorization?.open({ env, store, anonymous: authenticator === undefined })
   const { secrets, credentials, shown } = openSecrets({
     places: options.secrets,
@@ -123,8 +124,12 @@ export function keepsHouse(link: WorkerLink | undefined): boolean {
   return link === undefined || link.number === 1
 }
 
-async function openStore(file: string, clock: Clock, log: Log, link: WorkerLink | undefined): Promise<Store> {
-  return link ? link.openStore(file, log) : createSqliteStore({ file, clock, log })
+async function openStore(
+  file: string,
+  options: { clock: Clock; log: Log; acceptLoss: boolean },
+  link: WorkerLink | undefined,
+): Promise<Store> {
+  return link ? link.openStore(file, options.log, options.acceptLoss) : createSqliteStore({ file, ...options })
 }
 
 /** Who sent this, as what it presents says. */

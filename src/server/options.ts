@@ -29,6 +29,11 @@ interface BaseOptions<App> {
   imports?: readonly ToolImport[]
   /** Where everything is kept; `.callplane` unless given. */
   data?: string
+  /**
+   * Starts though the database lacks commits that were acknowledged, or is another one than the last time, and logs what
+   * is missing. For one start after a loss; off unless given.
+   */
+  acceptLoss?: boolean
   /** Who may call. Without it, everybody who reaches the loopback interface. */
   auth?: AuthConfig
   /** Services at which people authorize operations to act for them. */

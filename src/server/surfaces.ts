@@ -35,8 +35,20 @@ export function createRoutes<App>(
   node: Node,
   refuse: Refuse,
 ): Route[] {
-  const { engine, followUp, objects, env, renderMetrics, store, secrets, shown, authorizations, identify, waiters } =
-    node
+  const {
+    engine,
+    followUp,
+    objects,
+    env,
+    maintenance,
+    renderMetrics,
+    store,
+    secrets,
+    shown,
+    authorizations,
+    identify,
+    waiters,
+  } = node
   const shared = {
     engine,
     followUp,
@@ -77,7 +89,8 @@ export function createRoutes<App>(
     ...surface.tools(EXPLORER),
     ...surface.explorer(EXPLORER),
     ...createSystemRoutes({
-      ready: () => !engine.draining,
+      draining: () => engine.draining,
+      storing: () => maintenance.storageFault === undefined,
       renderMetrics,
       metricsType: METRICS_CONTENT_TYPE,
       identify,

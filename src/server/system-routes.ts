@@ -5,7 +5,9 @@ import type { Identify } from '../core/ports.ts'
 import { hasScope } from '../core/scopes.ts'
 
 export interface SystemParts {
-  ready: () => boolean
+  draining: () => boolean
+  /** Whether calls can be recorded. */
+  storing: () => boolean
   renderMetrics: () => string | Promise<string>
   metricsType: string
   identify: (exchange: Exchange) => Identify
@@ -15,11 +17,14 @@ export interface SystemParts {
 const HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 const OK: Answer = { status: 200, headers: HEADERS, body: '{"status":"ok"}' }
 const DRAINING: Answer = { status: 503, headers: HEADERS, body: '{"status":"draining"}' }
+const NOT_STORING: Answer = { status: 503, headers: HEADERS, body: '{"status":"storage-unavailable"}' }
 export const METRICS_SCOPE = 'callplane:metrics'
 
-export function createSystemRoutes({ ready, renderMetrics, metricsType, identify, refuse }: SystemParts): Route[] {
+export function createSystemRoutes(parts: SystemParts): Route[] {
+  const { draining, storing, renderMetrics, metricsType, identify, refuse } = parts
+  const ready = () => (draining() ? DRAINING : storing() ? OK : NOT_STORING)
   return [
-    { path: '/ready', refuse, methods: { GET: () => (ready() ? OK : DRAINING) } },
+    { path: '/ready', refuse, methods: { GET: ready } },
     {
       path: '/metrics',
       refuse,

@@ -1,9 +1,9 @@
 /** What a server keeps on disk: for its user alone, and with keys that are whole or missing, never half. */
-import { mkdirSync, readdirSync, readFileSync, statSync, truncateSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { createServer, operation } from 'callplane'
 import { expect, test } from 'vitest'
-import { startSite, temporaryFolder } from './server.ts'
+import { createStepClock, startSite, temporaryFolder } from './server.ts'
 
 const draw = operation('v1:art.draw', { run: (_args, ctx) => ctx.object('art', { mimeType: 'text/plain' }) })
 const rows = operation('v1:art.rows', {
@@ -13,6 +13,7 @@ const rows = operation('v1:art.rows', {
     yield 'a,b\n'
   },
 })
+const job = operation('v1:art.job', { model: 'async', run: () => 'done' })
 const OPERATIONS = [draw, rows]
 
 test.skipIf(process.platform === 'win32')('files are for their user alone, whatever the folder was like', async () => {
@@ -57,4 +58,49 @@ test.each([0, 31])('a key of %i bytes stops the start with advice, and stays as 
     message: expect.stringMatching(/link\.key .*backup, or delete it.*links/),
   })
   expect(statSync(join(data, 'link.key')).size).toBe(bytes)
+})
+
+test('calls are refused while the data folder is gone, the server is not ready, and both end when it is back', async () => {
+  const clock = createStepClock()
+  const data = join(temporaryFolder(), 'data')
+  const site = await startSite({ operations: [...OPERATIONS, job], data, clock })
+  expect((await site.call('v1:art.job', {}, { requestId: 'before' })).status).toBe(202)
+  await site.ended('before')
+
+  renameSync(data, `${data}.moved`)
+  const refused = await site.call('v1:art.job', {}, { requestId: 'during' })
+  expect(refused).toMatchObject({
+    status: 503,
+    body: { error: { code: 'PANIC_STORAGE_GONE', message: expect.stringMatching(/nothing can be recorded/) } },
+  })
+  clock.advance(5_000)
+  await expect.poll(async () => (await site.request('/ready')).status).toBe(503)
+  expect(await (await site.request('/ready')).json()).toEqual({ status: 'storage-unavailable' })
+  expect((await site.poll('before')).body).toMatchObject({ state: 'complete' })
+
+  rmSync(data, { recursive: true, force: true })
+  renameSync(`${data}.moved`, data)
+  expect((await site.call('v1:art.job', {}, { requestId: 'after' })).status).toBe(202)
+  expect((await site.ended('after')).body).toMatchObject({ state: 'complete' })
+  clock.advance(5_000)
+  await expect.poll(async () => (await site.request('/ready')).status).toBe(200)
+})
+
+test('a start without the log of the database is refused until the loss is accepted', async () => {
+  const data = temporaryFolder()
+  const site = await startSite({ operations: [job], data })
+  await site.call('v1:art.job', {}, { requestId: 'kept' })
+  await site.ended('kept')
+  const crashed = join(temporaryFolder(), 'crashed')
+  cpSync(data, crashed, { recursive: true })
+  rmSync(join(crashed, 'callplane.db-wal'))
+
+  const refused = createServer({ operations: [job], data: crashed })
+  await expect(refused).rejects.toMatchObject({
+    code: 'STORAGE_LOST',
+    message: expect.stringMatching(/lacks the last \d+ commits .*--accept-loss/),
+  })
+
+  const accepted = await startSite({ operations: [job], data: crashed, acceptLoss: true })
+  expect((await accepted.poll('kept')).status).toBe(404)
 })

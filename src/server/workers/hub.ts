@@ -51,9 +51,9 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
   const book = new MetricsBook(() => metrics.render())
   let kept: { file: string; store: Store; server: StoreServer } | undefined
 
-  function openStore(file: string): StoreServer {
+  function openStore(file: string, acceptLoss: boolean): StoreServer {
     if (!kept) {
-      const store = createSqliteStore({ file, clock, log, gatherMs: GATHER_MS })
+      const store = createSqliteStore({ file, clock, log, gatherMs: GATHER_MS, acceptLoss })
       kept = { file, store, server: createStoreServer(store, createFailureLog(log)) }
     }
     if (kept.file === file) return kept.server
@@ -126,8 +126,8 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
       const counts = new Tally(clock, (...told) => channel.tell('counts', ...told))
       let stored: Promise<boolean> | undefined
       workers.set(channel, counts)
-      channel.on('open', (file: string) => {
-        stored ??= openStore(file).serve(channel)
+      channel.on('open', (file: string, acceptLoss: boolean) => {
+        stored ??= openStore(file, acceptLoss).serve(channel)
       })
       channel.on('started', started.resolve)
       channel.on('relay', (topic: string, ...args: unknown[]) => {

@@ -13,7 +13,7 @@ export interface WorkerLink {
   readonly number: number
   readonly limits: SharedLimits
   readonly siblings: Siblings
-  openStore(file: string, log: Log): Promise<Store>
+  openStore(file: string, log: Log, acceptLoss?: boolean): Promise<Store>
   /** What the others ask of whoever runs a call is asked of this worker from now on. */
   connect(worker: Pick<Worker, 'stopAttempt' | 'keepForPolling' | 'wake'>): void
   /** Makes this answerable to the others, and asks them: whether it is so of any other process. */
@@ -50,8 +50,8 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
     number,
     limits: shareLimits(channel, clock),
     siblings: reachSiblings(channel),
-    async openStore(file, log) {
-      await channel.ask('open', [file])
+    async openStore(file, log, acceptLoss = false) {
+      await channel.ask('open', [file, acceptLoss])
       return createStoreClient(channel, log)
     },
     connect(worker) {
