@@ -1,6 +1,7 @@
 /**
- * Writes down how attempts ended: for good, to be tried again, or to wait for an answer. What was not written did not
- * happen: its lease runs out and the call is run again, or ends as unknown.
+ * Writes down how attempts ended: for good, to be tried again, or to wait for an answer. What the storage does not take
+ * is kept and written later; what was never written did not happen: its lease runs out and the call is run again, or
+ * ends as unknown.
  */
 import type { Attempt } from './attempt.ts'
 import { auditEnding, auditInstance } from './audit.ts'
@@ -8,6 +9,7 @@ import { faultOutcome, leaseLost, outcomeName } from './endings.ts'
 import { type Fault, wholeDelay } from './fault.ts'
 import { storedFingerprint } from './fingerprint.ts'
 import type { JsonValue } from './json.ts'
+import { KeptWrites } from './kept-writes.ts'
 import type { Instance, InstanceExtras, Outcome } from './model.ts'
 import type { Deferred, Operation } from './operation.ts'
 import type { AuditEnding, Change, Environment, Observer, Store } from './ports.ts'
@@ -27,11 +29,33 @@ export class Conclusions {
   readonly #env: Environment
   readonly #store: Store
   readonly #observer: Observer | undefined
+  readonly #kept: KeptWrites
 
-  constructor(env: Environment, store: Store, observer: Observer | undefined) {
+  constructor(
+    env: Environment,
+    store: Store,
+    observer: Observer | undefined,
+    /** Counts a call as running while its end cannot be written; returns what ends that. */
+    occupy: (instance: Instance) => () => void,
+  ) {
     this.#env = env
     this.#store = store
     this.#observer = observer
+    this.#kept = new KeptWrites({ env, store, occupy })
+  }
+
+  /** Whether the end of a claimed call is known here and only has yet to be written. */
+  takesUp(instance: Instance): boolean {
+    return this.#kept.takesUp(instance)
+  }
+
+  hurry(): void {
+    this.#kept.hurry()
+  }
+
+  /** Waits no longer for a storage that takes nothing. */
+  giveUp(): Promise<void> {
+    return this.#kept.giveUp()
   }
 
   /** Before a handler can change the arguments that it is given: whoever hears of the execution is told what was asked. */
@@ -163,7 +187,8 @@ export class Conclusions {
   async amend(instance: Instance, extras: InstanceExtras, leaseMs: number): Promise<Instance | undefined> {
     const { id, attempt } = instance
     const dueAt = this.#env.clock.now() + leaseMs
-    return this.#write(instance, { id, from: ['pending'], to: 'pending', attempt, dueAt, extras })
+    // Not kept: it would be of no use to anybody once its lease has run out.
+    return this.#write(instance, { id, from: ['pending'], to: 'pending', attempt, dueAt, extras }, false)
   }
 
   #reschedule(
@@ -174,18 +199,32 @@ export class Conclusions {
     return this.#write(instance, { id, from: ['pending'], to: 'pending', attempt, settled: attempt, ...rest })
   }
 
-  async #write(instance: Instance, change: Change): Promise<Instance | undefined> {
+  async #write(instance: Instance, change: Change, keeps = true): Promise<Instance | undefined> {
     const { log } = this.#env
     try {
       const { applied, instance: after } = await this.#store.advance(change)
       if (applied) return after
-      log.warn(fieldsOf(instance), 'the lease was lost before the attempt ended; what it did is not recorded')
+      log.warn(fieldsOf(instance), LEASE_LOST)
     } catch (thrown) {
+      if (keeps && this.#kept.isKept(thrown)) return this.#writeLater(instance, change, thrown)
       log.error({ ...fieldsOf(instance), err: thrown }, 'the end of an attempt could not be stored')
     }
     return undefined
   }
+
+  async #writeLater(instance: Instance, change: Change, err: unknown): Promise<Instance | undefined> {
+    const { log } = this.#env
+    log.error({ ...fieldsOf(instance), err }, 'the end of an attempt could not be stored; it is kept and written later')
+    // Nobody can wait for it directly any more, so it is kept as long as a call that is polled for.
+    const { expiresAt: _direct, keepUntil: _too, ...polled } = change
+    const advanced = await this.#kept.keep(instance, polled)
+    if (advanced?.applied) return advanced.instance
+    if (advanced) log.warn(fieldsOf(instance), LEASE_LOST)
+    return undefined
+  }
 }
+
+const LEASE_LOST = 'the lease was lost before the attempt ended; what it did is not recorded'
 
 function fieldsOf({ operation, requestId, attempt }: Instance): object {
   return { operation, requestId, attempt }

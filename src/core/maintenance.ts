@@ -92,10 +92,13 @@ export class Maintenance {
     const { store, limits, countsOnly = false } = this.#parts
     await this.#tryStorage()
     if (!countsOnly) {
-      await this.#endOverdue()
-      await this.#purge()
-      await this.#purgeRecords()
-      await this.#purgeAudit()
+      // What makes room comes first: where there is none, nothing can be ended.
+      await inOrder([
+        () => this.#purge(),
+        () => this.#purgeRecords(),
+        () => this.#purgeAudit(),
+        () => this.#endOverdue(),
+      ])
     }
     if (++this.#rounds % COUNT_EVERY === 0) limits.adjust(await store.openCounts())
   }
@@ -172,4 +175,11 @@ export class Maintenance {
       }
     })
   }
+}
+
+/** All of them, though one fails; then the first failure. */
+async function inOrder(steps: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = []
+  for (const step of steps) await step().catch((thrown: unknown) => failures.push(thrown))
+  if (failures.length > 0) throw failures[0]
 }

@@ -73,7 +73,7 @@ export class Worker {
     this.#limits = limits
     this.#parts = parts
     this.#settings = settings
-    this.#conclusions = new Conclusions(parts.env, store, parts.observer)
+    this.#conclusions = new Conclusions(parts.env, store, parts.observer, (instance) => this.#occupy(instance))
     this.#held = held
     this.#given = new KeptGiven(store, parts.env.log, parts.siblings)
     const { leaseMs, claimEveryMs } = settings
@@ -252,9 +252,11 @@ export class Worker {
   /** Takes no new work, lets what runs end, then tells the rest to stop and hands it back. */
   async stop(graceMs: number): Promise<void> {
     const claimed = this.#claiming.stop()
+    this.#conclusions.hurry()
     const cancel = this.#parts.env.clock.schedule(graceMs, () => {
       this.#graceOver = true
       for (const running of this.#running.values()) this.#cutOff(running)
+      void this.#conclusions.giveUp()
     })
     await claimed
     if (this.#running.size > 0) {
@@ -264,11 +266,24 @@ export class Worker {
     }
     cancel()
     this.#leases.stop()
+    await this.#conclusions.giveUp()
+  }
+
+  /** A call whose end cannot be written takes a slot, or calls would go on to end like that without a bound. */
+  #occupy(instance: Instance): () => void {
+    const operation = this.#registry.byKey(instance.operation)
+    if (!operation) return () => {}
+    this.#limits.started(operation)
+    return () => this.#limits.ended(operation)
   }
 
   /** A claimed instance is run, unless running it again would be wrong. */
   #begin(instance: Instance): void {
     const running = this.#running.get(instance.id)
+    if (this.#conclusions.takesUp(instance)) {
+      if (running) running.instance = instance
+      return
+    }
     if (running && !running.concluding && !running.attempt.stoppedBy) {
       // Our own, whose lease ran out while the whole process stood still: its handler goes on, under the new lease.
       running.instance = instance

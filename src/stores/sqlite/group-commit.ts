@@ -29,12 +29,17 @@ interface Write {
 /** Bounds how long one transaction keeps the event loop: about 10 µs a write. */
 const MAX_WRITES = 500
 const COMPANY = 0.8
+/** Leases are held for longer than that, so a shorter failure has cost nobody theirs. */
+const LONG_FAILURE_MS = 1_000
 
 export interface GroupCommitOptions {
   witness: Pick<CommitWitness, 'begin' | 'count' | 'committed'>
   committed(changed: readonly Instance[]): void
   /** After a transaction that left nothing behind. */
   undone(): void
+  now(): number
+  /** In a transaction of its own, before the first one that is tried after a while in which none could be committed. */
+  recovering(): void
   /**
    * How long a commit may wait for as many writes as the last one had; it does not wait unless given. For a store that
    * other processes use: what they send in answer to one commit comes in several pieces, and small commits are dear. A
@@ -45,13 +50,15 @@ export interface GroupCommitOptions {
 
 export function createGroupCommit(
   db: Database,
-  { witness, committed, undone, gatherMs = 0 }: GroupCommitOptions,
+  { witness, committed, undone, now, recovering, gatherMs = 0 }: GroupCommitOptions,
 ): GroupCommit {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
   const rollback = db.prepare('ROLLBACK')
   let waiting: Write[] = []
   let ending = false
+  /** Since when the storage has taken nothing. */
+  let failingSince: number | undefined
   /** How many writes the last commit had. */
   let usual = 0
   let gathering: NodeJS.Timeout | undefined
@@ -87,10 +94,12 @@ export function createGroupCommit(
     let values: unknown[]
     try {
       witness.begin()
+      if (failingSince !== undefined) recover(failingSince)
       values = transaction(writes, changed)
     } catch (thrown) {
       undone()
       const fault = writeFault(thrown)
+      if (fault.kind === 'unavailable') failingSince ??= now()
       if (writes.length === 1 || fault.code === 'STORAGE_FAILED' || fault.code === 'STORAGE_GONE') {
         rejectAll(writes, fault)
         return
@@ -103,11 +112,24 @@ export function createGroupCommit(
     try {
       witness.committed()
     } catch (thrown) {
+      failingSince ??= now()
       rejectAll(writes, writeFault(thrown))
       return
     }
+    failingSince = undefined
     for (let i = 0; i < writes.length; i++) writes[i]?.resolve(values[i])
     committed(changed)
+  }
+
+  /** What comes next is tried in any case: it may be what makes room. */
+  function recover(since: number): void {
+    if (now() - since < LONG_FAILURE_MS) return
+    failingSince = now()
+    try {
+      db.transaction(recovering).immediate()
+    } catch {
+      undone()
+    }
   }
 
   function rejectAll(writes: readonly Write[], fault: Fault): void {

@@ -22,6 +22,14 @@ export function prepareLeases(db: Database, fresh: FreshInstances, decode: Decod
     `UPDATE instances SET progress = ?, revision = revision + 1 WHERE id = ? AND attempt = ? AND ended = 0 RETURNING *`,
   )
 
+  const prolong = db
+    .prepare<[number, number], string>(
+      'UPDATE instances SET due_at = ? WHERE due_at < ? AND ended = 0 AND attempt > settled RETURNING id',
+    )
+    .pluck()
+  /** What holders ask for. */
+  let usualMs = 30_000
+
   const forget = db.prepare<[number, number]>(
     'UPDATE instances SET due_at = ? WHERE due_at > ? AND ended = 0 AND attempt > settled',
   )
@@ -32,8 +40,15 @@ export function prepareLeases(db: Database, fresh: FreshInstances, decode: Decod
       forget.run(now(), now())
     },
 
+    /** After a time in which no lease could be extended: whoever holds one gets the chance to, before others may claim. */
+    prolongAll(): void {
+      const dueAt = now() + usualMs
+      for (const id of prolong.all(dueAt, dueAt)) fresh.drop(id)
+    },
+
     /** Leaves the revision alone: a caller sees nothing of a lease. */
     extend(leases: readonly Lease[], leaseMs: number): Action<readonly Renewal[]> {
+      usualMs = leaseMs
       return () => {
         const dueAt = now() + leaseMs
         return leases.map(({ id, attempt }) => {

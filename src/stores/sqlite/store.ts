@@ -30,16 +30,18 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
   const { file, log } = open
   const db = openDatabase(open)
   const witness = openPart(file, () => new CommitWitness(db, { file, clock, log }), db)
+  const now = () => clock.now()
   const watchers = createWatchers(log)
   const owners = new Owners(db)
   const commits = createGroupCommit(db, {
     witness,
     committed: watchers.tell,
     undone: () => owners.forget(),
+    now,
+    recovering: () => leases.prolongAll(),
     gatherMs,
   })
   const fresh = createFreshInstances()
-  const now = () => clock.now()
   const decode: Decode = (row) => decodeInstance(row, owners.byRef(row.owner))
   const requests = openPart(file, () => new RequestIndex(db, { write: commits.write, log, ...index }), db, witness)
   const acceptance = prepareAcceptance(db, { fresh, owners, requests, decode })
