@@ -10,6 +10,7 @@ import { isSecretName } from '../governance/secrets-provider.ts'
 import type { SigningOptions } from '../governance/signatures.ts'
 import { type AnnounceOptions, EVENTS } from './announcements.ts'
 import type {
+  ContractOptions,
   GrpcServerOptions,
   McpOptions,
   OpenCallOptions,
@@ -50,6 +51,7 @@ export const OPTIONS: Names<ServerOptions> = {
   guards: true,
   secrets: true,
   tokenEndpoints: true,
+  contract: true,
   grpc: true,
   announce: true,
   audit: true,
@@ -129,6 +131,7 @@ const REST: Names<RestOptions> = {
   projectUrl: true,
 }
 const VAULT: Names<VaultOptions> = { key: true, oldKeys: true }
+const CONTRACT: Names<ContractOptions> = { details: true }
 const GRPC: Names<GrpcServerOptions> = { host: true, port: true, tls: true }
 const AUDIT: Names<NonNullable<ServerOptions['audit']>> = { keepDays: true }
 const ANNOUNCE: Names<AnnounceOptions> = { url: true, secretRef: true, events: true, allowPrivate: true }
@@ -154,6 +157,9 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   check('rest', options.rest, REST)
   check('vault', options.vault, VAULT)
   check('signing', options.signing, SIGNING)
+  check('contract', options.contract, CONTRACT)
+  const { details = 'json' } = options.contract ?? {}
+  if (details !== 'json' && details !== 'strings') throw refused('contract.details is "json" or "strings".')
   check('grpc', options.grpc, GRPC)
   check('audit', options.audit, AUDIT)
   check('announce', options.announce, ANNOUNCE)

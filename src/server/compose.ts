@@ -130,7 +130,7 @@ async function serve<App>(
 
   const servers = new Set<Server>()
   let origin = options.publicUrl ?? 'http://127.0.0.1:4747'
-  const grpc = options.grpc && (await openGrpc(options.grpc, prepared, node, () => origin))
+  const grpc = options.grpc && (await openGrpc(options.grpc, options.contract, prepared, node, () => origin))
   let closing: Promise<void> | undefined
   return {
     listener,

@@ -77,6 +77,8 @@ interface BaseOptions<App> {
   secrets?: readonly SecretPlace[]
   /** How the token endpoints of `oauth2_client_credentials` want to be asked, by their URL. */
   tokenEndpoints?: Readonly<Record<string, TokenEndpointRules>>
+  /** How the Tool Contract's answers are written, over HTTP and gRPC. */
+  contract?: ContractOptions
   /** The Tool Contract over gRPC, on a port of its own; not served unless given. */
   grpc?: GrpcServerOptions
   /** Which service is told of pending approvals and of calls that have ended; none unless given. */
@@ -117,6 +119,14 @@ export interface OpenCallOptions {
   strict?: boolean
   /** How many `GET /ops/{id}/events` one caller may have open; 100 unless given. */
   eventStreamsPerCaller?: number
+}
+
+export interface ContractOptions {
+  /**
+   * `json`: values in `error.details` keep their types, numbers stay numbers. `strings`: every value is text, for
+   * runtimes such as Orloj's whose types hold nothing else. `json` unless given.
+   */
+  details?: 'json' | 'strings'
 }
 
 export interface GrpcServerOptions {

@@ -11,7 +11,13 @@ import { createCallbackRoutes } from './callback-routes.ts'
 import { requireProtection } from './loopback.ts'
 import { createMcpSurface, type McpSurface } from './mcp.ts'
 import type { Node } from './node.ts'
-import { DEFAULT_TOOLKIT, type GrpcServerOptions, type ServerOptions, type Sizes } from './options.ts'
+import {
+  type ContractOptions,
+  DEFAULT_TOOLKIT,
+  type GrpcServerOptions,
+  type ServerOptions,
+  type Sizes,
+} from './options.ts'
 import type { Prepared } from './prepare.ts'
 import { createSystemRoutes } from './system-routes.ts'
 import { createToolSurface } from './tool-handler.ts'
@@ -24,8 +30,8 @@ export const EXPLORER = '/explorer'
 /** How long a Contract job may take to be answered at once. */
 const JOB_WAIT_MS = 1_000
 
-function contractSettings(sizes: Sizes): ContractSettings {
-  return { maxBodyBytes: sizes.envelopeBytes, holdMs: HOLD_MS, jobWaitMs: JOB_WAIT_MS }
+function contractSettings(sizes: Sizes, { details = 'json' }: ContractOptions = {}): ContractSettings {
+  return { maxBodyBytes: sizes.envelopeBytes, holdMs: HOLD_MS, jobWaitMs: JOB_WAIT_MS, details }
 }
 
 /** Every protocol's routes. */
@@ -96,7 +102,12 @@ export function createRoutes<App>(
       identify,
       refuse,
     }),
-    ...createContractRoutes({ ...shared, waiters, records: store.records, settings: contractSettings(sizes) }),
+    ...createContractRoutes({
+      ...shared,
+      waiters,
+      records: store.records,
+      settings: contractSettings(sizes, options.contract),
+    }),
     ...createCallbackRoutes({
       ...createCallbackDesk({ env, store, registry: engine.registry, worker: engine.worker, secrets, shown }),
       clock: env.clock,
@@ -143,6 +154,7 @@ export function openMcp<App>(
 /** Loaded when it is used. */
 export async function openGrpc(
   { host = '127.0.0.1', port, tls }: GrpcServerOptions,
+  contract: ContractOptions | undefined,
   { authenticator, tools, log, sizes }: Prepared,
   { engine, followUp, env, store, identify, waiters }: Node,
   /** Where whoever asked can fetch what an answer points at: that is served over HTTP only. */
@@ -159,7 +171,7 @@ export async function openGrpc(
     identify,
     locate: locateResult,
     waiters,
-    settings: contractSettings(sizes),
+    settings: contractSettings(sizes, contract),
     origin,
   })
   const carrier = createGrpcCarrier({ methods, maxBytes: sizes.envelopeBytes, log, ...(tls && { tls }) })

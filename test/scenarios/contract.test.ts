@@ -89,3 +89,28 @@ test('a server does a job for another, which asks until it has ended', async () 
 
   expect(await answering).toMatchObject({ status: 'ok', output: { rows: 3 } })
 })
+
+test.each(['external', 'grpc', 'webhook'])(
+  'an object comes through the %s backend as its tool gave it',
+  async (kind) => {
+    const lines: LogLine[] = []
+    const contract = { details: 'strings' as const }
+    const there = await startSite({ operations: tools, contract, grpc: { port: 0 }, log: createMemoryLog(lines) })
+    const { port } = lines.map(({ fields }) => fields as { port?: number }).find((fields) => fields.port) ?? {}
+    const endpoints = {
+      external: { endpoint: `${there.url}/tool-contract/v1/execute` },
+      grpc: { endpoint: `http://127.0.0.1:${port}`, plaintext: true },
+      webhook: { endpoint: `${there.url}/tool-contract/v1/jobs` },
+    }
+    const here = await startSite({ operations: remote({ kind, ...endpoints[kind as keyof typeof endpoints] }) })
+    const call = async (op: string, args: object) => {
+      const first = await here.call(op, args)
+      return first.status === 202 ? (await here.ended(first.body.requestId)).body : first.body
+    }
+
+    for (const given of [{}, { a: [1, { b: null }] }, { result: 'own', more: 1 }, { result: { deep: true } }]) {
+      expect((await call('v1:here.echo', given)).result).toEqual(given)
+    }
+    expect((await call('v1:here.fail', { kind: 'conflict' })).error).toMatchObject({ message: 'It failed there.' })
+  },
+)

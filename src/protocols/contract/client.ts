@@ -7,6 +7,7 @@ import { toolNameOf } from '../../core/names.ts'
 import type { BackendParts, RemoteRequest } from '../../core/ports.ts'
 import { sendWithCredential } from '../../core/send-with-credential.ts'
 import { CODES, faultOf } from './faults.ts'
+import { decodeOutput } from './output.ts'
 import { CONTRACT_VERSION, type ToolExecutionRequest, type ToolStatus, type Trace } from './wire.ts'
 
 /** Reading A31. */
@@ -100,7 +101,7 @@ export function parseResponse(value: JsonValue, expectedRequestId: string | unde
 export function outputOf({ status, body }: CheckedResponse): JsonObject {
   const { output = null } = body
   if (status !== 'ok') throw faultIn(status, body.error)
-  if (isJsonObject(output)) return output
+  if (isJsonObject(output)) return decodeOutput(output)
   return output === null ? {} : { result: output }
 }
 

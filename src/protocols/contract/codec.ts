@@ -1,9 +1,10 @@
 /** Between the Contract's messages and the engine's calls and replies. */
 import type { Fault } from '../../core/fault.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { Call, Reply, ResultLocation } from '../../core/model.ts'
 import type { ParsedRequest } from './envelope.ts'
 import { CODES, codeOf } from './faults.ts'
+import { encodeOutput } from './output.ts'
 import {
   CONTRACT_VERSION,
   type ToolExecutionError,
@@ -57,7 +58,7 @@ export function encodeReply(
   locate: (reply: LocatedReply) => ReturnType<Locate>,
 ): ToolExecutionResponse {
   if (reply.state === 'error') return encodeFault(reply.fault, answered, reply.usage)
-  const output = 'result' in reply ? outputOf(reply.result) : encodeLocated(locate(reply))
+  const output = encodeOutput('result' in reply ? reply.result : encodeLocated(locate(reply)))
   return { ...base(answered, 'ok', reply.usage), output }
 }
 
@@ -78,13 +79,20 @@ function base({ requestId, trace, elapsedMs }: Answered, status: ToolStatus, usa
   }
 }
 
-/** Reading A3. */
-function outputOf(result: JsonValue | undefined): JsonObject {
-  return isJsonObject(result) ? result : { result: result ?? null }
-}
-
 function encodeLocated({ uri, mimeType, auth }: ReturnType<Locate>): JsonObject {
   return { location: uri, ...(mimeType !== undefined && { mime_type: mimeType }), ...(auth && { auth }) }
+}
+
+/** The answer as text. With `strings`, every value in `details` is text: some runtimes' types hold nothing else. */
+export function encodeResponse(response: ToolExecutionResponse, { details }: { details: 'json' | 'strings' }): string {
+  const { error } = response
+  if (!error || details === 'json') return JSON.stringify(response)
+  const texts = Object.entries(error.details).map(([name, value]) => [name, textOf(value)] as const)
+  return JSON.stringify({ ...response, error: { ...error, details: Object.fromEntries(texts) } })
+}
+
+function textOf(value: JsonValue): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 function encodeError(fault: Fault): ToolExecutionError {

@@ -44,6 +44,8 @@ export interface ContractSettings {
   holdMs: number
   /** How long a job may take to be answered at once. */
   jobWaitMs: number
+  /** `strings`: every value in `error.details` is text. */
+  details: 'json' | 'strings'
 }
 
 /** A request as a carrier hands it over. */

@@ -1,5 +1,6 @@
 /** The Contract as a unary RPC with a JSON codec: what a `grpc` runtime would call. */
 import type { UnaryMethods } from '../../core/unary.ts'
+import { encodeResponse } from './codec.ts'
 import { type ContractParts, Executions } from './executions.ts'
 import { statusOf } from './statuses.ts'
 import { EXECUTE_METHOD } from './wire.ts'
@@ -21,7 +22,7 @@ export function createContractMethods(parts: ContractParts & { origin: () => str
         })
         // What HTTP says in its status is a gRPC status here; everything else is in the message.
         if (refusal && statusOf(refusal) !== 200) throw refusal
-        return JSON.stringify(response)
+        return encodeResponse(response, parts.settings)
       },
     ],
   ])

@@ -2,8 +2,8 @@
 import type { Answer, Exchange, Refusal, Route } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
 import { bareType } from '../../core/media.ts'
-import { encodeFault } from './codec.ts'
-import { type ContractParts, type Execution, Executions, type Incoming } from './executions.ts'
+import { encodeFault, encodeResponse } from './codec.ts'
+import { type ContractParts, type ContractSettings, type Execution, Executions, type Incoming } from './executions.ts'
 import { statusOf } from './statuses.ts'
 import { CONTRACT_VERSION } from './wire.ts'
 
@@ -19,6 +19,7 @@ const HEADERS = {
 export function createContractRoutes(parts: ContractParts): Route[] {
   const executions = new Executions(parts)
   const { maxBodyBytes } = parts.settings
+  const answer = (execution: Execution, exchange: Exchange) => answerOf(execution, exchange, parts.settings)
   const incoming = (exchange: Exchange): Incoming => ({
     header: (name) => exchange.header(name),
     text: () => readText(exchange, maxBodyBytes),
@@ -27,7 +28,7 @@ export function createContractRoutes(parts: ContractParts): Route[] {
     },
     origin: exchange.origin,
   })
-  const refuse = (_exchange: Exchange, why: Refusal) => refusalAnswer(why)
+  const refuse = (_exchange: Exchange, why: Refusal) => refusalAnswer(why, parts.settings)
   return [
     {
       path: `${PREFIX}/execute`,
@@ -59,23 +60,23 @@ async function readText(exchange: Exchange, maxBytes: number): Promise<string> {
 }
 
 /** Without a `status` in the body while it runs: that field says how an execution ended. */
-function answer(execution: Execution, { origin }: Exchange): Answer {
+function answerOf(execution: Execution, { origin }: Exchange, settings: ContractSettings): Answer {
   if (execution.kind === 'ended') {
     const { response, refusal } = execution
-    return json(refusal ? statusOf(refusal) : 200, response, refusal)
+    return json(refusal ? statusOf(refusal) : 200, encodeResponse(response, settings), refusal)
   }
   const { requestId, retryAfterMs } = execution
-  const { status, headers, body } = json(202, { tool_contract_version: CONTRACT_VERSION, request_id: requestId })
+  const body = JSON.stringify({ tool_contract_version: CONTRACT_VERSION, request_id: requestId })
   const Location = `${origin}${JOBS}/${encodeURIComponent(requestId)}`
-  return { status, headers: { ...headers, Location, 'Retry-After': seconds(retryAfterMs) }, body: body as string }
+  return { status: 202, headers: { ...HEADERS, Location, 'Retry-After': seconds(retryAfterMs) }, body }
 }
 
-function json(status: number, body: object, refusal?: Fault): Answer {
+function json(status: number, body: string, refusal?: Fault): Answer {
   const hints =
     status === 401
       ? { 'WWW-Authenticate': 'Bearer' }
       : refusal?.retryAfterMs !== undefined && { 'Retry-After': seconds(refusal.retryAfterMs) }
-  return { status, headers: hints ? { ...HEADERS, ...hints } : HEADERS, body: JSON.stringify(body) }
+  return { status, headers: hints ? { ...HEADERS, ...hints } : HEADERS, body }
 }
 
 function seconds(ms: number): string {
@@ -83,11 +84,12 @@ function seconds(ms: number): string {
 }
 
 /** What no handler of a route has seen. */
-function refusalAnswer(why: Refusal): Answer {
+function refusalAnswer(why: Refusal, settings: ContractSettings): Answer {
   const fault = faultIn(why)
   const blank = { requestId: '', trace: { trace_id: '', span_id: '' }, elapsedMs: 0 }
-  if (why.kind !== 'method') return json(statusOf(fault), encodeFault(fault, blank), fault)
-  const refused = json(405, encodeFault(fault, blank))
+  const body = encodeResponse(encodeFault(fault, blank), settings)
+  if (why.kind !== 'method') return json(statusOf(fault), body, fault)
+  const refused = json(405, body)
   return { ...refused, headers: { ...refused.headers, Allow: why.allow.join(', ') } }
 }
 

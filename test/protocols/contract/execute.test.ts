@@ -54,7 +54,10 @@ test('the example of the document is executed where its tool is as the example h
     tool_contract_version: 'v1',
     request_id: 'req-123',
     status: 'ok',
-    output: { summary: { query: 'latest market analysis' } },
+    output: {
+      summary: { query: 'latest market analysis' },
+      result: '{"summary":{"query":"latest market analysis"}}',
+    },
     usage: { duration_ms: expect.any(Number), attempt: 1 },
     trace: { trace_id: 'trace-abc', span_id: 'span-xyz' },
   })
@@ -252,8 +255,8 @@ test('the same request again is the same execution, and another under its id is 
   const [first, again] = [await execute(asked), await execute(asked)]
   const other = await execute({ ...asked, input: { other: true } })
 
-  expect(first.body.output).toEqual({ result: 1 })
-  expect(again.body.output).toEqual({ result: 1 })
+  expect(first.body.output).toEqual({ result: '1' })
+  expect(again.body.output).toEqual({ result: '1' })
   expect(other.body.error).toMatchObject({ code: 'invalid_input', retryable: false })
 })
 

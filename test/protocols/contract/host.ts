@@ -40,6 +40,7 @@ export interface HostOptions {
   holdMs?: number
   jobWaitMs?: number
   maxBytes?: number
+  details?: 'json' | 'strings'
   tls?: { key: string; cert: string }
 }
 
@@ -99,7 +100,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
     identify: (source: { header(name: string): string | undefined }) => () => callerOf(source, tokens),
     locate: (_reply: unknown, origin: string) => ({ uri: `${origin}/objects/1`, mimeType: 'text/plain' }),
     waiters: createWaiters(),
-    settings: { maxBodyBytes: maxBytes, holdMs, jobWaitMs },
+    settings: { maxBodyBytes: maxBytes, holdMs, jobWaitMs, details: options.details ?? 'json' },
   }
   const none = (): Answer => ({ status: 404, headers: {} })
   const server = createHttpServer(createRequestListener(createContractRoutes(parts), { fallback: none }))
