@@ -131,6 +131,13 @@ export class FollowUp {
     return replyTo(await this.#after(instance, this.#parts.cancelWaitMs, hasEnded, () => this.#stop(instance)), 0)
   }
 
+  /** Stops a call for the request that started it. A call that the request joined by a key is left to the one that did. */
+  async callOff(caller: Caller, requestId: string): Promise<void> {
+    const { id } = await this.#find(caller, requestId)
+    const stored = await this.#parts.store.get(id)
+    if (stored?.requestId === requestId) await this.cancel(caller, requestId)
+  }
+
   async #stop(instance: Instance): Promise<void> {
     const { store, worker } = this.#parts
     if (worker.stopAttempt(instance.id, canceled())) return

@@ -116,7 +116,7 @@ export class InlineRunner {
         outcome ??= await this.#outcomeInTime(attempt, endsAt, options)
         if (!outcome) {
           handedOver = true
-          return this.#recorder.recordRunning(admitted, attempt, startedAt)
+          return this.#recorder.recordRunning(admitted, attempt, startedAt, options)
         }
         const retryInMs = this.#retryIn(attempt, outcome)
         if (retryInMs === undefined) return this.#conclude(admitted, attempt, outcome, startedAt)
@@ -124,7 +124,8 @@ export class InlineRunner {
         const dueAt = attempt.now() + retryInMs
         const turn = await this.#turn(attempt, dueAt, endsAt, options)
         if (turn === 'left') return this.#conclude(admitted, attempt, faultOutcome(canceled()), startedAt)
-        if (turn === 'later') return this.#recorder.recordWaiting(admitted, attempt, dueAt - attempt.now(), startedAt)
+        if (turn === 'later')
+          return this.#recorder.recordWaiting(admitted, attempt, dueAt - attempt.now(), startedAt, options)
         const { storedObjects } = attempt
         const failures = attempt.run.failures + 1
         attempt = new Attempt(first.job, failures + 1, this.#parts, { ...first.run, failures })

@@ -30,6 +30,8 @@ export interface CallOptions {
   hold?: boolean
   /** A handler's call: it runs inside the room its parent has, since waiting for more could wait for ever. */
   child?: boolean
+  /** Told once the call is written down as one of its own; not where it joins another. */
+  recorded?: () => void
   /** The server's own: the limits of one caller are not for it. */
   ours?: boolean
 }
@@ -106,6 +108,7 @@ export class Recorder {
     this.#worker.keepGiven(instance, operation, given)
     if (startNow) this.#worker.start(instance, operation, { parsed })
     else this.#worker.wake()
+    options.recorded?.()
     // OpenCALL, "Asynchronous": the first answer says accepted, and at this moment the handler has not begun.
     if (!watching) return replyTo(operation.model === 'async' ? { ...instance, state: 'accepted' } : instance, 0)
     // Another node may have run it to its end before the watch began.
@@ -136,11 +139,17 @@ export class Recorder {
     this.#worker.keepGiven(held, admitted.operation, given)
     await this.#approvals.open(approval)
     this.#worker.wake()
+    options.recorded?.()
     return replyTo(held, 0)
   }
 
   /** An inline call outlasted the wait: from now on it is a recorded one, and the worker keeps its lease. */
-  async recordRunning(admitted: Admitted, attempt: Attempt, startedAt: number): Promise<Reply> {
+  async recordRunning(
+    admitted: Admitted,
+    attempt: Attempt,
+    startedAt: number,
+    { recorded }: CallOptions,
+  ): Promise<Reply> {
     const { operation } = admitted
     const { failures } = attempt.run
     const life = { ...this.#leased(failures + 1), settled: failures, failures }
@@ -157,12 +166,21 @@ export class Recorder {
         })
       }
     }
-    if (standing === instance) this.#worker.adopt(attempt, instance, operation)
+    if (standing === instance) {
+      this.#worker.adopt(attempt, instance, operation)
+      recorded?.()
+    }
     return replyTo(standing, 0)
   }
 
   /** An inline call that failed and whose next attempt lies beyond the wait. */
-  async recordWaiting(admitted: Admitted, failed: Attempt, retryInMs: number, startedAt: number): Promise<Reply> {
+  async recordWaiting(
+    admitted: Admitted,
+    failed: Attempt,
+    retryInMs: number,
+    startedAt: number,
+    { recorded }: CallOptions,
+  ): Promise<Reply> {
     const { retries } = this.#worker
     const failures = failed.run.failures + 1
     const now = this.#env.clock.now()
@@ -172,7 +190,10 @@ export class Recorder {
     const standing = await this.insert(instance)
     if (standing === instance) this.#worker.keepGiven(instance, admitted.operation, admitted.given)
     this.#worker.wake()
-    if (standing === instance) retries.pullForward(failed, instance, now + retryInMs, dueAt)
+    if (standing === instance) {
+      retries.pullForward(failed, instance, now + retryInMs, dueAt)
+      recorded?.()
+    }
     return replyTo(standing, 0)
   }
 

@@ -111,20 +111,6 @@ describe('an async operation', () => {
     expect(broke).not.toHaveProperty('result')
     expect(JSON.stringify(broke)).not.toContain('hunter2')
   })
-
-  test('goes on when its client goes away', async () => {
-    const gate = createGate()
-    const site = await startSite({ operations: [reporting(gate)], ...UNLIMITED })
-    const leaving = new AbortController()
-    const meta = { 'callplane/idempotencyKey': 'once' }
-    const waiting = ask(site, 'tools/call', { name: 'reports_make' }, { meta, signal: leaving.signal })
-    await gate.began
-    leaving.abort()
-    await expect(waiting).rejects.toThrow()
-    gate.open('still made')
-    const joined = await ask(site, 'tools/call', { name: 'reports_make' }, { meta })
-    expect(joined.json.result.content[0].text).toBe('still made')
-  })
 })
 
 test('a sync operation that overruns becomes a task as well', async () => {

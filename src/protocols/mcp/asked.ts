@@ -11,6 +11,11 @@ export interface Client {
   readonly origin: string
   /** Aborts when they have gone. */
   readonly signal: AbortSignal
+  /**
+   * Aborts when they want the request stopped: they have said so or, in revisions that take leaving for that, have left.
+   * Absent where they have no way to say it.
+   */
+  readonly calledOff?: AbortSignal | undefined
   /** Whether notifications can be sent before the answer. */
   readonly hears: boolean
   /** Of the older revisions: absent where the client has begun none. */

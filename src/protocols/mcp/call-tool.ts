@@ -7,6 +7,7 @@ import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { Caller } from '../../core/model.ts'
 import { type Asked, idempotencyKeyOf, type Outcome, textParam } from './asked.ts'
+import type { CallingOff } from './calling-off.ts'
 import { completed, text } from './codec.ts'
 import { encodeFailure, invalidParams } from './faults.ts'
 import { RESULT_URI } from './located.ts'
@@ -19,7 +20,14 @@ export interface Envelopes {
   readonly responseSchema: JsonObject
   call(
     sent: JsonValue,
-    asker: { caller: Caller | undefined; origin: string; signal: AbortSignal; holdMs: number },
+    asker: {
+      caller: Caller | undefined
+      origin: string
+      signal: AbortSignal
+      holdMs: number
+      /** Told the id of the call that is waited for, if it is one that the caller started. */
+      waitsFor(requestId: string): void
+    },
   ): Promise<{ envelope: object & { requestId: string; state: string }; failed: boolean }>
 }
 
@@ -31,10 +39,12 @@ const FEW = 10
 export class CallTool {
   readonly #envelopes: Envelopes
   readonly #search: Search
+  readonly #callingOff: CallingOff
 
-  constructor(envelopes: Envelopes, search: Search) {
+  constructor(envelopes: Envelopes, search: Search, callingOff: CallingOff) {
     this.#envelopes = envelopes
     this.#search = search
+    this.#callingOff = callingOff
   }
 
   definitions(): readonly ToolDefinition[] {
@@ -87,6 +97,7 @@ export class CallTool {
       origin: client.origin,
       signal: client.signal,
       holdMs: HOLD_MS,
+      waitsFor: (requestId) => this.#callingOff.watch(asked, requestId),
     })
     const content: Content[] = [text(JSON.stringify(envelope))]
     if (envelope.state === 'complete' && 'location' in envelope) content.push(linkTo(envelope.requestId))

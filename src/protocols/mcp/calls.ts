@@ -1,5 +1,6 @@
 /** `tools/call`: the name picks the operation and the engine does everything else. What is left is who waits, and how. */
 import { withChallenges } from '../../core/challenges.ts'
+import { canceled } from '../../core/endings.ts'
 import type { Engine } from '../../core/engine.ts'
 import { Fault } from '../../core/fault.ts'
 import type { FollowUp } from '../../core/follow-up.ts'
@@ -15,6 +16,7 @@ import { type Asked, elicits, idempotencyKeyOf, type Outcome, progressTokenOf, t
 import { askingOf, inputRequestsOf, inputRequired, lacksCapability } from './asking.ts'
 import { takeAttachments } from './attachments.ts'
 import { authorizationRequests, declinedAuthorization, withAddresses } from './authorizing.ts'
+import { CallingOff } from './calling-off.ts'
 import type { ClientReplies } from './client-replies.ts'
 import { completed, encodeValue, hasEnded, type RunningReply } from './codec.ts'
 import { encodeFailure, invalidParams, isResultOnCall, missingScopes, STILL_RUNNING } from './faults.ts'
@@ -59,6 +61,8 @@ interface Underway {
   /** What the client has answered while it waits. */
   answers?: Answers
   heard?: Hearing
+  /** The client knows how to go on with the call: it has a task, or was told to ask again. */
+  told?: true
 }
 
 /** What has come of it so far: an answer, or questions that come before one. */
@@ -71,12 +75,14 @@ export class Calls {
   readonly #parts: CallParts
   readonly #tasks: Tasks
   readonly #running: RunningCalls
+  readonly #callingOff: CallingOff
   readonly #checkHeaders: CheckParamHeaders = createParamHeaderCheck()
 
   constructor(parts: CallParts, tasks: Tasks) {
     this.#parts = parts
     this.#tasks = tasks
     this.#running = new RunningCalls(parts.env, parts.records, parts.overran)
+    this.#callingOff = new CallingOff(parts)
   }
 
   async call(asked: Asked): Promise<Outcome> {
@@ -186,6 +192,8 @@ export class Calls {
     try {
       const reply = await this.#parts.followUp.poll(caller, requestId)
       underway.joined = true
+      // The client was told to ask again: it goes on with the call that it started.
+      if (!hasEnded(reply)) this.#stopIfCalledOff(underway, requestId)
       return reply
     } catch (thrown) {
       if (!(thrown instanceof Fault) || thrown.kind !== 'not-found') throw thrown
@@ -195,10 +203,11 @@ export class Calls {
   }
 
   #run(
-    { asked, operation, args, answers, heard }: Underway,
+    underway: Underway,
     sentKey: string | undefined,
     attached?: Pick<Call, 'args' | 'media' | 'uploads'>,
   ): Reply | Promise<Reply> {
+    const { asked, operation, args, answers, heard } = underway
     const { engine, env } = this.#parts
     const requestId = env.newId()
     const call: Call = { operation: operation.name.full, args, media: [], requestId, ...attached }
@@ -213,16 +222,26 @@ export class Calls {
       const known = { ...asking, answers: { ...asking.answers, ...answers } }
       call.asking = tasks ? { ...known, waits: true } : known
     }
-    const options: CallOptions = { presence: () => asked.client.signal }
+    const options: CallOptions = {
+      presence: () => asked.client.signal,
+      recorded: () => this.#stopIfCalledOff(underway, requestId),
+    }
     if (tasks) options.hold = true
     if (heard) options.given = { ...NOTHING_GIVEN, hear: heard.hear }
     return engine.call(call, () => asked.caller, options)
   }
 
+  #stopIfCalledOff(underway: Underway, requestId: string): void {
+    this.#callingOff.watch(underway.asked, requestId, () => underway.told === true)
+  }
+
   async #answer(reply: Reply, underway: Underway): Promise<Step> {
     const { asked, heard } = underway
     if (hasEnded(reply)) return this.#encodeEnd(reply, underway)
-    if (takesTasks(asked)) return { result: this.#tasks.created(reply) }
+    if (takesTasks(asked)) {
+      underway.told = true
+      return { result: this.#tasks.created(reply) }
+    }
     const token = asked.client.hears ? progressTokenOf(asked) : undefined
     const { followUp, env, holdMs } = this.#parts
     const following = followProgress(reply, token, {
@@ -253,6 +272,11 @@ export class Calls {
   async #settle(reply: Reply, underway: Underway): Promise<Step> {
     const { caller, operation, args, name, asked } = underway
     if (hasEnded(reply)) return this.#encodeEnd(reply, underway)
+    if (asked.client.calledOff?.aborted) {
+      if (underway.joined) await this.#running.forget(caller, operation, args)
+      return { result: completed(encodeFailure(canceled()), asked.generation) }
+    }
+    underway.told = true
     await this.#running.remember(caller, operation, args, reply.requestId, reply.expiresAt)
     return { result: completed(encodeFailure(stillRunning(name, reply)), asked.generation) }
   }

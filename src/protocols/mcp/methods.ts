@@ -8,6 +8,7 @@ import { hasScope } from '../../core/scopes.ts'
 import { type Asked, type Outcome, textParam } from './asked.ts'
 import { askingOf, inputRequired } from './asking.ts'
 import { CallTool, type Envelopes } from './call-tool.ts'
+import { CallingOff } from './calling-off.ts'
 import { type CallParts, Calls, needsCredential } from './calls.ts'
 import { Changes } from './changes.ts'
 import { ClientReplies, type ClientReply } from './client-replies.ts'
@@ -81,7 +82,8 @@ export class Methods {
     this.#prompts = new OfferedPrompts(settings.prompts ?? [], env)
     this.#parts = parts
     const { envelopes } = parts
-    const single = envelopes && new CallTool(envelopes, createSearch(engine.registry, describe, env.clock))
+    const single =
+      envelopes && new CallTool(envelopes, createSearch(engine.registry, describe, env.clock), new CallingOff(parts))
     this.#list = createToolList(engine.registry, tools, cacheScope, single && (() => single.definitions()))
     const shared: [string, Method][] = [
       ['tools/list', (asked) => this.#listTools(asked)],

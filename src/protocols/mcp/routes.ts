@@ -85,7 +85,7 @@ class McpOverHttp {
       generation = generationByHeader(exchange.header('mcp-protocol-version'), message.params)
       const session = generation === 'initialized' ? this.#session(exchange, message.method, caller) : undefined
       const handle = this.#methods.find(message.method, generation)
-      const client = new HttpClient(exchange, session)
+      const client = new HttpClient(exchange, generation, session)
       const asked: Asked = { ...message, generation, caller, client }
       if (generation === 'stateless') {
         checkStandardHeaders((name) => exchange.header(name), message.method, message.params)
@@ -103,7 +103,7 @@ class McpOverHttp {
   async #handleInSession(asked: Asked, handle: Method, client: HttpClient, session: ClientSession): Promise<Answer> {
     const key = runningKey(session, asked.id)
     const calledOff = new AbortController()
-    client.calledOff = calledOff.signal
+    client.notified = calledOff.signal
     this.#running.set(key, calledOff)
     const over = () => this.#running.delete(key)
     try {
@@ -185,12 +185,14 @@ class McpOverHttp {
 /** The parts of an exchange that most calls never ask for are made when they are. */
 class HttpClient implements Client {
   readonly #exchange: Exchange
+  readonly #generation: Generation
   readonly session: ClientSession | undefined
-  /** Aborts when the client says that it no longer wants an answer. */
-  calledOff: AbortSignal | undefined
+  /** Aborts when a client of the older revisions says that it no longer wants an answer. */
+  notified: AbortSignal | undefined
 
-  constructor(exchange: Exchange, session: ClientSession | undefined) {
+  constructor(exchange: Exchange, generation: Generation, session: ClientSession | undefined) {
     this.#exchange = exchange
+    this.#generation = generation
     this.session = session
   }
 
@@ -200,7 +202,12 @@ class HttpClient implements Client {
 
   get signal(): AbortSignal {
     const { signal } = this.#exchange
-    return this.calledOff ? AbortSignal.any([signal, this.calledOff]) : signal
+    return this.notified ? AbortSignal.any([signal, this.notified]) : signal
+  }
+
+  /** 2026-07-28, "Transport-Specific Cancellation": a client that disconnects cancels. Before, it had to say so. */
+  get calledOff(): AbortSignal | undefined {
+    return this.#generation === 'stateless' ? this.#exchange.signal : this.notified
   }
 
   get hears(): boolean {

@@ -4,6 +4,7 @@ import type { JsonValue } from '../../core/json.ts'
 import { parseJsonText } from '../../core/json-text.ts'
 import type { Caller } from '../../core/model.ts'
 import type { Identify } from '../../core/ports.ts'
+import { within } from '../../core/waiting.ts'
 import type { Asked } from './asked.ts'
 import type { ClientReply } from './client-replies.ts'
 import { encodeError } from './faults.ts'
@@ -27,7 +28,7 @@ export interface McpSession {
   receive(text: string): void
   /** A message was too long to be taken. */
   overflow(): void
-  /** Resolves when every request has been answered. */
+  /** Nothing more will be asked. Resolves when every request has been answered, or has had its time to be. */
   finished(): Promise<void>
   /** Nobody waits any more: what need not go on stops. */
   close(): Promise<void>
@@ -36,6 +37,12 @@ export interface McpSession {
 export function createMcpSession(parts: McpParts, connection: McpConnection): McpSession {
   return new Session(parts, connection)
 }
+
+/**
+ * How long what is under way may take once the input has ended. Clients that are pipes still read the answers; the
+ * others have left, and a server should not stay for long.
+ */
+const FINISH_MS = 10_000
 
 type Request = Extract<Message, { kind: 'request' }>
 
@@ -76,14 +83,14 @@ class Session implements McpSession {
   async finished(): Promise<void> {
     // A subscription has no end of its own, and would keep a process whose client is gone.
     this.#methods.close()
-    await Promise.all(this.#open)
+    await within(this.#parts.env.clock, FINISH_MS, Promise.all(this.#open))
   }
 
   async close(): Promise<void> {
     this.#leaving.abort()
     this.#methods.close()
     for (const leaving of this.#running.values()) leaving.abort()
-    await this.finished()
+    await Promise.all(this.#open)
   }
 
   /** From here on it is told what changes. */
@@ -138,6 +145,7 @@ class Session implements McpSession {
     }
     try {
       const asked = await this.#ask(request, signal)
+      if (signal.aborted) return
       const outcome = await this.#methods.find(request.method, asked.generation)(asked)
       if ('result' in outcome) {
         send(encodeResult(id, outcome.result))
@@ -160,7 +168,14 @@ class Session implements McpSession {
     if (generation === 'stateless') checkMeta(params)
     const caller = await identify()
     this.#methods.requireCaller({ caller })
-    return { id, method, params, generation, caller, client: { origin, signal, hears: true, session: this.#session } }
+    return {
+      id,
+      method,
+      params,
+      generation,
+      caller,
+      client: { origin, signal, calledOff: signal, hears: true, session: this.#session },
+    }
   }
 
   #refuse(id: RequestId | null, thrown: unknown): void {

@@ -28,6 +28,8 @@ export interface EnvelopeAsker {
   signal: AbortSignal
   /** How long an async call is waited for. */
   holdMs: number
+  /** Told the id of the call that is waited for, if it is one that the caller started. */
+  waitsFor?(requestId: string): void
 }
 
 export interface EnvelopeCalls {
@@ -48,8 +50,11 @@ export function createEnvelopeCalls(parts: EnvelopeCallParts): EnvelopeCalls {
     if (operation.internal) throw unknownOperation(request.op)
     const requestId = request.ctx.requestId ?? env.newId()
     const call = decodeCall(request, requestId, referencedMedia(request.media))
+    const recorded = () => asker.waitsFor?.(requestId)
+    // Whoever names the call may be asking how one stands that was started before.
+    if (request.ctx.requestId !== undefined) recorded()
     try {
-      const reply = await engine.call(call, () => caller, { presence: () => signal, holdMs, hold: true })
+      const reply = await engine.call(call, () => caller, { presence: () => signal, holdMs, hold: true, recorded })
       if (reply.state !== 'error') return { envelope: withoutCredential(replyEnvelope(reply, asker)), failed: false }
       return { envelope: replyEnvelope({ ...reply, fault: forModels(reply.fault) }, asker), failed: true }
     } catch (thrown) {
