@@ -5,6 +5,7 @@ import { conformanceCases, type Target } from '../../src/testing/conformance/ind
 import { restBreaches, restDisabledBreaches, restTokenBreaches } from './breaches/rest.ts'
 import { type BrokenProxy, startBrokenProxy } from './broken-proxy.ts'
 import { serveQuickstart } from './quickstart.ts'
+import { quickstartParts } from './quickstart-parts.ts'
 
 const cases = conformanceCases('rest')
 const { token, hash } = createToken()
@@ -49,7 +50,7 @@ function brokenServer(
   withToken?: string,
   rest?: Parameters<typeof serveQuickstart>[1],
 ) {
-  const target: Target = { url: '', ...(withToken !== undefined && { token: withToken }) }
+  const target: Target = { url: '', ...quickstartParts('rest'), ...(withToken !== undefined && { token: withToken }) }
   let served: Awaited<ReturnType<typeof serveQuickstart>>
   let proxy: BrokenProxy
   beforeAll(async () => {

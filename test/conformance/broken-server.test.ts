@@ -8,18 +8,23 @@ import { outcomeBreaches } from './breaches/outcomes.ts'
 import { registryBreaches, tokenBreaches } from './breaches/registry.ts'
 import { type BrokenProxy, startBrokenProxy } from './broken-proxy.ts'
 import { serveQuickstart } from './quickstart.ts'
+import { quickstartParts } from './quickstart-parts.ts'
 
 const cases = conformanceCases('opencall')
-const { token, hash } = createToken()
+const [one, other] = [createToken(), createToken()]
+const caller = (subject: string, { hash }: typeof one) => ({ hash, kind: 'bearer' as const, subject, scopes: ['*'] })
 const open = brokenServer()
-const closed = brokenServer({ tokens: [{ hash, kind: 'bearer', subject: 'conformance', scopes: ['*'] }] }, token)
+const closed = brokenServer(
+  { tokens: [caller('conformance', one), caller('another', other)] },
+  { token: one.token, otherToken: other.token },
+)
 
 const groups = {
   envelopes: envelopeBreaches,
   outcomes: outcomeBreaches,
   content: contentBreaches,
   registry: registryBreaches,
-  authentication: tokenBreaches(token),
+  authentication: tokenBreaches(one.token, other.token),
 }
 const breaches = Object.values(groups).flat()
 
@@ -28,7 +33,7 @@ test('through a proxy that breaks nothing, every case that is named below is met
   // Notes are counted, so the cases that write some cannot run side by side.
   const counting = (id: string) => /^(?:key-|effects-|sync-retained)/.test(id)
   const named = cases.filter(({ id }) => breaches.some((breach) => breach.cases.includes(id)))
-  const target = (id: string) => (id.startsWith('auth-') ? closed.target : open.target)
+  const target = (id: string) => (/^auth-|-private$|^key-per-caller$/.test(id) ? closed.target : open.target)
 
   await Promise.all(named.filter(({ id }) => !counting(id)).map(({ id, run }) => run(target(id))))
   for (const { id, run } of named.filter((each) => counting(each.id))) await run(target(id))
@@ -55,8 +60,8 @@ describe.each(Object.entries(groups))('broken %s', { timeout: 30_000 }, (_name, 
   )
 })
 
-function brokenServer(auth?: Parameters<typeof serveQuickstart>[0], withToken?: string) {
-  const target: Target = { url: '', ...(withToken !== undefined && { token: withToken }) }
+function brokenServer(auth?: Parameters<typeof serveQuickstart>[0], tokens: Partial<Target> = {}) {
+  const target: Target = { url: '', ...quickstartParts('opencall'), ...tokens }
   let served: Awaited<ReturnType<typeof serveQuickstart>>
   let proxy: BrokenProxy
   beforeAll(async () => {

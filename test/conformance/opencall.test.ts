@@ -4,10 +4,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { conformanceCases, type Target } from '../../src/testing/conformance/index.ts'
 import { verifies } from '../requirements.ts'
 import { serveQuickstart } from './quickstart.ts'
+import { quickstartParts } from './quickstart-parts.ts'
 
 const cases = conformanceCases('opencall')
 /** What an open server cannot be asked. */
-const needsToken = (id: string) => /^auth-(?:missing|invalid|by-header-only|for-the-outcome)$/.test(id)
+const needsToken = (id: string) =>
+  /^auth-(?:missing|invalid|by-header-only|for-the-outcome)$|-private$|^key-per-caller$/.test(id)
 /** What differs between an open server and one behind a token, besides. */
 const differs = (id: string) => /^(?:redirect-|async-accepted|chunk-offsets|raw-bytes|located-status|inline$)/.test(id)
 
@@ -28,12 +30,26 @@ describe('OpenCALL conformance of an open server', { timeout: 30_000 }, () => {
 
   test('what needs a token is skipped with a reason', async () => {
     for (const { run } of cases.filter((each) => needsToken(each.id))) {
-      await expect(run(target)).rejects.toMatchObject({ name: 'Skip', message: expect.stringContaining('No token') })
+      await expect(run(target)).rejects.toMatchObject({ name: 'Skip', needs: '--token' })
     }
   })
 
+  test('what the text leaves to the server, the quickstart does in our way', async () => {
+    verifies('opencall:040', 'opencall:141')
+    const greet = async (locale: string) => {
+      const body = JSON.stringify({ op: 'v2:Greeter.Hello', args: { name: 'Ada' }, ctx: { requestId: locale, locale } })
+      const headers = { 'content-type': 'application/json' }
+      const response = await fetch(`${target.url}/call`, { method: 'POST', headers, body })
+      expect(response.headers.get('cache-control')).toBe('no-store')
+      return ((await response.json()) as { result: unknown }).result
+    }
+
+    expect(await greet('de-AT')).toEqual({ greeting: 'Hallo Ada' })
+    expect(await greet('no-such-locale')).toEqual({ greeting: 'Hello Ada' })
+  })
+
   test('an operation the server does not have is a reason to skip, too', async () => {
-    const named = { ...target, operations: { draw: 'v1:No.SuchOperation' } }
+    const named = { ...target, operations: { file: 'v1:No.SuchOperation' } }
     const drawing = cases.find(({ id }) => id === 'raw-bytes')
     await expect(drawing?.run(named)).rejects.toMatchObject({
       name: 'Skip',
@@ -43,9 +59,10 @@ describe('OpenCALL conformance of an open server', { timeout: 30_000 }, () => {
 })
 
 describe('OpenCALL conformance of a server behind a token', { timeout: 30_000 }, () => {
-  const { token, hash } = createToken()
-  const auth = { tokens: [{ hash, kind: 'bearer' as const, subject: 'conformance', scopes: ['*'] }] }
-  const target = servedTarget(auth, token)
+  const [one, other] = [createToken(), createToken()]
+  const caller = (subject: string, { hash }: typeof one) => ({ hash, kind: 'bearer' as const, subject, scopes: ['*'] })
+  const auth = { tokens: [caller('conformance', one), caller('another', other)] }
+  const target = servedTarget(auth, { token: one.token, otherToken: other.token })
 
   for (const { id, title, requirements, run } of cases.filter((each) => needsToken(each.id) || differs(each.id))) {
     test(`${id}: ${title}`, async () => {
@@ -56,8 +73,8 @@ describe('OpenCALL conformance of a server behind a token', { timeout: 30_000 },
 })
 
 /** Its address is filled in when the server is up. */
-function servedTarget(auth?: Parameters<typeof serveQuickstart>[0], token?: string): Target {
-  const target: Target = { url: '', ...(token !== undefined && { token }) }
+function servedTarget(auth?: Parameters<typeof serveQuickstart>[0], tokens: Partial<Target> = {}): Target {
+  const target: Target = { url: '', ...quickstartParts('opencall'), ...tokens }
   let close = async () => {}
   beforeAll(async () => {
     const served = await serveQuickstart(auth)

@@ -9,6 +9,7 @@ import { conformanceCases, type Target } from '../../src/testing/conformance/ind
 import { verifies } from '../requirements.ts'
 import { toolBreaches, toolTokenBreaches } from './breaches/tools.ts'
 import { type BrokenProxy, startBrokenProxy } from './broken-proxy.ts'
+import { quickstartParts } from './quickstart-parts.ts'
 
 const { token, hash } = createToken()
 const auth: AuthConfig = { tokens: [{ hash, kind: 'bearer', subject: 'conformance', scopes: ['*'] }] }
@@ -56,7 +57,7 @@ describe.each([
 
   test('an operation the server does not have is a reason to skip', async () => {
     open.proxy().break({})
-    const named = { ...open.target, operations: { add: 'No.SuchTool' } }
+    const named = { ...open.target, operations: { sync: 'No.SuchTool' } }
     await expect(cases.find(({ id }) => id === 'call')?.run(named)).rejects.toMatchObject({
       name: 'Skip',
       message: 'The server has no tool No.SuchTool.',
@@ -83,7 +84,7 @@ describe.each([
 })
 
 function serve(base: string, own?: AuthConfig): { target: Target; proxy: () => BrokenProxy } {
-  const target: Target = { url: '', ...(own && { token }) }
+  const target: Target = { url: '', ...quickstartParts('oxp'), ...(own && { token }) }
   let proxy: BrokenProxy
   let close = async () => {}
   beforeAll(async () => {

@@ -2,13 +2,14 @@
  * Every numbered requirement of the specifications we implement, as data. A further specification is one more JSON
  * file of the same shape, and one more `…-not-yet-built.ts` beside it, both listed here.
  */
+
+import opencall from '../../src/testing/conformance/requirements/opencall.json' with { type: 'json' }
+import oxp from '../../src/testing/conformance/requirements/oxp.json' with { type: 'json' }
+import rest from '../../src/testing/conformance/requirements/rest.json' with { type: 'json' }
 import contract from './contract.json' with { type: 'json' }
 import { contractNotYetBuilt } from './contract-not-yet-built.ts'
-import opencall from './opencall.json' with { type: 'json' }
 import { opencallNotYetBuilt } from './opencall-not-yet-built.ts'
-import oxp from './oxp.json' with { type: 'json' }
 import { oxpNotYetBuilt } from './oxp-not-yet-built.ts'
-import rest from './rest.json' with { type: 'json' }
 import { restNotYetBuilt } from './rest-not-yet-built.ts'
 
 export interface Requirement {

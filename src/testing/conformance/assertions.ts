@@ -1,13 +1,29 @@
 /** The few assertions the cases need, without a test runner. */
 import { isDeepStrictEqual } from 'node:util'
-import { Unmet } from './case.ts'
+import { Unmet, type UnmetDetails } from './case.ts'
 
-export function must(condition: boolean, complaint: string | (() => string)): asserts condition {
-  if (!condition) throw new Unmet(typeof complaint === 'string' ? complaint : complaint())
+type Complaint = string | (() => string)
+
+export function must(condition: boolean, complaint: Complaint, details?: UnmetDetails): asserts condition {
+  if (!condition) throw new Unmet(typeof complaint === 'string' ? complaint : complaint(), details)
+}
+
+/** What the text only recommends. It comes after everything a case demands, because it ends the case. */
+export function should(condition: boolean, complaint: Complaint): asserts condition {
+  must(condition, complaint, { level: 'should' })
+}
+
+/** What the text leaves open. It comes last, too. */
+export function ideally(condition: boolean, complaint: Complaint): asserts condition {
+  must(condition, complaint, { level: 'may' })
 }
 
 export function mustEqual(actual: unknown, expected: unknown, what: string): void {
   must(isDeepStrictEqual(actual, expected), () => `${what} is ${shown(actual)}, not ${shown(expected)}.`)
+}
+
+export function shouldEqual(actual: unknown, expected: unknown, what: string): void {
+  should(isDeepStrictEqual(actual, expected), () => `${what} is ${shown(actual)}, not ${shown(expected)}.`)
 }
 
 export function mustBeOneOf(actual: unknown, allowed: readonly unknown[], what: string): void {
@@ -41,11 +57,11 @@ export function mustBeUuid(value: unknown, what: string): void {
   must(typeof value === 'string' && UUID.test(value), () => `${what} is ${shown(value)}, not a UUID.`)
 }
 
-function isMembers(value: unknown): value is JsonMembers {
+export function isMembers(value: unknown): value is JsonMembers {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value)
   return text.length > 300 ? `${text.slice(0, 300)}…` : text
 }

@@ -1,32 +1,69 @@
-/** What a conformance case is, what it is run against, and the two ways it can end without being met. */
+/** What a check is, what it is run against, and the ways it can end without being met. */
+import type { HttpAnswer } from './exchange.ts'
 
 /**
- * The operations the cases call, by the part each one plays, under the name the protocol gives them. Each behaves as its
- * namesake of the quickstart does.
+ * The parts that operations of the server play in the checks. `discover` finds them; a caller may name them instead, as
+ * the protocol names operations.
  */
-export interface Fixtures {
-  /** Adds the numbers `a` and `b` and returns the sum. Sync, no effects. */
-  add: string
-  /** Does what `add` does, and is deprecated with a sunset still to come. */
-  deprecated: string
-  /** Was sunset: listed no more. */
-  removed: string
-  /** The newer version of `removed`: greets `name`, returning `{ greeting }`. */
-  successor: string
-  /** Async: takes `month` (YYYY-MM) and `steps`, about 200 ms each; returns `{ month, rows }`. */
-  report: string
-  /** Chunked: `rows` lines of CSV after a header line. */
+export interface Parts {
+  /** Sync, without side effects, returns its result inline. */
+  sync: string
+  /** As `sync`, with another result. */
+  second: string
+  /** Rejects some arguments by its schema. */
+  validated: string
+  /** Can be called without arguments. */
+  lenient: string
+  /** Fails in its domain for the arguments `fails` of its example. */
+  failing: string
+  /** Runs in the background and is polled. */
+  async: string
+  /** Its result is fetched chunk by chunk. */
   chunked: string
-  /** Takes a required attachment `file` (images, plain text, PDF) and returns `{ mimeType, bytes, sha256 }`. */
-  describe: string
-  /** Returns a file at an address of its own. Takes `radius`. */
-  draw: string
-  /** Has an effect and requires an idempotency key; takes `text`, returns `{ id, notes }`. */
-  note: string
-  /** Takes `doorbell_id`; fails in its domain for one it does not know. */
-  ring: string
-  /** Has the versions 1.0.0, 1.2.0 and 2.0.0, which take `text` and answer each in their own way. */
+  /** Its result is a file at an address of its own. */
+  file: string
+  /** Takes an attachment. */
+  upload: string
+  /** Sync, with side effects. */
+  effect: string
+  /** Deprecated, with a sunset still to come. */
+  deprecated: string
+  /** Past its sunset. */
+  removed: string
+  /** A version above 1. */
+  successor: string
+  /** OXP: has several versions side by side. */
   versions: string
+}
+
+/** What a caller knows about an operation: how to call it and, where it can be told, what comes of it. */
+export interface Example {
+  args: Record<string, unknown>
+  /** The exact result. Without it a result only has to fit the published schema. */
+  result?: unknown
+  /** Arguments for which the operation fails in its domain, and the failure that is expected. */
+  fails?: { args: Record<string, unknown>; code?: string; message?: string }
+  /** Arguments whose result is smaller than one chunk. */
+  small?: Record<string, unknown>
+  /** Type and SHA-256 (hex) of a result that is fetched in chunks or as a file. */
+  content?: { mimeType: string; sha256: string }
+  /** About how long it takes. A call of half a second and more has to be seen pending. */
+  takesMs?: number
+  /** The member of the result that counts the effects so far. */
+  counts?: string
+  /** Whether the result has `bytes` and `sha256` of the attachment. */
+  digest?: boolean
+  /** Whether it is known to need a token. Otherwise an operation without scopes may be open to everybody. */
+  guarded?: boolean
+  /** OXP: full versions that are there side by side, each with another result. */
+  versions?: readonly string[]
+}
+
+/** Why a part has no operation. */
+export interface Vacancy {
+  /** Whether the server has nothing of the kind, so that there is nothing to judge. */
+  applicable: boolean
+  reason: string
 }
 
 /** The server under test. */
@@ -35,25 +72,61 @@ export interface Target {
   url: string
   /** A bearer token that may call every operation named in `operations`. */
   token?: string
-  /** Operations that play the parts, where they are not called what the quickstart calls them. */
-  operations?: Partial<Fixtures>
+  /** A token of another caller with the same rights: what one caller did is not the other's to see. */
+  otherToken?: string
+  operations?: Partial<Parts>
+  examples?: Readonly<Record<string, Example>>
+  vacancies?: Partial<Record<keyof Parts, Vacancy>>
+  /** Gets every request and its response. */
+  observe?(answer: HttpAnswer): void
 }
+
+/** `must`: breaks clients that keep to the text. `should`: the text recommends it. `may`: a matter of taste. */
+export type Level = 'must' | 'should' | 'may'
 
 export interface ConformanceCase {
   id: string
   title: string
   /** The numbered requirements that are broken if this case fails. */
   requirements: readonly string[]
+  level: Level
   /** Throws `Unmet` if the server does otherwise, and `Skip` if that cannot be judged on this server. */
   run(target: Target): Promise<void>
 }
 
 /** The case cannot be judged on this server; the message says why. */
 export class Skip extends Error {
-  override readonly name = 'Skip'
+  override readonly name: string = 'Skip'
+  /** What the person who runs the checks can add so that it can be judged. */
+  readonly needs: string | undefined
+
+  constructor(message: string, needs?: string) {
+    super(message)
+    this.needs = needs
+  }
+}
+
+/** The server has nothing that this case is about. */
+export class NotApplicable extends Skip {
+  override readonly name = 'NotApplicable'
+}
+
+export interface UnmetDetails {
+  /** Weaker than the level of the case. */
+  level?: Level
+  /** The response that shows it. */
+  answer?: HttpAnswer
 }
 
 /** The server does not do what the requirement says. */
 export class Unmet extends Error {
   override readonly name = 'Unmet'
+  readonly level: Level | undefined
+  readonly answer: HttpAnswer | undefined
+
+  constructor(message: string, { level, answer }: UnmetDetails = {}) {
+    super(message)
+    this.level = level
+    this.answer = answer
+  }
 }

@@ -1,12 +1,17 @@
 /** How the cases of a suite are written down, and how they name their requirements. */
-import type { ConformanceCase, Target } from './case.ts'
+import type { ConformanceCase, Level, Target } from './case.ts'
+import { levelOf } from './requirements/index.ts'
 
-/** `requirements` are numbers of the document's requirements; none where only a sibling page of it asks for this. */
+/**
+ * `requirements` are numbers of the document's requirements; none where only a sibling page of it asks for this. `level`
+ * is stated where the text leaves open what its numbered requirement reads into it.
+ */
 export type DefineCase<Subject> = (
   id: string,
   title: string,
   requirements: readonly number[],
   run: (server: Subject) => Promise<void>,
+  level?: Level,
 ) => ConformanceCase
 
 export function createDefine<Subject>(
@@ -14,12 +19,10 @@ export function createDefine<Subject>(
   digits: number,
   subjectOf: (target: Target) => Subject,
 ): DefineCase<Subject> {
-  return (id, title, requirements, run) => ({
-    id,
-    title,
-    requirements: requirementIds(protocol, digits, requirements),
-    run: (target) => run(subjectOf(target)),
-  })
+  return (id, title, numbers, run, level) => {
+    const requirements = requirementIds(protocol, digits, numbers)
+    return { id, title, requirements, level: level ?? levelOf(requirements), run: (target) => run(subjectOf(target)) }
+  }
 }
 
 /** With two digits, 6 is `rest:06`. */

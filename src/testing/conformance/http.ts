@@ -1,16 +1,11 @@
-/** Requests to the server under test, and its answers as bytes. */
+/** Requests to the server under test, and its responses as bytes. */
 import { type JsonMembers, must, mustBeObject } from './assertions.ts'
 import type { Target } from './case.ts'
+import type { HttpAnswer } from './exchange.ts'
 
-export interface HttpAnswer {
-  /** Method and path, for messages. */
-  asked: string
-  status: number
-  headers: Headers
-  bytes: Uint8Array
-}
+export type { HttpAnswer } from './exchange.ts'
 
-/** A server that does not answer at all must not keep the suite for ever. */
+/** A server that does not respond at all must not keep the suite for ever. */
 const PATIENCE_MS = 30_000
 
 export interface RequestInfo {
@@ -19,37 +14,68 @@ export interface RequestInfo {
   body?: Uint8Array<ArrayBuffer> | string | FormData
   /** Without the target's token. */
   anonymous?: boolean
+  /** With the token of the other caller. */
+  asOther?: boolean
 }
 
-/** `where` is a path below the target's root, or a whole URI from an answer. */
-export async function sendTo(
-  target: Target,
-  where: string,
-  { method = 'GET', headers, body, anonymous }: RequestInfo = {},
-): Promise<HttpAnswer> {
-  const { token } = target
+/** `where` is a path below the target's root, or a whole URI from a response. */
+export async function sendTo(target: Target, where: string, request: RequestInfo = {}): Promise<HttpAnswer> {
+  const { method = 'GET', body } = request
   const root = target.url.replace(/\/+$/, '')
-  const credential = token !== undefined && !anonymous ? { authorization: `Bearer ${token}` } : undefined
-  const url = where.startsWith('/') ? root + where : new URL(where, `${root}/`)
+  const url = where.startsWith('/') ? new URL(root + where) : new URL(where, `${root}/`)
+  const token = request.anonymous ? undefined : request.asOther ? target.otherToken : target.token
+  // A location may be on another host, which has no business with the token.
+  const isOurs = url.origin === new URL(root).origin
+  const credential = token !== undefined && isOurs ? { authorization: `Bearer ${token}` } : undefined
+  const headers = { ...credential, ...request.headers }
   const response = await fetch(url, {
     method,
-    headers: { ...credential, ...headers },
+    headers,
     redirect: 'manual',
     signal: AbortSignal.timeout(PATIENCE_MS),
     ...(body !== undefined && { body }),
   })
-  const asked = `${method} ${where.startsWith('/') ? where : new URL(url).pathname}`
-  return {
-    asked,
+  const path = where.startsWith('/') ? where : url.pathname
+  const answer: HttpAnswer = {
+    asked: `${method} ${path}`,
+    sent: {
+      method,
+      path: where.startsWith('/') ? where : url.href,
+      headers: withoutSecrets(headers),
+      body: sentText(body),
+    },
     status: response.status,
     headers: response.headers,
     bytes: new Uint8Array(await response.arrayBuffer()),
   }
+  target.observe?.(answer)
+  return answer
+}
+
+function withoutSecrets(headers: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [
+      name,
+      name.toLowerCase() === 'authorization'
+        ? value.replace(/^(\S+) .+$|^\S+$/, (_, scheme = '') => `${scheme} …`.trim())
+        : value,
+    ]),
+  )
+}
+
+const SHOWN_CHARACTERS = 600
+
+function sentText(body: RequestInfo['body']): string {
+  if (body === undefined) return ''
+  if (body instanceof FormData) return `(multipart form with ${[...body.keys()].join(', ')})`
+  const text = typeof body === 'string' ? body : new TextDecoder().decode(body.subarray(0, SHOWN_CHARACTERS + 1))
+  return text.length > SHOWN_CHARACTERS ? `${text.slice(0, SHOWN_CHARACTERS)}…` : text
 }
 
 export function parseJson(answer: HttpAnswer): JsonMembers {
   const type = answer.headers.get('content-type') ?? 'no content type'
-  must(/^application\/json\s*(;|$)/i.test(type), `The answer to ${answer.asked} is ${type}, not application/json.`)
+  const complaint = `The response to ${answer.asked} (${answer.status}) is ${type}, not application/json.`
+  must(/^application\/json\s*(;|$)/i.test(type), complaint, { answer })
   const text = textOf(answer)
   let value: unknown
   try {
@@ -57,20 +83,25 @@ export function parseJson(answer: HttpAnswer): JsonMembers {
   } catch {
     value = undefined
   }
-  return mustBeObject(value, `The body of the answer to ${answer.asked} (${text.slice(0, 100)})`)
+  return mustBeObject(value, `The body of the response to ${answer.asked} (${text.slice(0, 100)})`)
 }
 
 export function textOf(answer: HttpAnswer): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(answer.bytes)
 }
 
-/** The answer, if it has the status it should have. */
-export async function expectStatus<A extends HttpAnswer>(status: number, pending: Promise<A>): Promise<A> {
+/** The response, if it has the status it should have. */
+export async function expectStatus<A extends HttpAnswer>(
+  status: number | readonly number[],
+  pending: Promise<A>,
+  what?: string,
+): Promise<A> {
   const answer = await pending
+  const allowed = typeof status === 'number' ? [status] : status
   must(
-    answer.status === status,
-    () =>
-      `${answer.asked} is answered ${answer.status}, not ${status}: ${new TextDecoder().decode(answer.bytes.subarray(0, 300))}`,
+    allowed.includes(answer.status),
+    () => `${what ?? answer.asked} gets ${answer.status}, not ${allowed.join(' or ')}.`,
+    { answer },
   )
   return answer
 }

@@ -63,7 +63,11 @@ export const outcomeBreaches: readonly Breach[] = [
     if (envelope.ctx?.idempotencyKey) envelope.ctx.idempotencyKey = randomUUID()
   }),
   breach('results are kept by their arguments', ['effects-are-not-cached'], remembering('args', 'result')),
-  breach('a key freezes a query', ['key-on-a-query'], remembering('ctx.idempotencyKey', 'result')),
+  breach(
+    'a key freezes what comes next',
+    ['key-on-a-query', 'key-per-operation'],
+    remembering('ctx.idempotencyKey', 'result'),
+  ),
   onEnvelope(
     'what is accepted is 200',
     ['async-accepted', 'status-codes', 'models-as-declared'],
@@ -107,7 +111,6 @@ export const outcomeBreaches: readonly Breach[] = [
   onEnvelope('all calls are polled at one address', ['an-instance-each'], (envelope) => {
     if (envelope.state === 'accepted') envelope.location.uri = '/ops/latest'
   }),
-  breach('the same arguments are the same call', ['an-instance-each'], remembering('args', 'result')),
   onEnvelope('a poll is always 200', ['poll-status'], (_envelope, served, { method }) => {
     if (method === 'GET' && served.status === 202) served.status = 200
   }),

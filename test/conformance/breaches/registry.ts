@@ -16,10 +16,10 @@ const EVERY_ENTRY_HAS = [
 export const registryBreaches: readonly Breach[] = [
   ...EVERY_ENTRY_HAS.map((field) =>
     onEntry(`${field} is missing in one entry`, [`entry-${field}`], (entry) => {
-      if (entry.op === 'v1:Calculator.Sum') delete entry[field]
+      if (entry.op === (field === 'ttlSeconds' ? 'v1:Reports.Generate' : 'v1:Calculator.Sum')) delete entry[field]
     }),
   ),
-  onEntry('schemas say nothing', ['entry-argsSchema', 'entry-resultSchema'], (entry) => {
+  onEntry('schemas say nothing', ['schemas-describe'], (entry) => {
     Object.assign(entry, { argsSchema: {}, resultSchema: {} })
   }),
   onEntry('scopes are one text', ['entry-authScopes'], (entry) => {
@@ -52,7 +52,7 @@ export const registryBreaches: readonly Breach[] = [
   onEntry('chunked results are not declared', ['chunked-declared'], (entry) => {
     delete entry.chunked
   }),
-  onEntry('attachments are not declared', ['media-declared', 'registry-contents'], (entry) => {
+  onEntry('attachments are not declared', ['media-declared'], (entry) => {
     delete entry.mediaSchema
   }),
   onEntry('the size of attachments is not declared', ['media-declared', 'media-size'], (entry) => {
@@ -92,7 +92,7 @@ export const registryBreaches: readonly Breach[] = [
   onEntry('a limit of nothing is declared', ['registry-contents'], (entry) => {
     entry.ttlSeconds = 0
   }),
-  onEntry('no type of attachment is declared', ['registry-contents'], (entry) => {
+  onEntry('no type of attachment is declared', ['media-declared'], (entry) => {
     for (const slot of entry.mediaSchema ?? []) slot.acceptedTypes = []
   }),
   onAnswer('the registry has no ETag', ['registry-caching'], (served) => {
@@ -104,14 +104,22 @@ export const registryBreaches: readonly Breach[] = [
 ]
 
 /** These need a server that asks for a token. */
-export function tokenBreaches(token: string): readonly Breach[] {
+export function tokenBreaches(token: string, otherToken: string): readonly Breach[] {
   const authorization = `Bearer ${token}`
+  const other = `Bearer ${otherToken}`
   const breaches = [
     onRequest(
       'nobody is asked who they are',
       ['auth-missing', 'auth-by-header-only', 'auth-for-the-outcome'],
       (asked) => {
         asked.headers.authorization ??= authorization
+      },
+    ),
+    onRequest(
+      'every caller is the same caller',
+      ['calls-are-private', 'chunks-are-private', 'key-per-caller'],
+      (asked) => {
+        if (asked.headers.authorization === other) asked.headers.authorization = authorization
       },
     ),
     onRequest('any credential will do', ['auth-invalid'], (asked) => {

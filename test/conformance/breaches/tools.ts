@@ -138,7 +138,8 @@ const both: readonly Breach[] = [
     if (served.status === 422) changeJson(served, (body) => Object.assign(body, { parameter_errors: ['b'] }))
   }),
   onAnswer('parameter_errors names another', ['parameter-errors'], (served) => {
-    if (served.status === 422) changeJson(served, (body) => Object.assign(body, { parameter_errors: { a: 'Wrong' } }))
+    if (served.status === 422)
+      changeJson(served, (body) => Object.assign(body, { parameter_errors: { other: 'Wrong' } }))
   }),
   onAnswer('a refusal has no message', ['message-for-people', 'three-classes'], (served) => {
     if (served.status === 400) {

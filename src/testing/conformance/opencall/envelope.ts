@@ -7,7 +7,9 @@ import {
   mustBeOneOf,
   mustBeText,
   mustEqual,
+  shown,
 } from '../assertions.ts'
+import { Unmet } from '../case.ts'
 import { type HttpAnswer, parseJson } from '../http.ts'
 
 export interface Envelope extends JsonMembers {
@@ -32,8 +34,17 @@ const STATES_WITH: Readonly<Record<string, readonly string[]>> = {
 }
 
 export function checkEnvelope(answer: HttpAnswer, sent: Sent = {}): Envelope {
+  try {
+    return check(answer, sent)
+  } catch (thrown) {
+    // The response that is wrong is the one to show, whatever else is under way.
+    throw thrown instanceof Unmet ? new Unmet(thrown.message, { answer }) : thrown
+  }
+}
+
+function check(answer: HttpAnswer, sent: Sent): Envelope {
   const body = parseJson(answer)
-  const of = (field: string) => `${field} of the answer to ${answer.asked}`
+  const of = (field: string) => `${field} of the response to ${answer.asked}`
   mustBeText(body.requestId, of('requestId'))
   if (sent.requestId !== undefined) mustEqual(body.requestId, sent.requestId, of('requestId'))
   mustEqual(body.sessionId, sent.sessionId, of('sessionId'))
@@ -45,17 +56,18 @@ export function checkEnvelope(answer: HttpAnswer, sent: Sent = {}): Envelope {
   if (body.retryAfterMs !== undefined) {
     must(typeof body.retryAfterMs === 'number' && body.retryAfterMs >= 0, `${of('retryAfterMs')} is not a number.`)
   }
-  // "Caching": an invocation is never kept by an intermediary.
-  if (answer.asked === 'POST /call') {
-    must(/\bno-store\b/i.test(answer.headers.get('cache-control') ?? ''), 'POST /call is answered without no-store.')
-  }
   return body as Envelope
 }
 
 /** "result, location, error and stream are mutually exclusive — exactly one is present depending on state". */
 function checkPayload(body: JsonMembers, of: (field: string) => string): void {
   const present = Object.keys(STATES_WITH).filter((field) => body[field] !== undefined)
-  mustEqual(present.length, 1, `The number of payloads (${present.join(', ') || 'none'}) ${of('the envelope')}`)
+  const waits = body.state === 'accepted' || body.state === 'pending'
+  must(
+    present.length > 0,
+    () => `${of('state')} is ${shown(body.state)} ${waits ? 'without a location to poll' : 'without a payload'}.`,
+  )
+  must(present.length === 1, () => `${present.join(' and ')} exclude each other ${of('in the envelope')}.`)
   for (const field of present) mustBeOneOf(body.state, STATES_WITH[field] ?? [], `${of('state')} beside ${field}`)
 }
 

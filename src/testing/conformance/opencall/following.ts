@@ -1,15 +1,50 @@
 /** What a caller does after a 202: poll until the end, and fetch chunks until the last. */
+import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type JsonMembers, must, mustBeObject, mustBeOneOf, mustBeText, mustEqual } from '../assertions.ts'
-import { expectStatus, parseJson } from '../http.ts'
+import { expectStatus, type HttpAnswer, parseJson, type RequestInfo } from '../http.ts'
 import type { Sent } from './envelope.ts'
-import type { Answered, Subject } from './subject.ts'
+import { type Answered, needsKey, type OpenCallPart, type Subject } from './subject.ts'
 
 const PATIENCE_MS = 30_000
 /** Where the server gives no hint of its own. */
 const CADENCE_MS = 250
 
-/** Every answer on the way, the last one with the outcome. */
+export interface Started extends HttpAnswer {
+  body: JsonMembers
+  ids: { requestId: string; sessionId: string }
+  /** Where to poll: what `location` says, or the suggested endpoint. */
+  uri: string
+}
+
+/**
+ * Starts a call that is polled. Its envelope is judged by the cases about it alone, so that a flaw in it does not hide
+ * what the other cases would find.
+ */
+export async function startCall(server: Subject, part: OpenCallPart, request: RequestInfo = {}): Promise<Started> {
+  const ids = { requestId: randomUUID(), sessionId: randomUUID() }
+  const { op, args, entry } = part
+  const ctx = { ...ids, ...(needsKey(entry) && { idempotencyKey: randomUUID() }) }
+  const headers = { 'content-type': 'application/json', ...request.headers }
+  const body = JSON.stringify({ op, args, ctx })
+  const answer = await expectStatus(202, server.send('/call', { ...request, method: 'POST', headers, body }))
+  const envelope = parseJson(answer)
+  const uri = (envelope.location as { uri?: unknown } | undefined)?.uri
+  return { ...answer, body: envelope, ids, uri: typeof uri === 'string' ? uri : `/ops/${ids.requestId}` }
+}
+
+/** The last response of a call that is polled, whatever the envelopes before it were like. */
+export async function awaitEnd(server: Subject, where: string): Promise<HttpAnswer & { body: JsonMembers }> {
+  for (const end = Date.now() + PATIENCE_MS; Date.now() < end; ) {
+    const answer = await server.send(where)
+    const body = parseJson(answer)
+    if (body.state === 'complete' || body.state === 'error') return { ...answer, body }
+    await pause(hint(body))
+  }
+  must(false, `The call at ${where} did not end within ${PATIENCE_MS} ms.`)
+}
+
+/** Every response on the way, the last one with the outcome. */
 export async function pollToEnd(server: Subject, where: string, sent: Sent): Promise<Answered[]> {
   const answers: Answered[] = []
   for (const end = Date.now() + PATIENCE_MS; Date.now() < end; ) {
@@ -24,7 +59,7 @@ export async function pollToEnd(server: Subject, where: string, sent: Sent): Pro
 
 export function lastOf<T>(items: readonly T[]): T {
   const last = items.at(-1)
-  must(last !== undefined, 'There was no answer at all.')
+  must(last !== undefined, 'There was no response at all.')
   return last
 }
 
@@ -53,11 +88,11 @@ export async function fetchChunk(
   for (const end = Date.now() + PATIENCE_MS; Date.now() < end; ) {
     const answer = await expectStatus(200, server.send(chunkPath(requestId, next)))
     const body = parseJson(answer)
-    mustEqual(body.requestId, requestId, `requestId of the answer to ${answer.asked}`)
-    mustEqual(body.sessionId, sent.sessionId, `sessionId of the answer to ${answer.asked}`)
-    mustBeOneOf(body.state, ['pending', 'complete'], `state of the answer to ${answer.asked}`)
+    mustEqual(body.requestId, requestId, `requestId of the response to ${answer.asked}`)
+    mustEqual(body.sessionId, sent.sessionId, `sessionId of the response to ${answer.asked}`)
+    mustBeOneOf(body.state, ['pending', 'complete'], `state of the response to ${answer.asked}`)
     if (body.chunk !== undefined) return readChunk(body)
-    mustEqual(body.state, 'pending', 'state of an answer without a chunk')
+    mustEqual(body.state, 'pending', 'state of a response without a chunk')
     if (body.cursor !== null && body.cursor !== undefined) next = mustBeText(body.cursor, 'cursor')
     await pause(hint(body))
   }

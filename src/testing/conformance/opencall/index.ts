@@ -5,6 +5,7 @@ import { authCases } from './cases/auth.ts'
 import { chunkCases } from './cases/chunks.ts'
 import { endpointCases } from './cases/endpoint.ts'
 import { idempotencyCases } from './cases/idempotency.ts'
+import { isolationCases } from './cases/isolation.ts'
 import { mediaCases } from './cases/media.ts'
 import { nameCases } from './cases/names.ts'
 import { objectCases } from './cases/objects.ts'
@@ -23,5 +24,6 @@ export const opencallCases: readonly ConformanceCase[] = [
   ...objectCases,
   ...mediaCases,
   ...authCases,
+  ...isolationCases,
   ...registryCases,
 ]

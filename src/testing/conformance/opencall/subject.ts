@@ -1,36 +1,29 @@
 /** The server under test, as the cases talk to it: plain HTTP, with every envelope checked on the way in. */
-
+import { randomUUID } from 'node:crypto'
+import type { JsonValue } from '../../../core/json.ts'
 import { type JsonMembers, must, mustBeObject } from '../assertions.ts'
-import { type Fixtures, Skip, type Target } from '../case.ts'
+import { type Parts, Skip, type Target } from '../case.ts'
 import { type HttpAnswer, parseJson, type RequestInfo, sendTo } from '../http.ts'
+import { describePart, nameOf, type Part } from '../parts.ts'
 import { checkEnvelope, type Envelope, type Sent } from './envelope.ts'
-
-const QUICKSTART: Fixtures = {
-  add: 'v1:Calculator.Add',
-  deprecated: 'v1:Calculator.Sum',
-  removed: 'v1:Greeter.Hello',
-  successor: 'v2:Greeter.Hello',
-  report: 'v1:Reports.Generate',
-  chunked: 'v1:Orders.Export',
-  describe: 'v1:Files.Describe',
-  draw: 'v1:Pictures.Draw',
-  note: 'v1:Notes.Add',
-  ring: 'v1:Doorbell.Ring',
-  versions: 'v1:Text.Shout',
-}
 
 export interface Answered extends HttpAnswer {
   envelope: Envelope
 }
 
+export interface OpenCallPart extends Part {
+  entry: JsonMembers
+}
+
+/** No server has an operation of this name. */
+export const NO_OPERATION = 'v1:No.SuchOperation'
+
 export class Subject {
   readonly target: Target
-  readonly names: Fixtures
   #registry: Promise<JsonMembers> | undefined
 
   constructor(target: Target) {
     this.target = target
-    this.names = { ...QUICKSTART, ...target.operations }
   }
 
   send(where: string, request: RequestInfo = {}): Promise<HttpAnswer> {
@@ -47,18 +40,30 @@ export class Subject {
     return this.ask('/call', { ...request, method: 'POST', body }, sent)
   }
 
-  /** Invokes with a JSON envelope, and holds the answer to the ids that were sent. */
+  /** Invokes with a JSON envelope, and holds the response to the ids that were sent. */
   call(envelope: JsonMembers, request: RequestInfo = {}): Promise<Answered> {
     const headers = { 'content-type': 'application/json', ...request.headers }
     return this.post(JSON.stringify(envelope), { ...request, headers }, sentBy(envelope))
   }
 
+  /** Calls an operation with arguments that it takes, and with a key where it has effects. */
+  invoke({ op, args, entry }: OpenCallPart, envelope: JsonMembers = {}, request: RequestInfo = {}): Promise<Answered> {
+    const key = needsKey(entry) ? { requestId: randomUUID(), idempotencyKey: randomUUID() } : undefined
+    const ctx = { ...key, ...(envelope.ctx as JsonMembers | undefined) }
+    return this.call({ op, args, ...envelope, ...(Object.keys(ctx).length > 0 && { ctx }) }, request)
+  }
+
   /** The operation that plays a part, as the registry lists it. */
-  async part(part: keyof Fixtures): Promise<JsonMembers & { op: string }> {
-    const name = this.names[part]
+  async part(part: keyof Parts): Promise<OpenCallPart> {
+    const name = nameOf(this.target, part)
     const found = (await this.operations()).find((entry) => entry.op === name)
     if (!found) throw new Skip(`The server has no operation ${name}.`)
-    return found as JsonMembers & { op: string }
+    return this.describe(name, found)
+  }
+
+  describe(op: string, entry: JsonMembers): OpenCallPart {
+    const schemas = { args: entry.argsSchema as JsonValue, result: entry.resultSchema as JsonValue }
+    return { ...describePart(this.target, op, schemas), entry }
   }
 
   async operations(): Promise<JsonMembers[]> {
@@ -71,6 +76,10 @@ export class Subject {
     this.#registry ??= this.send('/.well-known/ops').then(parseJson)
     return this.#registry
   }
+}
+
+export function needsKey({ sideEffecting, idempotencyRequired }: JsonMembers): boolean {
+  return idempotencyRequired === true || sideEffecting !== false
 }
 
 export function sentBy(envelope: JsonMembers): Sent {

@@ -1,6 +1,7 @@
 /** How a case of these suites is written down: once, for one dialect or for both. */
 import type { ConformanceCase } from '../case.ts'
 import { requirementIds } from '../define.ts'
+import { levelOf } from '../requirements/index.ts'
 import { type Dialect, Subject } from './subject.ts'
 
 export interface DialectCase {
@@ -25,10 +26,15 @@ export function defineCase(
 export function casesFor(dialect: Dialect, cases: readonly DialectCase[]): readonly ConformanceCase[] {
   return cases
     .filter(({ only = dialect }) => only === dialect)
-    .map(({ id, title, requirements, run }) => ({
-      id,
-      title,
-      requirements: requirementIds('oxp', 2, requirements),
-      run: (target) => run(new Subject(target, dialect)),
-    }))
+    .map(({ id, title, requirements: numbers, run }) => {
+      const requirements = requirementIds('oxp', 2, numbers)
+      return {
+        id,
+        title,
+        requirements,
+        // What is asked for by sibling pages of the specification stands there as a must.
+        level: requirements.length === 0 ? 'must' : levelOf(requirements),
+        run: (target) => run(new Subject(target, dialect)),
+      }
+    })
 }

@@ -1,16 +1,11 @@
 /** A tool server under test, as the cases talk to it in one of the two dialects, with every answer's shape checked. */
+import type { JsonValue } from '../../../core/json.ts'
 import { type JsonMembers, must, mustBeObject, mustBeText, mustEqual } from '../assertions.ts'
-import { type Fixtures, Skip, type Target } from '../case.ts'
+import { type Parts, Skip, type Target, Unmet } from '../case.ts'
 import { type HttpAnswer, parseJson, type RequestInfo, sendTo } from '../http.ts'
+import { describePart, nameOf, type Part } from '../parts.ts'
 
 export type Dialect = 'oxp' | 'otc'
-
-const QUICKSTART: Pick<Fixtures, 'add' | 'note' | 'ring' | 'versions'> = {
-  add: 'Calculator.Add',
-  note: 'Notes.Add',
-  ring: 'Doorbell.Ring',
-  versions: 'Text.Shout',
-}
 
 export interface Answered extends HttpAnswer {
   /** Of a 200: what the tool came to, out of its wrapper. */
@@ -21,13 +16,11 @@ export interface Answered extends HttpAnswer {
 export class Subject {
   readonly target: Target
   readonly dialect: Dialect
-  readonly tools: typeof QUICKSTART
   #list: Promise<JsonMembers[]> | undefined
 
   constructor(target: Target, dialect: Dialect) {
     this.target = target
     this.dialect = dialect
-    this.tools = { ...QUICKSTART, ...target.operations }
   }
 
   send(where: string, request: RequestInfo = {}): Promise<HttpAnswer> {
@@ -46,11 +39,26 @@ export class Subject {
   }
 
   /** The tool that plays a part, under its id without a version. */
-  async part(part: keyof typeof QUICKSTART): Promise<string> {
-    const id = this.tools[part]
-    const listed = (await this.list()).some((tool) => String(tool.id).replace(/@.*/, '') === id)
-    if (!listed) throw new Skip(`The server has no tool ${id}.`)
-    return id
+  async part(part: keyof Parts): Promise<Part> {
+    const id = nameOf(this.target, part)
+    const tool = (await this.list()).find((each) => bareId(each) === id)
+    if (!tool) throw new Skip(`The server has no tool ${id}.`)
+    return this.describe(id, tool)
+  }
+
+  describe(id: string, { input_schema: input, output_schema: output }: JsonMembers): Part {
+    const args = this.dialect === 'otc' ? (input as JsonMembers | undefined)?.parameters : input
+    return describePart(this.target, id, { args: args as JsonValue, result: output as JsonValue })
+  }
+
+  /** The full versions that are listed of a tool. */
+  async versionsOf(id: string): Promise<string[]> {
+    const listed = (await this.list()).filter((tool) => bareId(tool) === id)
+    return listed.map(({ id: full, version }) => String(version ?? String(full).replace(/^.*@/, '')))
+  }
+
+  run({ op, args }: Part, more: JsonMembers = {}, request: RequestInfo = {}): Promise<Answered> {
+    return this.call({ tool_id: op, input: args, ...more }, request)
   }
 
   list(): Promise<JsonMembers[]> {
@@ -66,6 +74,14 @@ export class Subject {
   }
 
   #check(answer: HttpAnswer): Answered {
+    try {
+      return this.#checked(answer)
+    } catch (thrown) {
+      throw thrown instanceof Unmet ? new Unmet(thrown.message, { answer }) : thrown
+    }
+  }
+
+  #checked(answer: HttpAnswer): Answered {
     const body = parseJson(answer)
     if (answer.status === 200) return { ...answer, body, result: this.#checkResult(body) }
     mustBeText(body.message, `message of the ${answer.status} answer to ${answer.asked}`)
@@ -83,6 +99,10 @@ export class Subject {
     else checkToolError(result)
     return result
   }
+}
+
+export function bareId({ id }: JsonMembers): string {
+  return String(id).replace(/@.*/, '')
 }
 
 function checkToolError(result: JsonMembers): void {

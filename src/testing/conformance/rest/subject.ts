@@ -1,11 +1,9 @@
 /** A server of the Tool Execution API, as the cases talk to it, with every result's shape checked on the way in. */
+import type { JsonValue } from '../../../core/json.ts'
 import { type JsonMembers, must, mustBeObject, mustBeText } from '../assertions.ts'
-import { type Fixtures, Skip, type Target } from '../case.ts'
+import { type Parts, Skip, type Target } from '../case.ts'
 import { type HttpAnswer, parseJson, type RequestInfo, sendTo, textOf } from '../http.ts'
-
-type Part = 'add' | 'ring' | 'draw'
-
-const QUICKSTART: Pick<Fixtures, Part> = { add: 'Calculator_Add', ring: 'Doorbell_Ring', draw: 'Pictures_Draw' }
+import { describePart, nameOf, type Part } from '../parts.ts'
 
 /** Nobody has a tool of this name. */
 export const NO_TOOL = 'no_such_tool_4711'
@@ -21,13 +19,18 @@ export interface Called extends Answered {
   isError: boolean
 }
 
+export interface Tool extends Part {
+  /** Its name, as it stands in a path. */
+  path: string
+  /** Arguments that it takes. */
+  body: string
+}
+
 export class Subject {
   readonly target: Target
-  readonly tools: typeof QUICKSTART
 
   constructor(target: Target) {
     this.target = target
-    this.tools = { ...QUICKSTART, ...target.operations }
   }
 
   async send(where: string, request: RequestInfo = {}): Promise<Answered> {
@@ -46,20 +49,26 @@ export class Subject {
   }
 
   /** A call of a tool that is there: a result is expected back, good or bad. */
-  async call(part: Part, body: string, request: RequestInfo = {}): Promise<Called> {
-    const answer = await this.attempt(await this.part(part), body, request)
+  async call({ path }: Tool, body: string, request: RequestInfo = {}): Promise<Called> {
+    const answer = await this.attempt(path, body, request)
     if (answer.status === 403 && answer.body.error === DISABLED.error) {
       throw new Skip('Tool execution is disabled on this server.')
     }
     return checkResult(answer)
   }
 
-  /** The name of the tool that plays a part, as it stands in a path. */
-  async part(part: Part): Promise<string> {
-    const name = encodeURIComponent(this.tools[part])
-    const { status } = await this.send(`/tools/${name}`)
-    if (status === 404) throw new Skip(`The server has no tool ${this.tools[part]}.`)
-    return name
+  /** The tool that plays a part. */
+  async part(part: keyof Parts): Promise<Tool> {
+    const name = nameOf(this.target, part)
+    const path = encodeURIComponent(name)
+    const { status, body } = await this.send(`/tools/${path}`)
+    if (status === 404) throw new Skip(`The server has no tool ${name}.`)
+    return this.describe(name, body)
+  }
+
+  describe(name: string, { inputSchema }: JsonMembers): Tool {
+    const part = describePart(this.target, name, { args: inputSchema as JsonValue })
+    return { ...part, path: encodeURIComponent(name), body: JSON.stringify(part.args) }
   }
 }
 

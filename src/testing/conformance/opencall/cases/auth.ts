@@ -1,17 +1,24 @@
 /** "Auth Model" over HTTP: the Authorization header counts, the envelope's `auth` block does not. */
 import { randomUUID } from 'node:crypto'
-import { mustBeOneOf, mustEqual } from '../../assertions.ts'
-import { Skip } from '../../case.ts'
+import { mustBeOneOf, mustEqual, should } from '../../assertions.ts'
+import { NotApplicable } from '../../case.ts'
 import { expectStatus } from '../../http.ts'
+import { mustFit, requireToken } from '../../parts.ts'
 import { defineCase } from '../define.ts'
-import type { Subject } from '../subject.ts'
+import { startCall } from '../following.ts'
+import type { OpenCallPart, Subject } from '../subject.ts'
 
 const AUTH = { iss: 'https://auth.example.com', sub: 'user-123', credentialType: 'bearer', credential: 'eyJ-of-nobody' }
 
-function requireToken(server: Subject): string {
-  const { token } = server.target
-  if (token === undefined) throw new Skip('No token was given, so there is no authentication to judge.')
-  return token
+/** An operation that needs a token: an operation without scopes may be open to everybody. */
+async function guarded(server: Subject): Promise<OpenCallPart> {
+  requireToken(server.target)
+  const part = await server.part('sync')
+  const { authScopes } = part.entry
+  if (part.example.guarded || (Array.isArray(authScopes) && authScopes.length > 0)) return part
+  const { status } = await server.invoke(part, {}, { anonymous: true })
+  if (status === 200) throw new NotApplicable(`${part.op} needs no authentication.`)
+  return part
 }
 
 export const authCases = [
@@ -20,28 +27,33 @@ export const authCases = [
     'an envelope with an auth block, with or without a credential, is served like one without',
     [42, 44, 231, 238],
     async (server) => {
-      const { op } = await server.part('add')
+      const part = await server.part('sync')
       const { credential: _, ...withoutCredential } = AUTH
+      const results = []
       for (const auth of [undefined, AUTH, withoutCredential, { ...AUTH, credentialType: 'something-else' }]) {
-        const sent = { op, args: { a: 1, b: 2 }, ...(auth && { auth }) }
-        const { envelope } = await expectStatus(200, server.call(sent))
-        mustEqual(envelope.result, 3, 'result')
+        const { envelope } = await expectStatus(200, server.invoke(part, { ...(auth && { auth }) }))
+        results.push(envelope.result)
       }
+      for (const result of results) mustFit(part, result)
     },
   ),
 
   defineCase('auth-missing', 'without a credential a call is 401', [110], async (server) => {
-    requireToken(server)
-    const { op } = await server.part('add')
-    await expectStatus(401, server.call({ op, args: { a: 1, b: 2 } }, { anonymous: true }))
-    await expectStatus(401, server.ask(`/ops/${randomUUID()}`, { anonymous: true }))
+    const part = await guarded(server)
+    await expectStatus(401, server.invoke(part, {}, { anonymous: true }))
+    const { status } = await server.send(`/ops/${randomUUID()}`, { anonymous: true })
+    mustBeOneOf(status, [401, 404], 'status of a poll without a credential')
   }),
 
   defineCase('auth-invalid', 'with a credential nobody gave out a call is 401', [110], async (server) => {
-    const token = requireToken(server)
-    const { op } = await server.part('add')
-    for (const authorization of [`Bearer ${token}x`, 'Bearer', `Basic ${token}`, token]) {
-      await expectStatus(401, server.call({ op, args: { a: 1, b: 2 } }, { headers: { authorization } }))
+    const part = await guarded(server)
+    const token = requireToken(server.target)
+    const call = (authorization: string) => server.invoke(part, {}, { headers: { authorization } })
+    await expectStatus(401, call(`Bearer ${token}x`), 'A call with a wrong token')
+    await expectStatus(401, call('Bearer'), 'A call with no token after "Bearer"')
+    for (const authorization of [`Basic ${token}`, token]) {
+      const { status } = await call(authorization)
+      should(status === 401, `A token that is not sent as "Bearer" gets ${status}, not 401.`)
     }
   }),
 
@@ -50,14 +62,14 @@ export const authCases = [
     "over HTTP the Authorization header authenticates, and the envelope's auth block does not",
     [43, 232, 239, 299],
     async (server) => {
-      const credential = requireToken(server)
-      const { op } = await server.part('add')
-      const call = { op, args: { a: 1, b: 2 } }
+      const part = await guarded(server)
+      const credential = requireToken(server.target)
 
-      await expectStatus(401, server.call({ ...call, auth: { ...AUTH, credential } }, { anonymous: true }))
-      const { envelope } = await expectStatus(200, server.call({ ...call, auth: AUTH }))
+      await expectStatus(401, server.invoke(part, { auth: { ...AUTH, credential } }, { anonymous: true }))
+      const { envelope } = await expectStatus(200, server.invoke(part, { auth: AUTH }))
 
-      mustEqual(envelope.result, 3, 'result')
+      mustEqual(envelope.state, 'complete', 'state')
+      mustFit(part, envelope.result)
     },
   ),
 
@@ -66,16 +78,15 @@ export const authCases = [
     'a call is found by its caller, and by nobody without a credential',
     [110],
     async (server) => {
-      requireToken(server)
-      const { op } = await server.part('report')
-      const { envelope } = await expectStatus(202, server.call({ op, args: { month: '2026-01', steps: 1 } }))
-      const path = `/ops/${envelope.requestId}`
+      requireToken(server.target)
+      const { ids } = await startCall(server, await server.part('async'))
+      const path = `/ops/${ids.requestId}`
 
-      const stranger = await server.ask(path, { anonymous: true })
-      const chunks = await server.ask(`${path}/chunks`, { anonymous: true })
+      const stranger = await server.send(path, { anonymous: true })
+      const chunks = await server.send(`${path}/chunks`, { anonymous: true })
 
       for (const { status, asked } of [stranger, chunks])
-        mustBeOneOf(status, [401, 404], `status of ${asked} for nobody`)
+        mustBeOneOf(status, [401, 403, 404], `status of ${asked} for nobody`)
     },
   ),
 ]

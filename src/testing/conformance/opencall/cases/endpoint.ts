@@ -1,20 +1,22 @@
 /** "Operation Invocation Endpoint", and what one endpoint for everybody means. */
 import { randomUUID } from 'node:crypto'
-import { must, mustEqual } from '../../assertions.ts'
+import { must, mustEqual, should } from '../../assertions.ts'
 import { expectStatus } from '../../http.ts'
+import { mustFit } from '../../parts.ts'
 import { defineCase } from '../define.ts'
+import { NO_OPERATION } from '../subject.ts'
 
 export const endpointCases = [
   defineCase(
     'call-example',
-    "the document's example of a call gets the document's example of an answer",
+    'a call written as in the specification is answered 200, complete, with its result',
     [6, 94, 104, 193, 297],
     async (server) => {
-      const { op } = await server.part('add')
+      const part = await server.part('sync')
       const requestId = randomUUID()
       const body = `{
-  "op": "${op}",
-  "args": { "a": 19.5, "b": 22.5 },
+  "op": "${part.op}",
+  "args": ${JSON.stringify(part.args)},
   "ctx": {
     "requestId": "${requestId}",
     "sessionId": "mission-001",
@@ -27,7 +29,7 @@ export const endpointCases = [
       const { envelope } = await expectStatus(200, server.post(body, { headers }, sent))
 
       mustEqual(envelope.state, 'complete', 'state')
-      mustEqual(envelope.result, 42, 'result')
+      mustFit(part, envelope.result)
     },
   ),
 
@@ -47,7 +49,7 @@ export const endpointCases = [
 
   defineCase(
     'methods-of-every-endpoint',
-    'a method that an endpoint does not have is 405 with Allow, everywhere',
+    'a method that an endpoint does not have is 405, everywhere',
     [113],
     async (server) => {
       const id = randomUUID()
@@ -58,9 +60,13 @@ export const endpointCases = [
         ['POST', `/ops/${id}/chunks`],
         ['POST', '/.well-known/ops'],
       ] as const
-      for (const [method, path] of wrong) {
-        const { headers } = await expectStatus(405, server.ask(path, { method }))
-        must(headers.has('allow'), `${method} ${path} is refused without an Allow header.`)
+      const answers = []
+      for (const [method, path] of wrong) answers.push(await expectStatus(405, server.send(path, { method })))
+      for (const { headers, asked } of answers) {
+        should(
+          headers.has('allow'),
+          `${asked} is refused without an Allow header (RFC 9110, "405 Method Not Allowed").`,
+        )
       }
     },
   ),
@@ -70,16 +76,19 @@ export const endpointCases = [
     'a browser and an agent send the same envelope and get the same envelope',
     [1],
     async (server) => {
-      const { op } = await server.part('add')
+      const part = await server.part('sync')
       const asks = [
         { accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'user-agent': 'Mozilla/5.0' },
         { accept: 'application/json', 'user-agent': 'an-agent/1.0' },
         { accept: '*/*' },
       ]
+      const results = []
       for (const headers of asks) {
-        const { envelope } = await expectStatus(200, server.call({ op, args: { a: 1, b: 2 } }, { headers }))
-        mustEqual([envelope.state, envelope.result], ['complete', 3], 'state and result')
+        const { envelope } = await expectStatus(200, server.invoke(part, {}, { headers }))
+        mustEqual(envelope.state, 'complete', 'state')
+        results.push(envelope.result)
       }
+      for (const result of results) mustFit(part, result)
     },
   ),
 
@@ -88,15 +97,14 @@ export const endpointCases = [
     'a command and a query are invoked the same way and answered in the same shape',
     [2],
     async (server) => {
-      const query = await server.part('add')
-      const command = await server.part('ring')
-      mustEqual([query.sideEffecting, command.sideEffecting], [false, true], 'sideEffecting of the two')
+      const query = await server.part('sync')
+      const command = await server.part('effect')
+      mustEqual([query.entry.sideEffecting, command.entry.sideEffecting], [false, true], 'sideEffecting of the two')
 
-      const asked = await expectStatus(200, server.call({ op: query.op, args: { a: 1, b: 2 } }))
-      const done = await expectStatus(200, server.call({ op: command.op, args: { doorbell_id: 'doorbell42' } }))
+      const asked = await expectStatus(200, server.invoke(query))
+      const done = await expectStatus(200, server.invoke(command))
 
       mustEqual([asked.envelope.state, done.envelope.state], ['complete', 'complete'], 'state of the two')
-      mustEqual(done.envelope.result, { rung: 'doorbell42' }, 'result of the command')
     },
   ),
 
@@ -105,13 +113,12 @@ export const endpointCases = [
     'every endpoint answers JSON, whatever the caller would rather have',
     [298],
     async (server) => {
-      const { op } = await server.part('add')
       const headers = { accept: 'text/html' }
-      await server.call({ op, args: { a: 1, b: 2 } }, { headers })
-      await server.call({ op: 'v1:No.SuchOperation' }, { headers })
+      await server.call({ op: NO_OPERATION }, { headers })
       await server.ask(`/ops/${randomUUID()}`, { headers })
       await server.ask(`/ops/${randomUUID()}/chunks`, { headers })
       await server.ask('/call', { headers })
+      await server.invoke(await server.part('sync'), {}, { headers })
     },
   ),
 
@@ -120,24 +127,25 @@ export const endpointCases = [
     'whatever goes wrong, the answer is an envelope that says what',
     [3, 48, 103, 139],
     async (server) => {
-      const { op } = await server.part('add')
       const headers = { 'content-type': 'application/json' }
       const refused = [
         await server.post('{"op":', { headers }),
         await server.post('', { headers }),
-        await server.call({ op: 'v1:No.SuchOperation' }),
-        await server.call({ op, args: { a: 'one' } }),
+        await server.call({ op: NO_OPERATION }),
         await server.ask(`/ops/${randomUUID()}`),
         await server.ask(`/ops/${randomUUID()}/chunks`),
         await server.ask('/call'),
       ]
+      for (const { asked, envelope } of refused) mustEqual(envelope.state, 'error', `state of the answer to ${asked}`)
       const told = refused.map(({ asked, envelope }) => {
-        mustEqual(envelope.state, 'error', `state of the answer to ${asked}`)
         const message = envelope.error?.message ?? ''
-        must(message.split(/\s+/).length >= 3, `"${message}" (${asked}) does not say what went wrong.`)
-        return message
+        should(message.split(/\s+/).length >= 3, `"${message}" (${asked}) does not say what went wrong.`)
+        return message.replace(/[0-9a-f-]{36}/g, '')
       })
-      must(new Set(told).size >= 5, `Different failures are told in the same words: ${[...new Set(told)].join(' | ')}`)
+      should(
+        new Set(told).size >= 3,
+        `Different failures are told in the same words: ${[...new Set(told)].join(' | ')}`,
+      )
     },
   ),
 ]

@@ -1,29 +1,39 @@
-/** `ctx.idempotencyKey`: where it is required, and what a repeat does. */
+/** `ctx.idempotencyKey`: where it is required, what a repeat does, and whose key it is. */
 import { randomUUID } from 'node:crypto'
-import { must, mustBeObject, mustEqual } from '../../assertions.ts'
-import { expectStatus } from '../../http.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { must, mustBeOneOf, mustEqual, should, shouldEqual, shown } from '../../assertions.ts'
+import { NotApplicable, Skip } from '../../case.ts'
+import { expectStatus, type RequestInfo } from '../../http.ts'
+import { mustFit, requireOtherToken } from '../../parts.ts'
 import { defineCase } from '../define.ts'
-import type { Subject } from '../subject.ts'
+import type { OpenCallPart, Subject } from '../subject.ts'
 
-async function note(server: Subject, text: string, idempotencyKey: string) {
-  const { op } = await server.part('note')
+async function withKey(server: Subject, part: OpenCallPart, idempotencyKey: string, request?: RequestInfo) {
   const ctx = { requestId: randomUUID(), idempotencyKey }
-  const { envelope } = await expectStatus(200, server.call({ op, args: { text }, ctx }))
-  mustEqual(envelope.state, 'complete', 'state')
-  return mustBeObject(envelope.result, 'result')
+  const { envelope } = await expectStatus(200, server.call({ op: part.op, args: part.args, ctx }, request))
+  mustEqual(envelope.state, 'complete', `state of ${part.op}`)
+  return envelope.result
+}
+
+/** How many effects there have been, where the result says so. */
+function effects({ example }: OpenCallPart, result: unknown): number | undefined {
+  return example.counts === undefined ? undefined : Number((result as Record<string, unknown>)[example.counts])
 }
 
 export const idempotencyCases = [
   defineCase('key-required', 'an operation that requires a key is not run without one', [35], async (server) => {
-    const { op, idempotencyRequired } = await server.part('note')
-    mustEqual(idempotencyRequired, true, 'idempotencyRequired')
-    const before = await note(server, 'before', randomUUID())
+    const part = await server.part('effect')
+    if (part.entry.idempotencyRequired !== true) {
+      throw new NotApplicable(`${part.op} does not require an idempotency key.`)
+    }
+    const before = effects(part, await withKey(server, part, randomUUID()))
 
-    await expectStatus(400, server.call({ op, args: { text: 'lost' } }))
-    await expectStatus(400, server.call({ op, args: { text: 'lost' }, ctx: { requestId: randomUUID() } }))
+    await expectStatus(400, server.call({ op: part.op, args: part.args }))
+    await expectStatus(400, server.call({ op: part.op, args: part.args, ctx: { requestId: randomUUID() } }))
 
-    const after = await note(server, 'after', randomUUID())
-    mustEqual(after.notes, Number(before.notes) + 1, 'The number of notes after two refused ones and one more')
+    if (before === undefined) return
+    const after = effects(part, await withKey(server, part, randomUUID()))
+    mustEqual(after, before + 1, 'The number of effects after two refused calls and one more')
   }),
 
   defineCase(
@@ -31,38 +41,100 @@ export const idempotencyCases = [
     'a repeat with the same key has no second effect and the same outcome',
     [37],
     async (server) => {
+      const part = await server.part('effect')
       const key = randomUUID()
-      const first = await note(server, 'once', key)
-      const again = await note(server, 'once', key)
-      const together = await Promise.all([note(server, 'once', key), note(server, 'once', key)])
-      const other = await note(server, 'once', randomUUID())
+      const first = await withKey(server, part, key)
+      const again = await withKey(server, part, key)
+      const together = await Promise.all([withKey(server, part, key), withKey(server, part, key)])
+      const other = await withKey(server, part, randomUUID())
 
       for (const repeat of [again, ...together]) mustEqual(repeat, first, 'The result of a repeat')
-      mustEqual(other.notes, Number(first.notes) + 1, 'The number of notes after one more key')
+      const count = effects(part, first)
+      if (count !== undefined) mustEqual(effects(part, other), count + 1, 'The number of effects after one more key')
     },
   ),
+
+  defineCase(
+    'key-per-operation',
+    "the same key on another operation is that operation's own call",
+    [37],
+    async (server) => {
+      const one = await server.part('effect')
+      const others = (await server.operations())
+        .filter(({ op }) => op !== one.op && typeof op === 'string' && server.target.examples?.[op] !== undefined)
+        .map((entry) => server.describe(String(entry.op), entry))
+        .filter(({ entry }) => entry.executionModel === 'sync' && !entry.mediaSchema && entry.deprecated !== true)
+      // Where keys count for effects only, another operation with effects shows it.
+      others.sort((a, b) => Number(b.entry.sideEffecting) - Number(a.entry.sideEffecting))
+      let judged = false
+      for (const other of others.slice(0, 4)) judged = (await judgeSharedKey(server, one, other)) || judged
+      if (!judged) throw new Skip('No second operation has a result that can be told from the first.', '--args')
+    },
+  ),
+
+  defineCase('key-per-caller', "one caller's key means nothing for another caller", [37], async (server) => {
+    requireOtherToken(server.target)
+    const part = await server.part('effect')
+    const key = randomUUID()
+    const mine = await withKey(server, part, key)
+    const other = await withKey(server, part, randomUUID())
+    if (isDeepStrictEqual(mine, other)) throw new Skip(`Every call of ${part.op} has the same result.`)
+    const theirs = await withKey(server, part, key, { asOther: true })
+    must(!isDeepStrictEqual(theirs, mine), `Another caller with the same key is given ${shown(mine)}.`)
+  }),
 
   defineCase(
     'effects-are-not-cached',
     'an operation with effects is run anew for every new key',
     [144],
     async (server) => {
-      const { cachingPolicy } = await server.part('note')
-      mustEqual(cachingPolicy, 'none', 'cachingPolicy')
-      const one = await note(server, 'the same words', randomUUID())
-      const two = await note(server, 'the same words', randomUUID())
-      must(one.id !== two.id, 'Two calls with an effect each got the same result.')
+      const part = await server.part('effect')
+      const one = await withKey(server, part, randomUUID())
+      const two = await withKey(server, part, randomUUID())
+      const counted = effects(part, one) !== undefined
+      if (counted) must(!isDeepStrictEqual(one, two), 'Two calls with an effect each got the same result.')
+      shouldEqual(part.entry.cachingPolicy ?? 'none', 'none', 'cachingPolicy')
+      if (!counted && isDeepStrictEqual(one, two)) {
+        throw new Skip(`Every call of ${part.op} has the same result, so that a kept one cannot be told.`, '--args')
+      }
     },
   ),
 
   defineCase('key-on-a-query', 'a key on a query is optional and freezes nothing', [36], async (server) => {
-    const { op } = await server.part('add')
+    const part = await server.part('sync')
     const idempotencyKey = randomUUID()
-    for (const b of [2, 3]) {
-      const ctx = { requestId: randomUUID(), idempotencyKey }
-      const { envelope } = await expectStatus(200, server.call({ op, args: { a: 1, b }, ctx }))
-      mustEqual(envelope.result, 1 + b, 'result')
-    }
-    await expectStatus(200, server.call({ op, args: { a: 1, b: 2 } }))
+    const { op, args } = part
+    const keyed = { op, args, ctx: { requestId: randomUUID(), idempotencyKey } }
+    const { envelope } = await expectStatus(200, server.call(keyed))
+    await expectStatus(200, server.call({ op, args }))
+
+    const second = await server.part('second')
+    const other = { op: second.op, args: second.args, ctx: { requestId: randomUUID(), idempotencyKey } }
+    const { envelope: unfrozen } = await expectStatus(200, server.call(other))
+    mustFit(part, envelope.result)
+    mustFit(second, unfrozen.result)
   }),
 ]
+
+/** Whether the two could be told apart. */
+async function judgeSharedKey(server: Subject, one: OpenCallPart, other: OpenCallPart): Promise<boolean> {
+  const key = randomUUID()
+  const first = await withKey(server, one, key)
+  const fresh = await server.invoke(other)
+  const { status, envelope } = await server.call({
+    op: other.op,
+    args: other.args,
+    ctx: { requestId: randomUUID(), idempotencyKey: key },
+  })
+  if (fresh.envelope.state !== 'complete' || isDeepStrictEqual(fresh.envelope.result, first)) return false
+  must(
+    !isDeepStrictEqual(envelope.result, first),
+    `${other.op} with a key that ${one.op} had used is given the result of ${one.op}: ${shown(first)}.`,
+  )
+  mustBeOneOf(envelope.state, ['complete', 'error'], `state of ${other.op}`)
+  should(
+    status === fresh.status,
+    `${other.op} with a key that only ${one.op} had used gets ${status}, not ${fresh.status}.`,
+  )
+  return true
+}

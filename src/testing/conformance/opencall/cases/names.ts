@@ -1,8 +1,8 @@
 /** "Operation Naming Convention", and what becomes of a name when its version ages. */
-
-import { must, mustBeText, mustEqual } from '../../assertions.ts'
-import { Skip } from '../../case.ts'
+import { ideally, must, mustBeText, mustEqual, should, shouldEqual } from '../../assertions.ts'
+import { NotApplicable, Skip } from '../../case.ts'
 import { expectStatus } from '../../http.ts'
+import { mustFit, nameOf } from '../../parts.ts'
 import { defineCase } from '../define.ts'
 
 const NAME = /^v([1-9]\d*):(.+)$/
@@ -26,34 +26,38 @@ export const nameCases = [
     async (server) => {
       const names = (await server.operations()).map(({ op }) => String(op))
       const later = names.map((name) => NAME.exec(name)).filter((match) => match !== null && match[1] !== '1')
-      if (later.length === 0) throw new Skip('No operation is listed in a version above v1.')
+      if (later.length === 0) throw new NotApplicable('No operation is listed in a version above v1.')
       for (const match of later) {
         const first = `v1:${match?.[2]}`
-        if (!names.includes(first)) await expectStatus(410, server.call({ op: first }))
+        if (names.includes(first)) continue
+        const { status } = await server.call({ op: first })
+        ideally(status === 410, `${first} gets ${status}, not 410, although a later version of it is listed.`)
       }
     },
+    'may',
   ),
 
   defineCase('names-without-version', 'a name without a proper version is no operation', [12, 18], async (server) => {
-    const { op } = await server.part('add')
+    const { op, args } = await server.part('sync')
     const bare = op.replace(NAME, '$2')
     for (const name of [bare, `v0:${bare}`, `v01:${bare}`, `v-1:${bare}`, `v1.2:${bare}`, `V1:${bare}`, `:${bare}`]) {
-      await expectStatus(400, server.call({ op: name, args: { a: 1, b: 2 } }))
+      await expectStatus(400, server.call({ op: name, args }))
     }
   }),
 
   defineCase('versions-are-routes', 'two versions of a name are two operations', [15], async (server) => {
-    const { op: newer } = await server.part('successor')
-    const { op } = await server.part('add')
-    const args = { name: 'Ada' }
-
-    const { envelope } = await expectStatus(200, server.call({ op: newer, args }))
-    const older = await server.call({ op: newer.replace(NAME, 'v1:$2'), args })
-    const missing = await server.call({ op: op.replace(NAME, 'v999:$2'), args: { a: 1, b: 2 } })
-
-    mustEqual(envelope.result, { greeting: 'Hello Ada' }, `result of ${newer}`)
-    must(JSON.stringify(older.envelope.result) !== JSON.stringify(envelope.result), 'v1 answers what v2 answers.')
+    const known = await server.part('sync')
+    const missing = await server.call({ op: known.op.replace(NAME, 'v999:$2'), args: known.args })
     mustEqual(missing.status, 400, 'status for a version that does not exist')
+    if (server.target.operations?.successor === undefined) return
+
+    const newer = await server.part('successor')
+    const { envelope } = await expectStatus(200, server.invoke(newer))
+    const older = await server.call({ op: newer.op.replace(NAME, 'v1:$2'), args: newer.args })
+
+    mustFit(newer, envelope.result)
+    if (!('result' in newer.example)) return
+    must(JSON.stringify(older.envelope.result) !== JSON.stringify(envelope.result), 'v1 answers what v2 answers.')
   }),
 
   defineCase(
@@ -61,16 +65,17 @@ export const nameCases = [
     'a deprecated operation says so in the registry and is served until its sunset',
     [16, 262, 264, 265, 267],
     async (server) => {
-      const entry = await server.part('deprecated')
+      const part = await server.part('deprecated')
+      const { entry } = part
       mustEqual(entry.deprecated, true, 'deprecated')
       const sunset = mustBeText(entry.sunset, 'sunset')
       must(/^\d{4}-\d{2}-\d{2}$/.test(sunset) && !Number.isNaN(Date.parse(sunset)), `${sunset} is not YYYY-MM-DD.`)
       must(NAME.test(mustBeText(entry.replacement, 'replacement')), 'replacement is not the name of an operation.')
-      if (Date.parse(sunset) < Date.now()) throw new Skip(`${entry.op} is past its sunset.`)
+      if (Date.parse(sunset) < Date.now()) throw new Skip(`${part.op} is past its sunset.`)
 
-      const { envelope } = await expectStatus(200, server.call({ op: entry.op, args: { a: 2, b: 3 } }))
+      const { envelope } = await expectStatus([200, 202], server.invoke(part))
 
-      mustEqual(envelope.result, 5, `result of ${entry.op}`)
+      if (envelope.state === 'complete' && 'result' in envelope) mustFit(part, envelope.result)
     },
   ),
 
@@ -92,24 +97,25 @@ export const nameCases = [
     'an operation past its sunset is 410 OP_REMOVED and names its replacement',
     [114, 134, 135, 213, 266],
     async (server) => {
-      const { removed, successor } = server.names
+      const removed = nameOf(server.target, 'removed')
       const answer = await server.call({ op: removed, args: { name: 'Ada' } })
       if (answer.status === 400) throw new Skip(`The server has never had an operation ${removed}.`)
 
       mustEqual(answer.status, 410, `status for ${removed}`)
-      mustEqual(answer.envelope.error?.code, 'OP_REMOVED', 'error.code')
-      mustEqual(answer.envelope.error?.cause?.removedOp, removed, 'error.cause.removedOp')
-      mustEqual(answer.envelope.error?.cause?.replacement, successor, 'error.cause.replacement')
+      const { error } = answer.envelope
+      mustEqual(error?.code, 'OP_REMOVED', 'error.code')
+      shouldEqual(error?.cause?.removedOp, removed, 'error.cause.removedOp')
+      const { successor } = server.target.operations ?? {}
+      if (successor !== undefined) shouldEqual(error?.cause?.replacement, successor, 'error.cause.replacement')
     },
   ),
 
   defineCase('removed-is-not-listed', 'the registry lists available operations only', [276], async (server) => {
-    const { removed } = server.names
+    const removed = nameOf(server.target, 'removed')
     const { status } = await server.call({ op: removed, args: { name: 'Ada' } })
     if (status !== 410) throw new Skip(`${removed} is not a removed operation here.`)
     const names = (await server.operations()).map(({ op }) => op)
-    must(!names.includes(removed), `${removed} is removed, and yet in the registry.`)
-    await server.part('add')
-    await server.part('report')
+    must(!names.includes(removed), `${removed} is removed (410), and yet in the registry.`)
+    should(names.length > 0, 'The registry lists nothing else either.')
   }),
 ]

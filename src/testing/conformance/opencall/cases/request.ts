@@ -1,30 +1,37 @@
 /** "Invocation Request Envelope": `op`, `args`, `ctx` and what else may be in it. */
 import { randomUUID } from 'node:crypto'
-import { must, mustBeUuid, mustEqual } from '../../assertions.ts'
+import { ideally, must, mustBeUuid, mustEqual, should, shown } from '../../assertions.ts'
 import { expectStatus } from '../../http.ts'
+import { mustFit, refusedArguments } from '../../parts.ts'
 import { defineCase } from '../define.ts'
+import { checkEnvelope } from '../envelope.ts'
+import { NO_OPERATION } from '../subject.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 export const requestCases = [
   defineCase('malformed', 'a body that is no JSON object is 400', [107, 129], async (server) => {
-    const bodies = ['', '{', 'null', '[]', '"v1:Calculator.Add"', '{"op":"v1:Calculator.Add",}', new Uint8Array([0xff])]
+    const bodies = ['', '{', 'null', '[]', '"v1:any.operation"', '{"op":"v1:any.operation",}', new Uint8Array([0xff])]
     for (const body of bodies) {
-      const { envelope } = await expectStatus(400, server.post(body, { headers: JSON_TYPE }))
-      mustBeUuid(envelope.requestId, 'The generated requestId')
+      const what = body === '' ? 'An empty body' : `The body ${typeof body === 'string' ? body : 'of one byte, 0xff,'}`
+      const pending = server.send('/call', { method: 'POST', body, headers: JSON_TYPE })
+      const { requestId } = checkEnvelope(await expectStatus(400, pending, what))
+      mustBeUuid(requestId, 'The generated requestId')
     }
   }),
 
   defineCase('op-required', '"op" must be there and be a string', [19, 129], async (server) => {
-    for (const op of [undefined, null, 7, ['v1:Calculator.Add'], {}]) {
-      await expectStatus(400, server.call({ op, args: { a: 1, b: 2 } }))
-    }
+    for (const op of [undefined, null, 7, ['v1:any.operation'], {}])
+      await expectStatus(400, server.call({ op, args: {} }))
   }),
 
   defineCase('unknown-operation', 'an operation that does not exist is 400, not 404', [108, 129], async (server) => {
-    const op = 'v1:No.SuchOperation'
-    const { envelope } = await expectStatus(400, server.call({ op, args: {}, ctx: { requestId: randomUUID() } }))
-    must(JSON.stringify(envelope.error).includes(op), 'The error does not name the operation it does not know.')
+    const sent = { op: NO_OPERATION, args: {}, ctx: { requestId: randomUUID() } }
+    const { envelope } = await expectStatus(400, server.call(sent))
+    ideally(
+      JSON.stringify(envelope.error).includes(NO_OPERATION),
+      'The error does not name the operation it does not know.',
+    )
   }),
 
   defineCase(
@@ -32,26 +39,32 @@ export const requestCases = [
     'args that break the schema are 400, and the answer says where',
     [20, 109, 129],
     async (server) => {
-      const { op } = await server.part('ring')
-      for (const args of [{ doorbell_id: 42 }, {}, { doorbell_id: null }]) {
-        const { envelope } = await expectStatus(400, server.call({ op, args }))
-        const { error } = envelope
-        must(JSON.stringify(error).includes('doorbell_id'), `The error does not say what is wrong: ${error?.message}`)
+      const part = await server.part('validated')
+      const refused = []
+      for (const { args, at } of refusedArguments(part)) {
+        refused.push({ at, ...(await expectStatus(400, server.invoke(part, { args }))) })
       }
-      await expectStatus(400, server.call({ op, args: ['doorbell42'] }))
+      await expectStatus(400, server.invoke(part, { args: ['not', 'an', 'object'] }))
+      for (const { at, envelope } of refused) {
+        should(
+          JSON.stringify(envelope.error).includes(at),
+          `The error does not say that "${at}" is wrong: ${shown(envelope.error)}`,
+        )
+      }
     },
   ),
 
   defineCase('args-absent', 'no args are the same as {}', [21], async (server) => {
-    const { op: lenient } = await server.part('draw')
-    const { op: demanding } = await server.part('add')
+    const lenient = await server.part('lenient')
+    const { envelope } = await server.call({ op: lenient.op })
+    mustEqual(envelope.state, 'complete', `state of ${lenient.op} without args`)
 
-    const { envelope } = await server.call({ op: lenient })
-    const refused = await expectStatus(400, server.call({ op: demanding }))
-    const same = await expectStatus(400, server.call({ op: demanding, args: {} }))
-
-    mustEqual(envelope.state, 'complete', `state of ${lenient} without args`)
-    mustEqual(refused.envelope.error, same.envelope.error, 'error for absent args')
+    if (server.target.operations?.validated === undefined) return
+    const { op, argsSchema } = await server.part('validated')
+    if (!Array.isArray((argsSchema as { required?: unknown }).required)) return
+    const refused = await expectStatus(400, server.call({ op }))
+    const same = await expectStatus(400, server.call({ op, args: {} }))
+    mustEqual(refused.envelope.error?.code, same.envelope.error?.code, 'error.code for absent args')
   }),
 
   defineCase(
@@ -59,9 +72,9 @@ export const requestCases = [
     'without ctx the server makes a new UUID for every call',
     [29, 30],
     async (server) => {
-      const { op } = await server.part('add')
-      const one = await expectStatus(200, server.call({ op, args: { a: 1, b: 2 } }))
-      const two = await expectStatus(200, server.call({ op, args: { a: 1, b: 2 } }))
+      const { op, args } = await server.part('sync')
+      const one = await expectStatus(200, server.call({ op, args }))
+      const two = await expectStatus(200, server.call({ op, args }))
       mustBeUuid(one.envelope.requestId, 'The generated requestId')
       mustBeUuid(two.envelope.requestId, 'The generated requestId')
       must(one.envelope.requestId !== two.envelope.requestId, 'Two calls got the same generated requestId.')
@@ -73,16 +86,14 @@ export const requestCases = [
     "the caller's requestId comes back, on refusals as well",
     [32, 49],
     async (server) => {
-      const { op } = await server.part('add')
-      const { op: other } = await server.part('ring')
-      const envelopes = [
-        { op, args: { a: 1, b: 2 } },
-        { op, args: { a: 'one' } },
-        { op: 'v1:No.SuchOperation' },
-        { op: other, args: { doorbell_id: 'nobody' } },
-        { args: {} },
-      ]
-      for (const envelope of envelopes) await server.call({ ...envelope, ctx: { requestId: randomUUID() } })
+      const { op, args } = await server.part('sync')
+      for (const envelope of [{ op: NO_OPERATION }, { args: {} }, { op, args }, { op, args: [] }]) {
+        await server.call({ ...envelope, ctx: { requestId: randomUUID() } })
+      }
+      if (server.target.operations?.failing === undefined) return
+      const failing = await server.part('failing')
+      const ctx = { requestId: randomUUID() }
+      await server.invoke(failing, { args: failing.example.fails?.args ?? failing.args, ctx })
     },
   ),
 
@@ -91,14 +102,14 @@ export const requestCases = [
     'a refusal of a request without a usable requestId has a generated one',
     [130],
     async (server) => {
-      const { op } = await server.part('add')
-      const refused = [
+      const { op, args } = await server.part('sync')
+      const answers = [
         await expectStatus(400, server.post('not JSON', { headers: JSON_TYPE })),
-        await expectStatus(400, server.call({ op: 'v1:No.SuchOperation' })),
-        await expectStatus(400, server.call({ op, args: { a: 1, b: 2 }, ctx: { requestId: 7 } })),
-        await expectStatus(400, server.call({ op, args: { a: 1, b: 2 }, ctx: 'none' })),
+        await expectStatus(400, server.call({ op: NO_OPERATION })),
+        await server.call({ op, args, ctx: { requestId: 7 } }),
+        await server.call({ op, args, ctx: 'none' }),
       ]
-      for (const { envelope } of refused) mustBeUuid(envelope.requestId, 'The generated requestId')
+      for (const { envelope } of answers) mustBeUuid(envelope.requestId, 'The generated requestId')
     },
   ),
 
@@ -107,28 +118,24 @@ export const requestCases = [
     'sessionId comes back as it was sent, and is absent where none was',
     [5, 33, 56],
     async (server) => {
-      const { op } = await server.part('add')
-      const { op: other } = await server.part('ring')
+      const { op, args } = await server.part('sync')
       const sessions = ['mission-001', randomUUID(), 'Sitzung Nr. 5 – für Ägypten']
       for (const sessionId of sessions) {
-        await server.call({ op, args: { a: 1, b: 2 }, ctx: { requestId: randomUUID(), sessionId } })
-        await server.call({ op: other, args: { doorbell_id: 'nobody' }, ctx: { requestId: randomUUID(), sessionId } })
-        await server.call({ op, args: {}, ctx: { requestId: randomUUID(), sessionId } })
+        await server.call({ op, args, ctx: { requestId: randomUUID(), sessionId } })
+        await server.call({ op: NO_OPERATION, ctx: { requestId: randomUUID(), sessionId } })
+        await server.call({ op, args: [], ctx: { requestId: randomUUID(), sessionId } })
       }
-      await server.call({ op, args: { a: 1, b: 2 }, ctx: { requestId: randomUUID() } })
+      await server.call({ op, args, ctx: { requestId: randomUUID() } })
     },
   ),
 
-  defineCase('locale', 'a locale changes words and never fails', [40], async (server) => {
-    const { op } = await server.part('successor')
-    const greet = async (ctx: object) => {
-      const sent = { ...ctx, requestId: randomUUID() }
-      const { envelope } = await expectStatus(200, server.call({ op, args: { name: 'Ada' }, ctx: sent }))
-      return envelope.result
+  defineCase('locale', 'a locale may change words and never fails', [40], async (server) => {
+    const part = await server.part('sync')
+    for (const locale of ['en', 'de-AT', 'no-such-locale']) {
+      const ctx = { requestId: randomUUID(), locale }
+      const { envelope } = await expectStatus(200, server.call({ op: part.op, args: part.args, ctx }))
+      mustEqual(envelope.state, 'complete', `state with the locale ${locale}`)
     }
-    mustEqual(await greet({}), { greeting: 'Hello Ada' }, 'The greeting without a locale')
-    mustEqual(await greet({ locale: 'de-AT' }), { greeting: 'Hallo Ada' }, 'The greeting for de-AT')
-    mustEqual(await greet({ locale: 'no-such-locale' }), { greeting: 'Hello Ada' }, 'The greeting for an unknown one')
   }),
 
   defineCase(
@@ -136,7 +143,7 @@ export const requestCases = [
     'every field of ctx is taken, and fields the server does not know are passed over',
     [47],
     async (server) => {
-      const { op } = await server.part('add')
+      const part = await server.part('sync')
       const ctx = {
         requestId: randomUUID(),
         sessionId: randomUUID(),
@@ -147,11 +154,10 @@ export const requestCases = [
         traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
         fromTheFuture: { deep: [1] },
       }
-      const { envelope } = await expectStatus(
-        200,
-        server.call({ op, args: { a: 1, b: 2 }, ctx, meta: {}, fromTheFuture: 'yes' }),
-      )
-      mustEqual(envelope.result, 3, 'result')
+      const sent = { op: part.op, args: part.args, ctx, meta: {}, fromTheFuture: 'yes' }
+      const { envelope } = await expectStatus(200, server.call(sent))
+      mustFit(part, envelope.result)
     },
+    'should',
   ),
 ]

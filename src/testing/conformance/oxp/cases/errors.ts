@@ -1,17 +1,19 @@
 /** "Error Behavior": three classes of failure, each with a status and a shape of its own. */
 import { must, mustBeObject, mustBeText, mustEqual } from '../../assertions.ts'
-import { Skip } from '../../case.ts'
+import { NotApplicable } from '../../case.ts'
 import { expectStatus, parseJson } from '../../http.ts'
+import { refusedArguments } from '../../parts.ts'
 import { defineCase } from '../define.ts'
 
 export const errorCases = [
   defineCase('three-classes', 'the three classes of failure can be told apart', [12, 23, 42], async (server) => {
-    const add = await server.part('add')
-    const ring = await server.part('ring')
+    const validated = await server.part('validated')
+    const [wrong] = refusedArguments(validated)
+    const failing = await server.part('failing')
 
     const refused = await expectStatus(400, server.call({ tool_id: 'No.SuchTool' }))
-    const invalid = await expectStatus(422, server.call({ tool_id: add, input: { a: 1, b: 'infinity' } }))
-    const failed = await expectStatus(200, server.call({ tool_id: ring, input: { doorbell_id: 'doorbell1' } }))
+    const invalid = await expectStatus(422, server.run(validated, { input: wrong?.args }))
+    const failed = await expectStatus(200, server.run(failing, { input: failing.example.fails?.args ?? failing.args }))
 
     must(!('parameter_errors' in refused.body), 'A server error has parameter_errors.')
     must(!('missing_requirements' in invalid.body), 'A validation error has missing_requirements.')
@@ -23,9 +25,9 @@ export const errorCases = [
     'a tool that fails is 200 with success: false and an error',
     [12, 42],
     async (server) => {
-      const tool = await server.part('ring')
-      const call = { tool_id: tool, input: { doorbell_id: 'doorbell1' } }
-      const { result } = await expectStatus(200, server.call(call))
+      const tool = await server.part('failing')
+      const input = tool.example.fails?.args ?? tool.args
+      const { result } = await expectStatus(200, server.run(tool, { input }))
       mustEqual(result.success, false, 'success')
       mustBeText(mustBeObject(result.error, 'error').message, 'error.message')
     },
@@ -36,25 +38,30 @@ export const errorCases = [
     'input that breaks the schema is 422, missing input included',
     [14, 39, 40],
     async (server) => {
-      const tool = await server.part('add')
-      for (const input of [{ a: 10, b: 'infinity' }, { a: 10 }, {}, undefined]) {
-        await expectStatus(422, server.call({ tool_id: tool, ...(input && { input }) }))
-      }
+      const tool = await server.part('validated')
+      for (const { args } of refusedArguments(tool)) await expectStatus(422, server.run(tool, { input: args }))
+      if (!Array.isArray((tool.argsSchema as { required?: unknown }).required)) return
+      await expectStatus(422, server.call({ tool_id: tool.op, input: {} }))
+      await expectStatus(422, server.call({ tool_id: tool.op }))
     },
   ),
 
   defineCase('parameter-errors', 'parameter_errors, where given, name the parameter', [41], async (server) => {
-    const tool = await server.part('add')
-    const { body } = await expectStatus(422, server.call({ tool_id: tool, input: { a: 10, b: 'infinity' } }))
-    if (body.parameter_errors === undefined) throw new Skip('The server gives no parameter_errors, which it need not.')
+    const tool = await server.part('validated')
+    const [wrong] = refusedArguments(tool)
+    const at = wrong?.at ?? ''
+    const { body } = await expectStatus(422, server.run(tool, { input: wrong?.args }))
+    if (body.parameter_errors === undefined) {
+      throw new NotApplicable('The server gives no parameter_errors, which it need not.')
+    }
     const errors = mustBeObject(body.parameter_errors, 'parameter_errors')
-    mustEqual(Object.keys(errors), ['b'], 'names in parameter_errors')
-    mustBeText(errors.b, 'parameter_errors.b')
+    mustEqual(Object.keys(errors), [at], 'names in parameter_errors')
+    mustBeText(errors[at], `parameter_errors.${at}`)
   }),
 
   defineCase('input-not-an-object', 'input that is no object is refused', [24], async (server) => {
-    const tool = await server.part('add')
-    for (const input of [[], 'a', 7]) await expectStatus(400, server.call({ tool_id: tool, input }))
+    const tool = await server.part('sync')
+    for (const input of [[], 'a', 7]) await expectStatus(400, server.run(tool, { input }))
   }),
 
   defineCase('message-for-people', 'a server error has a message for people', [30, 31, 32, 33], async (server) => {
@@ -65,8 +72,8 @@ export const errorCases = [
   }),
 
   defineCase('protocol-version', 'a version of the protocol that is not supported is 400', [26], async (server) => {
-    const tool = await server.part('add')
-    const call = { tool_id: tool, input: { a: 1, b: 2 } }
+    const tool = await server.part('sync')
+    const call = { tool_id: tool.op, input: tool.args }
     if (server.dialect === 'otc') await expectStatus(400, server.post({ $schema: 'otc://9.0', request: call }))
     else await expectStatus(400, server.call(call, { headers: { 'OXP-Version': '9.0' } }))
   }),
@@ -77,7 +84,7 @@ export const errorCases = [
     [34, 37],
     async (server) => {
       const tool = (await server.list()).find(({ requirements }) => needsAuthorization(requirements))
-      if (!tool) throw new Skip('No tool of this server requires an authorization.')
+      if (!tool) throw new NotApplicable('No tool of this server requires an authorization.')
       const { body } = await expectStatus(400, server.call({ tool_id: tool.id }))
       const { authorization } = mustBeObject(body.missing_requirements, 'missing_requirements')
       must(Array.isArray(authorization) && authorization.length > 0, 'missing_requirements has no authorization.')

@@ -1,7 +1,8 @@
 /** "Precondition Checks", in their order and with their exact bodies. */
 import { mustEqual } from '../../assertions.ts'
-import { Skip } from '../../case.ts'
+import { NotApplicable, Skip } from '../../case.ts'
 import { textOf } from '../../http.ts'
+import { requireToken } from '../../parts.ts'
 import { defineCase } from '../define.ts'
 import { type Answered, DISABLED, NO_TOOL, type Subject } from '../subject.ts'
 
@@ -48,9 +49,9 @@ export const checkCases = [
     'where execution is disabled every call is 403, in these words, whatever else is wrong with it',
     [7, 8, 9, 10, 51, 58],
     async (server) => {
-      const tool = await server.part('add')
-      const answer = await server.attempt(tool, '{"a":1,"b":2}')
-      if (answer.status === 200) throw new Skip('Tool execution is enabled on this server.')
+      const { path: tool, body: args } = await server.part('sync')
+      const answer = await server.attempt(tool, args)
+      if (answer.status === 200) throw new NotApplicable('Tool execution is enabled on this server.')
 
       mustBeExactly(answer, 403, DISABLED)
       mustBeExactly(await server.attempt(NO_TOOL), 403, DISABLED)
@@ -63,18 +64,19 @@ export const checkCases = [
     'who is not let in is told 401 Unauthorized and nothing else, and the tool does not run',
     [14, 15, 53],
     async (server) => {
-      if (server.target.token === undefined) throw new Skip('No token was given, so the server may be open.')
+      requireToken(server.target)
       await mustRun(server)
-      const tool = await server.part('add')
-      mustBeExactly(await server.attempt(tool, '{"a":1,"b":2}', { anonymous: true }), 401, UNAUTHORIZED)
+      const { path, body } = await server.part('sync')
+      mustBeExactly(await server.attempt(path, body, { anonymous: true }), 401, UNAUTHORIZED)
       const wrong = { anonymous: true, headers: { authorization: 'Bearer wrong' } }
-      mustBeExactly(await server.attempt(tool, '{"a":1,"b":2}', wrong), 401, UNAUTHORIZED)
+      mustBeExactly(await server.attempt(path, body, wrong), 401, UNAUTHORIZED)
     },
   ),
 
   defineCase('auth-after-parsing', 'a body that is not JSON does not change who is let in', [7], async (server) => {
-    if (server.target.token === undefined) throw new Skip('No token was given, so the server may be open.')
+    requireToken(server.target)
     await mustRun(server)
-    mustBeExactly(await server.attempt(await server.part('add'), '{bad', { anonymous: true }), 401, UNAUTHORIZED)
+    const { path } = await server.part('sync')
+    mustBeExactly(await server.attempt(path, '{bad', { anonymous: true }), 401, UNAUTHORIZED)
   }),
 ]

@@ -1,13 +1,15 @@
 /** The sibling features: what tools there are, and whether arguments would do. */
 import { must, mustBeObject, mustBeText, mustEqual } from '../../assertions.ts'
+import { refusedArguments } from '../../parts.ts'
 import { defineCase } from '../define.ts'
 import { NO_TOOL } from '../subject.ts'
 
 export const discoveryCases = [
   defineCase('tool-detail', 'a tool is shown with its name, description and schema', [], async (server) => {
-    const { body } = await server.send(`/tools/${await server.part('add')}`)
+    const { op, path } = await server.part('sync')
+    const { body } = await server.send(`/tools/${path}`)
 
-    mustEqual(body.name, server.tools.add, 'name')
+    mustEqual(body.name, op, 'name')
     must(typeof body.description === 'string', 'description is not a text.')
     mustBeObject(body.inputSchema, 'inputSchema')
     must(!('annotations' in body) || mustBeObject(body.annotations, 'annotations') !== null, 'annotations is null.')
@@ -19,12 +21,19 @@ export const discoveryCases = [
   }),
 
   defineCase('validate-good', 'good arguments are {"valid": true} and nothing more', [], async (server) => {
-    const { status, body } = await server.post(`/tools/${await server.part('add')}/validate`, '{"a":1,"b":2}')
+    const tool = await server.part('sync')
+    const { status, body } = await server.post(`/tools/${tool.path}/validate`, tool.body)
     mustEqual([status, body], [200, { valid: true }], 'the answer')
   }),
 
   defineCase('validate-bad', 'every problem is named, with the pointer to a missing field', [], async (server) => {
-    const { status, body } = await server.post(`/tools/${await server.part('add')}/validate`, '{"a":"x"}')
+    const tool = await server.part('validated')
+    // One argument of the wrong type and, where there is a second one that is required, that one missing.
+    const [wrong] = refusedArguments(tool)
+    const { required } = (tool.argsSchema ?? {}) as { required?: string[] }
+    const missing = required?.find((name) => name !== wrong?.at)
+    const { [missing ?? '']: _, ...args } = wrong?.args ?? {}
+    const { status, body } = await server.post(`/tools/${tool.path}/validate`, JSON.stringify(args))
 
     mustEqual([status, body.valid], [200, false], 'status and valid')
     must(Array.isArray(body.errors), 'There is no array "errors".')
@@ -33,11 +42,14 @@ export const discoveryCases = [
       mustBeText(message, 'message')
       return path
     })
-    for (const path of ['/a', '/b']) must(paths.includes(path), `No error is at ${path}, only at ${paths.join(', ')}.`)
+    for (const name of [wrong?.at, missing].filter((each) => each !== undefined)) {
+      must(paths.includes(`/${name}`), `No error is at /${name}, only at ${paths.join(', ')}.`)
+    }
   }),
 
   defineCase('validate-no-json', 'a body that is not JSON is 400 with the reason', [], async (server) => {
-    const { status, body } = await server.post(`/tools/${await server.part('add')}/validate`, '{bad')
+    const { path: tool } = await server.part('sync')
+    const { status, body } = await server.post(`/tools/${tool}/validate`, '{bad')
 
     mustEqual([status, body.valid], [400, false], 'status and valid')
     const [error] = Array.isArray(body.errors) ? body.errors : []
@@ -47,7 +59,7 @@ export const discoveryCases = [
   }),
 
   defineCase('json-everywhere', 'what is not there is answered in JSON, too', [33], async (server) => {
-    const tool = await server.part('add')
+    const { path: tool } = await server.part('sync')
     for (const [method, path] of [
       ['GET', `/tools/${tool}/call`],
       ['DELETE', `/tools/${tool}`],

@@ -1,0 +1,95 @@
+/** The operations that play the parts, and what is known about calling them. */
+import { isDeepStrictEqual } from 'node:util'
+import type { JsonObject, JsonValue } from '../../core/json.ts'
+import { createArgumentCheck } from '../../schemas/index.ts'
+import { type InvalidArguments, invalidArguments, sampleArguments } from '../samples.ts'
+import { must, should, shown } from './assertions.ts'
+import { type Example, NotApplicable, type Parts, Skip, type Target } from './case.ts'
+
+export interface Part {
+  /** As the protocol names it. */
+  op: string
+  args: JsonObject
+  example: Partial<Example>
+  argsSchema: JsonValue | undefined
+  resultSchema: JsonValue | undefined
+}
+
+const KINDS: Readonly<Record<keyof Parts, string>> = {
+  sync: 'sync operation without side effects',
+  second: 'second sync operation without side effects',
+  validated: 'operation whose schema rejects any arguments',
+  lenient: 'sync operation that can be called without arguments',
+  failing: 'operation that is known to fail in its domain',
+  async: 'async operation',
+  chunked: 'operation with a chunked result',
+  file: 'operation whose result is a file',
+  upload: 'operation that takes an attachment',
+  effect: 'sync operation with side effects',
+  deprecated: 'deprecated operation before its sunset',
+  removed: 'operation past its sunset',
+  successor: 'operation in a version above 1',
+  versions: 'operation with several versions',
+}
+
+/** The name that plays a part, or the reason why there is none. */
+export function nameOf(target: Target, part: keyof Parts): string {
+  const name = target.operations?.[part]
+  if (name !== undefined) return name
+  const { applicable, reason } = target.vacancies?.[part] ?? {
+    applicable: false,
+    reason: `The server has no ${KINDS[part]}.`,
+  }
+  if (!applicable) throw new NotApplicable(reason)
+  throw new Skip(reason, needsOf(reason))
+}
+
+/** Vacancies that the same option would fill are told together. */
+function needsOf(reason: string): string | undefined {
+  return /--[a-z-]+/.exec(reason)?.[0]
+}
+
+export function describePart(
+  target: Target,
+  op: string,
+  schemas: { args?: JsonValue | undefined; result?: JsonValue | undefined },
+): Part {
+  const example: Partial<Example> = target.examples?.[op] ?? {}
+  const args = (example.args as JsonObject | undefined) ?? sampleArguments(schemas.args)
+  return { op, args, example, argsSchema: schemas.args, resultSchema: schemas.result }
+}
+
+/** Arguments that break the schema of an operation, with the name of the one that does. */
+export function refusedArguments({ argsSchema, args, op }: Part): InvalidArguments[] {
+  const found = invalidArguments(argsSchema, args)
+  if (found.length === 0) throw new NotApplicable(`The schema of ${op} rejects no arguments.`)
+  return found
+}
+
+const checkResult = createArgumentCheck()
+
+/** The exact result, where it is known; else one that fits the published schema. */
+export function mustFit({ op, example, resultSchema }: Part, result: unknown): void {
+  if ('result' in example) {
+    must(
+      isDeepStrictEqual(result, example.result),
+      () => `The result of ${op} is ${shown(result)}, not ${shown(example.result)}.`,
+    )
+    return
+  }
+  const [issue] = checkResult(resultSchema, result)
+  // A schema that cannot be compiled here is a finding of the registry's cases, not of this one.
+  if (issue === undefined || issue.keyword === 'schema') return
+  should(false, `The result of ${op} does not fit its schema: ${issue.path || '/'} ${issue.message}.`)
+}
+
+/** The other caller's token, for checks of isolation. */
+export function requireOtherToken({ token, otherToken }: Target): void {
+  if (token === undefined) throw new Skip('Without a token there is one caller only.', '--token')
+  if (otherToken === undefined) throw new Skip('A second caller is needed.', '--other-token')
+}
+
+export function requireToken({ token }: Target): string {
+  if (token === undefined) throw new Skip('No token was given, so there is no authentication to judge.', '--token')
+  return token
+}

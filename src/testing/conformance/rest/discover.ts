@@ -1,0 +1,55 @@
+/** Finds out which tools of a Tool Execution API can play the parts: by their annotations, and by what a call shows. */
+import { isJsonObject } from '../../../core/json.ts'
+import { invalidArguments } from '../../samples.ts'
+import { isMembers } from '../assertions.ts'
+import type { Target } from '../case.ts'
+import { Casting, type Discovery, type DiscoveryOptions, NeedsToken } from '../discovery.ts'
+import { sendTo, textOf } from '../http.ts'
+import { DISABLED, Subject, type Tool } from './subject.ts'
+
+export async function discoverRest(target: Target, options: DiscoveryOptions): Promise<Discovery> {
+  const server = new Subject(target)
+  const answer = await sendTo(target, '/tools')
+  if (answer.status === 401 || answer.status === 403) throw new NeedsToken(target.token !== undefined)
+  const casting = new Casting(target, options)
+  for (const name of namesIn(textOf(answer))) {
+    const { status, body } = await server.send(`/tools/${encodeURIComponent(name)}`)
+    if (status !== 200) continue
+    const readOnly = isMembers(body.annotations) && body.annotations.readOnlyHint === true
+    if (!casting.mayCall(name, !readOnly, ['sync', 'validated', 'failing'])) continue
+    await tryOut(server, server.describe(name, body), casting)
+  }
+  return casting.result()
+}
+
+/** The list itself is no part of the specification: an array of tools, or an object with one. */
+function namesIn(text: string): string[] {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return []
+  }
+  const lists = isJsonObject(value as never) ? Object.values(value as object) : [value]
+  const tools: unknown[] = lists.filter(Array.isArray).flat()
+  return [
+    ...new Set(tools.map((tool) => (isMembers(tool) ? tool.name : tool)).filter((name) => typeof name === 'string')),
+  ]
+}
+
+async function tryOut(server: Subject, tool: Tool, casting: Casting): Promise<void> {
+  const { status, body } = await server.attempt(tool.path, tool.body)
+  if (status === 401) throw new NeedsToken(server.target.token !== undefined)
+  const disabled = status === 403 && body.error === DISABLED.error
+  if (status !== 200 && status !== 500 && !disabled) return casting.leaveOut(tool.op, `is refused with ${status}`)
+  casting.called(tool.op, tool.args)
+  if (invalidArguments(tool.argsSchema, tool.args).length > 0) casting.cast('validated', tool.op)
+  if (body.isError === true || tool.example.fails !== undefined) casting.cast('failing', tool.op)
+  if (body.isError === true) return
+  casting.cast('sync', tool.op)
+  const required = (tool.argsSchema as { required?: unknown[] } | undefined)?.required ?? []
+  if (required.length === 0) casting.cast('lenient', tool.op)
+  if (Array.isArray(body.content) && body.content.some((item) => isMembers(item) && item.type === 'image')) {
+    casting.cast('file', tool.op)
+  }
+}
