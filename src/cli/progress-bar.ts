@@ -5,8 +5,14 @@ import { fitted } from './terminal-text.ts'
 const BAR_WIDTH = 24
 const CLEAR_LINE = '\r\u001b[2K'
 
+export interface Shown {
+  fraction: number
+  message?: string
+  attempt?: number
+}
+
 export interface ProgressBar {
-  show(state: string, progress?: { fraction: number; message?: string }): void
+  show(state: string, progress?: Shown): void
   clear(): void
 }
 
@@ -22,11 +28,13 @@ export function createProgressBar(output: Output): ProgressBar {
   }
 }
 
-export function barText(state: string, progress: { fraction: number; message?: string } | undefined, width: number) {
+export function barText(state: string, progress: Shown | undefined, width: number) {
   if (!progress) return fitted(`${state} …`, width)
   const fraction = Math.min(1, Math.max(0, progress.fraction))
   const filled = Math.round(fraction * BAR_WIDTH)
   const bar = '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled)
   const percent = `${Math.floor(fraction * 100)}%`.padStart(4)
-  return fitted(`${bar} ${percent}  ${progress.message ?? state}`, width)
+  const attempt = progress.attempt ?? 1
+  const again = attempt > 1 ? `attempt ${attempt}: ` : ''
+  return fitted(`${bar} ${percent}  ${again}${progress.message ?? state}`, width)
 }

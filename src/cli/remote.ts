@@ -17,7 +17,7 @@ export interface Envelope {
   error?: { code: string; message: string; cause?: JsonObject }
   location?: { uri: string; auth?: { credentialType: string; credential: string } }
   retryAfterMs?: number
-  progress?: { fraction: number; message?: string }
+  progress?: { fraction: number; message?: string; attempt?: number }
 }
 
 export interface Answered {

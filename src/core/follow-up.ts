@@ -72,7 +72,10 @@ export class FollowUp {
     }
   }
 
-  /** Every change from now on, the present state first, until the call has ended or the signal aborts. */
+  /**
+   * Every change that a caller can see from now on, the present state first, until the call has ended or the signal
+   * aborts. A lease, a back-off and a claim are changes, too, and nobody is told of them.
+   */
   async *watch(caller: Caller, requestId: string, signal: AbortSignal): AsyncIterable<Reply> {
     const { store } = this.#parts
     const first = await this.#find(caller, requestId)
@@ -87,6 +90,7 @@ export class FollowUp {
     try {
       let current = (await store.get(first.id)) ?? first
       let told: Progress | undefined
+      let last = ''
       for (let revision = -1; !signal.aborted; ) {
         if (current.revision > revision) {
           // The last progress and the end may come at once: whoever has watched so far is to see both.
@@ -95,7 +99,10 @@ export class FollowUp {
             yield replyTo({ ...first, state: 'pending', progress }, 0)
           revision = current.revision
           told = progress
-          yield replyTo({ ...first, state: current.state, ...latestOf(current) }, 0)
+          const reply = replyTo({ ...first, state: current.state, ...latestOf(current) }, 0)
+          const text = JSON.stringify(reply)
+          if (text !== last) yield reply
+          last = text
           if (hasEnded(current)) return
         }
         if (!latest && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve))
@@ -224,7 +231,7 @@ function latestOf(instance: Instance): Pick<Instance, 'outcome' | 'progress' | '
 }
 
 function isSame(progress: Progress, told: Progress | undefined): boolean {
-  return progress.fraction === told?.fraction && progress.message === told.message
+  return progress.fraction === told?.fraction && progress.message === told.message && progress.attempt === told.attempt
 }
 
 /** Attachments and leftovers of earlier attempts share the owner id; only what the outcome points at is for callers. */

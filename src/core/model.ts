@@ -89,9 +89,11 @@ export type Outcome =
   | { kind: 'fault'; fault: FaultRecord; unbegun?: true }
 
 export interface Progress {
-  /** 0 to 1. */
+  /** 0 to 1; it does not fall within one try. */
   fraction: number
   message?: string
+  /** Which try it is of; 1 is the first. Absent before a call has begun. */
+  attempt?: number
 }
 
 /** The stored life of a call. */

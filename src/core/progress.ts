@@ -38,3 +38,12 @@ export function throttleProgress(
     },
   }
 }
+
+/** What a try reports, as it is stored: never less than before, also if a crash had the handler begin anew. */
+export function progressOfTry(number: number, before: Progress | undefined): (reported: Progress) => Progress {
+  let most = before?.attempt === number ? before.fraction : 0
+  return ({ fraction, message }) => {
+    most = Math.max(most, fraction)
+    return { fraction: most, ...(message !== undefined && { message }), attempt: number }
+  }
+}

@@ -18,7 +18,7 @@ import type { Limits } from './limits.ts'
 import type { Instance, Outcome } from './model.ts'
 import type { Deferred, Operation } from './operation.ts'
 import type { Store } from './ports.ts'
-import { type ProgressWriter, throttleProgress } from './progress.ts'
+import { type ProgressWriter, progressOfTry, throttleProgress } from './progress.ts'
 import { type Questions, questionsIn } from './questions.ts'
 import type { Registry } from './registry.ts'
 import type { Given } from './requirements.ts'
@@ -372,6 +372,9 @@ export class Worker {
       reported ??= this.#progressOf(running)
       reported.report(progress)
     }
+    // Whoever follows the call sees that it begins anew.
+    if (instance.failures > 0 && instance.progress?.attempt !== instance.failures + 1)
+      attempt.onProgress({ fraction: 0 })
     if (this.#running.size === 1) this.#leases.start()
     attempt.whenEnded((ending) => this.#ended(running, ending, reported?.flush()))
     if (this.#graceOver) this.#cutOff(running)
@@ -379,10 +382,12 @@ export class Worker {
 
   #progressOf(running: Running): ProgressWriter {
     const { clock, log } = this.#parts.env
+    const { failures, progress: before } = running.instance
+    const ofTry = progressOfTry(failures + 1, before)
     return throttleProgress(clock, this.#settings.progressEveryMs, (progress) => {
       const { id, attempt } = running.instance
       if (this.#running.get(id) !== running) return undefined
-      const writing = this.#store.progress({ id, attempt }, progress)
+      const writing = this.#store.progress({ id, attempt }, ofTry(progress))
       return writing.catch((err) => log.warn({ err }, 'progress could not be stored'))
     })
   }

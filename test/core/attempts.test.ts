@@ -1,7 +1,7 @@
 /** One call, several attempts: retries, time limits, waits that run out, and what is told on the way. */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation.ts'
-import { ADA, Gate, Node, openCluster, settled } from './node.ts'
+import { ADA, Gate, LEASE_MS, Node, openCluster, settled } from './node.ts'
 
 test('a recorded call is tried again after each back-off, under one key, until it succeeds', async () => {
   const cluster = openCluster()
@@ -204,6 +204,38 @@ test('progress is stored at once, then at most once in an interval, and always t
 
   expect(stored).toEqual([0.01, 0.5, 0.9])
   held.open(null)
+})
+
+test('progress does not fall within one try, also if a crash has it begin anew', async () => {
+  const cluster = openCluster()
+  const held = new Gate()
+  const reported = [0.5, 0.25, 0.75]
+  const work = operation('v1:work', {
+    model: 'async',
+    run: (_args, ctx) => {
+      ctx.progress(reported.shift() ?? 0, `attempt ${ctx.attempt}`)
+      return held.pass()
+    },
+  })
+  const stored: unknown[] = []
+  let node = new Node(cluster, { operations: [work] })
+  await node.call('v1:work')
+  const { id } = await cluster.find('r1')
+
+  for (let life = 1; life <= 3; life++) {
+    const { progress } = await cluster.until(id, (instance) => instance.progress?.message === `attempt ${life}`)
+    stored.push(progress)
+    node.kill()
+    cluster.clock.advance(LEASE_MS)
+    node = new Node(cluster, { operations: [work] })
+    if (life < 3) node.engine.worker.wake()
+  }
+
+  expect(stored).toEqual([
+    { fraction: 0.5, message: 'attempt 1', attempt: 1 },
+    { fraction: 0.5, message: 'attempt 2', attempt: 1 },
+    { fraction: 0.75, message: 'attempt 3', attempt: 1 },
+  ])
 })
 
 test('whoever watches sees what was reported last before the end, even by looking only when all is over', async () => {

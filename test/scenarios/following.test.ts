@@ -1,6 +1,7 @@
 /** What a caller can do while a call runs: wait for it, watch it, stop it. */
-import { operation } from 'callplane'
+import { Fault, operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
+import type { ResponseEnvelope } from '../../src/protocols/opencall/wire.ts'
 import { verifies } from '../requirements.ts'
 import { answered, createGate, createStepClock, startSite } from './server.ts'
 
@@ -167,6 +168,51 @@ describe('events', () => {
 
     expect(told.at(-2)).toMatch(/^event: progress\n.*"state":"pending".*"fraction":1,"message":"all walls"/)
     expect(told.at(-1)).toMatch(/^event: state\n.*"state":"complete","result":"painted"/)
+  })
+
+  test('around a retry tell which attempt they are of, each once, and the next one begins anew', async () => {
+    const clock = createStepClock()
+    const [failing, anew, rest] = [createGate<void>(), createGate<void>(), createGate<void>()]
+    const paint = operation('v1:walls.paint', {
+      model: 'async',
+      retry: { attempts: 2, backoffMs: 200 },
+      async run(_args, ctx) {
+        if (ctx.attempt === 1) {
+          ctx.progress(0.5)
+          await failing.pass()
+          throw new Fault('upstream', 'Out of paint.')
+        }
+        await anew.pass()
+        ctx.progress(0.25)
+        await rest.pass()
+        return 'painted'
+      },
+    })
+    const site = await startSite({ operations: [paint], clock })
+    await site.call('v1:walls.paint', {}, { requestId: 'paint-1' })
+    const events = await openEvents(await site.request('/ops/paint-1/events'))
+    await events.until('"fraction":0.5')
+    failing.open()
+    await clock.timer(200)
+    const between = await site.poll('paint-1')
+    clock.advance(200)
+    await events.until('"attempt":2')
+    // Progress is stored ten times a second at the most.
+    clock.advance(100)
+    anew.open()
+    await events.until('"fraction":0.25')
+    rest.open()
+
+    const told = (await events.rest()).split('\n\n').filter((event) => event.startsWith('event:'))
+    const envelopes = told.map((event) => JSON.parse(event.split('\ndata: ')[1] ?? '') as ResponseEnvelope)
+    const progress = envelopes.flatMap((envelope) => envelope.progress ?? [])
+    expect(between.body.progress).toEqual({ fraction: 0.5, attempt: 1 })
+    expect(progress).toEqual([
+      { fraction: 0.5, attempt: 1 },
+      { fraction: 0, attempt: 2 },
+      { fraction: 0.25, attempt: 2 },
+    ])
+    expect(envelopes.at(-1)).toMatchObject({ state: 'complete', result: 'painted' })
   })
 
   test('of a call that has ended are its end; a reader who leaves disturbs nobody', async () => {

@@ -143,7 +143,10 @@ const RESPONSE_SCHEMA: JsonObject = {
     location: { type: 'object', properties: { uri: TEXT, auth: { type: 'object' } }, required: ['uri'] },
     expiresAt: { type: 'number' },
     retryAfterMs: { type: 'number' },
-    progress: { type: 'object', properties: { fraction: { type: 'number' }, message: TEXT } },
+    progress: {
+      type: 'object',
+      properties: { fraction: { type: 'number' }, message: TEXT, attempt: { type: 'integer' } },
+    },
   },
   required: ['requestId', 'state'],
 }

@@ -41,7 +41,8 @@ export interface ResponseEnvelope {
   location?: Location
   expiresAt?: number
   retryAfterMs?: number
-  progress?: { fraction: number; message?: string }
+  /** `attempt` is the try it is of: from the next one on the fraction begins anew. */
+  progress?: { fraction: number; message?: string; attempt?: number }
 }
 
 export interface ErrorBody {
