@@ -1,7 +1,16 @@
 /** A handler that goes on after its attempt has ended: what it can still change (nothing), and what it still holds. */
 import { expect, test } from 'vitest'
+import { Attempt } from '../../src/core/attempt.ts'
+import type { HandlerContext } from '../../src/core/context.ts'
 import { Fault } from '../../src/core/fault.ts'
+import type { AttemptParts, Job } from '../../src/core/job.ts'
 import { type OperationRules, operation } from '../../src/core/operation.ts'
+import { completeOperation } from '../../src/core/rules.ts'
+import { prepareSchemas } from '../../src/schemas/index.ts'
+import { createManualClock } from '../../src/testing/clock.ts'
+import { createMemoryObjects } from '../../src/testing/memory-objects.ts'
+import { createRunEnvironment } from '../../src/testing/run-environment.ts'
+import { noFetcher } from '../../src/testing/run-media.ts'
 import { ADA, Gate, LEASE_MS, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 
 /** An operation whose handler hears nothing: each attempt stands at a gate of its own. */
@@ -457,4 +466,67 @@ test('a failed attempt that is tried again is in the log', async () => {
   expect(node.log).toHaveLength(2)
   expect(node.log).toContainEqual(line('v1:recorded@1.0.0', 'r1'))
   expect(node.log).toContainEqual(line('v1:direct@1.0.0', 'r2'))
+})
+
+/** One attempt without a server, at whose gate the test stands. */
+function createAttempt(run: (ctx: HandlerContext) => unknown, more: Partial<AttemptParts> = {}) {
+  const clock = createManualClock()
+  const concealed = new Set<string>()
+  const conceal = (value: string) => {
+    concealed.add(value)
+    return () => concealed.delete(value)
+  }
+  const definition = operation('v1:work', { timeoutMs: 100, requires: { secrets: ['pin'] }, run: () => null })
+  const backend = { kind: 'handler', execute: (_args: unknown, ctx: HandlerContext) => run(ctx) }
+  const job: Job = {
+    id: 'i1',
+    operation: completeOperation(definition, prepareSchemas(definition), backend),
+    caller: ADA,
+    requestId: 'r1',
+    media: [],
+    lineage: [],
+    given: { tokens: new Map(), secrets: new Map([['pin', 'abcd-1234-efgh']]) },
+  }
+  const parts: AttemptParts = {
+    env: { ...createRunEnvironment([], clock), conceal },
+    objects: createMemoryObjects(),
+    fetcher: noFetcher,
+    callChild: () => Promise.reject(new Error('it calls none')),
+    chunkBytes: 1_024,
+    maxObjectBytes: 1_024,
+    stopGraceMs: STOP_GRACE_MS,
+    ...more,
+  }
+  return { attempt: new Attempt(job, 1, parts), clock, concealed }
+}
+
+test('a handler whose context comes after the end of its attempt is never called', async () => {
+  const context = new Gate<object>()
+  let calls = 0
+  const { attempt, clock } = createAttempt(() => ++calls, { inject: () => context.pass() })
+
+  attempt.start({})
+  clock.advance(100)
+  context.open({})
+  await settled()
+
+  expect(await attempt.done).toMatchObject({ kind: 'fault', fault: { kind: 'timeout' } })
+  expect([calls, attempt.began, attempt.returned]).toEqual([0, false, true])
+})
+
+test('a secret stays concealed until the handler that has seen it returns', async () => {
+  const gate = new Gate()
+  const { attempt, clock, concealed } = createAttempt((ctx) => {
+    ctx.secret('pin')
+    return gate.pass()
+  })
+
+  attempt.start({})
+  clock.advance(100)
+  const afterTheEnd = [attempt.ended, concealed.size]
+  gate.open(null)
+  await settled()
+
+  expect(afterTheEnd).toEqual([true, 1])
+  expect(concealed.size).toBe(0)
 })
