@@ -7,6 +7,9 @@ export type { LimitRules } from './core/limits.ts'
 export type { Call, Caller, Instance, Reply } from './core/model.ts'
 export {
   type BackendSpec,
+  Chunked,
+  type ChunkedOptions,
+  type ChunkSource,
   Located,
   type MediaSlot,
   type OperationDefinition,

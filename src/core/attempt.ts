@@ -3,6 +3,7 @@
  * outcome. Its end and the handler's return are two events: an attempt that is stopped ends at once, and the handler
  * returns when it does. Retries and records are left to others.
  */
+import { pumpPieces } from './chunks.ts'
 import { cleanOutcome } from './cleaning.ts'
 import { Fault } from './fault.ts'
 import { AttemptContext } from './handler-context.ts'
@@ -11,7 +12,7 @@ import type { JsonValue } from './json.ts'
 import { LateHandler } from './late-handler.ts'
 import { isTextual } from './media.ts'
 import type { Outcome, Progress } from './model.ts'
-import { type ChunkSource, Deferred, Located } from './operation.ts'
+import { Chunked, type ChunkSource, Deferred, Located } from './operation.ts'
 import type { AttemptObservation, ByteRedactor } from './ports.ts'
 import { questionsIn } from './questions.ts'
 import { type EffectiveTerms, effectiveTerms } from './terms.ts'
@@ -354,7 +355,7 @@ export class Attempt {
     this.began = true
     const returned =
       waiting !== undefined && backend.resume ? backend.resume(waiting, args, context) : backend.execute(args, context)
-    if (chunked) return this.#writeChunks(returned as ChunkSource | Promise<ChunkSource>, chunked.mimeType)
+    if (chunked) return this.#writeChunks(returned, chunked.mimeType)
     return isThenable(returned)
       ? Promise.resolve(returned).then((value) => this.#outcomeOf(value))
       : this.#outcomeOf(returned)
@@ -363,13 +364,17 @@ export class Attempt {
   #outcomeOf(returned: unknown): Ending | Promise<Ending> {
     if (returned instanceof Deferred) return this.#deferral(returned)
     if (returned instanceof Located) return { kind: 'location', location: returned.location }
+    const parsed = this.#parse(returned)
+    return parsed instanceof Promise ? parsed.then(asResult) : asResult(parsed)
+  }
+
+  #parse(returned: unknown): unknown {
+    if (!this.#release) return this.job.operation.parseResult(returned)
     try {
       const parsed = this.job.operation.parseResult(returned)
-      if (!(parsed instanceof Promise)) return asResult(parsed)
-      return this.#release ? parsed.then(asResult, () => this.#unfit(returned)) : parsed.then(asResult)
-    } catch (thrown) {
-      if (this.#release) return this.#unfit(returned)
-      throw thrown
+      return parsed instanceof Promise ? parsed.catch(() => this.#unfit(returned)) : parsed
+    } catch {
+      return this.#unfit(returned)
     }
   }
 
@@ -413,19 +418,32 @@ export class Attempt {
     return new Fault('internal', message, { cause, exceptionText })
   }
 
-  async #writeChunks(source: ChunkSource | Promise<ChunkSource>, mimeType: string): Promise<Outcome> {
+  async #writeChunks(returning: unknown, declaredType: string | undefined): Promise<Outcome> {
     const { objects, chunkBytes } = this.#parts
+    const returned = await returning
+    const { source, mimeType, value } = returned instanceof Chunked ? returned : plainPieces(returned, declaredType)
     const writer = await objects.writeChunks(chunksId(this.job.id), { mimeType, chunkBytes, text: isTextual(mimeType) })
     const cleaning = this.cleaningBytes()
-    for await (const bytes of encodePieces(await source)) {
+    const atEnd = await pumpPieces(source, async (bytes) => {
       if (this.#stoppedBy) throw this.#stoppedBy
       const clean = cleaning.push(bytes)
       if (clean.length > 0) await writer.write(clean)
-    }
+    })
+    const beside = typeof value === 'function' ? await value() : (value ?? atEnd)
+    // Before the last chunk: one that was announced says that the result is whole.
+    const parsed = beside === undefined ? undefined : await this.#parse(beside)
     await writer.write(cleaning.end())
     await writer.finish()
-    return { kind: 'location', location: { kind: 'chunks', mimeType } }
+    const location = { kind: 'chunks' as const, mimeType }
+    return { kind: 'location', location: parsed === undefined ? location : { ...location, value: parsed as JsonValue } }
   }
+}
+
+function plainPieces(source: unknown, mimeType: string | undefined): Chunked {
+  if (mimeType !== undefined) return new Chunked(source as ChunkSource, mimeType)
+  throw new Fault('internal', 'The operation does not say of which type its result is. Return ctx.chunks(…).', {
+    code: 'UNUSABLE_RESULT',
+  })
 }
 
 function asResult(value: unknown): Outcome {
@@ -449,22 +467,6 @@ function bounded(ending: Ending): Ending {
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
-}
-
-/** Text pieces may end in the middle of a surrogate pair: its first half waits for the second. */
-async function* encodePieces(source: ChunkSource): AsyncIterable<Uint8Array> {
-  const encoder = new TextEncoder()
-  let half = ''
-  for await (const piece of source) {
-    if (typeof piece !== 'string') {
-      yield piece
-      continue
-    }
-    const text = half + piece
-    half = /[\ud800-\udbff]$/.exec(text)?.[0] ?? ''
-    yield encoder.encode(text.slice(0, text.length - half.length))
-  }
-  if (half !== '') yield encoder.encode(half)
 }
 
 export function chunksId(instanceId: string): string {

@@ -18,7 +18,11 @@ export function cleanOutcome(outcome: Outcome, redact: Redact): Outcome {
 
 function cleanLocation(location: ResultLocation, redact: Redact): ResultLocation {
   const text = (said: string) => redact(said) as string
-  if (location.kind !== 'external') return { ...location, mimeType: text(location.mimeType) }
+  if (location.kind === 'object') return { ...location, mimeType: text(location.mimeType) }
+  if (location.kind === 'chunks') {
+    const { value } = location
+    return { ...location, mimeType: text(location.mimeType), ...(value !== undefined && { value: redact(value) }) }
+  }
   const { auth } = location
   const credential = auth && {
     ...auth,

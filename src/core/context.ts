@@ -3,7 +3,7 @@
 import type { FaultOptions } from './fault.ts'
 import type { JsonValue } from './json.ts'
 import type { Caller, LocationAuth, Progress } from './model.ts'
-import type { Located, Operation, OperationDefinition } from './operation.ts'
+import type { Chunked, ChunkedOptions, ChunkSource, Located, Operation, OperationDefinition } from './operation.ts'
 import type { Credential, Log } from './ports.ts'
 import type { AnswerTo, QuestionKind, Questions } from './questions.ts'
 import type { SaidLevel } from './requirements.ts'
@@ -50,6 +50,14 @@ export interface HandlerContext {
   call<T = unknown>(operation: string | OperationDefinition<never>, args: unknown, options?: ChildOptions): Promise<T>
   /** Stores bytes and returns a result that points at them. */
   object(source: AsyncIterable<Uint8Array> | Uint8Array | string, options: ObjectOptions): Promise<Located>
+  /**
+   * The result of a chunked operation: its pieces, of which type they are, and a value beside them, which may also be
+   * what the generator returns at its end.
+   */
+  chunks<Returned, Value = never>(
+    source: ChunkSource<Returned>,
+    options?: ChunkedOptions<Value>,
+  ): Chunked<Returned | Value>
   /** A result that lives at another address. */
   location(uri: string, options?: { auth?: LocationAuth; redirect?: boolean }): Located
 }
@@ -97,6 +105,8 @@ export interface ObjectOptions {
 export interface MediaFile {
   readonly name: string
   readonly mimeType: string
+  /** As the caller's file is called, where that is known: without a path, at most 255 characters. */
+  readonly filename: string | undefined
   stream(): AsyncIterable<Uint8Array>
   bytes(): Promise<Uint8Array>
   text(): Promise<string>

@@ -19,10 +19,11 @@ interface Asked {
 }
 
 export function fingerprintOf(digest: Digest, { operation, args, media, caller }: Asked): string {
-  const attachments = media.map(({ name, mimeType, source }) => [
+  const attachments = media.map(({ name, mimeType, filename, source }) => [
     name,
     mimeType,
     source.kind === 'ref' ? source.uri : source.sha256,
+    ...(filename === undefined ? [] : [filename]),
   ])
   const actor = caller.userId === undefined ? [] : [caller.userId]
   return digest(canonicalJson([operation, args, attachments, ...actor]))

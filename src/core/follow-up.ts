@@ -26,7 +26,8 @@ export interface FollowUpParts {
 export interface ChunkReply {
   requestId: string
   sessionId?: string
-  mimeType: string
+  /** Absent while the call has not said which it is. */
+  mimeType?: string
   /** Absent while the next chunk is still being made. */
   chunk?: Chunk
   totalBytes?: number
@@ -161,8 +162,9 @@ export class FollowUp {
     const instance = await this.#find(caller, requestId)
     const info = await objects.chunks(chunksId(instance.id))
     // What is stored says it; the registry only of a call that has stored nothing yet, since it may have changed.
-    const mimeType = info?.mimeType ?? registry.byKey(instance.operation)?.chunked?.mimeType
-    if (mimeType === undefined)
+    const { chunked } = registry.byKey(instance.operation) ?? {}
+    const mimeType = info?.mimeType ?? chunked?.mimeType
+    if (!info && !chunked)
       throw new Fault('not-found', 'The result of this call is not chunked; it is in the reply to a poll.')
     const index = position()
     if (index > (info ? info.count - (info.finished ? 1 : 0) : 0)) {
@@ -175,7 +177,7 @@ export class FollowUp {
     const { sessionId } = instance
     return {
       requestId,
-      mimeType,
+      ...(mimeType !== undefined && { mimeType }),
       ...(sessionId !== undefined && { sessionId }),
       ...(chunk && { chunk }),
       ...(info?.finished && { totalBytes: info.bytes }),

@@ -6,7 +6,14 @@ import type { AttemptParts } from './job.ts'
 import type { JsonValue } from './json.ts'
 import { isLocation, isMediaType, openMedia } from './media.ts'
 import type { Caller, LocationAuth } from './model.ts'
-import { Located, type Operation, type OperationDefinition } from './operation.ts'
+import {
+  Chunked,
+  type ChunkedOptions,
+  type ChunkSource,
+  Located,
+  type Operation,
+  type OperationDefinition,
+} from './operation.ts'
 import type { ByteRedactor, Credential, Log } from './ports.ts'
 import { type AnswerTo, answersTo, type QuestionKind, type Questions } from './questions.ts'
 import { NOTHING_GIVEN, type SaidLevel, secretGone, tokenGone } from './requirements.ts'
@@ -209,6 +216,23 @@ export class AttemptContext implements BackendContext {
       ...(filename !== undefined && { filename }),
     })
     return new Located({ kind: 'object', objectId, mimeType, redirect })
+  }
+
+  chunks<Returned, Value = never>(
+    source: ChunkSource<Returned>,
+    options: ChunkedOptions<Value> = {},
+  ): Chunked<Returned | Value> {
+    const { chunked, name } = this.operation
+    if (!chunked) throw unusable(`${name.full} calls ctx.chunks(…) and is not "chunked"`)
+    const mimeType = options.mimeType === undefined ? chunked.mimeType : this.#attempt.cleaned(options.mimeType)
+    if (mimeType === undefined || !isMediaType(mimeType)) throw unusable(`"${mimeType}" is not a media type`)
+    // Callers were told the declared type before the first piece.
+    if (chunked.mimeType !== undefined && mimeType !== chunked.mimeType) {
+      throw unusable(
+        `${name.full} is declared to give ${chunked.mimeType}, not ${mimeType}; with "chunked: true" it may`,
+      )
+    }
+    return new Chunked(source, mimeType, options.value)
   }
 
   location(uri: string, { auth, redirect = false }: { auth?: LocationAuth; redirect?: boolean } = {}): Located {

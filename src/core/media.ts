@@ -32,6 +32,20 @@ export function isLocation(uri: string): boolean {
   return uri.length <= 8192 && /^[a-z][a-z0-9+.-]*:[!-~]+$/i.test(uri) && URL.canParse(uri)
 }
 
+const MAX_FILENAME = 255
+
+/** What a file may be called: no path, nothing that is not seen or that turns the direction of what follows. */
+export function cleanFilename(sent: string): string | undefined {
+  const name = sent
+    .slice(Math.max(sent.lastIndexOf('/'), sent.lastIndexOf('\\')) + 1)
+    .toWellFormed()
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '')
+    .trim()
+  if (name === '' || name === '.' || name === '..') return undefined
+  // Not in the middle of a character.
+  return name.length <= MAX_FILENAME ? name : name.slice(0, MAX_FILENAME).replace(/[\ud800-\udbff]$/, '')
+}
+
 export function slotFor(operation: Operation, name: string): MediaSlot {
   const slot = operation.media.find((candidate) => candidate.name === name)
   if (slot) return slot
@@ -122,7 +136,7 @@ export function openMedia(
   signal: () => AbortSignal,
 ): Readonly<Record<string, MediaFile>> {
   const files: Record<string, MediaFile> = Object.create(null)
-  for (const { name, mimeType, source } of media) {
+  for (const { name, mimeType, filename, source } of media) {
     const stream = () =>
       source.kind === 'object'
         ? objects.read(source.objectId)
@@ -130,6 +144,7 @@ export function openMedia(
     files[name] = {
       name,
       mimeType,
+      filename,
       stream,
       bytes: () => collectBytes(stream()),
       text: async () => new TextDecoder().decode(await collectBytes(stream())),

@@ -26,6 +26,8 @@ export function ownerOf(caller: Caller): string {
 export interface MediaInput {
   name: string
   mimeType: string
+  /** As the caller's file is called, without a path. */
+  filename?: string
   source: MediaSource
 }
 
@@ -72,7 +74,8 @@ export interface CallTerms {
 
 /** A result that is not a value in the reply but bytes somewhere. */
 export type ResultLocation =
-  | { kind: 'chunks'; mimeType: string }
+  /** `value` stands beside the bytes. */
+  | { kind: 'chunks'; mimeType: string; value?: JsonValue }
   | { kind: 'object'; objectId: string; mimeType: string; redirect: boolean }
   | { kind: 'external'; uri: string; auth?: LocationAuth; redirect: boolean }
 

@@ -62,7 +62,7 @@ export interface OperationRules {
   internal?: boolean
   media?: readonly MediaSlot[]
   /** The result is bytes, produced and fetched piece by piece. */
-  chunked?: { mimeType: string }
+  chunked?: ChunkedRule
   cache?: { policy: 'none' } | { policy: 'server'; ttlSeconds: number } | { policy: 'location' }
   /** How many may run at a time on one node. */
   concurrency?: number
@@ -70,6 +70,9 @@ export interface OperationRules {
   /** What it needs of the person it acts for. */
   requires?: Requirements
 }
+
+/** The media type of every result, or `true` where each call says its own with `ctx.chunks(...)`. */
+export type ChunkedRule = { mimeType: string } | true
 
 /** What `run` may give back: the value, or a place where the bytes are. */
 export type Returned<T> = T | Located
@@ -102,7 +105,39 @@ export class Deferred {
   }
 }
 
-export type ChunkSource = AsyncIterable<string | Uint8Array> | Iterable<string | Uint8Array>
+/** Pieces of a result; what a generator returns at its end is the value beside them. */
+export type ChunkSource<T = unknown> = AsyncIterable<Piece, T, unknown> | Iterable<Piece, T, unknown>
+
+type Piece = string | Uint8Array
+// biome-ignore lint/suspicious/noConfusingVoidType: a generator without a return statement returns void.
+type Beside<T> = T | undefined | void
+
+const CHUNKED = Symbol.for('callplane.chunked')
+
+export interface ChunkedOptions<T> {
+  /** Where the operation does not declare one. */
+  mimeType?: string
+  /** Stands beside the bytes; a function is asked for it after the last piece. */
+  value?: T | (() => T | Promise<T>)
+}
+
+/** Made by `ctx.chunks(...)`. */
+export class Chunked<T = unknown> {
+  readonly [CHUNKED] = true
+  readonly source: ChunkSource
+  readonly mimeType: string
+  readonly value: ChunkedOptions<T>['value']
+
+  constructor(source: ChunkSource, mimeType: string, value?: ChunkedOptions<T>['value']) {
+    this.source = source
+    this.mimeType = mimeType
+    this.value = value
+  }
+
+  static [Symbol.hasInstance](value: unknown): value is Chunked {
+    return typeof value === 'object' && value !== null && CHUNKED in value
+  }
+}
 
 /** A plain schema that nobody gave a type: some object. */
 type Args<A> = unknown extends Output<A> ? JsonObject : Output<A>
@@ -139,7 +174,13 @@ export type OperationOptions<A extends Schema, R extends Schema, App> = Omit<Ope
 } & (
     | { chunked?: never; backend?: never; auth?: never; run: Run<Args<A>, Returned<Output<R>>, App> }
     // Apart from the other, or every text would do as a result: it is a list of characters.
-    | { chunked: { mimeType: string }; backend?: never; auth?: never; run: Run<Args<A>, ChunkSource, App> }
+    | {
+        chunked: { mimeType: string }
+        backend?: never
+        auth?: never
+        run: Run<Args<A>, ChunkSource<Beside<Output<R>>> | Chunked<Beside<Output<R>>>, App>
+      }
+    | { chunked: true; backend?: never; auth?: never; run: Run<Args<A>, Chunked<Beside<Output<R>>>, App> }
     | { chunked?: never; backend: BackendSpec; auth?: AuthDeclaration; run?: never }
   )
 
@@ -212,7 +253,8 @@ export interface Operation
   readonly timeoutMs?: number
   readonly deadlineMs?: number
   readonly concurrency?: number
-  readonly chunked?: { mimeType: string }
+  /** Without a type each call says its own. */
+  readonly chunked?: { mimeType?: string }
   readonly deprecated?: { sunset?: string; replacement?: string }
   readonly requires?: Requirements
   readonly parseArgs: Parse

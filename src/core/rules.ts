@@ -65,7 +65,7 @@ function optional(rules: OperationRules): Partial<Operation> {
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(deadlineMs !== undefined && { deadlineMs }),
     ...(concurrency !== undefined && { concurrency }),
-    ...(chunked && { chunked }),
+    ...(chunked && { chunked: chunked === true ? {} : chunked }),
     ...(deprecated && { deprecated }),
     ...(requires && { requires }),
     ...(internal && { internal }),

@@ -28,6 +28,7 @@ const OWN: Record<keyof HandlerContext, true> = {
   fail: true,
   call: true,
   object: true,
+  chunks: true,
   location: true,
 }
 

@@ -1,13 +1,13 @@
 /** Attachments for an operation that is run without a server: given as text or bytes, stored where its context reads. */
 import { Fault } from '../core/fault.ts'
-import { slotFor } from '../core/media.ts'
+import { cleanFilename, slotFor } from '../core/media.ts'
 import type { MediaInput } from '../core/model.ts'
 import type { MediaSlot, Operation } from '../core/operation.ts'
 import type { Fetcher, ObjectStore } from '../core/ports.ts'
 import { bytes } from './object-content.ts'
 
 /** The content; without its type, the first one the operation accepts by name. */
-export type GivenMedia = string | Uint8Array | { content: string | Uint8Array; mimeType: string }
+export type GivenMedia = string | Uint8Array | { content: string | Uint8Array; mimeType: string; filename?: string }
 
 export async function storeMedia(
   operation: Operation,
@@ -23,7 +23,13 @@ export async function storeMedia(
       const mimeType = plain ? defaultType(slot, content) : media.mimeType
       const objectId = `${owner}/media-${name}`
       const put = await objects.put(objectId, once(content), { mimeType, maxBytes: Number.POSITIVE_INFINITY })
-      return { name, mimeType, source: { kind: 'object', objectId, bytes: put.bytes, sha256: put.sha256 } }
+      const filename = plain || media.filename === undefined ? undefined : cleanFilename(media.filename)
+      return {
+        name,
+        mimeType,
+        ...(filename !== undefined && { filename }),
+        source: { kind: 'object', objectId, bytes: put.bytes, sha256: put.sha256 },
+      }
     }),
   )
 }

@@ -65,7 +65,7 @@ export type Ran<T> = { progress: readonly Progress[]; log: readonly LogLine[] } 
   | Only<'result', T>
   | Only<'object', Content>
   | Only<'location', { uri: string; redirect: boolean; auth?: LocationAuth }>
-  | Only<'chunks', Content>
+  | Only<'chunks', Content & { value?: T }>
 )
 
 type Only<Field extends string, Value> = { [field in Field]: Value } & {
@@ -207,8 +207,11 @@ async function contentOf(job: Job, outcome: Exclude<Outcome, { kind: 'fault' }>,
       const bytes = await collect(objects.read(objectId))
       return { object: { ...content(mimeType, bytes), ...(filename !== undefined && { filename }) } }
     }
-    case 'chunks':
-      return { chunks: content(location.mimeType, joined(await readChain(objects, chunksId(job.id)))) }
+    case 'chunks': {
+      const { mimeType, value } = location
+      const whole = content(mimeType, joined(await readChain(objects, chunksId(job.id))))
+      return { chunks: { ...whole, ...(value !== undefined && { value }) } }
+    }
   }
 }
 

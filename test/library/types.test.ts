@@ -84,6 +84,19 @@ test('what is returned must be what the result schema takes', () => {
   operation('v1:wrong', { result: jsonSchema<number>({ type: 'number' }), run: () => true })
   // @ts-expect-error: a chunked operation returns pieces, not a value
   operation('v1:wrong', { chunked: { mimeType: 'text/csv' }, run: () => 3 })
+  // @ts-expect-error: pieces alone do not say of which type they are
+  operation('v1:wrong', { chunked: true, run: () => ['a'] })
+  operation('v1:wrong', {
+    chunked: { mimeType: 'text/csv' },
+    result: Result,
+    // @ts-expect-error: the value beside the pieces is not the declared one
+    async *run() {
+      yield 'a'
+      return { total: 'three' }
+    },
+  })
+  // @ts-expect-error: the value beside the pieces is not the declared one
+  operation('v1:wrong', { chunked: true, result: Result, run: (_args, ctx) => ctx.chunks(['a'], { value: 3 }) })
 })
 
 test('a result may also be somewhere else, or fail', () => {
@@ -102,6 +115,24 @@ test('a result may also be somewhere else, or fail', () => {
   })
   operation('v1:pieces', { chunked: { mimeType: 'text/csv' }, run: () => ['a', 'b'] })
   operation('v1:later', { chunked: { mimeType: 'text/csv' }, run: async () => ['a', 'b'] })
+  const Rows = z.object({ rows: z.int() })
+  operation('v1:summed', {
+    chunked: { mimeType: 'text/csv' },
+    result: Rows,
+    async *run() {
+      yield 'a\n'
+      return { rows: 1 }
+    },
+  })
+  operation('v1:chosen', {
+    chunked: true,
+    result: Rows,
+    run: (_args, ctx) => ctx.chunks(new Blob(['a']).stream(), { mimeType: 'text/csv', value: () => ({ rows: 1 }) }),
+  })
+  async function* silent() {
+    yield 'a'
+  }
+  operation('v1:silent', { chunked: true, result: Rows, run: async (_args, ctx) => ctx.chunks(silent()) })
 })
 
 test('without a result schema run may return anything or nothing', () => {

@@ -85,9 +85,20 @@ const chunked = operation('v1:t.chunked', {
   },
 })
 
+const beside = operation('v1:t.beside', {
+  chunked: true,
+  requires: { secrets: ['s'] },
+  run: (_args, ctx) => {
+    const said = `${ctx.secret('s')} ${FORMS}`
+    const mimeType = `text/plain; note=${encodeURIComponent(SECRET)}`
+    return ctx.chunks(split(ctx.secret('s')), { mimeType, value: () => ({ said, [said]: 1 }) })
+  },
+})
+
 const operations: OperationDefinition[] = [
   note,
   chunked,
+  beside,
   unfit('sync'),
   unfit('async'),
   ...Object.entries(EXITS).flatMap(([name, exit]) =>
@@ -154,6 +165,7 @@ test('a secret that a handler puts to every exit of its context is nowhere, in a
   }
   expect(lines.filter((line) => line.includes('[redacted]')).length).toBeGreaterThan(5)
   expect(all.find(({ name }) => name === 't.chunked fetched')?.content).toContain('before it has a secret')
+  expect(all.find(({ name }) => name === 't.beside by OpenCALL')?.content).toContain('"value":{"said":"[redacted]')
   expectNowhere([SECRET], all)
   // Nor its greater part, at a cut.
   for (const { name, content } of all) {

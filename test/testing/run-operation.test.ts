@@ -251,3 +251,26 @@ test('a handler finds the tokens, the secrets and the user that the test gives',
   expect(result).toEqual(['t', 's', 'u'])
   await expect(runOperation(act)).rejects.toMatchObject({ kind: 'requirements-missing' })
 })
+
+test('a secret is kept out of everything as in a server, and a child call is not sent one', async () => {
+  const child = operation('v1:t.child', { run: (args) => args })
+  const reveal = operation('v1:t.reveal', {
+    requires: { secrets: ['key'] },
+    chunked: { mimeType: 'text/plain' },
+    async *run(args: { send?: boolean }, ctx) {
+      const key = ctx.secret('key')
+      if (args.send) await ctx.call(child, { key })
+      yield `the key is ${key.slice(0, 5)}`
+      yield key.slice(5)
+      return { key }
+    },
+  })
+  const secrets = { key: 'correct-horse-battery' }
+
+  const { chunks } = await runOperation(reveal, {}, { secrets })
+  const sending = runOperation(reveal, { send: true }, { secrets, children: [child] })
+
+  expect(chunks?.text()).toBe('the key is [redacted]')
+  expect(chunks?.value).toEqual({ key: '[redacted]' })
+  await expect(sending).rejects.toMatchObject({ code: 'SECRET_IN_CALL' })
+})

@@ -48,7 +48,15 @@ export interface Answered {
 export type LocatedReply = Extract<Reply, { location: ResultLocation }>
 
 /** Where a result is that is not in the reply. */
-export type Locate = (reply: LocatedReply, origin: string) => { uri: string; mimeType?: string; auth?: JsonObject }
+export type Locate = (
+  reply: LocatedReply,
+  origin: string,
+) => {
+  uri: string
+  mimeType?: string
+  auth?: JsonObject
+  value?: JsonValue
+}
 
 export type EndedReply = Extract<Reply, { state: 'complete' | 'error' }>
 
@@ -79,8 +87,13 @@ function base({ requestId, trace, elapsedMs }: Answered, status: ToolStatus, usa
   }
 }
 
-function encodeLocated({ uri, mimeType, auth }: ReturnType<Locate>): JsonObject {
-  return { location: uri, ...(mimeType !== undefined && { mime_type: mimeType }), ...(auth && { auth }) }
+function encodeLocated({ uri, mimeType, auth, value }: ReturnType<Locate>): JsonObject {
+  return {
+    location: uri,
+    ...(mimeType !== undefined && { mime_type: mimeType }),
+    ...(auth && { auth }),
+    ...(value !== undefined && { value }),
+  }
 }
 
 /** The answer as text. With `strings`, every value in `details` is text: some runtimes' types hold nothing else. */

@@ -4,7 +4,7 @@
  */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { checkType, slotFor } from '../../core/media.ts'
+import { checkType, cleanFilename, slotFor } from '../../core/media.ts'
 import type { MediaInput } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { ObjectStore } from '../../core/ports.ts'
@@ -35,7 +35,12 @@ export function withAttachments(operation: Operation, schema: JsonObject): JsonO
             {
               type: 'object',
               description: `One of ${slot.acceptedTypes.join(', ')}, ${slot.maxBytes} bytes at most.`,
-              properties: { mimeType: { type: 'string' }, data: { type: 'string' }, uri: { type: 'string' } },
+              properties: {
+                mimeType: { type: 'string' },
+                filename: { type: 'string' },
+                data: { type: 'string' },
+                uri: { type: 'string' },
+              },
               required: ['mimeType'],
             },
           ]),
@@ -85,10 +90,12 @@ async function takeOne(
   objects: ObjectStore,
 ): Promise<MediaInput> {
   const slot = slotFor(operation, name)
-  const { mimeType, data, uri } = isJsonObject(value) ? value : {}
+  const { mimeType, data, uri, filename: sent } = isJsonObject(value) ? value : {}
   if (typeof mimeType !== 'string') throw refused(`The attachment "${name}" needs a "mimeType".`)
   checkType(slot, mimeType)
-  if (typeof uri === 'string' && data === undefined) return { name, mimeType, source: { kind: 'ref', uri } }
+  const filename = typeof sent === 'string' ? cleanFilename(sent) : undefined
+  const file = { name, mimeType, ...(filename !== undefined && { filename }) }
+  if (typeof uri === 'string' && data === undefined) return { ...file, source: { kind: 'ref', uri } }
   if (typeof data !== 'string' || uri !== undefined) {
     throw refused(`The attachment "${name}" needs either "data", in base64, or "uri".`)
   }
@@ -96,7 +103,7 @@ async function takeOne(
     mimeType,
     maxBytes: slot.maxBytes,
   })
-  return { name, mimeType, source: { kind: 'object', objectId, bytes, sha256 } }
+  return { ...file, source: { kind: 'object', objectId, bytes, sha256 } }
 }
 
 function decodeBase64(name: string, data: string): Uint8Array {

@@ -36,7 +36,15 @@ export async function encodeLocated(reply: LocatedReply, parts: LocateParts): Pr
   const bytes = location.kind === 'object' ? await smallBytes(location.objectId, location.mimeType, parts) : undefined
   return bytes
     ? embed(bytes, location.mimeType, uri, parts)
-    : { content: [link(uri, location.mimeType, 'The result of this call')] }
+    : withValue({ content: [link(uri, location.mimeType, 'The result of this call')] }, location)
+}
+
+/** The value beside the bytes, also as text for clients that read nothing else. */
+function withValue({ content }: CallToolResult, location: ResultLocation): CallToolResult {
+  if (location.kind !== 'chunks' || location.value === undefined) return { content }
+  const { value } = location
+  const structuredContent = isJsonObject(value) ? value : { result: value }
+  return { content: [{ type: 'text', text: JSON.stringify(value) }, ...content], structuredContent }
 }
 
 async function smallBytes(

@@ -90,7 +90,11 @@ function locate(reply: Reply, origin: string, redirect?: AddressSettings): Locat
   const { location } = reply
   switch (location.kind) {
     case 'chunks':
-      return { uri: `${callAddress(origin, reply.requestId)}/chunks` }
+      return {
+        uri: `${callAddress(origin, reply.requestId)}/chunks`,
+        mimeType: location.mimeType,
+        ...(location.value !== undefined && { value: location.value }),
+      }
     case 'object': {
       const path = objectPath(location.objectId)
       return {

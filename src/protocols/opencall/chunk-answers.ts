@@ -12,7 +12,7 @@ const PIECE_BYTES = 48 * 1024
  * reading 1 GiB back then took 190 MB.
  */
 export function jsonChunk(envelope: ChunkEnvelope, bytes: Uint8Array, base64: (bytes: Uint8Array) => string): Answer {
-  const spell = isTextual(envelope.mimeType) ? createTextSpeller() : base64
+  const spell = isTextual(envelope.mimeType ?? '') ? createTextSpeller() : base64
   const head: ChunkEnvelope = { ...envelope, encoding: spell === base64 ? 'base64' : 'utf8' }
   return { status: 200, headers: JSON_HEADERS, body: withData(JSON.stringify(head), bytes, spell) }
 }
@@ -39,7 +39,7 @@ export function binaryChunk(envelope: ChunkEnvelope, bytes: Uint8Array): Answer 
       'Call-Request-Id': requestId,
       ...(sessionId !== undefined && { 'Call-Session-Id': encodeURIComponent(sessionId) }),
       'Call-State': state,
-      'Call-Mime-Type': mimeType,
+      ...(mimeType !== undefined && { 'Call-Mime-Type': mimeType }),
       ...(cursor !== null && { 'Call-Cursor': cursor }),
       'Call-Chunk-Offset': String(chunk?.offset),
       'Call-Chunk-Length': String(chunk?.length),

@@ -79,7 +79,7 @@ export function encodeChunk(reply: ChunkReply, index: number): ChunkEnvelope {
     requestId,
     ...(sessionId !== undefined && { sessionId }),
     state: last ? 'complete' : 'pending',
-    mimeType,
+    ...(mimeType !== undefined && { mimeType }),
     cursor: last ? null : encodeCursor(chunk ? index + 1 : index),
     ...(chunk && {
       chunk: {

@@ -4,7 +4,7 @@ import type { Exchange, Part } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { parseJsonText } from '../../core/json-text.ts'
-import { bareType, checkSize, checkType, slotFor, tooLarge } from '../../core/media.ts'
+import { bareType, checkSize, checkType, cleanFilename, slotFor, tooLarge } from '../../core/media.ts'
 import type { MediaInput } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Identify, ObjectInfo, ObjectStore } from '../../core/ports.ts'
@@ -26,7 +26,7 @@ export interface Received {
 /** A part that came, and where its bytes are. */
 interface Stored {
   info: ObjectInfo
-  part: Pick<Part, 'name' | 'mimeType' | 'statesType'>
+  part: Pick<Part, 'name' | 'mimeType' | 'statesType' | 'filename'>
 }
 
 const PART_LIMITS = { maxParts: 101, maxHeaderBytes: 8 * 1024, textPart: 'envelope' }
@@ -92,11 +92,17 @@ function toInput(entry: MediaEntry, operation: Operation, stored: ReadonlyMap<st
   const found = stored.get(part)
   if (!found) throw danglingPart(part)
   const { info } = found
+  const filename = cleanFilename(found.part.filename ?? '')
   const slot = slotFor(operation, name)
   checkType(slot, mimeType)
   checkStatedType(entry, found.part)
   checkSize(slot, info.bytes)
-  return { name, mimeType, source: { kind: 'object', objectId: info.id, bytes: info.bytes, sha256: info.sha256 } }
+  return {
+    name,
+    mimeType,
+    ...(filename !== undefined && { filename }),
+    source: { kind: 'object', objectId: info.id, bytes: info.bytes, sha256: info.sha256 },
+  }
 }
 
 /** A part may say what it is, too, and then it must be the same; a client that does not know says octet-stream. */

@@ -53,6 +53,9 @@ export interface ErrorBody {
 
 export interface Location {
   uri: string
+  /** Of a chunked result, beside what the specification has: of which type it is, and the value beside the bytes. */
+  mimeType?: string
+  value?: JsonValue
   auth?: { credentialType: string; credential: string; expiresAt?: number }
 }
 
@@ -60,7 +63,8 @@ export interface ChunkEnvelope {
   requestId: string
   sessionId?: string
   state: 'pending' | 'complete'
-  mimeType: string
+  /** Absent only where there is no chunk yet and the call has not said which it is. */
+  mimeType?: string
   cursor: string | null
   chunk?: { offset: number; length: number; checksum: string; checksumPrevious: string | null }
   total?: number

@@ -90,14 +90,13 @@ export function encodeTool({ id, name, operation }: Tool, dialect: Dialect): Too
   }
 }
 
-const LOCATED: JsonObject = {
-  type: 'object',
-  required: ['uri'],
-  properties: { uri: { type: 'string', format: 'uri' }, mimeType: { type: 'string' } },
-}
+const LOCATED = { uri: { type: 'string', format: 'uri' }, mimeType: { type: 'string' } }
 
 function encodeOutput({ schemas, chunked }: Operation): JsonObject | null {
-  if (chunked) return LOCATED
+  if (chunked) {
+    const value = inlineSchema(schemas.result)
+    return { type: 'object', required: ['uri'], properties: { ...LOCATED, value } }
+  }
   return schemas.result.type === 'null' ? null : inlineSchema(schemas.result)
 }
 

@@ -82,4 +82,4 @@ export interface ToolRequirements {
 }
 
 /** A result that is not in the reply: where its bytes are. */
-export type LocatedValue = { uri: string; mimeType?: string; auth?: JsonObject }
+export type LocatedValue = { uri: string; mimeType?: string; auth?: JsonObject; value?: JsonValue }

@@ -1,4 +1,5 @@
 /** A result that is bytes somewhere, as content: small pictures, sounds and texts in the answer, the rest as a link. */
+import type { JsonValue } from '../../core/json.ts'
 import { bareType, isTextual } from '../../core/media.ts'
 import type { Reply, ResultLocation } from '../../core/model.ts'
 import type { Environment, ObjectStore } from '../../core/ports.ts'
@@ -11,7 +12,7 @@ export interface LocateParts {
   objects: ObjectStore
   env: Pick<Environment, 'base64'>
   /** The address of a result, for this caller. */
-  locate: (reply: LocatedReply, origin: string) => { uri: string; mimeType?: string }
+  locate: (reply: LocatedReply, origin: string) => { uri: string; mimeType?: string; value?: JsonValue }
 }
 
 /** As much as a model can be expected to take in at a time. */
@@ -23,12 +24,16 @@ export async function encodeLocated(
   traceId: string,
   parts: LocateParts,
 ): Promise<CallToolResult> {
-  const { uri, mimeType } = parts.locate(reply, origin)
+  const { uri, mimeType, value } = parts.locate(reply, origin)
   const { location } = reply
   const content =
     (location.kind === 'object' ? await embed(location.objectId, location.mimeType, uri, parts) : undefined) ??
     link(uri, mimeType, location.kind === 'external' ? lastSegment(uri) : 'result')
-  return encodeResult([content], false, traceId, { uri, ...(mimeType !== undefined && { mimeType }) })
+  return encodeResult([content], false, traceId, {
+    uri,
+    ...(mimeType !== undefined && { mimeType }),
+    ...(value !== undefined && { value }),
+  })
 }
 
 async function embed(
