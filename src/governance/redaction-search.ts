@@ -23,8 +23,8 @@ const HEAD = 8
 const ENOUGH = 256
 /** Text in a JSON string in a JSON string in a log line. */
 const MAX_NESTING = 3
-/** `\\u0021`, or `%2521`: the most bytes that one byte of a value takes when it is encoded twice. */
-const GROWTH = 8
+/** The most bytes that one byte of a value takes: 9 as `\\\\u0021`, escaped in three JSON strings, 10 as `&#x000021;`. */
+const GROWTH = 12
 
 /** All forms of one value that are searched as they are. */
 export function formsOf(value: string): readonly string[] {
