@@ -82,6 +82,8 @@ export class Attempt {
   othersBegan = false
   /** Whether it, or a try before it, left bytes in the object store. */
   storedObjects = false
+  /** What it failed of, where that was the server's own storage. */
+  storageFault: Fault | undefined
 
   constructor(job: Job, number: number, parts: AttemptParts, run: AttemptRun = FIRST_TRY) {
     this.job = job
@@ -401,6 +403,7 @@ export class Attempt {
     }
     if (this.#stoppedBy && !(thrown instanceof Fault)) return this.#stoppedBy
     const fault = Fault.from(thrown)
+    if (fault.ofStorage) this.storageFault = fault
     if (fault.kind === 'internal') {
       const { operation, requestId } = this.job
       this.#parts.env.log.error(

@@ -135,8 +135,8 @@ export class Conclusions {
   }
 
   /** Ready for whoever comes next, without counting as a failure. */
-  async giveBack(instance: Instance): Promise<void> {
-    await this.#reschedule(instance, { dueAt: this.#env.clock.now() })
+  async giveBack(instance: Instance, dueAt = this.#env.clock.now()): Promise<void> {
+    await this.#reschedule(instance, { dueAt })
   }
 
   /** Accounts for this attempt only: if an earlier one was cut off, whoever comes next must still see that. */

@@ -59,6 +59,8 @@ export interface FaultOptions {
   promptContent?: string
   developerMessage?: string
   exceptionText?: string
+  /** The server's own storage failed: a call that can be run again is, whatever its operation says about retries. */
+  ofStorage?: boolean
   /** What was thrown underneath: for the log only. */
   cause?: unknown
 }
@@ -114,6 +116,8 @@ export class Fault extends Error {
   readonly promptContent: string | undefined
   readonly developerMessage: string | undefined
   readonly exceptionText: string | undefined
+  /** Not in the record: it is for the process whose storage failed. */
+  readonly ofStorage: boolean
 
   constructor(kind: FaultKind, message: string, options: FaultOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -125,6 +129,7 @@ export class Fault extends Error {
     this.promptContent = options.promptContent
     this.developerMessage = options.developerMessage
     this.exceptionText = options.exceptionText
+    this.ofStorage = options.ofStorage ?? false
   }
 
   /**

@@ -9,6 +9,12 @@ const MAX_RETRY_AFTER_MS = 3_600_000
 /** Past ten doublings every sensible cap has been reached; it also keeps the number finite. */
 const MAX_DOUBLINGS = 10
 
+/** Before a call is run again that the server's own storage has failed. Spread, since many fail at the same moment. */
+export function storageDelay(attempts: number, random: () => number): number {
+  const delay = Math.min(BACKOFF_MS * 2 ** Math.min(attempts - 1, MAX_DOUBLINGS), MAX_BACKOFF_MS)
+  return Math.round(delay / 2 + (delay / 2) * random())
+}
+
 /** The delay before the next attempt, or undefined if this failure is the end. `failures` counts this one. */
 export function retryDelay(
   rules: RetryRules,

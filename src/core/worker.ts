@@ -23,7 +23,7 @@ import { type Questions, questionsIn } from './questions.ts'
 import type { Registry } from './registry.ts'
 import type { Given } from './requirements.ts'
 import { Retries } from './retries.ts'
-import { retryDelay } from './retry.ts'
+import { retryDelay, storageDelay } from './retry.ts'
 import { canGoOn, isHeld, isLacking, jobOf, mayHaveActed, type Running } from './running.ts'
 import { forgetShown, showingOf, showsAndWaits } from './showing.ts'
 import { deadlineOf } from './terms.ts'
@@ -450,13 +450,29 @@ export class Worker {
       this.wake()
       return
     }
+    if (await this.#runsAgain(running)) return
     const failures = instance.failures + 1
     const delayMs = retryDelay(attempt.terms.retry, failures, outcome.fault, this.#parts.env.random)
-    // A try that comes when nobody can see the call any more is none. Both times are the attempt's, whatever the wall
-    // clock was set to since.
-    const lastAt = Math.min(instance.extras?.deadlineAt ?? Number.POSITIVE_INFINITY, instance.expiresAt)
-    if (delayMs === undefined || attempt.now() + delayMs >= lastAt) return this.#conclude(running, outcome)
+    // Both times are the attempt's, whatever the wall clock was set to since.
+    if (delayMs === undefined || attempt.now() + delayMs >= lastAt(instance)) return this.#conclude(running, outcome)
     await this.retries.schedule(attempt, instance, outcome.fault, delayMs)
+  }
+
+  /**
+   * Gives a call back that failed because of the server's own storage: that is no failure of the operation, so its
+   * retries do not count it. A caller who waits for a sync call is told instead, and can send it again.
+   */
+  async #runsAgain({ instance, attempt }: Running): Promise<boolean> {
+    const { env } = this.#parts
+    const { storageFault, stoppedBy } = attempt
+    if (!storageFault || stoppedBy || instance.model !== 'async' || !canGoOn(instance)) return false
+    const delayMs = storageDelay(instance.attempt, env.random)
+    if (attempt.now() + delayMs >= lastAt(instance)) return false
+    const { operation, requestId } = instance
+    env.log.warn({ operation, requestId, err: storageFault }, 'the storage failed a call; it is run again')
+    await this.#conclusions.giveBack(instance, env.clock.now() + delayMs)
+    this.wake()
+    return true
   }
 
   #conclude(running: Running, outcome: Outcome): Promise<void> {
@@ -498,4 +514,9 @@ export class Worker {
     else if (asks) await this.#held.handBack(instance)
     await forgetShown(this.#parts, instance.id, operation)
   }
+}
+
+/** A try that comes when nobody can see the call any more is none. */
+function lastAt({ extras, expiresAt }: Instance): number {
+  return Math.min(extras?.deadlineAt ?? Number.POSITIVE_INFINITY, expiresAt)
 }

@@ -61,3 +61,17 @@ export const keep = operation('v1:Files.Keep', {
   result: z.int(),
   run: async (_args, { media }) => (await media.file?.bytes())?.length ?? 0,
 })
+
+const released = Promise.withResolvers<void>()
+
+/** All of them at the same time, once they are released. */
+export const exportMany = operation('v1:Rows.ExportMany', {
+  model: 'async',
+  chunked: { mimeType: 'text/csv' },
+  async *run() {
+    await released.promise
+    for (let row = 0; row < 4; row++) yield `${'x'.repeat(100_000)}\n`
+  },
+})
+
+export const release = operation('v1:Rows.Release', { run: () => released.resolve() })

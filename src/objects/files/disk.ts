@@ -6,6 +6,10 @@ import { Fault } from '../../core/fault.ts'
 
 /** EFBIG is a limit on the size of files, which to the person is the same thing as no room. */
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
+/** Too much at once, and over soon: no free descriptor, no memory in the kernel. */
+const BUSY = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM', 'ENOBUFS', 'EBUSY'])
+
+const BUSY_RETRY_MS = 1_000
 
 /** For this user alone; what callers stored is nobody else's business. Windows has no such modes and ignores them. */
 export const FILE_MODE = 0o600
@@ -17,16 +21,19 @@ export function errorCode(error: unknown): string | undefined {
 
 export function storageFault(error: unknown): Fault {
   if (error instanceof Fault) return error
-  const code = errorCode(error)
-  return code !== undefined && FULL.has(code)
-    ? new Fault('unavailable', 'The server has no room left to store this; try again when space has been made.', {
-        code: 'STORAGE_FULL',
-        cause: error,
-      })
-    : new Fault('unavailable', 'The server could not read or write its storage; its log says why. Try again later.', {
-        code: 'STORAGE_FAILED',
-        cause: error,
-      })
+  const code = errorCode(error) ?? ''
+  const fault = (suffix: string, message: string, retryAfterMs?: number) =>
+    new Fault('unavailable', message, {
+      code: `STORAGE_${suffix}`,
+      ofStorage: true,
+      cause: error,
+      ...(retryAfterMs !== undefined && { retryAfterMs }),
+    })
+  if (FULL.has(code))
+    return fault('FULL', 'The server has no room left to store this; try again when space has been made.')
+  if (BUSY.has(code))
+    return fault('BUSY', 'The server has too many files open at the moment; try again shortly.', BUSY_RETRY_MS)
+  return fault('FAILED', 'The server could not read or write its storage; its log says why. Try again later.')
 }
 
 export async function onDisk<T>(work: Promise<T>): Promise<T> {

@@ -21,7 +21,7 @@ export function writeFault(thrown: unknown): Fault {
     return new Fault(
       'unavailable',
       "The server's storage is full and nothing was recorded. Try again later; the operator has to make room.",
-      { code: 'STORAGE_FULL', cause: thrown },
+      { code: 'STORAGE_FULL', ofStorage: true, cause: thrown },
     )
   }
   if (code === undefined || ABOUT_THE_RECORD.has(code)) {
@@ -43,12 +43,12 @@ export function storageGone(): Fault {
   return new Fault(
     'unavailable',
     "The server's storage was removed while it ran, so nothing can be recorded. Try again later with the same request id; the operator has to put it back.",
-    { code: 'STORAGE_GONE' },
+    { code: 'STORAGE_GONE', ofStorage: true },
   )
 }
 
 function storageFailed(message: string, cause: unknown): Fault {
-  return new Fault('unavailable', message, { code: 'STORAGE_FAILED', cause })
+  return new Fault('unavailable', message, { code: 'STORAGE_FAILED', ofStorage: true, cause })
 }
 
 export function openFault(thrown: unknown, file: string): Fault {
