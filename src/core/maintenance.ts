@@ -18,6 +18,8 @@ export interface MaintenanceParts {
   countsOnly?: boolean
   /** How long the trail of who did what is kept. */
   auditMs?: number
+  /** Removes files that were left half written and not touched for this long; says how many. */
+  sweepUnfinished?(untouchedForMs: number): Promise<number>
 }
 
 /** In one transaction, which the calls of that moment wait for: a purge of so many takes 3 ms. */
@@ -26,8 +28,8 @@ const BATCH = 100
 const REST = 3
 /** Counting reads every open instance, and the counts drift only by what other nodes do: so not in every round. */
 const COUNT_EVERY = 12
-/** Bytes without an instance are a crash's leftovers once no upload can still be under way. */
-const LEFTOVER_AGE_MS = 3_600_000
+/** Bytes without an instance are leftovers once nobody has touched them for so long; they are looked for as often. */
+export const LEFTOVER_AGE_MS = 3_600_000
 
 /** There is never such a record. */
 const NO_RECORD = 'maintenance:probe'
@@ -37,7 +39,9 @@ export class Maintenance {
   #storageFault: Fault | undefined
   #cancelTimer: (() => void) | undefined
   #underWay: Promise<void> | undefined
-  #endRest: (() => void) | undefined
+  #sweeping: Promise<void> | undefined
+  #cancelSweep: (() => void) | undefined
+  readonly #endRests = new Set<() => void>()
   #stopped = false
   #rounds = 0
 
@@ -50,6 +54,7 @@ export class Maintenance {
     this.#parts.limits.adjust(counts)
     this.#takeOver(counts)
     this.#schedule()
+    if (!this.#parts.countsOnly) this.#sweepAgain()
   }
 
   /** Calls of versions that this server no longer has, from before it was started anew. */
@@ -67,8 +72,10 @@ export class Maintenance {
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancelTimer?.()
-    this.#endRest?.()
+    this.#cancelSweep?.()
+    for (const end of this.#endRests) end()
     await this.#underWay
+    await this.#sweeping
   }
 
   /** Why nothing could be written when that was last tried; nothing if it could. */
@@ -103,13 +110,33 @@ export class Maintenance {
     if (++this.#rounds % COUNT_EVERY === 0) limits.adjust(await store.openCounts())
   }
 
-  /** Removes the bytes of calls that were never recorded, or whose record is gone. */
+  /** Beside everything else, since it looks at all that is stored; and again when as much time has passed. */
+  #sweepAgain(): void {
+    const { env } = this.#parts
+    this.#sweeping = this.sweepLeftovers()
+      .catch((err) => env.log.warn({ err }, 'leftovers could not be swept; it is tried again'))
+      .then(() => {
+        if (!this.#stopped) this.#cancelSweep = env.clock.schedule(LEFTOVER_AGE_MS, () => this.#sweepAgain())
+      })
+  }
+
+  /** Removes the bytes of calls that were never recorded, or whose record is gone, and what was left half written. */
   async sweepLeftovers(): Promise<void> {
-    const { objects, store, env } = this.#parts
-    for await (const owner of objects.owners(env.clock.now() - LEFTOVER_AGE_MS)) {
+    const { objects, store, env, sweepUnfinished } = this.#parts
+    const { clock } = env
+    let [removed, seen, startedAt] = [0, 0, clock.now()]
+    for await (const owner of objects.owners(startedAt - LEFTOVER_AGE_MS)) {
       if (this.#stopped) return
-      if (!(await store.get(owner))) await objects.removeOwner(owner)
+      if (!(await store.get(owner))) {
+        await objects.removeOwner(owner)
+        removed += 1
+      }
+      if (++seen % BATCH > 0) continue
+      await this.#rest((clock.now() - startedAt) * REST)
+      startedAt = clock.now()
     }
+    const unfinished = (await sweepUnfinished?.(LEFTOVER_AGE_MS)) ?? 0
+    if (removed + unfinished > 0) env.log.info({ removed, unfinished }, 'bytes that no call owns were removed')
   }
 
   #schedule(): void {
@@ -168,11 +195,13 @@ export class Maintenance {
   async #rest(ms: number): Promise<void> {
     if (ms <= 0 || this.#stopped) return
     await new Promise<void>((resolve) => {
-      const cancel = this.#parts.env.clock.schedule(ms, resolve)
-      this.#endRest = () => {
+      const cancel = this.#parts.env.clock.schedule(ms, () => end())
+      const end = () => {
         cancel()
+        this.#endRests.delete(end)
         resolve()
       }
+      this.#endRests.add(end)
     })
   }
 }

@@ -15,6 +15,7 @@ import {
 } from '../carriers/http/index.ts'
 import type { Engine } from '../core/engine.ts'
 import type { Exchange, Refusal } from '../core/exchange.ts'
+import { LEFTOVER_AGE_MS } from '../core/maintenance.ts'
 import type { Registry } from '../core/registry.ts'
 import { signRefusals, signRoutes } from '../governance/signatures.ts'
 import { encodeRegistry, type RegistryDocument, refusal } from '../protocols/opencall/index.ts'
@@ -53,8 +54,6 @@ export interface CallplaneServer {
   /** Finishes or hands back what is running, then closes everything. */
   close(graceMs?: number): Promise<void>
 }
-
-const LEFTOVER_MS = 3_600_000
 
 export function createServer<App = unknown>(options: ServerOptions<App>): Promise<CallplaneServer> {
   return openServer(options)
@@ -117,14 +116,11 @@ async function serve<App>(
   const fetch = createFetchHandler(served, carriage)
   const listener = options.requestLog ? logRequests(bare, log) : bare
 
-  if (isFirst) await files?.sweep(LEFTOVER_MS)
+  if (isFirst) await files?.sweep(LEFTOVER_AGE_MS)
   await maintenance.start()
   if (isFirst) await prepared.own.resume()
   announcements?.start({ engine, store, env, remote, secrets, sweptElsewhere: !isFirst })
   worker.wake()
-  const sweeping = isFirst
-    ? maintenance.sweepLeftovers().catch((err) => log.warn({ err }, 'leftovers could not be swept'))
-    : undefined
   const processReadings = registerProcessReadings(metrics)
   registerEngineReadings(metrics, limits)
 
@@ -160,7 +156,6 @@ async function serve<App>(
     await worker.stop(0)
     await maintenance.stop()
     await announcements?.stop()
-    await sweeping
     processReadings[Symbol.dispose]()
     await imports.close()
     await backends.close()

@@ -96,6 +96,7 @@ export async function openNode<App>(options: ServerOptions<App>, prepared: Prepa
     everyMs: TIDY_EVERY_MS,
     auditMs,
     countsOnly: !keepsHouse(link),
+    ...(files && { sweepUnfinished: files.sweep }),
   })
   return {
     env,

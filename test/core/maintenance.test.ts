@@ -101,6 +101,29 @@ test('bytes that no call owns are swept an hour after they were written, others 
   expect(await cluster.objects.info(`${id}/result`)).toBeDefined()
 })
 
+test('what is left behind while the server runs is swept without a restart', async () => {
+  const cluster = openCluster()
+  const unfinished: number[] = []
+  const node = new Node(cluster, {
+    operations: [operation('v1:work', { run: () => null })],
+    sweepUnfinished: async (untouchedForMs) => unfinished.push(untouchedForMs),
+  })
+  await node.maintenance.start()
+  await settled()
+  await cluster.objects.put('lost/upload', once('left behind'), FILE)
+
+  cluster.clock.advance(HOUR_MS)
+  await settled()
+  const early = await cluster.objects.info('lost/upload')
+  cluster.clock.advance(HOUR_MS)
+  await settled()
+
+  expect(early).toBeDefined()
+  expect(await cluster.objects.info('lost/upload')).toBe(undefined)
+  expect(unfinished).toEqual([HOUR_MS, HOUR_MS, HOUR_MS])
+  await node.maintenance.stop()
+})
+
 test('records past their expiry are removed, however many there are', async () => {
   const cluster = openCluster()
   const node = new Node(cluster, { operations: [operation('v1:work', { run: () => null })] })

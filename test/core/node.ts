@@ -90,6 +90,7 @@ export interface NodeOptions {
   observer?: Observer
   cache?: ResultCache
   random?: () => number
+  sweepUnfinished?: (untouchedForMs: number) => Promise<number>
 }
 
 export class Node {
@@ -103,7 +104,17 @@ export class Node {
   #calls = 0
 
   constructor(cluster: Cluster, options: NodeOptions) {
-    const { operations, limits: rules, work, backends, guards = [], observer, random, cache = NO_CACHE } = options
+    const {
+      operations,
+      limits: rules,
+      work,
+      backends,
+      guards = [],
+      observer,
+      random,
+      cache = NO_CACHE,
+      sweepUnfinished,
+    } = options
     const { store, objects } = cluster
     const clock = this.#mortal(cluster.clock)
     const system = createEnvironment(createMemoryLog(this.log), new Uint8Array(32), clock, createRedactor())
@@ -128,7 +139,12 @@ export class Node {
     })
     const { worker } = this.engine
     this.followUp = new FollowUp({ ...shared, worker, cancelWaitMs: STOP_GRACE_MS * 2 })
-    this.maintenance = new Maintenance({ ...shared, worker, everyMs: 5_000 })
+    this.maintenance = new Maintenance({
+      ...shared,
+      worker,
+      everyMs: 5_000,
+      ...(sweepUnfinished && { sweepUnfinished }),
+    })
   }
 
   /** Timers are what a process that hangs or is gone no longer has. */

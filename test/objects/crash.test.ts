@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
 import type { Chunk } from '../../src/core/ports.ts'
 import { createFileObjects } from '../../src/objects/files/index.ts'
+import { systemClock } from '../../src/server/environment.ts'
 import { chainProblems, joined, readChain } from '../../src/testing/chunk-chain.ts'
 import { filesIn, openFolder } from './folder.ts'
 import { CHUNKS, PIECE_BYTES, piece } from './writer-process.ts'
@@ -15,7 +16,7 @@ const PIECES = 120
 /** Processes start slowly on a busy machine. */
 const MINUTE = { timeout: 60_000 }
 const AN_HOUR = 3_600_000
-const anHourFromNow = { now: () => Date.now() + AN_HOUR }
+const anHourFromNow = { ...systemClock, now: () => Date.now() + AN_HOUR }
 
 test('a chunk writer killed again and again leaves whole chunks only, and the next run goes on', MINUTE, async () => {
   await using store = await openFolder()

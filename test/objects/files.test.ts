@@ -1,11 +1,14 @@
 /** What is particular to objects in files. */
-import { readdir, readFile, readlink, truncate, utimes, writeFile } from 'node:fs/promises'
+import { readdir, readFile, readlink, stat, truncate, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createFileObjects } from '../../src/objects/files/index.ts'
+import { systemClock } from '../../src/server/environment.ts'
+import { createManualClock } from '../../src/testing/clock.ts'
 import { filesIn, openFolder } from './folder.ts'
 
 const FILE = { mimeType: 'text/plain', maxBytes: 10_000_000 }
+const AN_HOUR = 3_600_000
 const CHUNKS = { mimeType: 'image/png', chunkBytes: 4, text: false }
 
 test('a put that fails leaves no file behind', async () => {
@@ -25,7 +28,7 @@ test('everything stored is found again by a store opened anew, and nothing unfin
   const writer = await objects.writeChunks('call/c', CHUNKS)
   await writer.write(Buffer.from('0123456789'))
 
-  const reopened = createFileObjects({ folder, clock: Date })
+  const reopened = createFileObjects({ folder, clock: systemClock })
 
   expect(await reopened.info('call/a')).toEqual(put)
   expect(await reopened.chunks('call/c')).toMatchObject({ count: 2, bytes: 8, finished: false })
@@ -34,7 +37,7 @@ test('everything stored is found again by a store opened anew, and nothing unfin
 
 test('ids never lead out of the folder', async () => {
   await using store = await openFolder()
-  const outside = createFileObjects({ folder: join(store.folder, 'inner'), clock: Date })
+  const outside = createFileObjects({ folder: join(store.folder, 'inner'), clock: systemClock })
   await writeFile(join(store.folder, 'secret.object'), 'secret')
 
   for (const id of [
@@ -118,7 +121,7 @@ test('a folder that cannot be written is told at the sweep, with what to do', as
   await using store = await openFolder()
   await writeFile(join(store.folder, 'a-file'), '')
 
-  const objects = createFileObjects({ folder: join(store.folder, 'a-file'), clock: Date })
+  const objects = createFileObjects({ folder: join(store.folder, 'a-file'), clock: systemClock })
 
   await expect(objects.sweep(0)).rejects.toMatchObject({ kind: 'unavailable', code: 'STORAGE_FAILED' })
 })
@@ -138,4 +141,41 @@ async function openFilesBelow(folder: string): Promise<number> {
   const descriptors = await readdir('/proc/self/fd')
   const targets = await Promise.allSettled(descriptors.map((each) => readlink(join('/proc/self/fd', each))))
   return targets.filter((target) => target.status === 'fulfilled' && target.value.startsWith(folder)).length
+}
+
+test('a file whose source pauses for hours is not taken for a leftover, nor are the parts that came before it', async () => {
+  await using store = await openFolder()
+  const clock = createManualClock(Date.now())
+  const objects = createFileObjects({ folder: store.folder, clock })
+  await objects.put('call/first', blocks(1), FILE)
+  const [paused, goesOn] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const putting = objects.put('call/second', pausing(paused, goesOn.promise), FILE)
+  await paused.promise
+  const mtimes = async () => Promise.all((await pathsOf(store.folder)).map(async (path) => (await stat(path)).mtimeMs))
+
+  for (let passed = 0; passed < 3 * AN_HOUR; passed += AN_HOUR / 6) {
+    clock.advance(AN_HOUR / 6)
+    await expect.poll(async () => Math.min(...(await mtimes()))).toBeGreaterThan(clock.now() - 1_000)
+  }
+  const swept = await objects.sweep(AN_HOUR)
+  const owners = await Array.fromAsync(objects.owners(clock.now() - AN_HOUR))
+  goesOn.resolve()
+
+  expect({ swept, owners }).toEqual({ swept: 0, owners: [] })
+  expect(await putting).toMatchObject({ bytes: 10 })
+})
+
+async function* pausing(paused: PromiseWithResolvers<void>, goesOn: Promise<void>) {
+  yield Buffer.from('first')
+  paused.resolve()
+  await goesOn
+  yield Buffer.from('later')
+}
+
+/** The folder of the owner, and what is unfinished. */
+async function pathsOf(folder: string): Promise<string[]> {
+  const unfinished = join(folder, 'unfinished')
+  const shards = join(folder, 'owners')
+  const [shard = ''] = await readdir(shards)
+  return [join(shards, shard, 'call'), ...(await readdir(unfinished)).map((name) => join(unfinished, name))]
 }

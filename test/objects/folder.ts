@@ -3,12 +3,13 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createFileObjects } from '../../src/objects/files/index.ts'
+import { systemClock } from '../../src/server/environment.ts'
 
 export async function openFolder() {
   const folder = await mkdtemp(join(tmpdir(), 'callplane-objects-'))
   return {
     folder,
-    objects: createFileObjects({ folder, clock: Date }),
+    objects: createFileObjects({ folder, clock: systemClock }),
     cleanup: () => rm(folder, { recursive: true, force: true }),
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   }

@@ -5,6 +5,7 @@
 import { once } from 'node:events'
 import { Fault } from '../../src/core/fault.ts'
 import { createFileObjects } from '../../src/objects/files/index.ts'
+import { systemClock } from '../../src/server/environment.ts'
 
 export const PIECE_BYTES = 5000
 export const CHUNKS = { mimeType: 'image/png', chunkBytes: 4096, text: false }
@@ -23,7 +24,7 @@ async function* source(count: number): AsyncGenerator<Uint8Array> {
 }
 
 async function main(mode: string | undefined, folder: string, count: number): Promise<void> {
-  const objects = createFileObjects({ folder, clock: Date })
+  const objects = createFileObjects({ folder, clock: systemClock })
   if (mode === 'put') {
     await objects.put('call/file', source(count), { mimeType: 'image/png', maxBytes: Number.MAX_SAFE_INTEGER })
   } else {

@@ -81,7 +81,7 @@ async function begin(layout: Layout, place: Place, options: ChunkOptions): Promi
 async function createHead(layout: Layout, place: Place, options: ChunkOptions): Promise<Head> {
   const { mimeType, chunkBytes, text } = options
   const head: Head = { mimeType, chunkBytes, text }
-  const { path } = await writeSealed(layout.unfinished, async () => head)
+  const { path } = await writeSealed(layout, async () => head)
   const folder = freshPath(layout.unfinished)
   try {
     await onDisk(mkdir(folder, FOLDER_MODE))
@@ -108,7 +108,7 @@ async function createChunk(
   bytes: Uint8Array,
   facts: ChunkFacts,
 ): Promise<boolean> {
-  const { path } = await writeSealed(layout.unfinished, async (append) => {
+  const { path } = await writeSealed(layout, async (append) => {
     await append(bytes)
     return facts
   })

@@ -2,21 +2,22 @@
 import type { Clock, ObjectStore } from '../../core/ports.ts'
 import { chunksInfo, readChunk } from './chunk-files.ts'
 import { openChunkWriter } from './chunk-writer.ts'
+import { createFreshness } from './freshness.ts'
 import { createLayout } from './layout.ts'
 import { listOwners, removeOwner, sweepUnfinished } from './owners.ts'
 import { objectInfo, putObject, readObject } from './whole.ts'
 
 export interface FileObjects extends ObjectStore {
   /**
-   * For start-up: removes what a crash left half written, if it was not touched for this long, and says how many
-   * files that were. Fails if the folder cannot be written at all.
+   * Removes what was left half written, if it was not touched for this long, and says how many files that were. What is
+   * being written is touched all the time. Fails if the folder cannot be written at all.
    */
   sweep(untouchedForMs: number): Promise<number>
 }
 
-export function createFileObjects(options: { folder: string; clock: Pick<Clock, 'now'> }): FileObjects {
+export function createFileObjects(options: { folder: string; clock: Pick<Clock, 'now' | 'schedule'> }): FileObjects {
   const { folder, clock } = options
-  const layout = createLayout(folder)
+  const layout = createLayout(folder, createFreshness(clock))
   return {
     put: (id, source, put) => putObject(layout, id, source, { ...put, createdAt: clock.now() }),
     info: (id) => objectInfo(layout, id),

@@ -5,9 +5,12 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 import { Fault } from '../../core/fault.ts'
+import type { KeepFresh } from './freshness.ts'
 
 export interface Layout {
   readonly unfinished: string
+  /** For paths that are being written. */
+  readonly keepFresh: KeepFresh
   /** Holds folders that hold the owners' folders, which bear the owners' ids. */
   readonly owners: string
   ownerFolder(owner: string): string
@@ -27,7 +30,7 @@ export interface Place {
 const SEGMENT = /^(?!\.{1,2}$)[A-Za-z0-9._~:-]{1,200}$/
 const PLAIN = /^[a-z0-9][a-z0-9._-]{0,99}$/
 
-export function createLayout(folder: string): Layout {
+export function createLayout(folder: string, keepFresh: KeepFresh): Layout {
   const owners = join(folder, 'owners')
 
   function ownerFolder(owner: string): string {
@@ -52,7 +55,7 @@ export function createLayout(folder: string): Layout {
     return found
   }
 
-  return { unfinished: join(folder, 'unfinished'), owners, ownerFolder, find, place }
+  return { unfinished: join(folder, 'unfinished'), keepFresh, owners, ownerFolder, find, place }
 }
 
 /** Names may come from callers, and `A` and `a` are one file on macOS: such names, and long ones, go by their hash. */

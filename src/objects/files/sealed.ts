@@ -6,6 +6,7 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { Fault } from '../../core/fault.ts'
 import { discard, FILE_MODE, freshPath, ifPresent, makeFolder, onDisk, writeAll } from './disk.ts'
+import type { Layout } from './layout.ts'
 
 const MARK = 0x43504f31
 const TAIL_BYTES = 8
@@ -20,11 +21,12 @@ export interface Seal<Facts> {
 
 /** Writes a sealed, synced file under a temporary name; `fill` appends the bytes and returns the facts. */
 export async function writeSealed<Facts>(
-  unfinished: string,
+  { unfinished, keepFresh }: Pick<Layout, 'unfinished' | 'keepFresh'>,
   fill: (append: (bytes: Uint8Array) => Promise<void>) => Promise<Facts>,
 ): Promise<{ path: string; facts: Facts }> {
   const path = freshPath(unfinished)
   const handle = await create(path, unfinished)
+  const endKeeping = keepFresh(path)
   try {
     try {
       const facts = await fill((bytes) => writeAll(handle, bytes))
@@ -37,6 +39,8 @@ export async function writeSealed<Facts>(
   } catch (error) {
     await discard(path)
     throw error
+  } finally {
+    endKeeping()
   }
 }
 

@@ -21,7 +21,9 @@ export async function putObject(
   const place = layout.place(id)
   const digest = createHash('sha256')
   let bytes = 0
-  const { path, facts } = await writeSealed<Facts>(layout.unfinished, async (append) => {
+  // Parts that came before this one are there already.
+  const endKeeping = layout.keepFresh(place.ownerFolder)
+  const { path, facts } = await writeSealed<Facts>(layout, async (append) => {
     for await (const piece of source) {
       bytes += piece.length
       if (bytes > options.maxBytes) throw tooLarge(options.maxBytes)
@@ -30,7 +32,7 @@ export async function putObject(
     }
     const { mimeType, filename, createdAt } = options
     return { sha256: digest.digest('hex'), mimeType, ...(filename !== undefined && { filename }), createdAt }
-  })
+  }).finally(endKeeping)
   await publish(path, place)
   return { id, bytes, ...facts }
 }
