@@ -1,7 +1,7 @@
 /** Callplane's public face. */
 export type { ChildOptions, FailOptions, HandlerContext, MediaFile, ObjectOptions } from './core/context.ts'
 export type { AuthDeclaration } from './core/credential.ts'
-export { Fault, type FaultKind, type FaultOptions } from './core/fault.ts'
+export { ApplicationFault as Fault, type FaultKind, type FaultOptions } from './core/fault.ts'
 export type { JsonObject, JsonValue } from './core/json.ts'
 export type { LimitRules } from './core/limits.ts'
 export type { Call, Caller, Instance, Reply } from './core/model.ts'

@@ -70,7 +70,7 @@ export class Remote {
     const value = await readJson(response)
     const operations = isJsonObject(value) ? value.operations : undefined
     if (response.status !== 200 || !Array.isArray(operations)) throw notOpenCall(response)
-    return operations.filter(isJsonObject)
+    return operations.filter(isJsonObject).filter(({ removed }) => removed !== true)
   }
 
   get interrupted(): boolean {

@@ -38,6 +38,8 @@ export type FaultKind =
 export interface FaultRecord {
   kind: FaultKind
   code: string
+  /** The code is the application's, and protocols leave it as it is. */
+  ownCode?: true
   message: string
   retryable: boolean
   retryAfterMs?: number
@@ -53,6 +55,8 @@ export interface FaultRecord {
 
 export interface FaultOptions {
   code?: string
+  /** Whether the code is the application's; set by the `Fault` that applications throw. */
+  ownCode?: boolean
   retryable?: boolean
   retryAfterMs?: number
   details?: JsonObject
@@ -110,6 +114,7 @@ export class Fault extends Error {
   override readonly name = 'Fault'
   readonly kind: FaultKind
   readonly code: string
+  readonly ownCode: boolean
   readonly retryable: boolean
   readonly retryAfterMs: number | undefined
   readonly details: JsonObject | undefined
@@ -123,6 +128,7 @@ export class Fault extends Error {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.kind = kind
     this.code = options.code ?? DEFAULTS[kind].code
+    this.ownCode = options.ownCode ?? false
     this.retryable = options.retryable ?? DEFAULTS[kind].retryable
     this.retryAfterMs = wholeDelay(options.retryAfterMs)
     this.details = options.details
@@ -157,6 +163,7 @@ export class Fault extends Error {
     const record: FaultRecord = {
       kind,
       code,
+      ...(this.ownCode && { ownCode: true }),
       message,
       retryable,
       ...(retryAfterMs !== undefined && { retryAfterMs }),
@@ -167,5 +174,12 @@ export class Fault extends Error {
     // Kept out of whatever is made of the record's JSON: it is for whoever waits in this process, not for the store.
     if (exceptionText !== undefined) Object.defineProperty(record, 'exceptionText', { value: exceptionText })
     return record
+  }
+}
+
+/** The `Fault` of applications: a code that they give it is theirs. Ours are known by being made with the other class. */
+export class ApplicationFault extends Fault {
+  constructor(kind: FaultKind, message: string, options: FaultOptions = {}) {
+    super(kind, message, options.code === undefined ? options : { ...options, ownCode: true })
   }
 }

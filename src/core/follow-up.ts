@@ -184,6 +184,11 @@ export class FollowUp {
     }
   }
 
+  /** What a refusal repeats of a call; nothing if this caller has no such call. */
+  async known(caller: Caller, requestId: string): Promise<Pick<Instance, 'sessionId'> | undefined> {
+    return this.#parts.store.find(caller.tenant, ownerOf(caller), requestId)
+  }
+
   /** An object of this caller; without one, of whoever holds a link signed by us. */
   async object(
     caller: Caller | undefined,

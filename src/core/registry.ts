@@ -18,6 +18,8 @@ export interface Registry {
   list(now: number): readonly Operation[]
   /** The same of the internal ones, which are for those who have their scopes. */
   listInternal(now: number): readonly Operation[]
+  /** What everybody may know to be gone by now: past its sunset, or defined as removed. */
+  listRemoved(now: number): readonly Tombstone[]
   /** When some version of an operation will be gone by itself, if ever. */
   nextChangeAt(now: number): number | undefined
   /** Every version of every operation, in the order of their definition; the same array while they do not change. */
@@ -114,6 +116,7 @@ export function createRegistry(defined: readonly Operation[], tombstones: readon
     },
     list: (now) => served([...index.byName.values()], now).filter((operation) => !operation.internal),
     listInternal: (now) => served(index.internal, now),
+    listRemoved: (now) => [...[...index.byName.values()].flatMap((entry) => tombstoneOf(entry, now)), ...tombstones],
     nextChangeAt(now) {
       let next = Number.POSITIVE_INFINITY
       for (const operation of index.operations) {
@@ -145,6 +148,13 @@ function buildIndex(operations: readonly Operation[], inherited: ReadonlySet<str
 
 function served(entries: readonly Entry[], now: number): Operation[] {
   return entries.filter((entry) => now < entry.goneAt).map((entry) => entry.operation)
+}
+
+function tombstoneOf({ operation, goneAt }: Entry, now: number): Tombstone[] {
+  const { name, internal, deprecated } = operation
+  if (internal || now < goneAt || deprecated?.sunset === undefined) return []
+  const { sunset: on, replacement } = deprecated
+  return [{ name: name.full, removed: { on, ...(replacement !== undefined && { replacement }) } }]
 }
 
 /** Which of these cannot stand beside the others. */

@@ -40,8 +40,9 @@ function parseRegistry(document: unknown, which: string): Map<string, JsonObject
     )
   }
   return new Map(
-    entries.map((entry, index) => {
-      if (isJsonObject(entry) && typeof entry.op === 'string') return [entry.op, entry]
+    entries.flatMap((entry, index): [string, JsonObject][] => {
+      // A tombstone is listed so that people find it; callers of the operation find it as gone as ever.
+      if (isJsonObject(entry) && typeof entry.op === 'string') return entry.removed === true ? [] : [[entry.op, entry]]
       throw new Fault('malformed', `In the ${which} registry, /operations/${index} has no text "op". Add its name.`, {
         code: 'INVALID_REGISTRY',
       })

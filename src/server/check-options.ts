@@ -110,7 +110,7 @@ const WORK: Names<WorkSettings> = {
   progressEveryMs: true,
   stopGraceMs: true,
 }
-const OPENCALL: Names<OpenCallOptions> = { strict: true, eventStreamsPerCaller: true }
+const OPENCALL: Names<OpenCallOptions> = { strict: true, listRemoved: true, eventStreamsPerCaller: true }
 const OXP: Names<OxpOptions> = { unauthorizedStatus: true }
 const MCP: Names<McpOptions> = {
   shape: true,

@@ -117,6 +117,11 @@ export interface Sizes {
 export interface OpenCallOptions {
   /** Refuses what OpenCALL asks for and lenient servers do without, such as a UUID as `requestId`. */
   strict?: boolean
+  /**
+   * Keeps operations that are gone in `/.well-known/ops`, each as a tombstone: its name, its sunset and its replacement.
+   * Off unless given.
+   */
+  listRemoved?: boolean
   /** How many `GET /ops/{id}/events` one caller may have open; 100 unless given. */
   eventStreamsPerCaller?: number
 }

@@ -80,6 +80,7 @@ export function createRoutes<App>(
         maxUploadBytes: sizes.uploadBytes,
         maxWaitMs: MAX_WAIT_MS,
         signLinks: authenticator !== undefined,
+        listRemoved: options.opencall?.listRemoved ?? false,
         eventStreamsPerCaller: options.opencall?.eventStreamsPerCaller ?? 100,
       },
     }),
@@ -134,7 +135,8 @@ export function openMcp<App>(
     ...(authorizations && { authorizations }),
     records: store.records,
     overran,
-    describe: (now: number) => encodeRegistry(engine.registry, now),
+    describe: (now: number) =>
+      encodeRegistry(engine.registry, now, { listRemoved: options.opencall?.listRemoved ?? false }),
     envelopes: createEnvelopeCalls({
       engine,
       env,

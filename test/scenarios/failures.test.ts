@@ -100,6 +100,28 @@ describe('system failures', () => {
     expect(second.headers.get('Retry-After')).toBe('2')
   })
 
+  test.each(['upstream', 'unavailable', 'timeout', 'internal', 'overloaded', 'isolation-unavailable'] as const)(
+    'a code that a handler gives to a failure of kind %s stays as it is, also when it is stored and when a caller passes it on',
+    async (kind) => {
+      const failing = operation('v1:shop.fail', {
+        model: 'async',
+        run: () => {
+          throw new Fault(kind, 'The till is stuck.', { code: 'TILL_STUCK', retryable: false })
+        },
+      })
+      const calling = operation('v1:shop.pay', { run: (_, ctx) => ctx.call('v1:shop.fail', {}) })
+      const site = await startSite({ operations: [failing, calling] })
+
+      await site.call('v1:shop.fail', {}, { requestId: 'fail-1' })
+      const stored = await site.ended('fail-1')
+      const direct = await site.call('v1:shop.pay')
+
+      expect(stored.body.error?.code).toBe('TILL_STUCK')
+      expect(direct.body.error?.code).toBe('TILL_STUCK')
+      expect(direct.status).toBeGreaterThanOrEqual(500)
+    },
+  )
+
   test('an attempt past its limit is told to stop and ends as a time-out, even if it does not listen', async () => {
     verifies('opencall:116', 'opencall:214')
     const clock = createStepClock()

@@ -1,5 +1,5 @@
 /** What a caller can do while a call runs: wait for it, watch it, stop it. */
-import { Fault, operation } from 'callplane'
+import { createToken, Fault, operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import type { ResponseEnvelope } from '../../src/protocols/opencall/wire.ts'
 import { verifies } from '../requirements.ts'
@@ -282,4 +282,40 @@ describe('cancel', () => {
 
     expect(answer).toMatchObject({ status: 200, body: { state: 'complete', result: 5 } })
   })
+})
+
+test('what is refused of a call that is there names its session: chunks it has none of, a bad cursor, too many polls', async () => {
+  verifies('opencall:131', 'opencall:174')
+  const plain = operation('v1:rows.count', { ttlSeconds: 60, run: () => 3 })
+  const text = operation('v1:rows.print', { ttlSeconds: 60, chunked: { mimeType: 'text/plain' }, run: () => ['rows'] })
+  const limits = { pollBurst: 1, pollIntervalMs: 60_000 }
+  const site = await startSite({ operations: [plain, text], limits, clock: createStepClock() })
+  await site.call('v1:rows.count', {}, { requestId: 'count-1', sessionId: 'month-end' })
+  await site.call('v1:rows.print', {}, { requestId: 'print-1', sessionId: 'month-end' })
+  await site.poll('count-1')
+
+  const none = await answered(await site.request('/ops/count-1/chunks'))
+  const cursor = await answered(await site.request('/ops/print-1/chunks?cursor=nonsense'))
+  const often = await site.poll('count-1')
+  const unknown = await answered(await site.request('/ops/nobody-1/chunks'))
+
+  expect(none).toMatchObject({
+    status: 404,
+    body: { requestId: 'count-1', sessionId: 'month-end', state: 'error', error: { code: 'NOT_FOUND' } },
+  })
+  expect(cursor).toMatchObject({ status: 400, body: { sessionId: 'month-end', error: { code: 'INVALID_CURSOR' } } })
+  expect(often).toMatchObject({ status: 429, body: { sessionId: 'month-end', error: { code: 'RATE_LIMITED' } } })
+  expect(unknown.status).toBe(404)
+  expect(unknown.body).not.toHaveProperty('sessionId')
+})
+
+test('a call without a credential that has no chunks is told so, and not to send one', async () => {
+  const open = operation('v1:rows.count', { public: true, ttlSeconds: 60, run: () => 3 })
+  const { hash } = createToken()
+  const tokens = [{ hash, kind: 'bearer' as const, subject: 'ada', scopes: [] }]
+  const site = await startSite({ operations: [open], auth: { tokens } })
+  await site.call('v1:rows.count', {}, { requestId: 'count-1' })
+
+  expect((await site.request('/ops/count-1/chunks')).status).toBe(404)
+  expect((await site.request('/ops/other-1/chunks')).status).toBe(401)
 })

@@ -1,8 +1,9 @@
 /** An operation on its way out: served through the last second of its sunset day, and remembered after that. */
-import { operation, removed } from 'callplane'
+import { Fault, operation, removed } from 'callplane'
 import { expect, test } from 'vitest'
 import type { RegistryEntry } from '../../src/protocols/opencall/wire.ts'
 import { verifies } from '../requirements.ts'
+import { ask } from './mcp.ts'
 import { createStepClock, type Site, startSite } from './server.ts'
 
 const LAST_SECOND = Date.UTC(2026, 5, 30, 23, 59, 59)
@@ -128,4 +129,79 @@ test('a version without its v1, a bad date, and a name both served and removed a
   await expect(startSite({ operations: [badDate] })).rejects.toThrow(/is not a date/)
   const both = [old, current, removed('v1:users.find', { on: '2025-03-01' })]
   await expect(startSite({ operations: both })).rejects.toThrow(/both defined and listed as removed/)
+})
+
+test('with opencall.listRemoved what is gone stays in the registry as its tombstone, and nowhere else', async () => {
+  verifies('opencall:266', 'opencall:276')
+  const clock = createStepClock(LAST_SECOND)
+  const hidden = operation('v1:users.audit', {
+    internal: true,
+    scopes: ['callplane:admin'],
+    deprecated: { sunset: '2026-06-30' },
+    run: () => 0,
+  })
+  const site = await startSite({
+    operations: [old, hidden, removed('v1:users.purge', { on: '2025-03-01' }), current],
+    opencall: { listRemoved: true },
+    mcp: { shape: 'call' },
+    clock,
+  })
+
+  const before = await readRegistry(site)
+  clock.advance(1_000)
+  const after = await readRegistry(site, { 'If-None-Match': before.etag })
+  const gone = await site.call('v1:users.find')
+  const found = await ask(site, 'tools/call', { name: 'search', arguments: { query: 'users' } })
+  const tools = (await (await site.request('/tools')).json()) as { name: string }[]
+
+  const purged = { op: 'v1:users.purge', deprecated: true, sunset: '2025-03-01', removed: true }
+  expect(before.entries.map(({ op }) => op)).toEqual(['v1:users.find', 'v2:users.find', 'v1:users.purge'])
+  expect(before.entries.find(({ op }) => op === 'v1:users.find')).not.toHaveProperty('removed')
+  expect(after.status).toBe(200)
+  expect(after.entries.map(({ op }) => op)).toEqual(['v2:users.find', 'v1:users.find', 'v1:users.purge'])
+  expect(after.entries.slice(1)).toEqual([
+    {
+      op: 'v1:users.find',
+      deprecated: true,
+      sunset: '2026-06-30',
+      replacement: 'v2:users.find',
+      removed: true,
+    },
+    purged,
+  ])
+  expect(gone.status).toBe(410)
+  expect(found.json.result.structuredContent.operations.map(({ op }) => op)).toEqual(['v2:users.find'])
+  expect(JSON.stringify(tools)).not.toContain('purge')
+})
+
+test('an operation whose handler says that it is gone is answered as one that is', async () => {
+  verifies('opencall:114', 'opencall:134', 'opencall:135', 'opencall:213')
+  const sold = operation('v1:shop.buy', {
+    run: () => {
+      throw new Fault('removed', 'The shop has closed.', { details: { replacement: 'v1:mall.buy' } })
+    },
+  })
+  const named = operation('v1:shop.sell', {
+    run: () => {
+      throw new Fault('removed', 'The shop has closed.', { code: 'CLOSED', details: { removedOp: 'v1:shop.trade' } })
+    },
+  })
+  const site = await startSite({ operations: [sold, named] })
+
+  expect(await site.call('v1:shop.buy', {}, { requestId: 'buy-1' })).toMatchObject({
+    status: 410,
+    body: {
+      requestId: 'buy-1',
+      state: 'error',
+      error: {
+        code: 'OP_REMOVED',
+        message: 'The shop has closed.',
+        cause: { removedOp: 'v1:shop.buy', replacement: 'v1:mall.buy' },
+      },
+    },
+  })
+  expect(await site.call('v1:shop.sell')).toMatchObject({
+    status: 410,
+    body: { error: { code: 'OP_REMOVED', cause: { removedOp: 'v1:shop.trade' } } },
+  })
 })

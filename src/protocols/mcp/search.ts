@@ -19,7 +19,7 @@ export function createSearch(registry: Registry, describe: (now: number) => obje
     if (kept && kept.of === registry.operations && now < kept.validUntil) return kept.entries
     const { operations } = describe(now) as { operations: JsonObject[] }
     const validUntil = registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY
-    kept = { entries: operations.filter(isJsonObject).map(entryOf), of: registry.operations, validUntil }
+    kept = { entries: operations.filter(isServed).map(entryOf), of: registry.operations, validUntil }
     return kept.entries
   }
   return (query, limit) => {
@@ -30,6 +30,11 @@ export function createSearch(registry: Registry, describe: (now: number) => obje
       .sort((a, b) => b.worth - a.worth)
     return { operations: found.slice(0, limit).map(({ entry }) => entry.described), total: found.length }
   }
+}
+
+/** A registry may list what is gone, too. */
+function isServed(described: unknown): described is JsonObject {
+  return isJsonObject(described) && described.removed !== true
 }
 
 function entryOf(described: JsonObject): Entry {

@@ -36,7 +36,9 @@ export function callAnswer(reply: Reply, exchange: Exchange, settings: AddressSe
     const failed = statusOf(reply.fault)
     // Reading R01: a business failure is 200 for a sync operation, 202 for an async one that fails at once. Whatever
     // the handler threw that is not the system's fault is one: 4xx is for calls that were refused and never ran.
-    const status = failed >= 500 ? failed : reply.model === 'async' ? 202 : 200
+    // An operation that says it is gone is refused like one that is.
+    const stands = failed >= 500 || reply.fault.kind === 'removed'
+    const status = stands ? failed : reply.model === 'async' ? 202 : 200
     return jsonAnswer(status, encodeReply(reply, neverLocated), retryHeaders(reply.fault))
   }
   return progressAnswer(reply, exchange, settings)

@@ -2,9 +2,16 @@
 import { Fault } from '../../core/fault.ts'
 import type { ChunkReply } from '../../core/follow-up.ts'
 import type { Call, MediaInput, Reply } from '../../core/model.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation, Tombstone } from '../../core/operation.ts'
 import { encodeFault } from './faults.ts'
-import type { ChunkEnvelope, Location, RegistryEntry, RequestEnvelope, ResponseEnvelope } from './wire.ts'
+import type {
+  ChunkEnvelope,
+  Location,
+  RegistryEntry,
+  RequestEnvelope,
+  ResponseEnvelope,
+  TombstoneEntry,
+} from './wire.ts'
 
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}/
 
@@ -106,6 +113,10 @@ export function decodeCursor(cursor: string | undefined): number {
     'This cursor is not one of ours. Use the one from the last chunk, or none for the first.',
     { code: 'INVALID_CURSOR' },
   )
+}
+
+export function encodeTombstone({ name, removed: { on, replacement } }: Tombstone): TombstoneEntry {
+  return { op: name, deprecated: true, sunset: on, ...(replacement !== undefined && { replacement }), removed: true }
 }
 
 export function encodeOperation(operation: Operation): RegistryEntry {

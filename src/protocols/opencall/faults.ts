@@ -1,15 +1,16 @@
 /** How OpenCALL words each kind of failure: its status and its code (readings R01, R20 and R26). */
-import type { Fault, FaultKind } from '../../core/fault.ts'
+import { Fault, type FaultKind } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { ErrorBody } from './wire.ts'
 
 interface Wording {
   status: number
-  code: (own: string) => string
+  code: (code: string, isOwn: boolean) => string
 }
 
 const own = (code: string) => code
-const panic = (code: string) => `PANIC_${code}`
+/** For failures of the server and of what it depends on. A code that the application gave stays as it is. */
+const panic = (code: string, isOwn: boolean) => (isOwn ? code : `PANIC_${code}`)
 
 const WORDING: Record<FaultKind, Wording> = {
   malformed: { status: 400, code: own },
@@ -45,6 +46,11 @@ export function statusOf(fault: Fault): number {
   return WORDING[fault.kind].status
 }
 
+/** "Operation Removed (410)": the cause names the operation, also where its own handler says that it is gone. */
+export function namingRemoved(fault: Fault, op: string): Fault {
+  return new Fault(fault.kind, fault.message, { ...fault.toRecord(), details: { removedOp: op, ...fault.details } })
+}
+
 export function encodeFault(fault: Fault): ErrorBody {
   const { details, retryable, retryAfterMs, promptContent, developerMessage } = fault
   const cause: JsonObject = {
@@ -55,7 +61,7 @@ export function encodeFault(fault: Fault): ErrorBody {
     ...(developerMessage !== undefined && { developerMessage }),
   }
   return {
-    code: WORDING[fault.kind].code(fault.code),
+    code: WORDING[fault.kind].code(fault.code, fault.ownCode),
     message: fault.message,
     ...(Object.keys(cause).length > 0 && { cause }),
   }

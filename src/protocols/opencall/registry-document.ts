@@ -9,12 +9,12 @@ import type { Operation } from '../../core/operation.ts'
 import type { Environment, Identify } from '../../core/ports.ts'
 import type { Registry } from '../../core/registry.ts'
 import { hasScope } from '../../core/scopes.ts'
-import { encodeOperation } from './codec.ts'
-import { CALL_VERSION, type RegistryEntry } from './wire.ts'
+import { encodeOperation, encodeTombstone } from './codec.ts'
+import { CALL_VERSION, type RegistryEntry, type TombstoneEntry } from './wire.ts'
 
 export interface RegistryDocument {
   callVersion: string
-  operations: RegistryEntry[]
+  operations: (RegistryEntry | TombstoneEntry)[]
 }
 
 interface Built {
@@ -29,6 +29,7 @@ export function createRegistryDocument(
   registry: Registry,
   env: Environment,
   identify: (exchange: Exchange) => Identify,
+  listRemoved: boolean,
 ): (exchange: Exchange) => Promise<Answer> {
   /** By the internal operations in it: there are few sets of scopes that differ in these. */
   const built = new Map<string, Built>()
@@ -38,7 +39,13 @@ export function createRegistryDocument(
     const key = internal.map((operation) => operation.key).join(' ')
     let document = built.get(key)
     if (!document || document.of !== registry.operations || now >= document.validUntil) {
-      document = build(registry, env, now, internal)
+      document = build(
+        encodeRegistry(registry, now, { internal, listRemoved }),
+        registry,
+        env,
+        now,
+        internal.length > 0,
+      )
       built.set(key, document)
     }
     const answer = acceptsGzip(exchange.header('accept-encoding')) ? document.zipped : document.plain
@@ -61,17 +68,29 @@ function visibleTo(caller: Caller | undefined, internal: readonly Operation[]): 
   return internal.filter(({ scopes }) => scopes.every((scope) => hasScope(caller, scope)))
 }
 
-export function encodeRegistry(registry: Registry, now: number, internal: readonly Operation[] = []): RegistryDocument {
-  return { callVersion: CALL_VERSION, operations: [...registry.list(now), ...internal].map(encodeOperation) }
+export function encodeRegistry(
+  registry: Registry,
+  now: number,
+  { internal = [], listRemoved = false }: { internal?: readonly Operation[]; listRemoved?: boolean } = {},
+): RegistryDocument {
+  const operations = [...registry.list(now), ...internal].map(encodeOperation)
+  if (!listRemoved) return { callVersion: CALL_VERSION, operations }
+  return { callVersion: CALL_VERSION, operations: [...operations, ...registry.listRemoved(now).map(encodeTombstone)] }
 }
 
 const FOR_EVERYBODY = { 'Cache-Control': 'public, max-age=60', Vary: 'Accept-Encoding' }
 const FOR_ONE = { 'Cache-Control': 'private, no-cache', Vary: 'Accept-Encoding, Authorization' }
 
-function build(registry: Registry, env: Environment, now: number, internal: readonly Operation[]): Built {
-  const text = JSON.stringify(encodeRegistry(registry, now, internal))
+function build(
+  document: RegistryDocument,
+  registry: Registry,
+  env: Environment,
+  now: number,
+  isForOne: boolean,
+): Built {
+  const text = JSON.stringify(document)
   const hash = env.digest(text).slice(0, 32)
-  const headers = { 'Content-Type': 'application/json', ...(internal.length > 0 ? FOR_ONE : FOR_EVERYBODY) }
+  const headers = { 'Content-Type': 'application/json', ...(isForOne ? FOR_ONE : FOR_EVERYBODY) }
   const plainTag = `"${hash}"`
   const zippedTag = `"${hash}-gzip"`
   return {

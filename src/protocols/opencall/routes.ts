@@ -24,6 +24,7 @@ import { decodeCall, decodeCursor, encodeChunk } from './codec.ts'
 import { parseEnvelope, requestIdIn, sessionIdIn } from './envelope.ts'
 import { EventStreams, withEnd } from './event-streams.ts'
 import { encodeEvents } from './events.ts'
+import { namingRemoved } from './faults.ts'
 import { objectAnswer } from './object-answers.ts'
 import { createRegistryDocument } from './registry-document.ts'
 import { receiveMultipart, referencedMedia, type UploadParts } from './uploads.ts'
@@ -37,6 +38,8 @@ export interface OpenCallSettings {
   /** The longest a caller may wait with `Prefer: wait`. */
   maxWaitMs: number
   signLinks: boolean
+  /** Whether the registry lists operations that are gone. */
+  listRemoved: boolean
   eventStreamsPerCaller: number
 }
 
@@ -76,7 +79,7 @@ export function createOpenCallRoutes(parts: OpenCallParts): Route[] {
     {
       path: '/.well-known/ops',
       refuse,
-      methods: { GET: createRegistryDocument(engine.registry, env, parts.identify) },
+      methods: { GET: createRegistryDocument(engine.registry, env, parts.identify, parts.settings.listRemoved) },
     },
   ]
 }
@@ -228,14 +231,16 @@ class OpenCall {
       holdMs: Math.min(preferredWaitMs(exchange), settings.maxWaitMs),
       hold: true,
     })
-    if (replying instanceof Promise) return replying.then((reply) => this.#answer(reply, exchange))
-    return this.#answer(replying, exchange)
+    if (replying instanceof Promise) return replying.then((reply) => this.#answer(reply, exchange, envelope.op))
+    return this.#answer(replying, exchange, envelope.op)
   }
 
-  #answer(reply: Reply, exchange: Exchange): Answer {
-    return reply.state === 'complete' || reply.state === 'error'
-      ? callAnswer(reply, exchange, this.#addresses)
-      : pollAnswer(reply, exchange, this.#addresses)
+  #answer(reply: Reply, exchange: Exchange, op: string): Answer {
+    if (reply.state === 'complete') return callAnswer(reply, exchange, this.#addresses)
+    if (reply.state !== 'error') return pollAnswer(reply, exchange, this.#addresses)
+    const { fault } = reply
+    const told = fault.kind === 'removed' ? { ...reply, fault: namingRemoved(fault, op) } : reply
+    return callAnswer(told, exchange, this.#addresses)
   }
 
   poll(exchange: Exchange, requestId: string): Promise<Answer> {
@@ -298,18 +303,26 @@ class OpenCall {
       return objectAnswer(exchange, info, read, env.newId)
     }
     if (isSigned(exchange.path, exchange.query, env)) return this.#answering(env.newId(), () => fetch(undefined))
-    return this.#forOwner(exchange, env.newId(), fetch)
+    return this.#answering(env.newId(), async () => {
+      const caller = await this.#parts.identify(exchange)()
+      try {
+        return await fetch(caller ?? ANONYMOUS)
+      } catch (thrown) {
+        throw orUnauthenticated(thrown, caller)
+      }
+    })
   }
 
-  /** Without a credential only what an anonymous caller of a public operation owns is found; the rest needs one. */
+  /** What is refused of a call that the caller has, such as chunks where there are none, says to which session it belongs. */
   #forOwner(exchange: Exchange, requestId: string, act: (caller: Caller) => Promise<Answer>): Promise<Answer> {
     return this.#answering(requestId, async () => {
       const caller = await this.#parts.identify(exchange)()
       try {
         return await act(caller ?? ANONYMOUS)
       } catch (thrown) {
-        if (caller || !(thrown instanceof Fault) || thrown.kind !== 'not-found') throw thrown
-        throw new Fault('unauthenticated', 'Send the credential the call was made with.')
+        const known = await this.#parts.followUp.known(caller ?? ANONYMOUS, requestId)
+        if (!known) throw orUnauthenticated(thrown, caller)
+        return refusalAnswer(this.#explain(thrown), requestId, known.sessionId)
       }
     })
   }
@@ -327,6 +340,12 @@ class OpenCall {
     if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a request failed')
     return fault
   }
+}
+
+/** Without a credential only what an anonymous caller of a public operation owns is found; the rest needs one. */
+function orUnauthenticated(thrown: unknown, caller: Caller | undefined): unknown {
+  if (caller || !(thrown instanceof Fault) || thrown.kind !== 'not-found') return thrown
+  return new Fault('unauthenticated', 'Send the credential the call was made with.')
 }
 
 /** RFC 7240, section 4.3. */

@@ -92,3 +92,13 @@ export interface RegistryEntry {
   sunset?: string
   replacement?: string
 }
+
+/** An operation that is gone, where the registry lists those as well. */
+export interface TombstoneEntry {
+  op: string
+  deprecated: true
+  sunset: string
+  replacement?: string
+  /** Ours, besides what the text has: a call is answered 410. */
+  removed: true
+}

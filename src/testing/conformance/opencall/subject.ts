@@ -69,7 +69,9 @@ export class Subject {
   async operations(): Promise<JsonMembers[]> {
     const { operations } = await this.registry()
     must(Array.isArray(operations), '/.well-known/ops has no array "operations".')
-    return operations.map((entry, index) => mustBeObject(entry, `operations[${index}]`))
+    const entries = operations.map((entry, index) => mustBeObject(entry, `operations[${index}]`))
+    // A server may list what is gone, too; such an entry has nothing of an operation but its name.
+    return entries.filter(({ removed }) => removed !== true)
   }
 
   registry(): Promise<JsonMembers> {

@@ -149,7 +149,7 @@ export const chunkCases = [
       const ids = await startExport(server)
       await fetchChunks(server, ids.requestId, ids)
       for (const cursor of ['not a cursor', '-1', '../../etc/passwd']) {
-        const { status } = await server.send(chunkPath(ids.requestId, cursor))
+        const { status } = await server.ask(chunkPath(ids.requestId, cursor), {}, ids)
         mustBeOneOf(status, [400, 404], `status for the cursor "${cursor}"`)
       }
     },
