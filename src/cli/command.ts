@@ -24,6 +24,8 @@ export const EXIT = {
   unreachable: 3,
   /** It would wait for somebody's approval. */
   held: 4,
+  /** The server wants a token, or another one. */
+  needsToken: 5,
   /** 128 and SIGINT, as shells have it. */
   interrupted: 130,
 } as const
@@ -44,6 +46,7 @@ export function unreachableFault(message: string, cause?: unknown): Fault {
 
 export function exitCodeOf(fault: Fault): number {
   if (fault.code === 'USAGE') return EXIT.usage
+  if (fault.code === 'NEEDS_TOKEN') return EXIT.needsToken
   return fault.code === 'UNREACHABLE' ? EXIT.unreachable : EXIT.failed
 }
 

@@ -40,7 +40,7 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   conformance: {
     summary: 'Judges a server by the requirements of a protocol.',
-    load: async () => (await import('./conformance.ts')).conformance,
+    load: async () => (await import('./conformance/command.ts')).conformance,
   },
   secrets: {
     summary: 'Keeps secrets for remote tools, encrypted in the data folder.',

@@ -43,8 +43,11 @@ export class Casting {
   readonly #vacancies: Partial<Record<keyof Parts, Vacancy>> = {}
   readonly #called: string[] = []
   readonly #leftOut: LeftOut[] = []
+  readonly #hadToken: boolean
+  #refused = false
 
-  constructor({ operations = {}, examples = {} }: Target, options: DiscoveryOptions) {
+  constructor({ operations = {}, examples = {}, token }: Target, options: DiscoveryOptions) {
+    this.#hadToken = token !== undefined
     this.#options = options
     this.#operations = { ...operations }
     this.#given = new Set(Object.keys(operations))
@@ -85,11 +88,21 @@ export class Casting {
     for (const part of parts) this.#vacate(part, `${op} needs arguments of yours: --args.`)
   }
 
+  needToken(op: string, parts: readonly (keyof Parts)[]): void {
+    this.#refused = true
+    this.#leftOut.push({ op, reason: 'needs a token', needs: '--token' })
+    for (const part of parts) this.#vacate(part, `${op} needs a token: --token.`)
+  }
+
   #vacate(part: keyof Parts, reason: string): void {
     this.#vacancies[part] ??= { applicable: true, reason }
   }
 
   result(): Discovery {
+    if (this.#operations.failing === undefined) {
+      this.#vacate('failing', 'No call of an operation failed in its domain. Give arguments as "fails" in --args.')
+    }
+    if (this.#refused && this.#called.length === 0) throw new NeedsToken(this.#hadToken)
     return {
       operations: this.#operations,
       examples: this.#examples,

@@ -20,6 +20,8 @@ export {
 } from './case.ts'
 export { type Discovery, NeedsToken } from './discovery.ts'
 
+export { type Evidence, type Finding, findingsOf, judge, type Verdict } from './report.ts'
+
 export type ConformanceProtocol = 'opencall' | 'oxp' | 'otc' | 'rest'
 
 export function conformanceCases(protocol: ConformanceProtocol): readonly ConformanceCase[] {

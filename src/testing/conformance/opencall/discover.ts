@@ -10,7 +10,7 @@ import type { Parts, Target } from '../case.ts'
 import { Casting, type Discovery, type DiscoveryOptions, NeedsToken } from '../discovery.ts'
 import { expectStatus, type HttpAnswer, parseJson } from '../http.ts'
 import { awaitEnd, chunkPath } from './following.ts'
-import { needsKey, type OpenCallPart, Subject } from './subject.ts'
+import { NO_OPERATION, needsKey, type OpenCallPart, Subject } from './subject.ts'
 
 const LATER = /^v(?!1:)\d+:(.+)$/
 
@@ -20,6 +20,10 @@ export async function discoverOpenCall(target: Target, options: DiscoveryOptions
   if (listed.status === 401 || listed.status === 403) throw new NeedsToken(target.token !== undefined)
   parseJson(await expectStatus(200, Promise.resolve(listed)))
   const entries = (await server.operations()).filter(({ op }) => typeof op === 'string')
+  // A server that asks who is calling before anything else would refuse every check.
+  if ((await post(server, server.describe(NO_OPERATION, {}), randomUUID())).status === 401) {
+    throw new NeedsToken(target.token !== undefined)
+  }
   const casting = new Casting(target, options)
 
   for (const entry of entries) {
@@ -48,9 +52,9 @@ async function tryOut(server: Subject, part: OpenCallPart, casting: Casting): Pr
   if (hasMedia(entry.mediaSchema)) return casting.cast('upload', op)
   const requestId = randomUUID()
   const answer = await post(server, part, requestId)
-  const body = answer.status === 401 || answer.status === 403 ? {} : readBody(answer)
-  if (answer.status === 401 && server.target.token === undefined) throw new NeedsToken(false)
-  if (answer.status === 401 || answer.status === 403) return casting.leaveOut(op, `is refused with ${answer.status}`)
+  const body = readBody(answer)
+  if (answer.status === 401) return casting.needToken(op, partsOf(entry))
+  if (answer.status === 403) return casting.leaveOut(op, 'is refused with 403: the token lacks a scope')
   if (answer.status === 410) return casting.cast('removed', op)
   if (answer.status >= 400) {
     const why = `${answer.status}: ${shown((body.error as JsonMembers | undefined)?.message ?? '')}`
@@ -61,15 +65,15 @@ async function tryOut(server: Subject, part: OpenCallPart, casting: Casting): Pr
   if (entry.deprecated === true) return casting.cast('deprecated', op)
   if (body.state === 'error') return castFailing(part, casting)
   if (answer.status === 202 && body.state !== 'complete') return castAsync(server, part, requestId, body, casting)
+  if (Object.keys(part.args).length === 0 && entry.sideEffecting === false) casting.cast('lenient', op)
   if (body.location !== undefined) return casting.cast('file', op)
   castSync(part, casting)
 }
 
-function castSync({ op, args, entry, example }: OpenCallPart, casting: Casting): void {
+function castSync({ op, entry, example }: OpenCallPart, casting: Casting): void {
   casting.cast(entry.sideEffecting === false ? 'sync' : 'effect', op)
   if (entry.sideEffecting === false) {
     if (casting.plays('sync') !== op) casting.cast('second', op)
-    if (Object.keys(args).length === 0) casting.cast('lenient', op)
   }
   if (example.fails !== undefined) casting.cast('failing', op)
   if (LATER.test(op)) casting.cast('successor', op)

@@ -10,7 +10,7 @@ import type { Subject } from '../subject.ts'
 async function startExport(server: Subject, small = false) {
   const part = await server.part('chunked')
   if (small && part.example.small === undefined) {
-    throw new Skip(`It is not known which arguments give ${part.op} a small result.`, '--args')
+    throw new Skip(`Give arguments of ${part.op} with a small result as "small" in --args.`, '--args')
   }
   const { ids } = await startCall(server, small ? { ...part, args: part.example.small as typeof part.args } : part)
   return ids

@@ -1,0 +1,372 @@
+/**
+ * A small OpenCALL server on bare node:http, which shares no code with ours. It conforms, apart from the one defect that
+ * is planted in it.
+ */
+import { createHash, randomUUID } from 'node:crypto'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { buffer } from 'node:stream/consumers'
+import {
+  ChunkedResult,
+  complaintAbout,
+  DomainFailure,
+  FileResult,
+  type Json,
+  type Ran,
+  REMOVED,
+  type ReferenceOperation,
+  referenceOperations,
+} from './reference-operations.ts'
+
+export type Defect = 'null-body' | 'no-location' | 'utf16-offsets' | 'shared-keys' | 'open-polls' | 'put-404'
+
+export const TOKENS = { ann: 'token-of-ann-4711', ben: 'token-of-ben-4712' } as const
+
+/** Refusals of the protocol, with their status. */
+class Refusal extends Error {
+  readonly status: number
+  readonly code: string
+  readonly details: { headers?: Record<string, string>; cause?: Json; requestId?: string; sessionId?: string }
+
+  constructor(status: number, code: string, message: string, details: Refusal['details'] = {}) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.details = details
+  }
+}
+
+interface Instance {
+  caller: string
+  requestId: string
+  sessionId: string | undefined
+  operation: ReferenceOperation
+  outcome: unknown
+  /** How often it was polled: it is accepted at first, then pending, then complete. */
+  polls: number
+  expiresAt: number
+}
+
+interface Answer {
+  status: number
+  headers?: Record<string, string>
+  body: unknown
+}
+
+export async function startReferenceServer(defect?: Defect): Promise<{ url: string; close(): Promise<void> }> {
+  const reference = new ReferenceServer(defect)
+  const server = createServer((request, response) => {
+    reference.serve(request, response).catch((error: Error) => response.destroy(error))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      const closed = new Promise((resolve) => server.close(resolve))
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+class ReferenceServer {
+  readonly #defect: Defect | undefined
+  readonly #instances = new Map<string, Instance>()
+  readonly #kept = new Map<string, unknown>()
+  readonly #files = new Map<string, FileResult>()
+
+  constructor(defect: Defect | undefined) {
+    this.#defect = defect
+  }
+
+  async serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { status, headers, body } = await this.#answer(request).catch((thrown: unknown) => this.#refuse(thrown))
+    const raw = Buffer.isBuffer(body) || body === undefined
+    const content = raw ? (body ?? Buffer.alloc(0)) : Buffer.from(JSON.stringify(body))
+    response.writeHead(status, { ...(!raw && { 'content-type': 'application/json' }), ...headers }).end(content)
+  }
+
+  #refuse(thrown: unknown): Answer {
+    if (thrown instanceof TypeError && this.#defect === 'null-body') {
+      return { status: 500, headers: { 'content-type': 'text/plain' }, body: Buffer.from('Internal Server Error') }
+    }
+    if (!(thrown instanceof Refusal)) throw thrown
+    const { headers, cause, requestId = randomUUID(), sessionId } = thrown.details
+    const error = { code: thrown.code, message: thrown.message, ...(cause && { cause }) }
+    const body = { requestId, ...(sessionId !== undefined && { sessionId }), state: 'error', error }
+    return { status: thrown.status, ...(headers && { headers }), body }
+  }
+
+  async #answer(request: IncomingMessage): Promise<Answer> {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://localhost')
+    const [, first, id, rest] = pathname.split('/')
+    if (pathname === '/call') {
+      if (this.#defect === 'put-404' && request.method === 'PUT') throw notFound('Nothing is here.')
+      allow(request, 'POST', 'Use POST /call to call an operation, and GET /.well-known/ops to find one.')
+      return this.#call(request)
+    }
+    if (pathname === '/.well-known/ops') {
+      allow(request, 'GET', 'The registry can only be read.')
+      return registry(request)
+    }
+    if (first === 'ops' && id !== undefined) {
+      allow(request, 'GET', 'A call can only be polled.')
+      const instance = this.#find(id, this.#caller(request))
+      return rest === 'chunks' ? this.#chunk(instance, searchParams.get('cursor')) : this.#poll(instance)
+    }
+    const file = first === 'files' ? this.#files.get(id ?? '') : undefined
+    if (file) return serveFile(request, file)
+    throw notFound(`Nothing is at ${pathname}.`)
+  }
+
+  #caller({ headers: { authorization } }: IncomingMessage): string {
+    const found = Object.entries(TOKENS).find(([, token]) => authorization === `Bearer ${token}`)
+    if (!found) throw new Refusal(401, 'AUTH_REQUIRED', 'A bearer token is needed for this.')
+    return found[0]
+  }
+
+  async #call(request: IncomingMessage): Promise<Answer> {
+    const { envelope, parts } = await readEnvelope(request, this.#defect)
+    const { op, args = {}, ctx, media } = envelope
+    const { requestId = randomUUID(), sessionId, idempotencyKey } = (isObject(ctx) ? ctx : {}) as Record<string, string>
+    const ids = { ...(typeof requestId === 'string' && { requestId }), ...(sessionId !== undefined && { sessionId }) }
+    const invalid = (message: string) => new Refusal(400, 'INVALID_REQUEST', message, ids)
+    if (typeof op !== 'string') throw invalid('"op" must be a string.')
+    if (ctx !== undefined && (!isObject(ctx) || typeof requestId !== 'string'))
+      throw invalid('ctx.requestId is no text.')
+    const operation = referenceOperations.find(({ entry }) => entry.op === op)
+    if (!operation) throw unknownOperation(op, ids)
+    const caller = this.#as(() => this.#caller(request), ids)
+    const complaint = complaintAbout(operation.entry.argsSchema as Json, args)
+    if (complaint !== undefined) throw new Refusal(400, 'VALIDATION_ERROR', `${op}: ${complaint}.`, ids)
+    const files = attachments(operation.entry, media, parts, invalid)
+    if (operation.entry.idempotencyRequired && idempotencyKey === undefined)
+      throw invalid('An idempotencyKey is needed.')
+    const outcome = this.#run(operation, { args: args as Json, files }, caller, idempotencyKey)
+    return this.#reply(operation, outcome, caller, requestId, sessionId)
+  }
+
+  /** A refusal that comes from inside carries the ids of the request. */
+  #as<T>(work: () => T, ids: Refusal['details']): T {
+    try {
+      return work()
+    } catch (thrown) {
+      if (!(thrown instanceof Refusal)) throw thrown
+      throw new Refusal(thrown.status, thrown.code, thrown.message, ids)
+    }
+  }
+
+  #run(operation: ReferenceOperation, ran: Ran, caller: string, key: string | undefined): unknown {
+    const scope = this.#defect === 'shared-keys' ? String(key) : `${caller} ${operation.entry.op} ${key}`
+    const keeps = operation.entry.sideEffecting === true && key !== undefined
+    if (keeps && this.#kept.has(scope)) return this.#kept.get(scope)
+    const outcome = runSafely(operation, ran)
+    if (keeps) this.#kept.set(scope, outcome)
+    return outcome
+  }
+
+  #reply(
+    operation: ReferenceOperation,
+    outcome: unknown,
+    caller: string,
+    requestId: string,
+    sessionId: string | undefined,
+  ): Answer {
+    const base = { requestId, ...(sessionId !== undefined && { sessionId }) }
+    if (operation.entry.executionModel === 'async') {
+      const expiresAt = Math.floor(Date.now() / 1000) + Number(operation.entry.ttlSeconds)
+      this.#instances.set(requestId, { caller, requestId, sessionId, operation, outcome, polls: 0, expiresAt })
+      const location = this.#defect === 'no-location' ? undefined : { uri: `/ops/${requestId}` }
+      return { status: 202, body: { ...base, state: 'accepted', location, retryAfterMs: 5, expiresAt } }
+    }
+    if (outcome instanceof DomainFailure) {
+      return { status: 200, body: { ...base, state: 'error', error: { code: outcome.code, message: outcome.message } } }
+    }
+    if (!(outcome instanceof FileResult)) return { status: 200, body: { ...base, state: 'complete', result: outcome } }
+    const id = randomUUID()
+    this.#files.set(id, outcome)
+    const expiresAt = Math.floor(Date.now() / 1000) + Number(operation.entry.ttlSeconds)
+    return { status: 202, body: { ...base, state: 'complete', location: { uri: `/files/${id}` }, expiresAt } }
+  }
+
+  #find(id: string, caller: string): Instance {
+    const found = this.#instances.get(id)
+    if (!found || (found.caller !== caller && this.#defect !== 'open-polls')) {
+      throw notFound('No call has this id, or it has expired.')
+    }
+    return found
+  }
+
+  #poll(instance: Instance): Answer {
+    const { requestId, sessionId, outcome, expiresAt } = instance
+    const base = { requestId, ...(sessionId !== undefined && { sessionId }), expiresAt }
+    const here = { uri: `/ops/${requestId}` }
+    if (++instance.polls < 3) {
+      const location = this.#defect === 'no-location' ? undefined : here
+      return { status: 202, body: { ...base, state: 'pending', location, retryAfterMs: 5 } }
+    }
+    if (!(outcome instanceof ChunkedResult))
+      return { status: 200, body: { ...base, state: 'complete', result: outcome } }
+    return { status: 202, body: { ...base, state: 'complete', location: { uri: `${here.uri}/chunks` } } }
+  }
+
+  #chunk({ requestId, sessionId, outcome }: Instance, cursor: string | null): Answer {
+    if (!(outcome instanceof ChunkedResult)) throw notFound('This call has no chunks.')
+    const pieces = piecesOf(outcome.text)
+    const at = cursor === null ? 0 : pieces.findIndex((_, index) => cursor === `piece-${index}`)
+    const data = pieces[at]
+    if (data === undefined) throw new Refusal(400, 'INVALID_CURSOR', 'This cursor is not one of ours.')
+    const size = (text: string) => (this.#defect === 'utf16-offsets' ? text.length : Buffer.byteLength(text))
+    const last = at === pieces.length - 1
+    const chunk = {
+      offset: size(pieces.slice(0, at).join('')),
+      length: size(data),
+      checksum: sha256(data),
+      checksumPrevious: at === 0 ? null : sha256(pieces[at - 1] ?? ''),
+    }
+    const state = last ? 'complete' : 'pending'
+    const session = sessionId !== undefined && { sessionId }
+    const body = {
+      requestId,
+      ...session,
+      state,
+      mimeType: 'text/csv',
+      cursor: last ? null : `piece-${at + 1}`,
+      chunk,
+      data,
+    }
+    return { status: 200, body: { ...body, total: size(outcome.text) } }
+  }
+}
+
+function runSafely(operation: ReferenceOperation, ran: Ran): unknown {
+  try {
+    return operation.run(ran)
+  } catch (thrown) {
+    if (thrown instanceof DomainFailure) return thrown
+    throw thrown
+  }
+}
+
+async function readEnvelope(request: IncomingMessage, defect: Defect | undefined) {
+  const bytes = await buffer(request)
+  const type = request.headers['content-type'] ?? ''
+  const malformed = (message: string) => new Refusal(400, 'INVALID_REQUEST', message)
+  if (!type.startsWith('multipart/form-data'))
+    return { envelope: parseEnvelope(bytes, defect), parts: new Map<string, File>() }
+  const form = await new Response(bytes, { headers: { 'content-type': type } }).formData().catch(() => {
+    throw malformed('The multipart body cannot be read.')
+  })
+  const envelope = form.get('envelope')
+  if (envelope === null) throw malformed('The part "envelope" is missing.')
+  const text = typeof envelope === 'string' ? envelope : await envelope.text()
+  const parts = new Map<string, File>()
+  for (const [name, value] of form) if (typeof value !== 'string' && name !== 'envelope') parts.set(name, value)
+  return { envelope: parseEnvelope(Buffer.from(text), defect), parts: await withBytes(parts) }
+}
+
+async function withBytes(parts: Map<string, File>): Promise<Map<string, File & { content?: Uint8Array }>> {
+  for (const file of parts.values()) Object.assign(file, { content: new Uint8Array(await file.arrayBuffer()) })
+  return parts
+}
+
+function parseEnvelope(bytes: Buffer, defect: Defect | undefined): Json {
+  let value: unknown
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    throw new Refusal(400, 'INVALID_REQUEST', 'The body is not JSON in UTF-8.')
+  }
+  // What a server does that reads `body.op` without looking at the body first.
+  if (defect === 'null-body' && value === null) throw new TypeError('Cannot read properties of null')
+  if (!isObject(value)) throw new Refusal(400, 'INVALID_REQUEST', 'The body must be a JSON object.')
+  return value
+}
+
+function attachments(
+  { op, mediaSchema = [] }: Json,
+  media: unknown,
+  parts: ReadonlyMap<string, File & { content?: Uint8Array }>,
+  invalid: (message: string) => Refusal,
+): Ran['files'] {
+  const slots = mediaSchema as { name: string; required: boolean; acceptedTypes: string[]; maxBytes: number }[]
+  if (media !== undefined && !Array.isArray(media)) throw invalid('"media" must be an array.')
+  const files = new Map<string, { type: string; bytes: Uint8Array }>()
+  for (const each of media ?? []) {
+    if (!isObject(each)) throw invalid('An entry of "media" must be an object.')
+    const { name, mimeType, part, ref } = each
+    const slot = slots.find((known) => known.name === name)
+    if (!slot) throw invalid(`${op} takes no attachment "${name}".`)
+    if (typeof mimeType !== 'string') throw invalid(`mimeType of "${name}" is missing.`)
+    if ((part === undefined) === (ref === undefined)) throw invalid(`"${name}" needs either "part" or "ref".`)
+    if (ref !== undefined) throw invalid(`The ref of "${name}" is not a URI that can be used here.`)
+    if (!slot.acceptedTypes.includes(mimeType)) throw invalid(`"${name}" must not be ${mimeType}.`)
+    const bytes = parts.get(String(part))?.content
+    if (!bytes) throw invalid(`The part "${part}" of "${name}" was not sent.`)
+    if (bytes.length > slot.maxBytes) throw invalid(`"${name}" is larger than ${slot.maxBytes} bytes.`)
+    files.set(slot.name, { type: mimeType, bytes })
+  }
+  for (const { name, required } of slots) if (required && !files.has(name)) throw invalid(`"${name}" must be attached.`)
+  return files
+}
+
+function registry({ headers }: IncomingMessage): Answer {
+  const document = { callVersion: '2026-02-10', operations: referenceOperations.map(({ entry }) => entry) }
+  const etag = `"${sha256(JSON.stringify(document)).slice(7, 27)}"`
+  const caching = { etag, 'cache-control': 'public, max-age=60' }
+  if (headers['if-none-match'] === etag) return { status: 304, headers: caching, body: undefined }
+  return { status: 200, headers: caching, body: document }
+}
+
+const MODIFIED = 'Fri, 02 Jan 2026 10:00:00 GMT'
+
+function serveFile({ headers }: IncomingMessage, { type, bytes }: FileResult): Answer {
+  const etag = `"${sha256(bytes).slice(7, 27)}"`
+  const base = { etag, 'last-modified': MODIFIED, 'cache-control': 'private, max-age=60', 'accept-ranges': 'bytes' }
+  const fresh = headers['if-none-match'] ? headers['if-none-match'] === etag : headers['if-modified-since'] === MODIFIED
+  if (fresh) return { status: 304, headers: base, body: undefined }
+  const typed = { ...base, 'content-type': type }
+  const [, from, to] = /^bytes=(\d*)-(\d*)$/.exec(headers.range ?? '') ?? []
+  if (from === undefined) return { status: 200, headers: typed, body: bytes }
+  const start = from === '' ? bytes.length - Number(to) : Number(from)
+  const end = from === '' || to === '' ? bytes.length - 1 : Math.min(Number(to), bytes.length - 1)
+  if (start > end)
+    return { status: 416, headers: { ...base, 'content-range': `bytes */${bytes.length}` }, body: undefined }
+  const range = { 'content-range': `bytes ${start}-${end}/${bytes.length}` }
+  return { status: 206, headers: { ...typed, ...range }, body: bytes.subarray(start, end + 1) }
+}
+
+function unknownOperation(op: string, ids: Refusal['details']): Refusal {
+  const replacement = REMOVED[op]
+  if (replacement === undefined) return new Refusal(400, 'UNKNOWN_OP', `There is no operation ${op}.`, ids)
+  const cause = { removedOp: op, replacement }
+  return new Refusal(410, 'OP_REMOVED', `${op} was removed; use ${replacement}.`, { ...ids, cause })
+}
+
+function allow({ method }: IncomingMessage, allowed: string, message: string): void {
+  if (method !== allowed) throw new Refusal(405, 'METHOD_NOT_ALLOWED', message, { headers: { allow: allowed } })
+}
+
+function notFound(message: string): Refusal {
+  return new Refusal(404, 'NOT_FOUND', message)
+}
+
+/** About a kilobyte each, cut between characters. */
+function piecesOf(text: string): string[] {
+  const pieces: string[] = []
+  let piece = ''
+  for (const character of text) {
+    piece += character
+    if (piece.length >= 1_000) pieces.push(piece)
+    if (piece.length >= 1_000) piece = ''
+  }
+  return piece === '' ? pieces : [...pieces, piece]
+}
+
+function sha256(data: string | Buffer): string {
+  return `sha256:${createHash('sha256').update(data).digest('hex')}`
+}
+
+function isObject(value: unknown): value is Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
