@@ -20,6 +20,13 @@ export type Verdict = { readonly value: unknown; readonly issues?: undefined } |
 
 export type Validate = (value: unknown) => Verdict | Promise<Verdict>
 
+/** The whole value, where a check was stopped. `keyword` is none of JSON Schema's. */
+export const costlyIssue: Issue = {
+  path: '',
+  message: 'takes too long to check: send fewer parts, less nesting or shorter texts',
+  keyword: 'cost',
+}
+
 export const MAX_ISSUES = 20
 const ISSUES_IN_MESSAGE = 3
 const MAX_PATH_CHARS = 300
@@ -30,6 +37,28 @@ export function invalidInput(operation: string, issues: readonly Issue[]): Fault
     code: 'VALIDATION_ERROR',
     details: detailsOf(issues),
   })
+}
+
+export function costlyInput(operation: string): Fault {
+  return new Fault(
+    'invalid-input',
+    `The arguments of ${operation} take too long to check. Send fewer parts, less nesting or shorter texts.`,
+    {
+      code: 'VALIDATION_TOO_COSTLY',
+      details: detailsOf([costlyIssue]),
+    },
+  )
+}
+
+export function costlyResult(operation: string): Fault {
+  return new Fault(
+    'internal',
+    `${operation} returned a result that takes too long to check. Its result schema needs mending, or its handler.`,
+    {
+      code: 'RESULT_TOO_COSTLY',
+      details: detailsOf([costlyIssue]),
+    },
+  )
 }
 
 export function invalidResult(operation: string, issues: readonly Issue[]): Fault {

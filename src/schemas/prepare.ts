@@ -2,13 +2,17 @@
  * Turns the schemas of an operation, from whichever library, into the functions and the JSON Schema that the engine
  * and the registry use. Mistakes in a schema show here, at start; validators are compiled when first used.
  */
+import type { Fault } from '../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
 import type { OperationDefinition, Parse, PreparedSchemas } from '../core/operation.ts'
 import type { PlainSchema } from '../core/standard-schema.ts'
+import { costOf } from './bounds/cost.ts'
+import { TooCostly } from './bounds/too-costly.ts'
 import { checkSchema } from './check.ts'
 import { compile, jsonSchemaValidator } from './compile.ts'
-import { invalidInput, invalidResult, type Validate, type Verdict } from './issues.ts'
+import { costlyInput, costlyResult, invalidInput, invalidResult, type Validate, type Verdict } from './issues.ts'
 import { findNonJson, findReservedKey } from './json-values.ts'
+import { isBounded } from './patterns/index.ts'
 import { publishPlain, type Side, standardPublisher } from './publish.ts'
 import { isStandardSchema, standardValidator } from './standard.ts'
 
@@ -17,9 +21,12 @@ interface PreparedSide {
   publish(): JsonObject
 }
 
-export function prepareSchemas(definition: OperationDefinition<never>): PreparedSchemas {
-  const args = prepareSide(definition, 'args')
-  const result = prepareSide(definition, 'result')
+/** Told of a schema whose checks need a limit: at start for JSON Schema, at the first value for a library's. */
+export type OnCostly = (side: Side, reason: string) => void
+
+export function prepareSchemas(definition: OperationDefinition<never>, onCostly?: OnCostly): PreparedSchemas {
+  const args = prepareSide(definition, 'args', onCostly)
+  const result = prepareSide(definition, 'result', onCostly)
   // Nothing returned is null in JSON, while a library's void wants undefined as it is.
   const voidIsNull = !isStandardSchema(definition.result)
   return {
@@ -29,8 +36,9 @@ export function prepareSchemas(definition: OperationDefinition<never>): Prepared
   }
 }
 
-function prepareSide(definition: OperationDefinition<never>, side: Side): PreparedSide {
+function prepareSide(definition: OperationDefinition<never>, side: Side, onCostly?: OnCostly): PreparedSide {
   const { name } = definition
+  const tell = onCostly && ((reason: string) => onCostly(side, reason))
   const schema = definition[side]
   const beside = definition.jsonSchema?.[side]
   if (beside) checkSchema(name, side, beside)
@@ -40,10 +48,13 @@ function prepareSide(definition: OperationDefinition<never>, side: Side): Prepar
     return { validate: side === 'args' ? requireObject : acceptAnything, publish: () => published ?? open }
   }
   if (isStandardSchema(schema)) {
-    const validate = standardValidator(name, side, schema)
-    return { validate, publish: published ? () => published : standardPublisher(name, side, schema) }
+    const publish = published ? () => published : standardPublisher(name, side, schema)
+    const exported = published ? () => standardPublisher(name, side, schema, true)() : publish
+    const validate = standardValidator({ operation: name, side, schema, exported, onCostly: tell })
+    return { validate, publish }
   }
   const plain = preparePlain(name, side, schema)
+  if (tell) tellCost(schema, tell)
   return { validate: plain, publish: () => published ?? publishPlain(schema) }
 }
 
@@ -54,6 +65,11 @@ function preparePlain(operation: string, side: Side, schema: PlainSchema): Valid
   return jsonSchemaValidator(subject)
 }
 
+function tellCost(schema: PlainSchema, tell: (reason: string) => void): void {
+  const unbounded = [...costOf(schema).patterns].find((pattern) => !isBounded(pattern))
+  if (unbounded !== undefined) tell(`the pattern ${unbounded} can take any time`)
+}
+
 function argsParser(operation: string, validate: Validate): Parse {
   const settle = (verdict: Verdict): unknown => {
     if (verdict.issues) throw invalidInput(operation, verdict.issues)
@@ -62,7 +78,7 @@ function argsParser(operation: string, validate: Validate): Parse {
   return (value) => {
     const reserved = findReservedKey(value)
     if (reserved) throw invalidInput(operation, [reserved])
-    const verdict = validate(value)
+    const verdict = attempt(validate, value, () => costlyInput(operation))
     return verdict instanceof Promise ? verdict.then(settle) : settle(verdict)
   }
 }
@@ -76,8 +92,17 @@ function resultParser(operation: string, validate: Validate, voidIsNull: boolean
     return value
   }
   return (value) => {
-    const verdict = validate(value === undefined && voidIsNull ? null : value)
+    const returned = value === undefined && voidIsNull ? null : value
+    const verdict = attempt(validate, returned, () => costlyResult(operation))
     return verdict instanceof Promise ? verdict.then(settle) : settle(verdict)
+  }
+}
+
+function attempt(validate: Validate, value: unknown, refusal: () => Fault): Verdict | Promise<Verdict> {
+  try {
+    return validate(value)
+  } catch (thrown) {
+    throw thrown instanceof TooCostly ? refusal() : thrown
   }
 }
 

@@ -18,18 +18,22 @@ const TARGET = 'draft-2020-12'
 const require = createRequire(import.meta.url)
 
 /** Libraries that export JSON Schema by a function of their own, by vendor. */
-const EXPORTERS: Record<string, { package: string; load(): Export | undefined }> = {
+const EXPORTERS: Record<string, { package: string; load(lenient: boolean): Export | undefined }> = {
   // zod/mini; the schemas of zod itself carry their export since 4.2.
   zod: {
     package: 'zod 4',
-    load() {
+    load(lenient) {
       const { toJSONSchema } = require('zod') as Partial<typeof import('zod')>
-      return toJSONSchema && ((schema, io) => toJSONSchema(schema as never, { io, target: TARGET }) as JsonObject)
+      const unrepresentable = lenient ? 'any' : 'throw'
+      return (
+        toJSONSchema &&
+        ((schema, io) => toJSONSchema(schema as never, { io, target: TARGET, unrepresentable }) as JsonObject)
+      )
     },
   },
   valibot: {
     package: '@valibot/to-json-schema',
-    load() {
+    load(lenient) {
       const { toJsonSchema } = require('@valibot/to-json-schema') as {
         toJsonSchema(schema: unknown, config: object): JsonObject
       }
@@ -37,6 +41,7 @@ const EXPORTERS: Record<string, { package: string; load(): Export | undefined }>
         toJsonSchema(schema, {
           typeMode,
           target: TARGET,
+          ...(lenient && { errorMode: 'ignore' }),
           // A check written as a function has no equivalent; it still runs, callers just cannot read it.
           overrideAction: ({ valibotAction, jsonSchema, errors }: ValibotAction) =>
             errors && (typeMode === 'input' || keepsType(valibotAction)) ? jsonSchema : undefined,
@@ -60,11 +65,16 @@ export function publishPlain(schema: PlainSchema): JsonObject {
   return published as JsonObject
 }
 
-/** Throws at once if the library has no export; the returned function exports. */
-export function standardPublisher(operation: string, side: Side, schema: StandardSchema): () => JsonObject {
+/** Throws at once if the library has no export; the returned function exports. `lenient` leaves out what JSON Schema cannot say. */
+export function standardPublisher(
+  operation: string,
+  side: Side,
+  schema: StandardSchema,
+  lenient = false,
+): () => JsonObject {
   // A handler that returns nothing answers null, and neither zod nor valibot has JSON Schema for it.
   if (side === 'result' && isVoid(schema)) return () => ({ type: 'null' })
-  const exportSchema = exporterOf(operation, side, schema)
+  const exportSchema = exporterOf(operation, side, schema, lenient)
   return () => {
     try {
       return publishPlain(exportSchema(schema, DIRECTION[side]))
@@ -75,9 +85,9 @@ export function standardPublisher(operation: string, side: Side, schema: Standar
   }
 }
 
-function exporterOf(operation: string, side: Side, schema: StandardSchema): Export {
+function exporterOf(operation: string, side: Side, schema: StandardSchema, lenient: boolean): Export {
   const { vendor } = schema['~standard']
-  if (converterOf(schema)) {
+  if (converterOf(schema) && !lenient) {
     return (held, direction) => converterOf(held)?.[direction]({ target: TARGET }) as JsonObject
   }
   const exporter = Object.hasOwn(EXPORTERS, vendor) ? EXPORTERS[vendor] : undefined
@@ -85,7 +95,7 @@ function exporterOf(operation: string, side: Side, schema: StandardSchema): Expo
   const remedy = ` or install ${exporter.package}`
   const lacking = `is of "${vendor}", which exports JSON Schema only with ${exporter.package}`
   try {
-    const loaded = exporter.load()
+    const loaded = exporter.load(lenient)
     if (loaded) return loaded
   } catch (thrown) {
     throw needsJsonSchema(operation, side, lacking, remedy, thrown)

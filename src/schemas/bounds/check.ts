@@ -1,0 +1,108 @@
+/** A JSON Schema compiled by ajv so that neither finding nor explaining an error costs more than the value is worth. */
+import type { ErrorObject, Options, ValidateFunction } from 'ajv'
+import type { PlainSchema } from '../../core/standard-schema.ts'
+import { createAjv } from '../ajv.ts'
+import { isBounded } from '../patterns/index.ts'
+import { costOf, type SchemaCost } from './cost.ts'
+import { createGuard } from './guard.ts'
+import { Meter, withSteps } from './meter.ts'
+import { TooCostly } from './too-costly.ts'
+import { weightOf } from './weight.ts'
+
+/** What is wrong with a value, or nothing. Throws `TooCostly` where finding out takes too much. */
+export type BoundedCheck = (value: unknown) => readonly ErrorObject[] | undefined
+
+/** Steps that any value may take: about a millisecond. */
+const FREE_STEPS = 20_000
+/** Steps for each part of a value: twice the subschemas, so that each may be tried on each part, within these bounds. */
+const MIN_STEPS_PER_PART = 64
+const MAX_STEPS_PER_PART = 512
+/** All errors are named where that takes no more than this; else the first. */
+const EXPLAIN_STEPS = 5_000
+/** For patterns that only JavaScript's engine can run, and that may take any time there. */
+const FREE_MS = 50
+const PARTS_PER_MS = 1_000
+
+/** How long a check of a value may take that can only be stopped by the clock. */
+export function limitMsFor(value: unknown): number {
+  return FREE_MS + Math.ceil(weightOf(value) / PARTS_PER_MS)
+}
+
+export function createBoundedCheck(schema: PlainSchema, options: Options = {}): BoundedCheck {
+  const cost = costOf(schema)
+  const finder = compileAlone(schema, options, cost.multiplies)
+  let explainer: Compiled | undefined
+
+  function explain(value: unknown): readonly ErrorObject[] | undefined {
+    explainer ??= compileAlone(schema, { ...options, allErrors: true }, true)
+    explainer.meter.left = EXPLAIN_STEPS
+    try {
+      explainer.validate(value)
+      return explainer.validate.errors ?? undefined
+    } catch (thrown) {
+      if (thrown instanceof TooCostly) return undefined
+      throw thrown
+    }
+  }
+
+  const accepts = bounded(finder, cost)
+  return guarded(cost, (value) => {
+    if (accepts(value)) return undefined
+    const found = finder.validate.errors ?? []
+    return explain(value) ?? found
+  })
+}
+
+/** Only whether a value fits. Schemas share one ajv, for those that come and go: making one takes longer than compiling. */
+export function createBoundedTests(): (schema: PlainSchema) => (value: unknown) => boolean {
+  const meter = new Meter()
+  let ajv: ReturnType<typeof createAjv> | undefined
+  return (schema) => {
+    ajv ??= createAjv({ addUsedSchema: false }, meter)
+    const counting = withSteps(schema)
+    try {
+      const cost = { ...costOf(schema), multiplies: true }
+      return guarded(cost, bounded({ validate: compile(ajv, counting), meter }, cost))
+    } finally {
+      // ajv would keep it for ever.
+      ajv.removeSchema(counting)
+    }
+  }
+}
+
+function bounded({ validate, meter }: Compiled, cost: SchemaCost): (value: unknown) => boolean {
+  if (!cost.multiplies) return validate
+  const perPart = stepsPerPart(cost)
+  return (value) => {
+    meter.left = FREE_STEPS + perPart * weightOf(value)
+    return validate(value)
+  }
+}
+
+function guarded<T>({ patterns }: SchemaCost, check: (value: unknown) => T): (value: unknown) => T {
+  if ([...patterns].every(isBounded)) return check
+  const guard = createGuard()
+  return (value) => guard(limitMsFor(value), () => check(value))
+}
+
+function stepsPerPart({ subschemas }: SchemaCost): number {
+  return Math.min(Math.max(2 * subschemas, MIN_STEPS_PER_PART), MAX_STEPS_PER_PART)
+}
+
+interface Compiled {
+  validate: ValidateFunction
+  meter: Meter
+}
+
+function compileAlone(schema: PlainSchema, options: Options, metered: boolean): Compiled {
+  const meter = new Meter()
+  const ajv = createAjv(options, metered ? meter : undefined)
+  return { validate: compile(ajv, metered ? withSteps(schema) : schema), meter }
+}
+
+function compile(ajv: ReturnType<typeof createAjv>, schema: PlainSchema): ValidateFunction {
+  const validate = ajv.compile(schema)
+  // Its verdict would be a promise, and a promise counts as yes.
+  if ('$async' in validate) throw new Error('"$async" is not supported')
+  return validate
+}

@@ -1,0 +1,98 @@
+/**
+ * Counts the work of a compiled validator and stops it when its budget is spent. ajv cannot be stopped from outside, so
+ * that each subschema of a copy of the schema gets a keyword whose code takes one step from the budget.
+ */
+import { createRequire } from 'node:module'
+import type { KeywordCxt } from 'ajv'
+import type { Ajv2020 } from 'ajv/dist/2020.js'
+import type { PlainSchema } from '../../core/standard-schema.ts'
+import { KEYWORDS } from '../keywords.ts'
+import { TooCostly } from './too-costly.ts'
+import { weightOf } from './weight.ts'
+
+const require = createRequire(import.meta.url)
+
+const STEP = 'callplane:step'
+
+/** One per compiled validator, whose code refers to it. Validators are synchronous, so that one check uses it at a time. */
+export class Meter {
+  left = Number.POSITIVE_INFINITY
+
+  stop(): never {
+    throw new TooCostly('the budget of a check is spent')
+  }
+
+  spend(steps: number): void {
+    this.left -= steps
+    if (this.left < 0) this.stop()
+  }
+
+  /** For keywords whose cost grows with a text's length or an object's keys; inner values are counted where they are checked. */
+  spendOn(value: unknown): void {
+    this.spend(1 + surface(value))
+  }
+}
+
+function surface(value: unknown): number {
+  if (typeof value === 'string') return weightOf(value)
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return 0
+  let keys = 0
+  for (const key in value) keys += weightOf(key)
+  return keys
+}
+
+/** Teaches ajv the keyword that `withSteps` puts into a schema. */
+export function addMeter(ajv: Ajv2020, meter: Meter): void {
+  const { _ } = require('ajv') as typeof import('ajv')
+  ajv.addKeyword({
+    keyword: STEP,
+    // The first of all rules: no work comes before it.
+    before: '$comment',
+    schemaType: 'boolean',
+    code({ gen, data, schema }: KeywordCxt) {
+      const held = gen.scopeValue('obj', { ref: meter })
+      if (schema) gen.code(_`${held}.spendOn(${data})`)
+      else gen.if(_`--${held}.left < 0`, () => gen.code(_`${held}.stop()`))
+    },
+  })
+}
+
+/** Keywords that look at a whole text, or at every key of an object. */
+const LENGTHY = new Set(
+  'pattern format minLength maxLength additionalProperties patternProperties propertyNames unevaluatedProperties minProperties maxProperties'.split(
+    ' ',
+  ),
+)
+
+/** A copy in which every subschema counts a step, those under unknown keywords included: a reference may lead there. */
+export function withSteps(root: PlainSchema): PlainSchema {
+  const copies = new Map<object, object>()
+
+  function copySchema(schema: unknown): unknown {
+    if (typeof schema !== 'object' || schema === null) return schema
+    const known = copies.get(schema)
+    if (known) return known
+    const copy: Record<string, unknown> = {}
+    copies.set(schema, copy)
+    const keywords = Object.keys(schema)
+    for (const keyword of keywords) copy[keyword] = copyMember(keyword, (schema as PlainSchema)[keyword])
+    if (keywords.length > 0) copy[STEP] = keywords.some((keyword) => LENGTHY.has(keyword))
+    return copy
+  }
+
+  function copyMember(keyword: string, value: unknown): unknown {
+    const shape = KEYWORDS.get(keyword)
+    if (shape === 'schema') return copySchema(value)
+    if (shape === 'schema list' && Array.isArray(value)) return value.map(copySchema)
+    if (shape === 'schema map' || shape === 'schema map by pattern') return copyMap(value)
+    if (shape !== undefined) return value
+    return Array.isArray(value) ? value.map(copySchema) : copySchema(value)
+  }
+
+  function copyMap(value: unknown): unknown {
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, copySchema(schema)]))
+  }
+
+  return copySchema(root) as PlainSchema
+}

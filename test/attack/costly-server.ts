@@ -1,0 +1,98 @@
+/** A server whose operations have schemas that hostile input makes dear. Run by costly-validation.test.ts as a child. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createServer, jsonSchema, operation } from 'callplane'
+import * as v from 'valibot'
+import { z } from 'zod'
+
+const run = () => null
+
+/** Rules of rules: each level tries each alternative on the level below. */
+const rules = {
+  $defs: {
+    rule: {
+      anyOf: [
+        { type: 'object', properties: { and: { type: 'array', items: { $ref: '#/$defs/rule' } } }, required: ['and'] },
+        { type: 'object', properties: { and: { type: 'array', items: { $ref: '#/$defs/rule' } } }, required: ['or'] },
+        { type: 'object', properties: { and: { $ref: '#/$defs/rule' } }, required: ['not'] },
+        {
+          type: 'object',
+          properties: { and: { type: 'array', items: { $ref: '#/$defs/rule' } }, is: true },
+          required: ['is'],
+        },
+      ],
+    },
+  },
+  type: 'object',
+  properties: { rule: { $ref: '#/$defs/rule' } },
+}
+
+/** The same for a check that stops at the first problem: the children come before the name that tells alternatives apart. */
+const kid = { properties: { kids: { type: 'array', items: { $ref: '#/$defs/kid' } } } }
+const either = {
+  $defs: { kid: { anyOf: ['a', 'b', 'c'].map((name) => ({ allOf: [kid, { required: [name] }] })) } },
+  properties: { tree: { $ref: '#/$defs/kid' } },
+}
+
+/** Each definition uses the next one twice: thirty of them are a billion checks. */
+const doubling = {
+  type: 'object',
+  properties: { n: { $ref: '#/$defs/d0' } },
+  $defs: Object.fromEntries(
+    Array.from({ length: 31 }, (_, at) => {
+      const next = at === 30 ? { type: 'string' } : { $ref: `#/$defs/d${at + 1}` }
+      return [`d${at}`, { anyOf: [next, next] }]
+    }),
+  ),
+}
+
+interface Tree {
+  kids?: Tree[]
+}
+const zodEither: z.ZodType<Tree> = z.lazy(() =>
+  z.union([
+    z.object({ kids: z.array(zodEither), a: z.number() }),
+    z.object({ kids: z.array(zodEither), b: z.number() }),
+    z.object({ kids: z.array(zodEither), c: z.number() }),
+  ]),
+)
+
+const operations = [
+  operation('v1:plain.rules', { args: rules, run }),
+  operation('v1:plain.either', { args: either, run }),
+  operation('v1:plain.doubling', { args: doubling, run }),
+  operation('v1:plain.unique', { args: { properties: { list: { type: 'array', uniqueItems: true } } }, run }),
+  operation('v1:plain.pattern', { args: { properties: { text: { type: 'string', pattern: '^(a+)+$' } } }, run }),
+  operation('v1:plain.looking', { args: { properties: { text: { type: 'string', pattern: '^(?=(a+)+$)a' } } }, run }),
+  operation('v1:plain.names', {
+    args: { patternProperties: { '^(a+)+$': { type: 'string' } }, additionalProperties: false },
+    run,
+  }),
+  operation('v1:plain.url', { args: { properties: { text: { type: 'string', format: 'url' } } }, run }),
+  operation('v1:plain.contains', { args: { properties: { list: { contains: { const: 1 } } } }, run }),
+  operation('v1:zod.points', {
+    args: z.object({ list: z.array(z.object({ x: z.number(), y: z.number(), z: z.number() })) }),
+    run,
+  }),
+  operation('v1:zod.pattern', { args: z.object({ text: z.string().regex(/^(a+)+$/) }), run }),
+  operation('v1:zod.either', { args: z.object({ tree: zodEither }), run }),
+  operation('v1:valibot.pattern', { args: v.object({ text: v.pipe(v.string(), v.regex(/^(a+)+$/)) }), run }),
+  operation('v1:result.pattern', {
+    args: jsonSchema<{ text: string }>({ type: 'object' }),
+    result: { type: 'string', pattern: '^(a+)+$' },
+    public: true,
+    run: ({ text }) => text,
+  }),
+]
+
+const data = mkdtempSync(join(tmpdir(), 'callplane-attack-'))
+const server = await createServer({ operations, data, rest: { allowExecute: true } })
+const { url } = await server.listen({ port: 0 })
+
+process.on('message', () => process.send?.({ cpu: process.cpuUsage(), rss: process.resourceUsage().maxRSS }))
+process.on('disconnect', () => {
+  rmSync(data, { recursive: true, force: true })
+  process.exit(0)
+})
+process.send?.({ url })
