@@ -119,6 +119,12 @@ export class Engine {
     return operation
   }
 
+  /** Counts a request that makes no call and costs as much as checking one. Without a good credential it is nobody's. */
+  async count(identify: Identify): Promise<void> {
+    const caller = await identifyOrNobody(identify)
+    await this.#parts.limits.countCall(ownerOf(caller))
+  }
+
   #admit(operation: Operation, identify: Identify): Caller | Promise<Caller> {
     const identified = identify()
     if (identified instanceof Promise) return identified.then((caller) => this.#admitCaller(operation, caller))
@@ -350,6 +356,15 @@ export function lineageBelow(parent: Job, name: string): readonly string[] {
 }
 
 /** What a child wants to know its parent asks: the parent ends with the child's questions, and both run again. */
+async function identifyOrNobody(identify: Identify): Promise<Caller> {
+  try {
+    return (await identify()) ?? ANONYMOUS
+  } catch (thrown) {
+    if (thrown instanceof Fault && thrown.kind === 'unauthenticated') return ANONYMOUS
+    throw thrown
+  }
+}
+
 function askingBelow({ asking }: Job): Pick<Call, 'asking'> {
   return asking ? { asking: { kinds: asking.kinds, answers: asking.answers } } : {}
 }

@@ -21,8 +21,11 @@ interface PreparedSide {
   publish(): JsonObject
 }
 
-/** Told of a schema whose checks need a limit: at start for JSON Schema, at the first value for a library's. */
-export type OnCostly = (side: Side, reason: string) => void
+/**
+ * Told of a schema whose checks can take more than linear time: they are counted, or run under a limit of time. At start
+ * for JSON Schema, at the first value for a library's.
+ */
+export type OnCostly = (side: Side, bound: 'counted' | 'timed', reason: string) => void
 
 export function prepareSchemas(definition: OperationDefinition<never>, onCostly?: OnCostly): PreparedSchemas {
   const args = prepareSide(definition, 'args', onCostly)
@@ -38,7 +41,7 @@ export function prepareSchemas(definition: OperationDefinition<never>, onCostly?
 
 function prepareSide(definition: OperationDefinition<never>, side: Side, onCostly?: OnCostly): PreparedSide {
   const { name } = definition
-  const tell = onCostly && ((reason: string) => onCostly(side, reason))
+  const tell = onCostly && ((reason: string) => onCostly(side, 'timed', reason))
   const schema = definition[side]
   const beside = definition.jsonSchema?.[side]
   if (beside) checkSchema(name, side, beside)
@@ -54,7 +57,7 @@ function prepareSide(definition: OperationDefinition<never>, side: Side, onCostl
     return { validate, publish }
   }
   const plain = preparePlain(name, side, schema)
-  if (tell) tellCost(schema, tell)
+  if (onCostly) tellCost(side, schema, onCostly)
   return { validate: plain, publish: () => published ?? publishPlain(schema) }
 }
 
@@ -65,9 +68,11 @@ function preparePlain(operation: string, side: Side, schema: PlainSchema): Valid
   return jsonSchemaValidator(subject)
 }
 
-function tellCost(schema: PlainSchema, tell: (reason: string) => void): void {
-  const unbounded = [...costOf(schema).patterns].find((pattern) => !isBounded(pattern))
-  if (unbounded !== undefined) tell(`the pattern ${unbounded} can take any time`)
+function tellCost(side: Side, schema: PlainSchema, tell: OnCostly): void {
+  const { multiplies, patterns } = costOf(schema)
+  const unbounded = [...patterns].find((pattern) => !isBounded(pattern))
+  if (unbounded !== undefined) tell(side, 'timed', `the pattern ${unbounded} can take any time`)
+  else if (multiplies) tell(side, 'counted', 'it contains itself, or its references multiply')
 }
 
 function argsParser(operation: string, validate: Validate): Parse {

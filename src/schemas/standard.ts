@@ -2,7 +2,7 @@
 import { Fault } from '../core/fault.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { StandardResult, StandardSchema } from '../core/standard-schema.ts'
-import { type BoundedCheck, createBoundedCheck, limitMsFor } from './bounds/check.ts'
+import { type BoundedCheck, createBoundedCheck, worthMs } from './bounds/check.ts'
 import { createGuard, type Guard } from './bounds/guard.ts'
 import { type LibraryCost, libraryCost } from './bounds/library.ts'
 import { TooCostly } from './bounds/too-costly.ts'
@@ -53,7 +53,7 @@ export function standardValidator({ operation, side, schema, exported, onCostly 
     guard ??= createGuard()
     try {
       return settle(
-        guard(limitMsFor(value), () => standard.validate(value)),
+        guard(worthMs(value), () => standard.validate(value)),
         value,
       )
     } catch (thrown) {

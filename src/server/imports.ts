@@ -13,6 +13,7 @@ import type { Tools } from '../core/tools.ts'
 import type { SecretSource } from '../governance/secrets.ts'
 import { prepareSchemas } from '../schemas/index.ts'
 import type { ToolImport } from './declarations/index.ts'
+import { tellOfCost } from './operations.ts'
 
 /** How long a start waits for the servers; one that takes longer is imported when it is there. */
 const START_MS = 10_000
@@ -157,7 +158,8 @@ async function createToolList(declared: ToolImport, at: number, parts: ImportPar
 
   function define(tool: Tool, connection: Caller): Operation {
     const definition = defineTool(tool, declared)
-    return completeOperation(definition, prepareSchemas(definition), createMcpBackend(connection, tool.name))
+    const schemas = prepareSchemas(definition, tellOfCost(log, definition.name))
+    return completeOperation(definition, schemas, createMcpBackend(connection, tool.name))
   }
 
   return {

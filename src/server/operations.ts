@@ -1,14 +1,15 @@
 /** From what developers wrote to what the engine runs. */
 import { Fault } from '../core/fault.ts'
 import type { Operation, OperationDefinition, Tombstone } from '../core/operation.ts'
-import type { Backend } from '../core/ports.ts'
+import type { Backend, Log } from '../core/ports.ts'
 import { createRegistry, type Registry } from '../core/registry.ts'
 import { completeOperation } from '../core/rules.ts'
-import { prepareSchemas } from '../schemas/index.ts'
+import { type OnCostly, prepareSchemas } from '../schemas/index.ts'
 
 export function buildRegistry<App>(
   given: readonly (OperationDefinition<App> | Tombstone)[],
   backendFor: (definition: OperationDefinition<App>) => Backend,
+  log?: Log,
 ): Registry {
   const operations: Operation[] = []
   const tombstones: Tombstone[] = []
@@ -20,7 +21,19 @@ export function buildRegistry<App>(
       )
     }
     if ('removed' in entry) tombstones.push(entry)
-    else operations.push(completeOperation(entry, prepareSchemas(entry), backendFor(entry)))
+    else
+      operations.push(
+        completeOperation(entry, prepareSchemas(entry, log && tellOfCost(log, entry.name)), backendFor(entry)),
+      )
   }
   return createRegistry(operations, tombstones)
+}
+
+/** A schema that needs a limit of time is worth mending; one whose steps are counted is not. */
+export function tellOfCost(log: Log, operation: string): OnCostly {
+  return (side, bound, reason) => {
+    const fields = { operation, side, reason }
+    if (bound === 'counted') log.debug(fields, 'the checks of a schema are counted')
+    else log.warn(fields, 'a schema can be slow to check; its checks run under a time limit and cost 0.1 ms more')
+  }
 }

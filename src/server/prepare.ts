@@ -39,7 +39,7 @@ export async function prepare<App>(options: ServerOptions<App>, worker?: number)
   const backendParts = { clock, log, remote, lookup: remote.lookup, folder: process.cwd() }
   const backends = await loadBackends(definitions, backendParts)
   const imports = await prepareImports(options.imports)
-  const registry = buildRegistry([...options.operations, ...ours], backends.create)
+  const registry = buildRegistry([...options.operations, ...ours], backends.create, log)
   const declared = imports.map((prepared) => prepared.declared)
   const policy = await loadPolicyGuard(options.policy, operationsIn(registry), declared, log)
   const announced = announcements ? [announcements.guard] : []

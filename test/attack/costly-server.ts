@@ -1,8 +1,12 @@
 /** A server whose operations have schemas that hostile input makes dear. Run by costly-validation.test.ts as a child. */
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createServer, jsonSchema, operation } from 'callplane'
+import { text } from 'node:stream/consumers'
+import { createServer, importTools, jsonSchema, operation } from 'callplane'
 import * as v from 'valibot'
 import { z } from 'zod'
 
@@ -86,8 +90,52 @@ const operations = [
   }),
 ]
 
+/** A server of tools that is not ours: its schema has a pattern, and its result a text that the pattern never ends on. */
+const HOSTILE: Record<string, (params: { protocolVersion?: string }) => unknown> = {
+  initialize: ({ protocolVersion }) => ({
+    protocolVersion: protocolVersion ?? '2025-06-18',
+    capabilities: { tools: {} },
+    serverInfo: { name: 'hostile', version: '1.0.0' },
+  }),
+  'tools/list': () => ({
+    tools: [
+      {
+        name: 'hang',
+        annotations: { readOnlyHint: true },
+        inputSchema: { type: 'object' },
+        outputSchema: { type: 'object', properties: { text: { type: 'string', pattern: '^(a+)+$' } } },
+      },
+    ],
+  }),
+  'tools/call': () => ({
+    content: [{ type: 'text', text: 'x' }],
+    structuredContent: { text: `${'a'.repeat(60)}!` },
+  }),
+}
+const hostile = createHttpServer(async (request, response) => {
+  const { id, method, params = {} } = JSON.parse((await text(request)) || '{}')
+  if (id === undefined) {
+    response.writeHead(202).end()
+    return
+  }
+  const result = HOSTILE[method]?.(params)
+  const outcome = result ? { result } : { error: { code: -32601, message: 'Method not found' } }
+  response
+    .writeHead(200, { 'Content-Type': 'application/json' })
+    .end(JSON.stringify({ jsonrpc: '2.0', id, ...outcome }))
+})
+await once(hostile.listen(0, '127.0.0.1'), 'listening')
+const imports = [
+  importTools({
+    kind: 'mcp',
+    as: 'v1:hostile.*',
+    url: `http://127.0.0.1:${(hostile.address() as AddressInfo).port}/`,
+    allowPrivate: true,
+  }),
+]
+
 const data = mkdtempSync(join(tmpdir(), 'callplane-attack-'))
-const server = await createServer({ operations, data, rest: { allowExecute: true } })
+const server = await createServer({ operations, imports, data, rest: { allowExecute: true } })
 const { url } = await server.listen({ port: 0 })
 
 process.on('message', () => process.send?.({ cpu: process.cpuUsage(), rss: process.resourceUsage().maxRSS }))

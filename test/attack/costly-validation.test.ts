@@ -69,6 +69,12 @@ describe('a request that would take for ever', () => {
   })
 })
 
+test('a tool of another server cannot hang this one by its schema', { timeout: 60_000 }, async () => {
+  const { json } = await server.post('/call', { op: 'v1:hostile.hang', args: {} })
+
+  expect(json).toMatchObject({ state: 'error', error: { code: expect.stringContaining('INVALID_RESULT') } })
+})
+
 /** Of twice the input, in processor time of the server; below a few milliseconds it is noise. */
 async function growthFrom(small: () => Promise<unknown>, large: () => Promise<unknown>): Promise<number> {
   await small()

@@ -86,6 +86,22 @@ describe('calls', () => {
     expect(later.status).toBe(200)
   })
 
+  test('that are only validated count as well, with a credential or without', async () => {
+    const site = await startSite({
+      operations: [add],
+      clock: createStepClock(),
+      limits: { callsPerSecond: 2, callBurst: 3 },
+    })
+    const validate = () =>
+      site.request('/tools/sums_add/validate', { method: 'POST', body: '{}', headers: { Authorization: 'Bearer x' } })
+
+    for (let n = 0; n < 3; n++) expect((await validate()).status).toBe(200)
+    const refused = await validate()
+
+    expect(refused.status).toBe(429)
+    expect(await refused.json()).toEqual({ error: expect.stringContaining('Too many calls') })
+  })
+
   test('open beyond what one caller may have are 503 until one ends', async () => {
     verifies('opencall:118', 'opencall:138')
     const gate = createGate<number>()

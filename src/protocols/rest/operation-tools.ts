@@ -55,7 +55,10 @@ export function createOperationTools(parts: OperationToolsParts): ToolHost<Opera
       kept = { list, validUntil: engine.registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY, of }
       return list
     },
-    validate,
+    async validate(operation, args, exchange) {
+      await engine.count(parts.identify(exchange))
+      return validate(operation, args)
+    },
     call: (operation, args, exchange) => calls.call(operation, args, exchange),
   }
 }

@@ -21,7 +21,7 @@ export interface ToolHost<T> {
   find(name: string): T | undefined | Promise<T | undefined>
   describe(tool: T, name: string): ToolDetail
   list(): readonly ToolSummary[] | Promise<readonly ToolSummary[]>
-  validate(tool: T, args: JsonObject): ValidateResult | Promise<ValidateResult>
+  validate(tool: T, args: JsonObject, exchange: Exchange): ValidateResult | Promise<ValidateResult>
   /** A fault is thrown where the call was refused; what became of the tool is the result. */
   call(tool: T, args: JsonValue, exchange: Exchange): EncodedResult | Promise<EncodedResult>
 }
@@ -99,13 +99,13 @@ class Rest<T> {
     return tool === undefined ? toolNotFound(name) : jsonAnswer(200, this.#host.describe(tool, name))
   }
 
-  /** Neither `allowExecute` nor authentication stands before it: it never reaches the tool. */
+  /** Neither `allowExecute` nor authentication stands before it: it never reaches the tool. The rate of calls applies. */
   async validate(exchange: Exchange, name: string): Promise<Answer> {
     const tool = await this.#host.find(name)
     if (tool === undefined) return toolNotFound(name)
     const read = await readValidateArguments(exchange, this.#settings.maxBodyBytes)
     if ('failure' in read) return jsonAnswer(400, { valid: false, errors: [read.failure] })
-    return jsonAnswer(200, await this.#host.validate(tool, read.args))
+    return jsonAnswer(200, await this.#host.validate(tool, read.args, exchange))
   }
 
   /** "Precondition Checks": in this order, and the first that fails is the answer. */

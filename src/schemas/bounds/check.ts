@@ -19,13 +19,12 @@ const MIN_STEPS_PER_PART = 64
 const MAX_STEPS_PER_PART = 512
 /** All errors are named where that takes no more than this; else the first. */
 const EXPLAIN_STEPS = 5_000
-/** For patterns that only JavaScript's engine can run, and that may take any time there. */
-const FREE_MS = 50
+/** Where a check can only be stopped by the clock. Libraries take about a tenth of it for values that fit. */
 const PARTS_PER_MS = 1_000
 
-/** How long a check of a value may take that can only be stopped by the clock. */
-export function limitMsFor(value: unknown): number {
-  return FREE_MS + Math.ceil(weightOf(value) / PARTS_PER_MS)
+/** How long a check of a value may take under a guard, beside what every check may. */
+export function worthMs(value: unknown): number {
+  return weightOf(value) / PARTS_PER_MS
 }
 
 export function createBoundedCheck(schema: PlainSchema, options: Options = {}): BoundedCheck {
@@ -82,7 +81,7 @@ function bounded({ validate, meter }: Compiled, cost: SchemaCost): (value: unkno
 function guarded<T>({ patterns }: SchemaCost, check: (value: unknown) => T): (value: unknown) => T {
   if ([...patterns].every(isBounded)) return check
   const guard = createGuard()
-  return (value) => guard(limitMsFor(value), () => check(value))
+  return (value) => guard(worthMs(value), () => check(value))
 }
 
 function stepsPerPart({ subschemas }: SchemaCost): number {

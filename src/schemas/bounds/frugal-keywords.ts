@@ -14,15 +14,14 @@ export function replaceUniqueItems(ajv: Ajv2020, meter: Meter | undefined): void
   const find = (items: readonly unknown[]) => findRepeated(items, meter)
   const definition = definitionOf(ajv, 'uniqueItems')
   definition.error = {
-    message: ({ params: { pair } }) =>
-      str`must NOT have duplicate items (items ## ${pair}[0] and ${pair}[1] are identical)`,
-    params: ({ params: { pair } }) => _`{i: ${pair}[1], j: ${pair}[0]}`,
+    message: ({ params: { i, j } }) => str`must NOT have duplicate items (items ## ${j} and ${i} are identical)`,
+    params: ({ params: { i, j } }) => _`{i: ${i}, j: ${j}}`,
   }
   definition.code = (cxt: KeywordCxt) => {
     if (cxt.schema !== true) return
     const held = cxt.gen.scopeValue('func', { ref: find })
     const pair = cxt.gen.const('pair', _`${held}(${cxt.data})`)
-    cxt.setParams({ pair })
+    cxt.setParams({ i: _`${pair}[1]`, j: _`${pair}[0]` })
     cxt.fail(_`${pair} !== undefined`)
   }
 }

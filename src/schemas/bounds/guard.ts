@@ -6,7 +6,15 @@
 import { type Context, createContext, Script } from 'node:vm'
 import { TooCostly } from './too-costly.ts'
 
-export type Guard = <T>(limitMs: number, task: () => T) => T
+/** `ownMs` is what the value itself is worth, beside what every task may take. */
+export type Guard = <T>(ownMs: number, task: () => T) => T
+
+/**
+ * Every task may take this long at first. It is halved each time a task is stopped and grows again with those that end, so
+ * that many small hostile values cost little, while honest ones need none of it.
+ */
+const FREE_MS = 50
+const LEAST_FREE_MS = 5
 
 /** A wait shorter than this share of the limit in time of the processor was not the task's: the machine was busy. */
 const BUSY_SHARE = 0.25
@@ -16,6 +24,7 @@ export function createGuard(): Guard {
   const box: { task?: () => unknown } = {}
   const script = new Script('task()')
   let context: Context | undefined
+  let freeMs = FREE_MS
 
   function run<T>(limitMs: number, task: () => T): T | typeof STOPPED {
     context ??= createContext(box)
@@ -43,13 +52,21 @@ export function createGuard(): Guard {
     }
   }
 
-  return (limitMs, task) => {
+  function runTwice<T>(limitMs: number, task: () => T): T | typeof STOPPED {
     const used = process.cpuUsage()
     const first = run(limitMs, task)
     if (first !== STOPPED) return first
     const { user, system } = process.cpuUsage(used)
-    const again = (user + system) / 1000 < limitMs * BUSY_SHARE ? run(limitMs, task) : STOPPED
-    if (again !== STOPPED) return again
+    return (user + system) / 1000 < limitMs * BUSY_SHARE ? run(limitMs, task) : STOPPED
+  }
+
+  return (ownMs, task) => {
+    const value = runTwice(Math.ceil(freeMs + ownMs), task)
+    if (value !== STOPPED) {
+      freeMs = Math.min(freeMs + 1, FREE_MS)
+      return value
+    }
+    freeMs = Math.max(freeMs / 2, LEAST_FREE_MS)
     throw new TooCostly('a check took longer than its time')
   }
 }
