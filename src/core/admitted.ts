@@ -26,6 +26,8 @@ export interface Admitted {
   held?: true
   /** The approval that was given before and is used up by this call. */
   grant?: Grant
+  /** Where another call was faster to use it: what holds for this one then. */
+  askAgain?: () => Promise<Admitted>
 }
 
 /** How long a call that outlasted its direct answer is retained at the least. */

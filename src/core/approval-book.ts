@@ -1,10 +1,11 @@
 /**
  * Where approvals are kept, and how they are found: each under its id, by the call it is good for, and, while nobody
- * has decided, in the list of those that wait. What may happen to one is for `approvals.ts` to say.
+ * has decided, in the list of those that wait. It says which records a change needs; they are written together, and
+ * with the call where there is one. What may happen to an approval is for `approvals.ts` to say.
  */
 import type { JsonValue } from './json.ts'
 import type { Operation } from './operation.ts'
-import type { Environment, Records } from './ports.ts'
+import type { Environment, RecordChange, Records } from './ports.ts'
 
 export interface Approval {
   id: string
@@ -40,10 +41,23 @@ export interface Attachment {
   sha256: string
 }
 
+export interface Listed {
+  tenant: string
+  id: string
+  approval: Approval | undefined
+}
+
+export interface Standing {
+  id: string
+  approval: Approval | undefined
+}
+
 /** How long one that somebody has decided can be looked up after its end. */
 const RETENTION_MS = 30 * 86_400_000
 /** As long as the key of the call that used it is kept at the least, and no longer. */
 const USE_RETENTION_MS = 86_400_000
+/** Longer than any store takes to write the call and its approval. */
+const PLACE_MS = 60_000
 const PAGE = 200
 
 export class ApprovalBook {
@@ -68,68 +82,88 @@ export class ApprovalBook {
     return found.map(({ value }) => JSON.parse(value) as Approval).filter((approval) => approval.tenant === tenant)
   }
 
-  async put(approval: Approval): Promise<void> {
-    await this.#records.put(keyOf(approval), JSON.stringify(approval), keptUntil(approval))
+  /** Changes it if it is still as it was seen. */
+  change(from: Approval, to: Approval): RecordChange {
+    return { key: keyOf(to), expected: JSON.stringify(from), value: JSON.stringify(to), expiresAt: keptUntil(to) }
   }
 
-  /** Applied if it is still as it was seen. */
-  change(from: Approval, to: Approval): Promise<boolean> {
-    return this.#records.replace(keyOf(from), JSON.stringify(from), JSON.stringify(to), keptUntil(to))
-  }
-
-  /** Puts it in the list of those that wait, unless its owner has `most` of them there: of many at once, none is too many. */
-  async enlist(approval: Approval, most: number): Promise<boolean> {
+  /** A new one, on the list of those that wait. */
+  opening(approval: Approval): RecordChange[] {
     const { tenant, id, expiresAt } = approval
-    await this.#records.put(waitingKey(approval), JSON.stringify([tenant, id]), expiresAt)
-    await this.#records.put(this.#ownedKey(approval), '', expiresAt)
+    return [
+      { key: keyOf(approval), value: JSON.stringify(approval), expiresAt: keptUntil(approval) },
+      { key: waitingKey(approval), value: JSON.stringify([tenant, id]), expiresAt },
+      { key: this.#ownedKey(approval), value: '', expiresAt },
+    ]
+  }
+
+  /** Takes it off the list. */
+  striking(approval: Pick<Approval, 'tenant' | 'owner' | 'id'>): RecordChange[] {
+    return [{ key: waitingKey(approval) }, { key: this.#ownedKey(approval) }]
+  }
+
+  /**
+   * Counts it among those of its owner before it is opened, unless there are `most`: concurrent calls cannot exceed the
+   * limit. The place is free again after a while if the server ends before it opens the approval.
+   */
+  async reserve(approval: Approval, most: number): Promise<boolean> {
+    const key = this.#ownedKey(approval)
+    await this.#records.put(key, '', Math.min(approval.expiresAt, this.#env.clock.now() + PLACE_MS))
     const owned = await this.#records.list(this.#ownedKey({ ...approval, id: '' }), most + 1)
     if (owned.length <= most) return true
-    await this.strike(approval)
+    await this.#records.remove(key)
     return false
   }
 
-  async strike(approval: Approval): Promise<void> {
-    await this.#records.remove(waitingKey(approval))
+  async unreserve(approval: Approval): Promise<void> {
     await this.#records.remove(this.#ownedKey(approval))
   }
 
   /** Those on the list, the oldest first: of one tenant, or of all. They may have been decided a moment ago. */
   async *waiting(tenant?: string, after?: string): AsyncIterable<Approval> {
+    for await (const { approval } of this.listed(tenant, after)) if (approval) yield approval
+  }
+
+  /** The entries of the list, with those whose approval is not there. */
+  async *listed(tenant?: string, after?: string): AsyncIterable<Listed> {
     const prefix = tenant === undefined ? WAITING : waitingKey({ tenant, id: '' })
     let last = after === undefined || tenant === undefined ? undefined : waitingKey({ tenant, id: after })
     for (;;) {
       const page = await this.#records.list(prefix, PAGE, last)
       for (const { value } of page) {
-        const approval = await this.get(...(JSON.parse(value) as [string, string]))
-        if (approval) yield approval
+        const [ofTenant, id] = JSON.parse(value) as [string, string]
+        yield { tenant: ofTenant, id, approval: await this.get(ofTenant, id) }
       }
       if (page.length < PAGE) return
       last = page.at(-1)?.key
     }
   }
 
-  /** The one that is good for this call, or asked about it. */
-  async standing(tenant: string, binding: string): Promise<Approval | undefined> {
+  /** The one that is good for this call, or asked about it. Versions before this one could lose it and keep its id. */
+  async standing(tenant: string, binding: string): Promise<Standing | undefined> {
     const id = await this.#records.get(standingKey({ tenant, binding }))
-    return id === undefined ? undefined : this.get(tenant, id)
+    return id === undefined ? undefined : { id, approval: await this.get(tenant, id) }
   }
 
-  /** Says whether it does: of two who ask about the same call at once, one opens an approval. */
-  stand(approval: Approval, until: number): Promise<boolean> {
-    return this.#records.add(standingKey(approval), approval.id, until)
+  /** In place of `before`: of two who ask about the same call at once, one opens an approval. */
+  stand(approval: Approval, before: Standing | undefined): RecordChange {
+    const { id } = approval
+    return { key: standingKey(approval), expected: before?.id ?? null, value: id, expiresAt: keptUntil(approval) }
   }
 
-  async standUntilExpiry(approval: Approval): Promise<void> {
-    await this.#records.put(standingKey(approval), approval.id, approval.expiresAt)
+  standUntilExpiry(approval: Approval): RecordChange {
+    return { key: standingKey(approval), value: approval.id, expiresAt: approval.expiresAt }
   }
 
-  async stepDown(approval: Approval): Promise<void> {
-    await this.#records.remove(standingKey(approval))
+  /** Does not stand any more; if another one does, that stays. */
+  steppingDown(approval: Approval): RecordChange {
+    return { key: standingKey(approval), expected: approval.id }
   }
 
-  /** Before it is used: a use that nobody could find again would be lost if the server ended here. */
-  async noteUse({ tenant, binding, id }: Approval, key: string): Promise<void> {
-    await this.#records.put(this.#useKey(tenant, binding, key), id, this.#env.clock.now() + USE_RETENTION_MS)
+  /** A use under a key, to be found again by a repeat of the call. */
+  noteUse({ tenant, binding, id }: Approval, key: string): RecordChange {
+    const expiresAt = this.#env.clock.now() + USE_RETENTION_MS
+    return { key: this.#useKey(tenant, binding, key), value: id, expiresAt }
   }
 
   async usedUnder(tenant: string, binding: string, key: string): Promise<Approval | undefined> {

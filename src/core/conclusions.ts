@@ -12,7 +12,7 @@ import type { JsonValue } from './json.ts'
 import { KeptWrites } from './kept-writes.ts'
 import type { Instance, InstanceExtras, Outcome } from './model.ts'
 import type { Deferred, Operation } from './operation.ts'
-import type { AuditEnding, Change, Environment, Observer, Store } from './ports.ts'
+import type { Advanced, AuditEnding, Change, Environment, Observer, Outbox, RecordChange, Store } from './ports.ts'
 import type { Questions } from './questions.ts'
 import { statesBefore } from './state.ts'
 
@@ -23,25 +23,36 @@ export interface EndOptions {
   direct?: boolean
   /** The span of its last attempt. */
   traceparent?: string | undefined
+  /** What belongs to the end, as it is now: written with it, and read again if it has changed by then. */
+  together?: Together | undefined
 }
+
+/** Reads records and says what becomes of them. */
+export type Together = () => Promise<readonly RecordChange[]>
+
+/** After so many the end is written without them: it is what counts, and what they are about expires. */
+const MOST_TRIES = 8
 
 export class Conclusions {
   readonly #env: Environment
   readonly #store: Store
   readonly #observer: Observer | undefined
+  readonly #outbox: Outbox | undefined
   readonly #kept: KeptWrites
 
   constructor(
     env: Environment,
     store: Store,
     observer: Observer | undefined,
+    outbox: Outbox | undefined,
     /** Counts a call as running while its end cannot be written; returns what ends that. */
     occupy: (instance: Instance) => () => void,
   ) {
     this.#env = env
     this.#store = store
     this.#observer = observer
-    this.#kept = new KeptWrites({ env, store, occupy })
+    this.#outbox = outbox
+    this.#kept = new KeptWrites({ env, occupy })
   }
 
   /** Whether the end of a claimed call is known here and only has yet to be written. */
@@ -65,7 +76,7 @@ export class Conclusions {
 
   /** For good. False if somebody else has taken the call over, or it could not be stored. */
   end(instance: Instance, operation: Operation, outcome: Outcome, options: EndOptions = {}): Promise<boolean> {
-    const { acted = true, direct = false, traceparent } = options
+    const { acted = true, direct = false, traceparent, together } = options
     const to = outcome.kind === 'fault' ? 'error' : 'complete'
     const endedAt = this.#env.clock.now()
     const audit = auditEnding(instance, operation, outcome)
@@ -82,19 +93,37 @@ export class Conclusions {
       audit,
     }
     if (expiresAt !== instance.expiresAt) Object.assign(change, expiry(instance, expiresAt))
-    return this.#write(instance, change).then((after) => {
+    const posted = this.#outbox && this.#posted(this.#outbox, instance, operation, { audit, endedAt })
+    if (posted) change.records = posted
+    return this.#write(instance, change, together).then((after) => {
       if (after) this.#tell(instance, operation, { outcome, audit, endedAt }, traceparent)
       return after !== undefined
     })
   }
 
+  /** What is to be told elsewhere is written with the end, or it could be lost. */
+  #posted(
+    outbox: Outbox,
+    instance: Instance,
+    operation: Operation,
+    { audit, endedAt }: { audit: AuditEnding; endedAt: number },
+  ): readonly RecordChange[] | undefined {
+    return outbox.ended(operation, () => auditInstance(this.#env.digest, instance, audit, endedAt))
+  }
+
   /** Ends a call as it was seen: if somebody has taken it up since, nothing happens. A call that never began gives its key back. */
-  async endUnrun(seen: Instance, operation: Operation | undefined, why: Fault): Promise<boolean> {
+  async endUnrun(
+    seen: Instance,
+    operation: Operation | undefined,
+    why: Fault,
+    together: Together | undefined,
+  ): Promise<boolean> {
     const { id, attempt } = seen
     const outcome = faultOutcome(why)
     const endedAt = this.#env.clock.now()
     const audit = operation && auditEnding(seen, operation, outcome)
-    const { applied } = await this.#store.advance({
+    const posted = this.#outbox && operation && audit && this.#posted(this.#outbox, seen, operation, { audit, endedAt })
+    const change: Change = {
       id,
       from: statesBefore('error'),
       to: 'error',
@@ -103,7 +132,9 @@ export class Conclusions {
       releaseKey: attempt === 0,
       endedAt,
       ...(audit && { audit }),
-    })
+      ...(posted && { records: posted }),
+    }
+    const { applied } = await this.#advance(change, together)
     if (applied && operation && audit) this.#tell(seen, operation, { outcome, audit, endedAt })
     return applied
   }
@@ -183,12 +214,39 @@ export class Conclusions {
     return after
   }
 
-  /** Sets what a call carries, under the lease that is held. */
-  async amend(instance: Instance, extras: InstanceExtras, leaseMs: number): Promise<Instance | undefined> {
-    const { id, attempt } = instance
+  /**
+   * Lets a call begin that waited for an approval, which is used up by it, under the lease that is held. It did not
+   * begin, and what was seen of the approval is to be looked at again, where `recordsDiffer`.
+   */
+  beginHeld(
+    { id, attempt }: Instance,
+    records: readonly RecordChange[],
+    extras: InstanceExtras | undefined,
+    leaseMs: number,
+  ): Promise<Advanced> {
     const dueAt = this.#env.clock.now() + leaseMs
-    // Not kept: it would be of no use to anybody once its lease has run out.
-    return this.#write(instance, { id, from: ['pending'], to: 'pending', attempt, dueAt, extras }, false)
+    return this.#store.advance({
+      id,
+      from: ['pending'],
+      to: 'pending',
+      attempt,
+      dueAt,
+      records,
+      ...(extras && { extras }),
+    })
+  }
+
+  /** Leaves it until then, if its approval is still as it was `seen`: a decision that came since would not be heard. */
+  leaveHeld({ id, attempt, settled }: Instance, waitUntil: number, seen: RecordChange): Promise<Advanced> {
+    return this.#store.advance({
+      id,
+      from: ['pending'],
+      to: 'pending',
+      attempt,
+      dueAt: waitUntil,
+      settled: settled + 1,
+      records: [seen],
+    })
   }
 
   #reschedule(
@@ -199,25 +257,44 @@ export class Conclusions {
     return this.#write(instance, { id, from: ['pending'], to: 'pending', attempt, settled: attempt, ...rest })
   }
 
-  async #write(instance: Instance, change: Change, keeps = true): Promise<Instance | undefined> {
+  #advance(change: Change, together: Together | undefined): Promise<Advanced> {
+    return together ? this.#advanceWith(change, together) : this.#store.advance(change)
+  }
+
+  /** With the records as they are at the moment of the write. */
+  async #advanceWith(change: Change, together: Together): Promise<Advanced> {
+    const { records = [] } = change
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const after = await this.#store.advance({ ...change, records: [...records, ...(await together())] })
+      if (!after.recordsDiffer) return after
+    }
+    return this.#store.advance(change)
+  }
+
+  async #write(instance: Instance, change: Change, together?: Together): Promise<Instance | undefined> {
     const { log } = this.#env
     try {
-      const { applied, instance: after } = await this.#store.advance(change)
+      const { applied, instance: after } = await this.#advance(change, together)
       if (applied) return after
       log.warn(fieldsOf(instance), LEASE_LOST)
     } catch (thrown) {
-      if (keeps && this.#kept.isKept(thrown)) return this.#writeLater(instance, change, thrown)
+      if (this.#kept.isKept(thrown)) return this.#writeLater(instance, change, together, thrown)
       log.error({ ...fieldsOf(instance), err: thrown }, 'the end of an attempt could not be stored')
     }
     return undefined
   }
 
-  async #writeLater(instance: Instance, change: Change, err: unknown): Promise<Instance | undefined> {
+  async #writeLater(
+    instance: Instance,
+    change: Change,
+    together: Together | undefined,
+    err: unknown,
+  ): Promise<Instance | undefined> {
     const { log } = this.#env
     log.error({ ...fieldsOf(instance), err }, 'the end of an attempt could not be stored; it is kept and written later')
     // Nobody can wait for it directly any more, so it is kept as long as a call that is polled for.
     const { expiresAt: _direct, keepUntil: _too, ...polled } = change
-    const advanced = await this.#kept.keep(instance, polled)
+    const advanced = await this.#kept.keep(instance, polled, (latest) => this.#advance(latest, together))
     if (advanced?.applied) return advanced.instance
     if (advanced) log.warn(fieldsOf(instance), LEASE_LOST)
     return undefined

@@ -3,7 +3,8 @@
  * record it and have the worker run it. It knows no protocol, no status code and no SQL.
  */
 import { type Admitted, approvalRequest, correlate, OVERRUN_RETENTION_MS } from './admitted.ts'
-import { Approvals } from './approvals.ts'
+import { contended } from './approval-faults.ts'
+import { Approvals, type Grant, MOST_TRIES } from './approvals.ts'
 import { auditRefusal } from './audit.ts'
 import type { ChildOptions } from './context.ts'
 import { faultOutcome } from './endings.ts'
@@ -54,7 +55,7 @@ export class Engine {
     const parts = observer ? { ...given, observer: harmless(observer, env.log) } : given
     const attempts: AttemptParts = { ...parts, callChild: (...child) => this.#callChild(...child) }
     this.registry = registry
-    this.approvals = new Approvals(env, store.records, limits.rules.pendingApprovalsPerCaller)
+    this.approvals = new Approvals(env, store, limits.rules.pendingApprovalsPerCaller)
     const held = new HeldCalls(this.approvals, parts.guards, env.log)
     this.worker = new Worker(registry, store, limits, attempts, parts.work, held)
     this.#parts = parts
@@ -235,12 +236,15 @@ export class Engine {
   }
 
   /** An approval that was given before is used up; else the call waits for one, or is refused until there is one. */
-  async #askApproval(admitted: Admitted, decision: Decision, hold: boolean): Promise<Admitted> {
+  async #askApproval(admitted: Admitted, decision: Decision, hold: boolean, tries = 1): Promise<Admitted> {
     try {
+      if (tries > MOST_TRIES) throw contended()
       const request = approvalRequest(this.#parts.env, admitted, decision)
       const key = admitted.call.idempotencyKey
       const grant = hold ? await this.approvals.unused(request) : await this.approvals.use(request, key)
-      return grant ? { ...admitted, decision, grant } : { ...admitted, decision, held: true }
+      if (!grant) return { ...admitted, decision, held: true }
+      const askAgain = () => this.#askApproval(admitted, decision, hold, tries + 1)
+      return { ...admitted, decision, grant, askAgain }
     } catch (thrown) {
       throw await this.#accountForRefusal(admitted, decision, Fault.from(thrown))
     }
@@ -251,7 +255,15 @@ export class Engine {
     const leavesTraces = operation.model === 'async' || operation.sideEffecting || operation.ttlSeconds > 0
     const waits = operation.backend.durable === true || admitted.held === true
     const recorded = leavesTraces || waits || call.idempotencyKey !== undefined || options.durable === true
-    return recorded ? this.#recorder.record(admitted, options) : this.#inline.run(admitted, options)
+    if (recorded) return this.#recorder.record(admitted, options)
+    return admitted.grant ? this.#runGranted(admitted, admitted.grant, options) : this.#inline.run(admitted, options)
+  }
+
+  /** What is not recorded uses its approval before it runs: it might be run twice otherwise. */
+  async #runGranted(admitted: Admitted, grant: Grant, options: CallOptions): Promise<Reply> {
+    if (await this.approvals.spend(grant)) return this.#inline.run(admitted, options)
+    const again = await (admitted.askAgain as () => Promise<Admitted>)()
+    return this.#run(again, options)
   }
 
   /** A handler calls another operation: same caller, same session, and the outcome is waited for. */

@@ -1,10 +1,11 @@
 /** Calls that wait for an approval, when a worker looks at one: whether it may run now. */
-import type { Approvals } from './approvals.ts'
+import type { Approvals, Ruling } from './approvals.ts'
 import { Fault } from './fault.ts'
 import type { Instance } from './model.ts'
 import type { Operation } from './operation.ts'
-import type { Guard, Log } from './ports.ts'
+import type { Guard, Log, RecordChange } from './ports.ts'
 import { decideAll, denied } from './rulings.ts'
+import { isHeld } from './running.ts'
 
 export class HeldCalls {
   readonly #approvals: Approvals
@@ -18,7 +19,7 @@ export class HeldCalls {
   }
 
   /** It may run, must wait on, or ends with this fault. */
-  async rulingOn(instance: Instance, operation: Operation): Promise<'run' | Fault | { waitUntil: number }> {
+  async rulingOn(instance: Instance, operation: Operation): Promise<Fault | Ruling> {
     const { id, tenant, extras } = instance
     const approvalId = extras?.approvalId ?? id
     // Once it is used the call has begun, and goes on as calls do that needed no approval.
@@ -27,18 +28,19 @@ export class HeldCalls {
     return objection ?? this.#approvals.settle(instance, approvalId)
   }
 
-  /** Its call has ended. The end is what counts: an approval that stays behind expires. */
-  async close(instance: Instance): Promise<void> {
+  /**
+   * What is written with the end of a call. One that only `asks` gives back the approval it used, for the same call with
+   * the answers. The end is what counts: an approval that cannot be read stays behind and expires.
+   */
+  async ending(instance: Instance, asks: boolean): Promise<readonly RecordChange[]> {
+    const { tenant, extras } = instance
     try {
-      await this.#approvals.close(instance)
+      if (isHeld(instance)) return await this.#approvals.closing(instance)
+      if (asks && extras?.approvalId !== undefined) return await this.#approvals.handingBack(tenant, extras.approvalId)
     } catch (err) {
-      this.#log.warn({ operation: instance.operation, err }, 'the approval of a call that ended could not be closed')
+      this.#log.warn({ operation: instance.operation, err }, 'the approval of a call that ends could not be read')
     }
-  }
-
-  /** It has only asked something: the approval it used is for the same call with the answers. */
-  async handBack({ tenant, extras }: Instance): Promise<void> {
-    if (extras?.approvalId !== undefined) await this.#approvals.handBack(tenant, extras.approvalId)
+    return []
   }
 
   /** What was approved is what was shown, under the rules of today: a person let it pass, and no rule may be against it. */

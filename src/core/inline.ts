@@ -266,7 +266,12 @@ export class InlineRunner {
     const tries = failures + 1
     const endedAt = env.clock.now()
     const life = { state: 'complete' as const, attempt: tries, settled: tries, failures, outcome, endedAt }
-    const standing = await this.#recorder.insert(newInstance(env, admitted, life, startedAt))
+    const instance = newInstance(env, admitted, life, startedAt)
+    const posted = this.#parts.outbox?.ended(
+      admitted.operation,
+      () => this.#executionOf(admitted, attempt, outcome, startedAt).entry,
+    )
+    const standing = await this.#recorder.insert(instance, posted)
     return replyTo(standing, env.clock.now())
   }
 }

@@ -9,6 +9,7 @@ import type {
   Fetcher,
   ObjectStore,
   Observer,
+  Outbox,
   Shown,
   Siblings,
 } from './ports.ts'
@@ -41,6 +42,8 @@ export interface AttemptParts {
   objects: ObjectStore
   fetcher: Fetcher
   observer?: Observer
+  /** Absent where nobody is told of calls that end. */
+  outbox?: Outbox
   /** What the application injects into every context. */
   inject?: (job: Job) => object | Promise<object>
   /** Absent where no provider is configured. */

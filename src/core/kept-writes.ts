@@ -4,18 +4,20 @@
  */
 import { Fault } from './fault.ts'
 import type { Instance } from './model.ts'
-import type { Advanced, Change, Environment, Store } from './ports.ts'
+import type { Advanced, Change, Environment } from './ports.ts'
 
 export interface KeptWritesParts {
   env: Environment
-  store: Store
   /** Counts a call as running; returns what ends that. */
   occupy(instance: Instance): () => void
 }
 
+type Write = (change: Change) => Promise<Advanced>
+
 interface KeptWrite {
   instance: Instance
   change: Change
+  write: Write
   settle(advanced: Advanced | undefined): void
 }
 
@@ -43,14 +45,14 @@ export class KeptWrites {
   }
 
   /** Settles once it was written, with nothing if the node stops before. */
-  keep(instance: Instance, change: Change): Promise<Advanced | undefined> {
+  keep(instance: Instance, change: Change, write: Write): Promise<Advanced | undefined> {
     const free = this.#parts.occupy(instance)
     return new Promise((resolve) => {
       const settle = (advanced: Advanced | undefined) => {
         free()
         resolve(advanced)
       }
-      this.#kept.set(instance.id, { instance, change, settle })
+      this.#kept.set(instance.id, { instance, change, write, settle })
       this.#schedule()
     })
   }
@@ -117,7 +119,7 @@ export class KeptWrites {
     const { instance, change } = kept
     const { log } = this.#parts.env
     try {
-      const advanced = await this.#parts.store.advance(change)
+      const advanced = await kept.write(change)
       // The lease ran out and was taken up here meanwhile: it is written again under the new one.
       if (!advanced.applied && kept.change !== change) return this.#write(kept)
       this.#kept.delete(instance.id)

@@ -10,10 +10,11 @@ import type { JsonObject, JsonValue } from './json.ts'
 import type { Caller, Outcome } from './model.ts'
 import type { Operation } from './operation.ts'
 import type { AuthorizationNeed, Given } from './requirements.ts'
-import type { AuditEntry } from './storage-ports.ts'
+import type { AuditEntry, RecordChange } from './storage-ports.ts'
 
 export type {
   Acceptance,
+  AcceptMore,
   Advanced,
   Alias,
   AuditEnding,
@@ -27,14 +28,17 @@ export type {
   ChunkWriter,
   Claim,
   Claimed,
+  Created,
   Lease,
   ObjectInfo,
   ObjectStore,
   OpenCounts,
   PutOptions,
+  RecordChange,
   Records,
   Renewal,
   Store,
+  Taken,
 } from './storage-ports.ts'
 
 /** Time, chance and identity come from outside, so that a test can hold them still. */
@@ -171,7 +175,8 @@ export interface Shown {
   /** Adds to what is kept for this call. */
   keep(id: string, values: readonly string[], expiresAt: number): Promise<void>
   recall(id: string): Promise<readonly string[]>
-  forget(id: string): Promise<void>
+  /** Removes it: to be written with the end of the call. */
+  forgetting(id: string): readonly RecordChange[]
 }
 
 /** Decides whether a call may go on: it says so, objects by throwing a fault, or has no opinion. */
@@ -301,6 +306,12 @@ export interface Observer {
   executed?(operation: Operation, execution: Execution): void
   /** The same of every other call, which is nearly all of them where nothing is kept. */
   executedUnrecorded?(operation: Operation, execution: Execution): void
+}
+
+/** Notes of what is to be told elsewhere: they are written in the same commit as what they tell of. */
+export interface Outbox {
+  /** A recorded call ends. Nothing if nobody is told of it. */
+  ended(operation: Operation, entry: () => AuditEntry): readonly RecordChange[] | undefined
 }
 
 export interface Execution {

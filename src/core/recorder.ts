@@ -8,8 +8,8 @@ import { storedFingerprint } from './fingerprint.ts'
 import type { Limits } from './limits.ts'
 import type { Instance, Reply } from './model.ts'
 import type { Operation } from './operation.ts'
-import type { Acceptance, Environment, ObjectStore, Store } from './ports.ts'
-import { duplicateRequest, Repeats, type Taken } from './repeats.ts'
+import type { Acceptance, Environment, ObjectStore, RecordChange, Store } from './ports.ts'
+import { duplicateRequest, Repeats } from './repeats.ts'
 import { replyTo } from './replies.ts'
 import type { Given } from './requirements.ts'
 import { endOf, hasEnded, lateEnd, watchEnd } from './waiting.ts'
@@ -65,29 +65,22 @@ export class Recorder {
   /** Throws at once where there is no room. A promise is made only where there is something to wait for: the two writes. */
   record(admitted: Admitted, options: CallOptions): Promise<Reply> {
     if (admitted.held) return this.#recordHeld(admitted, options)
-    const { operation, owner, grant } = admitted
+    const { operation, owner } = admitted
     const free = this.#takeSlot(operation, options)
-    if (free instanceof Promise || grant) return this.#recordWith(free, admitted, options)
+    if (free instanceof Promise) return this.#recordOnceFree(free, admitted, options)
     return this.#recordInRoom(admitted, options, this.#takeRoom(operation, owner, options, free))
   }
 
-  /** With a slot that is asked for elsewhere, or an approval that is given back if there is no room. */
-  async #recordWith(free: boolean | Promise<boolean>, admitted: Admitted, options: CallOptions): Promise<Reply> {
-    const { operation, owner, grant } = admitted
-    let startNow: boolean
-    try {
-      startNow = this.#takeRoom(operation, owner, options, await free)
-    } catch (thrown) {
-      await grant?.giveBack?.()
-      throw thrown
-    }
-    return this.#recordInRoom(admitted, options, startNow)
+  /** With a slot that is asked for elsewhere. */
+  async #recordOnceFree(free: Promise<boolean>, admitted: Admitted, options: CallOptions): Promise<Reply> {
+    const { operation, owner } = admitted
+    return this.#recordInRoom(admitted, options, this.#takeRoom(operation, owner, options, await free))
   }
 
   #recordInRoom(admitted: Admitted, options: CallOptions, startNow: boolean): Promise<Reply> {
-    const { operation, owner } = admitted
+    const { operation, owner, grant } = admitted
     const instance = newInstance(this.#env, admitted, startNow ? this.#leased(1) : { dueAt: this.#env.clock.now() })
-    const accepting = this.#accept(instance, () => this.#giveRoomBack(operation, owner, startNow))
+    const accepting = this.#accept(instance, () => this.#giveRoomBack(operation, owner, startNow), grant?.use)
     return accepting.then((acceptance) =>
       acceptance.kind === 'created'
         ? this.#accepted(instance, admitted, options, startNow)
@@ -95,9 +88,11 @@ export class Recorder {
     )
   }
 
-  async #refused(taken: Taken, admitted: Admitted, options: CallOptions): Promise<Reply> {
-    await admitted.grant?.giveBack?.()
-    return this.#repeats.answer(admitted, taken, waitFor(admitted, options))
+  /** It was called before, or another call has used its approval meanwhile. */
+  async #refused(why: Refused, admitted: Admitted, options: CallOptions): Promise<Reply> {
+    if (why.kind !== 'records-differ') return this.#repeats.answer(admitted, why, waitFor(admitted, options))
+    if (!admitted.askAgain) throw unexpected()
+    return this.record(await admitted.askAgain(), options)
   }
 
   #accepted(instance: Instance, admitted: Admitted, options: CallOptions, startNow: boolean): Reply | Promise<Reply> {
@@ -131,13 +126,14 @@ export class Recorder {
       keepUntil: instance.keepUntil + ttlMs,
       progress: { fraction: 0, message: 'Waiting for an approval.' },
     }
-    const acceptance = await this.#accept(held, () => this.#limits.closed(owner))
+    const opening = this.#approvals.opening(approval)
+    const acceptance = await this.#accept(held, () => this.#limits.closed(owner), opening)
     if (acceptance.kind !== 'created') {
       await this.#approvals.unreserve(approval)
-      return this.#repeats.answer(admitted, acceptance, waitFor(admitted, options))
+      return this.#refused(acceptance, admitted, options)
     }
     this.#worker.keepGiven(held, admitted.operation, given)
-    await this.#approvals.open(approval)
+    this.#approvals.opened(approval)
     this.#worker.wake()
     options.recorded?.()
     return replyTo(held, 0)
@@ -201,10 +197,10 @@ export class Recorder {
    * Writes down what ran unrecorded so far. Where the same request was written down before, that one stands, and the
    * bytes of this one go.
    */
-  async insert(instance: Instance): Promise<Instance> {
+  async insert(instance: Instance, records?: readonly RecordChange[]): Promise<Instance> {
     let standing: Instance | undefined
     try {
-      standing = await this.#insert(instance)
+      standing = await this.#insert(instance, records)
       return standing
     } finally {
       if (standing !== instance) await this.discard(instance.id)
@@ -220,13 +216,14 @@ export class Recorder {
     }
   }
 
-  async #insert(instance: Instance): Promise<Instance> {
-    const first = await this.#store.accept(instance)
-    const acceptance = first.kind === 'created' ? first : await this.#takeOver(instance, first)
+  async #insert(instance: Instance, records?: readonly RecordChange[]): Promise<Instance> {
+    const first = await this.#store.accept(instance, records && { records })
+    const acceptance = first.kind === 'created' ? first : await this.#takeOver(instance, first, records)
     if (acceptance.kind === 'created') {
       if (!hasEnded(instance)) this.#limits.opened(instance.owner)
       return instance
     }
+    if (acceptance.kind === 'records-differ') throw unexpected()
     if (!this.#areSame(acceptance.instance, instance)) throw duplicateRequest(instance.requestId)
     return acceptance.instance
   }
@@ -259,9 +256,9 @@ export class Recorder {
     else this.#limits.dequeued()
   }
 
-  #accept(instance: Instance, giveRoomBack: () => void): Promise<Acceptance> {
-    return this.#store.accept(instance).then(
-      (first) => (first.kind === 'created' ? first : this.#acceptTaken(instance, first, giveRoomBack)),
+  #accept(instance: Instance, giveRoomBack: () => void, records?: readonly RecordChange[]): Promise<Acceptance> {
+    return this.#store.accept(instance, records && { records }).then(
+      (first) => (first.kind === 'created' ? first : this.#acceptTaken(instance, first, giveRoomBack, records)),
       (thrown) => {
         giveRoomBack()
         throw thrown
@@ -269,10 +266,15 @@ export class Recorder {
     )
   }
 
-  async #acceptTaken(instance: Instance, taken: Taken, giveRoomBack: () => void): Promise<Acceptance> {
-    let acceptance: Acceptance = taken
+  async #acceptTaken(
+    instance: Instance,
+    refused: Refused,
+    giveRoomBack: () => void,
+    records?: readonly RecordChange[],
+  ): Promise<Acceptance> {
+    let acceptance: Acceptance = refused
     try {
-      acceptance = await this.#takeOver(instance, taken)
+      acceptance = await this.#takeOver(instance, refused, records)
       return acceptance
     } finally {
       if (acceptance.kind !== 'created') giveRoomBack()
@@ -280,11 +282,12 @@ export class Recorder {
   }
 
   /** A call that said what it lacked, and did nothing, makes way for the same call with what it lacked. */
-  async #takeOver(instance: Instance, taken: Taken): Promise<Acceptance> {
+  async #takeOver(instance: Instance, taken: Refused, records?: readonly RecordChange[]): Promise<Acceptance> {
+    if (taken.kind === 'records-differ') return taken
     const { id, outcome } = taken.instance
     const unbegun = outcome?.kind === 'fault' && outcome.unbegun === true
     const yields = unbegun && taken.kind === 'request-id-taken' && this.#areSame(taken.instance, instance)
-    return yields ? this.#store.accept(instance, id) : taken
+    return yields ? this.#store.accept(instance, { over: id, ...(records && { records }) }) : taken
   }
 
   #areSame(one: Instance, other: Instance): boolean {
@@ -302,6 +305,13 @@ export class Recorder {
   #leased(attempt: number): Pick<Instance, 'state' | 'attempt'> & { dueAt: number } {
     return { state: 'pending', attempt, dueAt: this.#env.clock.now() + this.#worker.leaseMs }
   }
+}
+
+type Refused = Exclude<Acceptance, { kind: 'created' }>
+
+/** Nothing that was written with this call had a condition. */
+function unexpected(): Fault {
+  return new Fault('internal', 'The store refused a call for a reason that it cannot have. Report this, please.')
 }
 
 export function busy(operation: Operation): Fault {

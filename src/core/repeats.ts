@@ -3,12 +3,10 @@ import { type Admitted, askedFingerprint, retentionMs } from './admitted.ts'
 import { Fault } from './fault.ts'
 import { storedFingerprint } from './fingerprint.ts'
 import type { Instance, Reply } from './model.ts'
-import type { Acceptance, Environment, Store } from './ports.ts'
+import type { Environment, Store, Taken } from './ports.ts'
 import { replyTo } from './replies.ts'
 import { endOf, hasEnded, lateEnd, watchEnd } from './waiting.ts'
 import type { Worker } from './worker.ts'
-
-export type Taken = Exclude<Acceptance, { kind: 'created' }>
 
 export class Repeats {
   readonly #env: Environment

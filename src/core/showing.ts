@@ -16,16 +16,6 @@ export function showingOf(
   }
 }
 
-/** The call has ended. */
-export async function forgetShown({ shown, env }: AttemptParts, id: string, operation: Operation): Promise<void> {
-  if (!showsAndWaits(operation)) return
-  try {
-    await shown?.forget(id)
-  } catch (err) {
-    env.log.warn({ err }, 'what a tool was shown could not be removed; it goes when the call expires')
-  }
-}
-
 export function showsAndWaits({ backend, auth }: Operation): boolean {
   return auth !== undefined && backend.resume !== undefined
 }

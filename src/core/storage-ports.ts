@@ -11,12 +11,12 @@ import type { State } from './state.ts'
  */
 export interface Store {
   /**
-   * Inserts unless the request id or the idempotency key is taken; then it says by whom, and nothing is inserted. `over`
-   * is an instance that first gives up the request id, if it has it: it is found under that no more.
+   * Inserts unless the request id or the idempotency key is taken; then it says by whom, and nothing is inserted or
+   * written with it.
    */
-  accept(instance: Instance, over?: string): Promise<Acceptance>
+  accept(instance: Instance, more?: AcceptMore): Promise<Acceptance>
   /** Lets a further request id of the same owner stand for an instance, until `expiresAt`. */
-  alias(alias: Alias): Promise<Acceptance>
+  alias(alias: Alias): Promise<Created | Taken>
   get(id: string): Promise<Instance | undefined>
   /** By request id, aliases included; an alias answers with its own request id, session and expiry in place. */
   find(tenant: string, owner: string, requestId: string): Promise<Instance | undefined>
@@ -63,10 +63,33 @@ export interface Records {
   /** Reads and removes at once: of two who take the same record, one gets it. */
   take(key: string): Promise<string | undefined>
   remove(key: string): Promise<void>
+  /** All of them in one commit, if every condition holds; else none. Says which it was. */
+  write(changes: readonly RecordChange[]): Promise<boolean>
   /** Those whose key begins so, in the order of their keys, from behind `after`. */
   list(prefix: string, limit: number, after?: string): Promise<readonly { key: string; value: string }[]>
   /** Removes up to `limit` that are past their expiry, and says how many there were. */
   purge(limit: number): Promise<number>
+}
+
+/**
+ * One record of several that are written together. Conditions look at what was there before all of them; no key is in
+ * them twice. It is plain data, so that a store can send it as it is.
+ */
+export interface RecordChange {
+  key: string
+  /** Absent: the record is removed. */
+  value?: string
+  /** Without one it stays until it is removed. */
+  expiresAt?: number
+  /** What the record must be now, or `null` where there must be none; without it there is no condition. */
+  expected?: string | null
+}
+
+/** What is done in the same commit as the acceptance of an instance, and not without it. */
+export interface AcceptMore {
+  /** An instance that first gives up the request id, if it has it: it is found under that no more. */
+  over?: string
+  records?: readonly RecordChange[]
 }
 
 /** Who did what, when and with which outcome; kept longer than the calls themselves, and never shorter. */
@@ -112,12 +135,22 @@ export interface AuditQuery {
   limit: number
 }
 
-export type Acceptance =
-  | { kind: 'created' }
+export type Acceptance = Created | Taken | RecordsDiffer
+
+export interface Created {
+  kind: 'created'
+}
+
+export type Taken =
   /** The owner has used this request id. */
   | { kind: 'request-id-taken'; instance: Instance }
   /** The owner has used this idempotency key for this operation, in whichever version. */
   | { kind: 'key-taken'; instance: Instance }
+
+/** A record that should have been written with it was not as expected. */
+export interface RecordsDiffer {
+  kind: 'records-differ'
+}
 
 export interface Alias {
   tenant: string
@@ -175,12 +208,16 @@ export interface Change {
   waiting?: JsonValue | null
   /** Goes into the trail if the change applies, with `endedAt`. */
   audit?: AuditEnding
+  /** Written if the change applies; it does not apply unless their conditions hold. */
+  records?: readonly RecordChange[]
 }
 
 /** `instance` is the row after the change, or as it stands if the change did not apply; absent if there is none. */
 export interface Advanced {
   applied: boolean
   instance?: Instance
+  /** It did not apply because a record was not as expected; whether it would have otherwise was not looked at. */
+  recordsDiffer?: true
 }
 
 export interface OpenCounts {

@@ -3,6 +3,7 @@
  * attempt ended. Nobody else changes an instance's state after its acceptance.
  */
 import { abandon } from './abandoning.ts'
+import { MOST_TRIES } from './approvals.ts'
 import { Attempt, type AttemptRun, type Ending } from './attempt.ts'
 import { BriefMap } from './brief-map.ts'
 import { Claiming } from './claiming.ts'
@@ -17,7 +18,7 @@ import { LeaseKeeping } from './lease-keeping.ts'
 import type { Limits } from './limits.ts'
 import type { Instance, Outcome } from './model.ts'
 import type { Deferred, Operation } from './operation.ts'
-import type { Store } from './ports.ts'
+import type { Advanced, RecordChange, Store } from './ports.ts'
 import { type ProgressWriter, progressOfTry, throttleProgress } from './progress.ts'
 import { type Questions, questionsIn } from './questions.ts'
 import type { Registry } from './registry.ts'
@@ -25,7 +26,7 @@ import type { Given } from './requirements.ts'
 import { Retries } from './retries.ts'
 import { retryDelay, storageDelay } from './retry.ts'
 import { canGoOn, isHeld, isLacking, jobOf, mayHaveActed, type Running } from './running.ts'
-import { forgetShown, showingOf, showsAndWaits } from './showing.ts'
+import { showingOf, showsAndWaits } from './showing.ts'
 import { deadlineOf } from './terms.ts'
 import { hasEnded } from './waiting.ts'
 
@@ -73,7 +74,8 @@ export class Worker {
     this.#limits = limits
     this.#parts = parts
     this.#settings = settings
-    this.#conclusions = new Conclusions(parts.env, store, parts.observer, (instance) => this.#occupy(instance))
+    const occupy = (instance: Instance) => this.#occupy(instance)
+    this.#conclusions = new Conclusions(parts.env, store, parts.observer, parts.outbox, occupy)
     this.#held = held
     this.#given = new KeptGiven(store, parts.env.log, parts.siblings)
     const { leaseMs, claimEveryMs } = settings
@@ -219,14 +221,13 @@ export class Worker {
   /** Ends a call as it was seen: if somebody has taken it up since, nothing happens. */
   async endUnrun(seen: Instance, why: Fault): Promise<boolean> {
     const operation = this.#registry.byKey(seen.operation)
-    if (!(await this.#conclusions.endUnrun(seen, operation, why))) return false
+    const shows = operation !== undefined && showsAndWaits(operation)
+    const together = isHeld(seen) || shows ? () => this.#ending(seen, false, shows) : undefined
+    if (!(await this.#conclusions.endUnrun(seen, operation, why, together))) return false
     this.#given.forget(seen, operation, true)
     this.#limits.closed(seen.owner)
     if (seen.attempt === 0 && !isHeld(seen)) this.#limits.dequeued()
-    if (isHeld(seen)) await this.#held.close(seen)
-    if (!operation) return true
-    abandon(this.#parts, seen, operation)
-    await forgetShown(this.#parts, seen.id, operation)
+    if (operation) abandon(this.#parts, seen, operation)
     return true
   }
 
@@ -332,10 +333,7 @@ export class Worker {
   async #beginHeld(instance: Instance, operation: Operation): Promise<void> {
     let ready: Instance | undefined
     try {
-      const ruling = await this.#held.rulingOn(instance, operation)
-      if (ruling instanceof Fault) await this.#end(instance, operation, faultOutcome(ruling), false)
-      else if (ruling !== 'run') await this.#conclusions.giveBackUnbegun(instance, ruling.waitUntil)
-      else ready = await this.#startDeadline(instance, operation)
+      ready = await this.#readyToRun(instance, operation)
     } catch (err) {
       // The lease runs out, and whoever takes it up then looks again.
       this.#parts.env.log.error({ operation: operation.key, err }, 'an approval could not be looked up')
@@ -344,13 +342,33 @@ export class Worker {
     else this.#limits.ended(operation)
   }
 
+  /** Nothing if it has ended or waits on. Looks again where its approval changed before the ruling was written. */
+  async #readyToRun(instance: Instance, operation: Operation): Promise<Instance | undefined> {
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const ruling = await this.#held.rulingOn(instance, operation)
+      if (ruling instanceof Fault) {
+        await this.#end(instance, operation, faultOutcome(ruling), false)
+        return undefined
+      }
+      const runs = 'run' in ruling
+      const after = runs
+        ? await this.#beginApproved(instance, operation, ruling.run)
+        : await this.#conclusions.leaveHeld(instance, ruling.waitUntil, ruling.seen)
+      if (!after.recordsDiffer) return runs && after.applied ? after.instance : undefined
+    }
+    // As if the decision came while nobody looked.
+    await this.#conclusions.giveBackUnbegun(instance)
+    return undefined
+  }
+
   /** The time of all attempts begins when the call may run. */
-  async #startDeadline(instance: Instance, operation: Operation): Promise<Instance | undefined> {
+  async #beginApproved(instance: Instance, operation: Operation, use: readonly RecordChange[]): Promise<Advanced> {
     const { extras } = instance
-    const deadlineMs = deadlineOf(operation, extras?.terms)
-    if (deadlineMs === undefined || extras?.deadlineAt !== undefined) return instance
-    const deadlineAt = this.#parts.env.clock.now() + deadlineMs
-    return this.#conclusions.amend(instance, { ...extras, deadlineAt }, this.#settings.leaseMs)
+    const deadlineMs = extras?.deadlineAt === undefined ? deadlineOf(operation, extras?.terms) : undefined
+    if (use.length === 0 && deadlineMs === undefined) return { applied: true, instance }
+    const deadlineAt = this.#parts.env.clock.now() + (deadlineMs ?? 0)
+    const more = deadlineMs === undefined ? undefined : { ...extras, deadlineAt }
+    return this.#conclusions.beginHeld(instance, use, more, this.#settings.leaseMs)
   }
 
   /** Arguments are stored as received and parsed again at each attempt, so that defaults and transforms are the schema's of today. */
@@ -499,20 +517,20 @@ export class Worker {
 
   #end(instance: Instance, operation: Operation, outcome: Outcome, acted = true, traceparent?: string): Promise<void> {
     const direct = this.#awaited.delete(instance.id)
-    return this.#conclusions.end(instance, operation, outcome, { acted, direct, traceparent }).then((applied) => {
+    const asks = outcome.kind === 'fault' && questionsIn(outcome.fault) !== undefined
+    const shows = showsAndWaits(operation)
+    const together = asks || isHeld(instance) || shows ? () => this.#ending(instance, asks, shows) : undefined
+    const ending = this.#conclusions.end(instance, operation, outcome, { acted, direct, traceparent, together })
+    return ending.then((applied) => {
       this.#given.forget(instance, operation, applied)
-      if (!applied) return undefined
-      this.#limits.closed(instance.owner)
-      const asks = outcome.kind === 'fault' && questionsIn(outcome.fault) !== undefined
-      const tidies = asks || isHeld(instance) || showsAndWaits(operation)
-      return tidies ? this.#tidyUp(instance, operation, asks) : undefined
+      if (applied) this.#limits.closed(instance.owner)
     })
   }
 
-  async #tidyUp(instance: Instance, operation: Operation, asks: boolean): Promise<void> {
-    if (isHeld(instance)) await this.#held.close(instance)
-    else if (asks) await this.#held.handBack(instance)
-    await forgetShown(this.#parts, instance.id, operation)
+  /** What is written with the end of a call: its approval is closed, and what its tool was shown is forgotten. */
+  async #ending(instance: Instance, asks: boolean, shows: boolean): Promise<readonly RecordChange[]> {
+    const records = await this.#held.ending(instance, asks)
+    return shows ? [...records, ...(this.#parts.shown?.forgetting(instance.id) ?? [])] : records
   }
 }
 

@@ -23,7 +23,7 @@ export function createShown(vault: () => Vault): Shown {
         await vault().put(keyOf(id), JSON.stringify(all.slice(-MAX_VALUES)), expiresAt)
       }
     },
-    forget: (id) => vault().remove(keyOf(id)),
+    forgetting: (id) => [{ key: keyOf(id) }],
   }
 }
 

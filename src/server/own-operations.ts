@@ -2,7 +2,8 @@
  * What administrators do, as operations: so every protocol that offers them, and the command line, has the same. They
  * are made before the engine is, and told of it once it is there.
  */
-import { type Approval, type Approvals, callEnded } from '../core/approvals.ts'
+import { callEnded } from '../core/approval-faults.ts'
+import type { Approval, Approvals } from '../core/approvals.ts'
 import { Fault } from '../core/fault.ts'
 import type { Caller } from '../core/model.ts'
 import { type Operation, type OperationDefinition, operation, type Tombstone } from '../core/operation.ts'
@@ -22,7 +23,7 @@ export interface OwnParts {
 export interface OwnOperations {
   definitions: readonly OperationDefinition[]
   connect(parts: OwnParts): void
-  /** Takes up what an earlier process has left: decisions that their calls have not heard of. */
+  /** Mends what an earlier version has left when it was killed. */
   resume(): Promise<void>
 }
 
@@ -112,10 +113,7 @@ export function createOwnOperations(): OwnOperations {
     connect(given) {
       connected = given
     },
-    async resume() {
-      const { approvals } = parts()
-      for await (const approval of approvals.waiting()) if (approval.decision) await tellCall(parts(), approval)
-    },
+    resume: () => parts().approvals.repair(),
   }
 }
 
@@ -165,16 +163,11 @@ async function decide(
   decider: Caller,
   { id, verdict, why }: { id: string; verdict: 'approve' | 'deny'; why?: string },
 ): Promise<ApprovalView> {
-  const { approvals, store, clock } = parts
-  const asked = await approvals.get(decider.tenant, id)
-  if (asked?.instanceId !== undefined && approvals.isPending(asked)) {
-    const instance = await store.get(asked.instanceId)
-    if (!instance || hasEnded(instance)) throw callEnded()
-  }
+  const { approvals, worker, clock } = parts
   const decided = await approvals.decide(decider, id, verdict, why)
-  if (decided.instanceId === undefined) return viewOf(decided, clock.now())
-  await tellCall(parts, decided)
-  if (verdict === 'approve' && (await endedWithout(parts, decided))) throw callEnded()
+  worker.wake()
+  const waits = decided.instanceId !== undefined
+  if (waits && verdict === 'approve' && (await endedWithout(parts, decided))) throw callEnded()
   return viewOf(decided, clock.now())
 }
 
@@ -186,19 +179,6 @@ async function endedWithout(
   const instance = await store.get(instanceId)
   if (instance && !hasEnded(instance)) return false
   return (await approvals.get(tenant, id))?.status !== 'used'
-}
-
-/** The call need not wait until its time to wait is over: a worker looks at it now. */
-async function tellCall({ approvals, store, worker, clock }: OwnParts, approval: Approval): Promise<void> {
-  const id = approval.instanceId ?? approval.id
-  const instance = await store.get(id)
-  // Else a worker has it in its hands, and looks at the approval itself.
-  if (instance && !hasEnded(instance) && instance.attempt === instance.settled) {
-    const { state, attempt } = instance
-    await store.advance({ id, from: [state], to: state, attempt, dueAt: clock.now() })
-  }
-  await approvals.released(approval)
-  worker.wake()
 }
 
 async function listAudit(

@@ -105,11 +105,11 @@ export function describeAcceptance({ describe, expect }: TestRunner, story: Stor
       const [second, third, late] = ['r1', 'r2', 'r1'].map((requestId) => sampleInstance(clock.now(), { requestId }))
       const other = sampleInstance(clock.now(), { requestId: 'r1' })
 
-      expect(await store.accept(other as Instance, 'another')).toMatchObject({ kind: 'request-id-taken' })
+      expect(await store.accept(other as Instance, { over: 'another' })).toMatchObject({ kind: 'request-id-taken' })
       const answers = await Promise.all([
-        store.accept(second as Instance, first.id),
-        store.accept(third as Instance, first.id),
-        store.accept(late as Instance, first.id),
+        store.accept(second as Instance, { over: first.id }),
+        store.accept(third as Instance, { over: first.id }),
+        store.accept(late as Instance, { over: first.id }),
       ])
 
       const taken = { kind: 'request-id-taken', instance: second }

@@ -136,7 +136,7 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
       await store.accept(instance)
       await store.advance({ id: '1', ...ending, audit: { ...USUAL, outcome: 'requirements-missing' } })
 
-      await store.accept(sampleInstance(clock.now(), { id: '2', requestId: 'r1' }), '1')
+      await store.accept(sampleInstance(clock.now(), { id: '2', requestId: 'r1' }), { over: '1' })
       const kept = await store.audit.list({ tenant: 'main', limit: 9 })
       await store.purge(['1'])
 

@@ -9,6 +9,7 @@ import type { TestRunner } from './runner.ts'
 import { describeAcceptance } from './store-acceptance.ts'
 import { describeAudit } from './store-audit.ts'
 import { describeRecords } from './store-records.ts'
+import { describeTogether } from './store-together.ts'
 import { describeUpkeep } from './store-upkeep.ts'
 import { describeWaiting } from './store-waiting.ts'
 import { describeWork } from './store-work.ts'
@@ -40,6 +41,7 @@ export function describeStore(runner: TestRunner, name: string, open: () => Prom
     describeWaiting(runner, story)
     describeUpkeep(runner, story)
     describeRecords(runner, story)
+    describeTogether(runner, story)
     describeAudit(runner, story)
   })
 }

@@ -150,6 +150,7 @@ const OTHER_CHANGE: Required<Change> = {
   extras: {},
   waiting: null,
   audit: { verdict: 'allow', backend: 'http', attempts: 2, outcome: 'complete', rule: 'r' },
+  records: [{ key: 'a', value: 'b' }],
 }
 
 test.each(Object.keys(OTHER_CHANGE) as (keyof Change)[])('an end with another %s is taken for what it is', (field) => {

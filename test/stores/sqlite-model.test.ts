@@ -50,7 +50,10 @@ const accept = fc
           ...(due && { dueAt: now }),
         })
         if (model.get(instance.id)) return { expected: undefined, actual: async () => undefined }
-        return { expected: model.accept(instance, over), actual: () => store.accept(instance, over) }
+        return {
+          expected: model.accept(instance, over),
+          actual: () => store.accept(instance, over === undefined ? undefined : { over }),
+        }
       },
   )
 

@@ -134,7 +134,7 @@ test('whatever comes and goes, a request id belongs to the call that has it and 
           const audit = { verdict: 'allow', backend: 'handler', attempts: 0, outcome: 'requirements-missing' } as const
           await store.advance({ id: over, from: statesBefore('error'), to: 'error', endedAt: 1, audit })
         }
-        const acceptance = await store.accept(instance, over)
+        const acceptance = await store.accept(instance, { ...(over !== undefined && { over }) })
         if (holder !== undefined && over === undefined) {
           expect(acceptance).toMatchObject({ kind: 'request-id-taken', instance: { id: holder } })
           return
@@ -206,7 +206,7 @@ test('an id that was taken over leaves nothing behind, and the call that gave it
   const audit = { verdict: 'allow', backend: 'handler', attempts: 0, outcome: 'requirements-missing' } as const
   await acceptMany(store, 0, 1)
   await store.advance({ id: 'i0', from: statesBefore('error'), to: 'error', endedAt: 1, audit })
-  await store.accept(sampleInstance(clock.now(), { id: 'i1', requestId: 'r0' }), 'i0')
+  await store.accept(sampleInstance(clock.now(), { id: 'i1', requestId: 'r0' }), { over: 'i0' })
   const found = async (at: Store) =>
     (await Promise.all(['r0', 'yielded:i0'].map((id) => at.find('main', 'none|ada', id)))).map((one) => one?.id)
 

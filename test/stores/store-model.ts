@@ -8,8 +8,10 @@ import type {
   Claim,
   Claimed,
   Clock,
+  Created,
   Lease,
   Renewal,
+  Taken,
 } from '../../src/core/ports.ts'
 import { isTerminal } from '../../src/core/state.ts'
 
@@ -60,7 +62,7 @@ export class StoreModel {
     return { kind: 'created' }
   }
 
-  alias(alias: Alias): Acceptance {
+  alias(alias: Alias): Created | Taken {
     const taken = this.#holder(alias.owner, alias.requestId)
     if (taken) return { kind: 'request-id-taken', instance: taken }
     this.#aliases.push(alias)

@@ -65,8 +65,9 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
   }
 
   function advanced(after: Advanced, change?: Change): Advanced {
-    const { applied, instance } = after
-    if (!applied && change && leased.get(change.id)?.attempt === change.attempt) leased.delete(change.id)
+    const { applied, instance, recordsDiffer } = after
+    if (!applied && !recordsDiffer && change && leased.get(change.id)?.attempt === change.attempt)
+      leased.delete(change.id)
     if (!applied || !instance) return after
     // The outcome as it was made may say more to whoever waits in this process than what is stored.
     if (change?.outcome) instance.outcome = change.outcome
@@ -75,14 +76,14 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
   }
 
   return {
-    accept(instance, over) {
-      const begun = over === undefined ? encodeBegun(instance) : undefined
+    accept(instance, more) {
+      const begun = more === undefined ? encodeBegun(instance) : undefined
       const decode = (acceptance: 1 | Acceptance): Acceptance => {
         if (acceptance !== 1) return acceptance
         changed(instance, true)
         return CREATED
       }
-      return begun ? ask('begun', begun, decode) : ask('accept', [encodeInstance(instance), ...given(over)], decode)
+      return begun ? ask('begun', begun, decode) : ask('accept', [encodeInstance(instance), ...given(more)], decode)
     },
     alias: (alias) => ask('alias', [alias]),
     get: (id) => ask('get', [id]),
@@ -124,6 +125,7 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
       replace: (key, expected, value, expiresAt) => ask('records.replace', [key, expected, value, ...given(expiresAt)]),
       take: (key) => ask('records.take', [key]),
       remove: (key) => ask('records.remove', [key]),
+      write: (changes) => ask('records.write', [changes]),
       list: (prefix, limit, after) => ask('records.list', [prefix, limit, ...given(after)]),
       purge: (limit) => ask('records.purge', [limit]),
     },

@@ -3,7 +3,7 @@
  * it watched is watched no more.
  */
 import type { Instance } from '../../core/model.ts'
-import type { Acceptance, Advanced, Change, Store } from '../../core/ports.ts'
+import type { Acceptance, AcceptMore, Advanced, Change, Store } from '../../core/ports.ts'
 import { isTerminal } from '../../core/state.ts'
 import type { Channel } from './channel.ts'
 import { type BegunMessage, type CompleteMessage, createBegunDecoder, decodeComplete } from './short-wire.ts'
@@ -54,7 +54,7 @@ class Lessee {
     const begun = createBegunDecoder()
     channel.on('alike', begun.define)
     channel.on('begun', (...message: BegunMessage) => this.#accept(begun.decode(message)))
-    channel.on('accept', (message: InstanceMessage, over?: string) => this.#accept(decodeInstance(message), over))
+    channel.on('accept', (message: InstanceMessage, more?: AcceptMore) => this.#accept(decodeInstance(message), more))
     channel.on('complete', (...message: CompleteMessage) => this.#advance(decodeComplete(message), message[2]))
     channel.on('advance', (change: Change, revision?: number) => this.#advance(change, revision))
     channel.on('answer', (...args: Parameters<Store['answer']>) => {
@@ -77,8 +77,8 @@ class Lessee {
     }
   }
 
-  #accept(instance: Instance, over?: string): Promise<1 | Acceptance> {
-    return this.#write(this.#store.accept(instance, over), (acceptance) => {
+  #accept(instance: Instance, more?: AcceptMore): Promise<1 | Acceptance> {
+    return this.#write(this.#store.accept(instance, more), (acceptance) => {
       if (acceptance.kind !== 'created') return acceptance
       this.#changed(instance)
       return 1
@@ -91,7 +91,7 @@ class Lessee {
     this.#letKnow(id)
     return this.#write(this.#store.advance(change), (after) => {
       // What it says of an attempt that it had, and that counts no more, is the last it says of it.
-      if (!after.applied && this.#leased.get(id)?.attempt === change.attempt) this.#unlease(id)
+      if (!after.applied && !after.recordsDiffer && this.#leased.get(id)?.attempt === change.attempt) this.#unlease(id)
       this.#advanced(after)
       return after.applied && after.instance?.revision === revision + 1 ? 1 : after
     })
@@ -105,7 +105,7 @@ class Lessee {
       }
     }
     serve(this.#store, '', ['alias', 'get', 'find', 'extend', 'overdue', 'purgeable', 'purge'])
-    serve(records, 'records.', ['put', 'get', 'add', 'replace', 'take', 'remove', 'list', 'purge'])
+    serve(records, 'records.', ['put', 'get', 'add', 'replace', 'take', 'remove', 'write', 'list', 'purge'])
     serve(audit, 'audit.', ['append', 'list', 'purge'])
     channel.on('openCounts', () => this.#write(this.#store.openCounts(), encodeCounts))
     channel.on('watch', (id: string) => this.#watching.watch(id))

@@ -6,10 +6,11 @@ import type { Database, Statement } from 'better-sqlite3'
 import { Fault } from '../../core/fault.ts'
 import type { Instance } from '../../core/model.ts'
 import { nameIn } from '../../core/names.ts'
-import type { Acceptance, Alias } from '../../core/ports.ts'
+import type { Acceptance, AcceptMore, Alias, Created, Taken } from '../../core/ports.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
 import type { Owners } from './owners.ts'
+import type { RecordWrites } from './records.ts'
 import type { RequestIndex, RequestRow } from './request-index.ts'
 import {
   type AliasRow,
@@ -21,16 +22,18 @@ import {
   throughAlias,
 } from './rows.ts'
 
-const CREATED: Acceptance = { kind: 'created' }
+const CREATED: Created = { kind: 'created' }
+const RECORDS_DIFFER: Acceptance = { kind: 'records-differ' }
 
 export interface AcceptanceParts {
   fresh: FreshInstances
   owners: Owners
   requests: RequestIndex
+  records: RecordWrites
   decode: Decode
 }
 
-export function prepareAcceptance(db: Database, { fresh, owners, requests, decode }: AcceptanceParts) {
+export function prepareAcceptance(db: Database, { fresh, owners, requests, records, decode }: AcceptanceParts) {
   const byId = db.prepare<[string], InstanceRow>('SELECT * FROM instances WHERE id = ?')
   const byKey = db.prepare<[number, string, string], InstanceRow>(
     `SELECT * FROM instances WHERE owner = ? AND substr(operation, 1, instr(operation, '@') - 1) = ?
@@ -74,7 +77,7 @@ export function prepareAcceptance(db: Database, { fresh, owners, requests, decod
     return instance && throughAlias(instance, alias)
   }
 
-  function conflict(owner: number, { id, operation, idempotencyKey }: Instance): Acceptance {
+  function conflict(owner: number, { id, operation, idempotencyKey }: Instance): Taken {
     const sameKey = idempotencyKey !== undefined && byKey.get(owner, nameIn(operation), idempotencyKey)
     if (sameKey) return { kind: 'key-taken', instance: decode(sameKey) }
     throw new Fault('internal', `The instance id ${id} is in use. Ids must be unique; see how newId makes them.`)
@@ -96,17 +99,23 @@ export function prepareAcceptance(db: Database, { fresh, owners, requests, decod
       return instance && instance.expiresAt > now ? instance : undefined
     },
 
-    accept(instance: Instance, over?: string): Action<Acceptance> {
+    accept(instance: Instance, more?: AcceptMore): Action<Acceptance> {
+      const together = more?.records
+      const over = more?.over
       return (changed) => {
         const owner = owners.findOrAdd(instance)
         const { requestId } = instance
+        const differ = together !== undefined && !records.hold(together)
+        if (differ && over !== undefined) return RECORDS_DIFFER
         if (over !== undefined) vacate(owner.ref, requestId, over)
         const hash = requests.hashOf(owner.ref, requestId)
         const taken = holder(owner.ref, requestId, hash)
         if (taken) return { kind: 'request-id-taken', instance: taken }
+        if (differ) return RECORDS_DIFFER
         const ref = requests.nextRef()
         const { sql, values } = encodeInstance(instance, ref, owner.ref, owners.ownText(instance.caller, owner))
         if (insertOf(sql).run(...values).changes === 0) return conflict(owner.ref, instance)
+        if (together) records.apply(together)
         requests.add(hash, ref)
         fresh.add(instance, textLength(values))
         changed.push(instance)
@@ -114,7 +123,7 @@ export function prepareAcceptance(db: Database, { fresh, owners, requests, decod
       }
     },
 
-    alias(alias: Alias): Action<Acceptance> {
+    alias(alias: Alias): Action<Created | Taken> {
       return () => {
         const owner = owners.find(alias.tenant, alias.owner)
         const taken = owner && holder(owner.ref, alias.requestId)

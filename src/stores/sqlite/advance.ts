@@ -7,9 +7,10 @@ import { isTerminal, STATES } from '../../core/state.ts'
 import { encodeEnding } from './audit.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
+import type { RecordWrites } from './records.ts'
 import type { Decode, InstanceRow } from './rows.ts'
 
-export function prepareAdvance(db: Database, fresh: FreshInstances, decode: Decode) {
+export function prepareAdvance(db: Database, fresh: FreshInstances, records: RecordWrites, decode: Decode) {
   const updates = new Map<number, Statement>()
   const updateFor = (shape: number, change: Change): Statement => {
     const known = updates.get(shape)
@@ -31,12 +32,20 @@ export function prepareAdvance(db: Database, fresh: FreshInstances, decode: Deco
     return row && decode(row)
   }
 
+  function differing(id: string): Advanced {
+    const instance = read(id)
+    return { applied: false, recordsDiffer: true, ...(instance && { instance }) }
+  }
+
   return {
     advance(change: Change): Action<Advanced> {
       const { shape, values } = encodeChange(change)
       const update = updateFor(shape, change)
+      const { records: together } = change
       return (changed) => {
+        if (together && !records.hold(together)) return differing(change.id)
         const applied = update.run(...values).changes === 1
+        if (applied && together) records.apply(together)
         const before = fresh.take(change.id)
         const instance = applied && before ? applyChange(before, change) : read(change.id)
         if (applied && instance) changed.push(instance)

@@ -1,6 +1,14 @@
 /** Small values by key. */
 import type { Database } from 'better-sqlite3'
+import type { RecordChange } from '../../core/ports.ts'
 import type { Action } from './group-commit.ts'
+
+/** Records that are written in the transaction of something else. */
+export interface RecordWrites {
+  /** Whether every condition holds. */
+  hold(changes: readonly RecordChange[]): boolean
+  apply(changes: readonly RecordChange[]): void
+}
 
 export function prepareRecords(db: Database, now: () => number) {
   const put = db.prepare<[string, string, number | null]>(
@@ -34,7 +42,32 @@ export function prepareRecords(db: Database, now: () => number) {
     'DELETE FROM records WHERE key IN (SELECT key FROM records WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)',
   )
 
+  function holds({ key, expected }: RecordChange): boolean {
+    return expected === undefined || (get.get(key, now()) ?? null) === expected
+  }
+
+  const writes: RecordWrites = {
+    hold: (changes) => changes.every(holds),
+    apply(changes) {
+      for (const { key, value, expiresAt } of changes) {
+        if (value === undefined) remove.run(key)
+        else put.run(key, value, expiresAt ?? null)
+      }
+    },
+  }
+
   return {
+    writes,
+
+    /** The conditions first: within a transaction that others share, nothing can be undone alone. */
+    write(changes: readonly RecordChange[]): Action<boolean> {
+      return () => {
+        const hold = writes.hold(changes)
+        if (hold) writes.apply(changes)
+        return hold
+      }
+    },
+
     put(key: string, value: string, expiresAt: number | undefined): Action<void> {
       return () => void put.run(key, value, expiresAt ?? null)
     },

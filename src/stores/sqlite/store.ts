@@ -44,15 +44,15 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
   const fresh = createFreshInstances()
   const decode: Decode = (row) => decodeInstance(row, owners.byRef(row.owner))
   const requests = openPart(file, () => new RequestIndex(db, { write: commits.write, log, ...index }), db, witness)
-  const acceptance = prepareAcceptance(db, { fresh, owners, requests, decode })
+  const records = prepareRecords(db, now)
+  const acceptance = prepareAcceptance(db, { fresh, owners, requests, records: records.writes, decode })
   const { claim } = prepareClaim(db, fresh, decode, now)
   const audit = prepareAudit(db, owners)
-  const { advance, answer } = prepareAdvance(db, fresh, decode)
+  const { advance, answer } = prepareAdvance(db, fresh, records.writes, decode)
   const leases = prepareLeases(db, fresh, decode, now)
   const upkeep = prepareUpkeep(db, { owners, requests, decode, archive: audit.archive })
   leases.voidAll()
   const steps = prepareClockSteps(db, fresh, clock)
-  const records = prepareRecords(db, now)
 
   /** In the order of writes: what follows was made by the clock as it is now. */
   const followClock = (): Promise<void> | undefined => {
@@ -82,7 +82,7 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
   }
 
   return {
-    accept: (instance, over) => write(() => acceptance.accept(instance, over)),
+    accept: (instance, more) => write(() => acceptance.accept(instance, more)),
     alias: (alias) => write(() => acceptance.alias(alias)),
     get: (id) => read(() => acceptance.get(id)),
     find: (tenant, owner, requestId) => read(() => acceptance.find(tenant, owner, requestId, now())),
@@ -107,6 +107,7 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
       replace: (key, expected, value, expiresAt) => write(() => records.replace(key, expected, value, expiresAt)),
       take: (key) => write(() => records.take(key)),
       remove: (key) => write(() => records.remove(key)),
+      write: (changes) => write(() => records.write(changes)),
       list: (prefix, limit, after) => read(() => records.list(prefix, limit, after)),
       purge: (limit) => write(() => records.purge(limit)),
     },

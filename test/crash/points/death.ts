@@ -1,0 +1,118 @@
+/**
+ * A process that ends right after its n-th write, seen from its store: that write is on the disk, nothing that was asked
+ * for afterwards is, and nobody in the process hears of anything any more. Each write counts as a commit of its own,
+ * which is the worst that a shared commit can come to.
+ */
+import type { Clock, ObjectStore, Store } from '../../../src/core/ports.ts'
+
+type Method = (...args: unknown[]) => unknown
+
+export class Death {
+  #after: number
+  readonly #happened = Promise.withResolvers<void>()
+  /** By name, in the order they were asked for. */
+  readonly writes: string[] = []
+  #dead = false
+
+  /** Never, unless given. */
+  constructor(after = Number.POSITIVE_INFINITY) {
+    this.#after = after
+  }
+
+  /** From now on it lives. */
+  spare(): void {
+    if (!this.#dead) this.#after = Number.POSITIVE_INFINITY
+  }
+
+  get isDead(): boolean {
+    return this.#dead
+  }
+
+  /** Resolves once the last write is on the disk. */
+  get happened(): Promise<void> {
+    return this.#happened.promise
+  }
+
+  write<T>(name: string, act: () => Promise<T>): Promise<T> {
+    if (this.#dead) return never()
+    const isLast = this.writes.push(name) === this.#after
+    if (isLast) this.#dead = true
+    const done = act()
+    if (isLast) done.finally(() => this.#happened.resolve()).catch(() => {})
+    return this.heard(done)
+  }
+
+  /** What the process hears while it lives. */
+  async heard<T>(promise: Promise<T>): Promise<T> {
+    if (this.#dead) return never()
+    try {
+      const value = await promise
+      return this.#dead ? await never() : value
+    } catch (thrown) {
+      if (this.#dead) return never()
+      throw thrown
+    }
+  }
+}
+
+function never(): Promise<never> {
+  return new Promise(() => {})
+}
+
+const STORE_WRITES: ReadonlySet<string> = new Set([
+  ...['accept', 'alias', 'claim', 'extend', 'advance', 'answer', 'progress', 'requestStop', 'purge'],
+  ...['records.put', 'records.add', 'records.replace', 'records.take', 'records.remove', 'records.write'],
+  ...['records.purge', 'audit.append', 'audit.purge'],
+])
+
+export function mortalStore(store: Store, death: Death): Store {
+  const { close, watch } = store
+  return {
+    ...mortal(store, death, STORE_WRITES),
+    records: mortal(store.records, death, STORE_WRITES, 'records.'),
+    audit: mortal(store.audit, death, STORE_WRITES, 'audit.'),
+    watch: (id, changed) =>
+      watch(id, (instance) => {
+        if (!death.isDead) changed(instance)
+      }),
+    close,
+  }
+}
+
+export function mortalObjects(objects: ObjectStore, death: Death): ObjectStore {
+  const writes = new Set(['put', 'removeOwner'])
+  return {
+    ...mortal(objects, death, writes),
+    read: (id, range) => objects.read(id, range),
+    owners: (before) => objects.owners(before),
+    async writeChunks(id, options) {
+      const writer = await death.write('writeChunks', () => objects.writeChunks(id, options))
+      return {
+        write: (bytes) => death.write('chunk', () => writer.write(bytes)),
+        finish: () => death.write('finish', () => writer.finish()),
+      }
+    },
+  }
+}
+
+/** Timers are what a process that is gone no longer has. */
+export function mortalClock(clock: Clock, death: Death): Clock {
+  return {
+    now: clock.now,
+    monotonicMs: clock.monotonicMs,
+    schedule: (delayMs, run) =>
+      clock.schedule(delayMs, () => {
+        if (!death.isDead) run()
+      }),
+  }
+}
+
+function mortal<T extends object>(target: T, death: Death, writes: ReadonlySet<string>, prefix = ''): T {
+  const methods = Object.entries(target).filter(([, method]) => typeof method === 'function') as [string, Method][]
+  const wrapped = methods.map(([name, method]): [string, Method] => {
+    const call = (args: unknown[]) => method.apply(target, args) as Promise<unknown>
+    if (writes.has(prefix + name)) return [name, (...args) => death.write(prefix + name, () => call(args))]
+    return [name, (...args) => death.heard(call(args))]
+  })
+  return Object.fromEntries(wrapped) as T
+}

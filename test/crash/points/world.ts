@@ -1,0 +1,170 @@
+/**
+ * One story told on servers that die: the first ends after its n-th write, the next opens what that one left on the disk
+ * and hears the story again from its beginning, as from a client that had no answer.
+ */
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type CallplaneServer, createServer, type ServerOptions } from 'callplane'
+import { createFileObjects } from '../../../src/objects/files/index.ts'
+import { createSqliteStore } from '../../../src/stores/sqlite/index.ts'
+import { createManualClock, type ManualClock } from '../../../src/testing/clock.ts'
+import { type Ledger, readLedger } from '../ledger.ts'
+import { Death, mortalClock, mortalObjects, mortalStore } from './death.ts'
+
+export interface Story {
+  options(life: Life): Partial<ServerOptions>
+  /** Each step can be taken again: a call has the same ids, and what is decided is not decided anew. */
+  tell(life: Life): Promise<unknown>
+}
+
+export interface Told {
+  ledger: Ledger
+  /** The writes of the first server, in order. */
+  writes: readonly string[]
+  /** Whether it died. */
+  died: boolean
+  /** What handlers noted, in all lives. */
+  effects: readonly string[]
+  /** What the story came to in the end. */
+  outcome: unknown
+}
+
+class Died extends Error {}
+
+/** A server while it lives, and a client's view of it. */
+export class Life {
+  readonly clock: ManualClock
+  readonly death: Death
+  readonly #effects: string[]
+  #server: CallplaneServer | undefined
+  /** Closes its file. */
+  release = async () => {}
+
+  constructor(clock: ManualClock, death: Death, effects: string[]) {
+    this.clock = clock
+    this.death = death
+    this.#effects = effects
+  }
+
+  get server(): CallplaneServer {
+    return this.#server as CallplaneServer
+  }
+
+  async start(data: string, story: Story): Promise<void> {
+    const clock = mortalClock(this.clock, this.death)
+    const sqlite = createSqliteStore({ file: join(data, 'callplane.db'), clock })
+    const objects = createFileObjects({ folder: join(data, 'objects'), clock })
+    this.release = sqlite.close
+    const opening = createServer({
+      operations: [],
+      data,
+      clock,
+      log: 'silent',
+      store: mortalStore(sqlite, this.death),
+      objects: mortalObjects(objects, this.death),
+      ...story.options(this),
+    })
+    this.#server = await this.alive(opening)
+  }
+
+  /** What a handler does outside; the dead do nothing. */
+  note(effect: string): void {
+    if (!this.death.isDead) this.#effects.push(effect)
+  }
+
+  /** One request, as over HTTP. */
+  async request(path: string, body?: object, headers: Record<string, string> = {}, method?: string) {
+    const request = new Request(`http://127.0.0.1:4747${path}`, {
+      method: method ?? (body ? 'POST' : 'GET'),
+      headers: { ...(body && { 'Content-Type': 'application/json' }), ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+    })
+    const response = await this.alive(this.server.fetch(request))
+    // biome-ignore lint/suspicious/noExplicitAny: stories read whatever members they expect.
+    return { status: response.status, body: (await this.alive(response.json())) as any }
+  }
+
+  alive<T>(promise: Promise<T>): Promise<T> {
+    const dead = this.death.happened.then(() => {
+      throw new Died()
+    })
+    return Promise.race([promise, dead])
+  }
+
+  /** Lets everything go as far as it can without the clock. Files and sockets take real time, so turns are counted. */
+  async quiet(): Promise<void> {
+    for (let quiet = 0, seen = -1; quiet < 30; quiet++) {
+      await this.alive(new Promise(setImmediate))
+      if (seen !== this.death.writes.length) quiet = 0
+      seen = this.death.writes.length
+    }
+  }
+
+  /** Until something is there; meanwhile time passes, a little in each turn. */
+  async until<T>(look: () => Promise<T | undefined>, stepMs = 1): Promise<T> {
+    for (let turn = 0; turn < 2_000; turn++) {
+      const found = await look()
+      if (found !== undefined) return found
+      await this.alive(new Promise(setImmediate))
+      this.clock.advance(stepMs)
+    }
+    throw new Error('What was waited for did not come.')
+  }
+}
+
+/** Tells the story with a first server that ends after so many writes, or with one server to its end. */
+export async function tell(story: Story, after?: number): Promise<Told> {
+  const clock = createManualClock()
+  const effects: string[] = []
+  const folders = [0, 1].map(() => mkdtempSync(join(tmpdir(), 'callplane-points-'))) as [string, string]
+  const [first, second] = folders
+  const life = new Life(clock, new Death(after), effects)
+  const { writes } = life.death
+  try {
+    try {
+      const outcome = await liveOn(first, story, life)
+      return { ledger: readLedger(first, clock.now()), writes, died: false, effects, outcome }
+    } catch (thrown) {
+      if (!(thrown instanceof Died)) throw thrown
+    }
+    // As it is now: an orderly end would write more.
+    cpSync(first, second, { recursive: true })
+    await life.release()
+    const outcome = await liveOn(second, story, new Life(clock, new Death(), effects))
+    return { ledger: readLedger(second, clock.now()), writes, died: true, effects, outcome }
+  } finally {
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+/** How long it goes on after the story: leases run out, sweeps come round, places that were only reserved are free. */
+const REST_MS = 70_000
+const REST_STEP_MS = 10_000
+
+async function liveOn(data: string, story: Story, life: Life): Promise<unknown> {
+  await life.start(data, story)
+  const outcome = await story.tell(life)
+  await life.quiet()
+  // What comes after the story is the same whenever it comes.
+  life.death.spare()
+  for (let passed = 0; passed < REST_MS; passed += REST_STEP_MS) {
+    await life.quiet()
+    life.clock.advance(REST_STEP_MS)
+  }
+  await life.quiet()
+  await closing(life)
+  return outcome
+}
+
+async function closing({ server, clock }: Life): Promise<void> {
+  let closed = false
+  const done = server.close(0).finally(() => {
+    closed = true
+  })
+  while (!closed) {
+    await new Promise(setImmediate)
+    clock.advance(100)
+  }
+  await done
+}
