@@ -14,6 +14,7 @@ export interface Admitted {
   call: Call
   operation: Operation
   caller: Caller
+  tenant: string
   owner: string
   /** The schema's output of `call.args`. */
   parsed: unknown

@@ -62,14 +62,13 @@ export class Claiming {
     this.#claiming = true
     this.#cancelTimer?.()
     let nextInMs = this.#parts.claimEveryMs
+    const { free } = limits
     try {
-      const free = limits.rules.runningCalls - limits.running
       const claimed = await store.claim(this.#claimFor(free))
       for (const instance of claimed.instances) {
         if (this.#stopped) await giveBack(instance)
         else begin(instance)
       }
-      limits.claimed()
       if (claimed.instances.length === free) this.#again = true
       // Without a free slot somebody else's due time is of no use: a slot that is given back wakes us.
       if (claimed.nextDueAt !== undefined && free > 0)
@@ -77,9 +76,10 @@ export class Claiming {
     } catch (thrown) {
       env.log.error({ err: thrown }, 'could not claim work; it is tried again')
     }
+    limits.claimed(free > 0)
     this.#claiming = false
     if (this.#stopped) return
-    if (this.#again && limits.running < limits.rules.runningCalls) {
+    if (this.#again && limits.free > 0) {
       this.#again = false
       this.wake()
       return
@@ -97,7 +97,9 @@ export class Claiming {
       this.#bounded = registry.operations.filter(isBounded)
     }
     const slots = this.#bounded.length > 0 && { slots: limits.slotsOf(this.#bounded) }
-    return { operations, leaseMs, limit: free, ...slots }
+    const { shares } = limits
+    const { weights } = limits.rules
+    return { operations, leaseMs, limit: free, ...slots, ...(shares && { shares }), ...(weights && { weights }) }
   }
 }
 

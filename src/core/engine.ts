@@ -179,6 +179,7 @@ export class Engine {
       call: keyed ? call : withoutKey(call),
       operation,
       caller,
+      tenant: caller.tenant,
       owner: ownerOf(caller),
       parsed,
       media,

@@ -12,6 +12,7 @@ import { questionsIn } from './questions.ts'
 import { busy, type CallOptions, type Recorder } from './recorder.ts'
 import { type Identity, replyTo, replyWith } from './replies.ts'
 import { retryDelay } from './retry.ts'
+import type { SlotOwner } from './slot-shares.ts'
 import { deadlineOf } from './terms.ts'
 import { within } from './waiting.ts'
 import type { Worker } from './worker.ts'
@@ -75,21 +76,34 @@ export class InlineRunner {
   /** A handler that answers at once, for good, costs no promise. */
   #run(admitted: Admitted, options: CallOptions, job = jobFor(admitted)): Reply | Promise<Reply> {
     const { operation } = admitted
-    if (options.child) this.#limits.started(operation)
-    const free = options.child === true || this.#limits.take(operation)
+    if (options.child) this.#limits.started(operation, admitted)
+    const free = options.child === true || this.#limits.take(operation, admitted)
     if (free instanceof Promise)
       return free.then((taken) => (taken ? this.#begin(admitted, options, job) : this.#refuseBusy(admitted)))
-    return free ? this.#begin(admitted, options, job) : this.#refuseBusy(admitted)
+    return free ? this.#begin(admitted, options, job) : this.#waitAndBegin(admitted, options, job)
   }
 
-  #begin(admitted: Admitted, options: CallOptions, job: Job): Reply | Promise<Reply> {
+  async #waitAndBegin(admitted: Admitted, options: CallOptions, job: Job): Promise<Reply> {
+    const { operation, call } = admitted
+    const { clock } = this.#parts.env
+    const askedMs = clock.monotonicMs()
+    const taken = await this.#limits.waitForSlot(operation, admitted, waitLimit(operation, call))
+    if (!taken) return this.#refuseBusy(admitted)
+    if (!options.presence?.().aborted) return this.#begin(admitted, options, job, clock.monotonicMs() - askedMs)
+    this.#limits.ended(operation, admitted)
+    await admitted.grant?.giveBack?.()
+    throw canceled()
+  }
+
+  /** `waitedMs`: for a slot, which counts as part of the wait for the reply. */
+  #begin(admitted: Admitted, options: CallOptions, job: Job, waitedMs = 0): Reply | Promise<Reply> {
     const { operation } = admitted
     const startedAt = this.#parts.env.clock.now()
     const attempt = new Attempt(job, 1, this.#parts, firstRun(admitted, startedAt))
     const outcome = settled(attempt.start(admitted.parsed))
     if (!outcome || (outcome.kind === 'fault' && operation.retry.attempts > 1))
-      return this.#runOn(admitted, options, attempt, outcome, startedAt)
-    this.#limits.ended(operation)
+      return this.#runOn(admitted, options, attempt, outcome, startedAt, waitedMs)
+    this.#limits.ended(operation, admitted)
     return this.#conclude(admitted, attempt, outcome, startedAt)
   }
 
@@ -106,9 +120,10 @@ export class InlineRunner {
     first: Attempt,
     firstOutcome: Outcome | undefined,
     startedAt: number,
+    waitedMs: number,
   ): Promise<Reply> {
     const { operation, call } = admitted
-    const endsAt = startedAt + waitLimit(operation, call)
+    const endsAt = startedAt + waitLimit(operation, call) - waitedMs
     let handedOver = false
     let attempt = first
     try {
@@ -122,7 +137,7 @@ export class InlineRunner {
         if (retryInMs === undefined) return this.#conclude(admitted, attempt, outcome, startedAt)
         this.#worker.retries.log(attempt, (outcome as Failure).fault, retryInMs)
         const dueAt = attempt.now() + retryInMs
-        const turn = await this.#turn(attempt, dueAt, endsAt, options)
+        const turn = await this.#turn(attempt, dueAt, endsAt, admitted, options)
         if (turn === 'left') return this.#conclude(admitted, attempt, faultOutcome(canceled()), startedAt)
         if (turn === 'later')
           return this.#recorder.recordWaiting(admitted, attempt, dueAt - attempt.now(), startedAt, options)
@@ -137,7 +152,7 @@ export class InlineRunner {
       if (attempt.storedObjects) await this.#recorder.discard(admitted.id)
       throw thrown
     } finally {
-      if (!handedOver) attempt.whenReturned(() => this.#limits.ended(operation))
+      if (!handedOver) attempt.whenReturned(() => this.#limits.ended(operation, admitted))
     }
   }
 
@@ -158,6 +173,7 @@ export class InlineRunner {
     attempt: Attempt,
     dueAt: number,
     endsAt: number,
+    who: SlotOwner,
     options: CallOptions,
   ): Promise<'now' | 'later' | 'left'> {
     const { clock } = this.#parts.env
@@ -182,15 +198,15 @@ export class InlineRunner {
     } finally {
       presence?.removeEventListener('abort', leave)
     }
-    return heldUntil <= endsAt && (await this.#takeBeside(attempt, options)) ? 'now' : 'later'
+    return heldUntil <= endsAt && (await this.#takeBeside(attempt, who, options)) ? 'now' : 'later'
   }
 
   /** A slot for the next attempt; that of the handler which still runs is given back when it returns. */
-  async #takeBeside(late: Attempt, options: CallOptions): Promise<boolean> {
+  async #takeBeside(late: Attempt, who: SlotOwner, options: CallOptions): Promise<boolean> {
     const { operation } = late.job
-    if (options.child) this.#limits.started(operation)
-    else if (!(await this.#limits.take(operation))) return false
-    late.whenReturned(() => this.#limits.ended(operation))
+    if (options.child) this.#limits.started(operation, who)
+    else if (!(await this.#limits.take(operation, who))) return false
+    late.whenReturned(() => this.#limits.ended(operation, who))
     return true
   }
 

@@ -65,25 +65,26 @@ export class Recorder {
   /** Throws at once where there is no room. A promise is made only where there is something to wait for: the two writes. */
   record(admitted: Admitted, options: CallOptions): Promise<Reply> {
     if (admitted.held) return this.#recordHeld(admitted, options)
-    const { operation, owner } = admitted
-    const free = this.#takeSlot(operation, options)
+    const free = this.#takeSlot(admitted, options)
     if (free instanceof Promise) return this.#recordOnceFree(free, admitted, options)
-    return this.#recordInRoom(admitted, options, this.#takeRoom(operation, owner, options, free))
+    return this.#recordInRoom(admitted, options, this.#takeRoom(admitted, options, free))
   }
 
-  /** With a slot that is asked for elsewhere. */
+  /** With a slot that is waited for, or asked for elsewhere. */
   async #recordOnceFree(free: Promise<boolean>, admitted: Admitted, options: CallOptions): Promise<Reply> {
-    const { operation, owner } = admitted
-    return this.#recordInRoom(admitted, options, this.#takeRoom(operation, owner, options, await free))
+    const { clock } = this.#env
+    const askedMs = clock.monotonicMs()
+    const startNow = this.#takeRoom(admitted, options, await free)
+    return this.#recordInRoom(admitted, options, startNow, clock.monotonicMs() - askedMs)
   }
 
-  #recordInRoom(admitted: Admitted, options: CallOptions, startNow: boolean): Promise<Reply> {
-    const { operation, owner, grant } = admitted
+  /** `waitedMs`: for a slot, which counts as part of the wait for the reply. */
+  #recordInRoom(admitted: Admitted, options: CallOptions, startNow: boolean, waitedMs = 0): Promise<Reply> {
     const instance = newInstance(this.#env, admitted, startNow ? this.#leased(1) : { dueAt: this.#env.clock.now() })
-    const accepting = this.#accept(instance, () => this.#giveRoomBack(operation, owner, startNow), grant?.use)
+    const accepting = this.#accept(instance, () => this.#giveRoomBack(admitted, startNow), admitted.grant?.use)
     return accepting.then((acceptance) =>
       acceptance.kind === 'created'
-        ? this.#accepted(instance, admitted, options, startNow)
+        ? this.#accepted(instance, admitted, options, startNow, waitedMs)
         : this.#refused(acceptance, admitted, options),
     )
   }
@@ -95,9 +96,15 @@ export class Recorder {
     return this.record(await admitted.askAgain(), options)
   }
 
-  #accepted(instance: Instance, admitted: Admitted, options: CallOptions, startNow: boolean): Reply | Promise<Reply> {
+  #accepted(
+    instance: Instance,
+    admitted: Admitted,
+    options: CallOptions,
+    startNow: boolean,
+    waitedMs: number,
+  ): Reply | Promise<Reply> {
     const { operation, parsed, given } = admitted
-    const waitMs = waitFor(admitted, options)
+    const waitMs = waitFor(admitted, options) - waitedMs
     const watching = waitMs > 0 ? watchEnd(this.#env.clock, this.#store, instance.id, waitMs) : undefined
     if (operation.model === 'sync' && watching) this.#worker.expectDirectly(instance.id)
     this.#worker.keepGiven(instance, operation, given)
@@ -157,7 +164,7 @@ export class Recorder {
       if (standing !== instance) {
         attempt.stop(canceled())
         attempt.whenReturned(() => {
-          this.#limits.ended(operation)
+          this.#limits.ended(operation, admitted)
           void this.discard(instance.id)
         })
       }
@@ -229,31 +236,35 @@ export class Recorder {
   }
 
   /** Taken before the write, or every call of one tick would see the same free place. Whether it may start at once. */
-  #takeSlot(operation: Operation, options: CallOptions): boolean | Promise<boolean> {
+  #takeSlot(admitted: Admitted, options: CallOptions): boolean | Promise<boolean> {
+    const { operation, call } = admitted
     if (options.child) {
-      this.#limits.started(operation)
+      this.#limits.started(operation, admitted)
       return true
     }
-    return (operation.model === 'sync' || this.#worker.canStart()) && this.#limits.take(operation)
+    if (operation.model === 'async') return this.#worker.canStart(admitted) && this.#limits.take(operation, admitted)
+    const taken = this.#limits.take(operation, admitted)
+    return taken || this.#limits.waitForSlot(operation, admitted, waitLimit(operation, call))
   }
 
-  #takeRoom(operation: Operation, owner: string, options: CallOptions, free: boolean): boolean {
+  #takeRoom(admitted: Admitted, options: CallOptions, free: boolean): boolean {
+    const { operation, owner } = admitted
     if (operation.model === 'sync' && !free) throw busy(operation)
     try {
       if (!options.child) this.#limits.requireRoom(options.ours ? undefined : owner, !free)
     } catch (thrown) {
-      if (free) this.#limits.ended(operation)
+      if (free) this.#limits.ended(operation, admitted)
       throw thrown
     }
     this.#limits.opened(owner)
-    if (!free) this.#limits.enqueued()
+    if (!free) this.#limits.enqueued(admitted)
     return free
   }
 
-  #giveRoomBack(operation: Operation, owner: string, started: boolean): void {
-    this.#limits.closed(owner)
-    if (started) this.#limits.ended(operation)
-    else this.#limits.dequeued()
+  #giveRoomBack(admitted: Admitted, started: boolean): void {
+    this.#limits.closed(admitted.owner)
+    if (started) this.#limits.ended(admitted.operation, admitted)
+    else this.#limits.dequeued(admitted)
   }
 
   #accept(instance: Instance, giveRoomBack: () => void, records?: readonly RecordChange[]): Promise<Acceptance> {

@@ -1,6 +1,8 @@
 /** What stores and object stores must implement: instances, small values, the trail, and bytes. */
+import type { Weights } from './fair-turns.ts'
 import type { JsonValue } from './json.ts'
 import type { Instance, InstanceExtras, Outcome, Progress } from './model.ts'
+import type { SharesSnapshot } from './slot-shares.ts'
 import type { State } from './state.ts'
 
 // ── Stores ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -20,7 +22,13 @@ export interface Store {
   get(id: string): Promise<Instance | undefined>
   /** By request id, aliases included; an alias answers with its own request id, session and expiry in place. */
   find(tenant: string, owner: string, requestId: string): Promise<Instance | undefined>
-  /** Hands out due instances in the order they became due: `pending`, attempt one higher, due again after the lease. */
+  /**
+   * Hands out due instances: `pending`, attempt one higher, due again after the lease. Child calls come first. Of the
+   * others, tenants come in turn, within a tenant its callers in turn (each with as many calls as its weight says), and
+   * a caller's calls in the order they became due. The turns go on from claim to claim. A call whose caller has no share
+   * left is passed over. What it costs depends on what is handed out and on how many callers have due calls, not on how
+   * many calls there are.
+   */
   claim(claim: Claim): Promise<Claimed>
   /** Moves the due time of leases that still stand; says which were lost and which should stop. */
   extend(leases: readonly Lease[], leaseMs: number): Promise<readonly Renewal[]>
@@ -167,6 +175,9 @@ export interface Claim {
   limit: number
   /** Of these operations no more than so many, child calls not counted. */
   slots?: ReadonlyMap<string, number>
+  /** Who holds the slots of the node that asks: no caller is given more than `SlotShares` admits, child calls apart. */
+  shares?: SharesSnapshot
+  weights?: Weights
   /** Only calls that other calls wait for. */
   onlyChildren?: boolean
   leaseMs: number
@@ -174,7 +185,7 @@ export interface Claim {
 
 export interface Claimed {
   instances: readonly Instance[]
-  /** When the next one of these operations becomes due. */
+  /** When the next one of these operations becomes due; one that is due already only if there was no more room for it. */
   nextDueAt?: number
 }
 

@@ -27,6 +27,7 @@ import { Retries } from './retries.ts'
 import { retryDelay, storageDelay } from './retry.ts'
 import { canGoOn, isHeld, isLacking, jobOf, mayHaveActed, type Running } from './running.ts'
 import { showingOf, showsAndWaits } from './showing.ts'
+import type { SlotOwner } from './slot-shares.ts'
 import { deadlineOf } from './terms.ts'
 import { hasEnded } from './waiting.ts'
 
@@ -111,9 +112,9 @@ export class Worker {
     return this.#settings.leaseMs
   }
 
-  /** Whether a call accepted now may be started at once if it has a slot, without overtaking those that wait. */
-  canStart(): boolean {
-    return !this.#claiming.stopped && this.#limits.queued === 0
+  /** Whether a call accepted now may be started at once if it has a slot. */
+  canStart(who: SlotOwner): boolean {
+    return !this.#claiming.stopped && this.#limits.mayStart(who)
   }
 
   /** Runs an instance this node holds the lease and has taken a slot for. `args` saves parsing again where they were parsed just now. */
@@ -133,7 +134,7 @@ export class Worker {
       this.#startWith(await given, instance, operation)
     } catch (err) {
       this.#parts.env.log.error({ operation: operation.key, err }, 'what a call brought could not be had')
-      this.#limits.ended(operation)
+      this.#limits.ended(operation, instance)
       await this.#conclusions.giveBackUnbegun(instance)
     }
   }
@@ -226,7 +227,7 @@ export class Worker {
     if (!(await this.#conclusions.endUnrun(seen, operation, why, together))) return false
     this.#given.forget(seen, operation, true)
     this.#limits.closed(seen.owner)
-    if (seen.attempt === 0 && !isHeld(seen)) this.#limits.dequeued()
+    if (seen.attempt === 0 && !isHeld(seen)) this.#limits.dequeued(seen)
     if (operation) abandon(this.#parts, seen, operation)
     return true
   }
@@ -274,8 +275,8 @@ export class Worker {
   #occupy(instance: Instance): () => void {
     const operation = this.#registry.byKey(instance.operation)
     if (!operation) return () => {}
-    this.#limits.started(operation)
-    return () => this.#limits.ended(operation)
+    this.#limits.started(operation, instance)
+    return () => this.#limits.ended(operation, instance)
   }
 
   /** A claimed instance is run, unless running it again would be wrong. */
@@ -296,7 +297,7 @@ export class Worker {
       void this.#conclusions.giveBackUnbegun(instance)
       return
     }
-    if (instance.attempt === 1 && !isHeld(instance)) this.#limits.dequeued()
+    if (instance.attempt === 1 && !isHeld(instance)) this.#limits.dequeued(instance)
     const cutOffs = instance.attempt - 1 - instance.settled
     if (instance.stopRequested) {
       void this.#end(instance, operation, faultOutcome(canceled()))
@@ -308,8 +309,8 @@ export class Worker {
 
   #beginIfRoom(instance: Instance, operation: Operation): void {
     const isChild = instance.lineage.length > 0
-    if (isChild) this.#limits.started(operation)
-    const free = isChild || this.#limits.take(operation, true)
+    if (isChild) this.#limits.started(operation, instance)
+    const free = isChild || this.#limits.takeClaimed(operation, instance)
     if (free instanceof Promise) void this.#beginOnceFree(free, instance, operation)
     else this.#beginOrGiveBack(free, instance, operation)
   }
@@ -339,7 +340,7 @@ export class Worker {
       this.#parts.env.log.error({ operation: operation.key, err }, 'an approval could not be looked up')
     }
     if (ready) this.start(ready, operation)
-    else this.#limits.ended(operation)
+    else this.#limits.ended(operation, instance)
   }
 
   /** Nothing if it has ended or waits on. Looks again where its approval changed before the ruling was written. */
@@ -422,10 +423,10 @@ export class Worker {
     }
     running.concluding = true
     try {
-      const { attempt, operation } = running
+      const { attempt, operation, instance } = running
       // Until its handler returns it takes the room it took, whatever has become of the call.
-      if (attempt.returned) this.#limits.ended(operation)
-      else attempt.whenReturned(() => this.#limits.ended(operation))
+      if (attempt.returned) this.#limits.ended(operation, instance)
+      else attempt.whenReturned(() => this.#limits.ended(operation, instance))
       // What was reported last is seen before the end, or never.
       const settling = progressWritten
         ? progressWritten.then(() => this.#settle(running, ending))

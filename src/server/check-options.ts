@@ -2,6 +2,7 @@
  * Options from outside TypeScript's sight: a misspelt one is refused, not ignored, because it may be one that was meant
  * to keep somebody out. As records, so that an option that is added does not compile until it is named here.
  */
+import type { Weights } from '../core/fair-turns.ts'
 import { Fault } from '../core/fault.ts'
 import type { LimitRules } from '../core/limits.ts'
 import type { AuthConfig, JwtRules, StaticToken } from '../governance/auth.ts'
@@ -99,6 +100,10 @@ const LIMITS: Names<LimitRules> = {
   pendingApprovalsPerCaller: true,
   queuedCalls: true,
   runningCalls: true,
+  reservedCalls: true,
+  waitingCalls: true,
+  slotWaitMs: true,
+  weights: true,
   pollBurst: true,
   pollIntervalMs: true,
 }
@@ -145,7 +150,7 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   check('cors', options.cors, CORS)
   check('references', options.references, REFERENCES)
   check('limits', options.limits, LIMITS)
-  checkAmounts('limits', options.limits)
+  checkLimits(options.limits)
   check('sizes', options.sizes, SIZES)
   check('work', options.work, WORK)
   checkAmounts('work', options.work)
@@ -173,6 +178,19 @@ function check(where: string, given: unknown, names: Record<string, true>): void
   const unknown = Object.keys(given).find((key) => !Object.hasOwn(names, key))
   if (unknown === undefined) return
   throw refused(`${where} has no option "${unknown}". There are ${Object.keys(names).join(', ')}.`)
+}
+
+const WEIGHTS: Names<Weights> = { tenants: true, callers: true }
+
+function checkLimits({ weights, ...amounts }: Partial<LimitRules> = {}): void {
+  checkAmounts('limits', amounts)
+  check('limits.weights', weights, WEIGHTS)
+  for (const [kind, named] of Object.entries(weights ?? {})) {
+    for (const [name, weight] of Object.entries<number>(named ?? {})) {
+      if (Number.isSafeInteger(weight) && weight >= 1) continue
+      throw refused(`limits.weights.${kind}["${name}"] must be a whole number of at least 1.`)
+    }
+  }
 }
 
 /** NaN would be no limit at all, and Infinity cannot be said to another process or to a database. */

@@ -10,6 +10,7 @@ import { describeAcceptance } from './store-acceptance.ts'
 import { describeAudit } from './store-audit.ts'
 import { describeRecords } from './store-records.ts'
 import { describeTogether } from './store-together.ts'
+import { describeTurns } from './store-turns.ts'
 import { describeUpkeep } from './store-upkeep.ts'
 import { describeWaiting } from './store-waiting.ts'
 import { describeWork } from './store-work.ts'
@@ -38,6 +39,7 @@ export function describeStore(runner: TestRunner, name: string, open: () => Prom
   runner.describe(name, () => {
     describeAcceptance(runner, story)
     describeWork(runner, story)
+    describeTurns(runner, story)
     describeWaiting(runner, story)
     describeUpkeep(runner, story)
     describeRecords(runner, story)

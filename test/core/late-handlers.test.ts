@@ -11,7 +11,7 @@ import { createManualClock } from '../../src/testing/clock.ts'
 import { createMemoryObjects } from '../../src/testing/memory-objects.ts'
 import { createRunEnvironment } from '../../src/testing/run-environment.ts'
 import { noFetcher } from '../../src/testing/run-media.ts'
-import { ADA, Gate, LEASE_MS, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
+import { ADA, Gate, LEASE_MS, Node, OWNER, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 
 /** An operation whose handler hears nothing: each attempt stands at a gate of its own. */
 function createDeaf(rules: OperationRules = {}) {
@@ -100,7 +100,8 @@ test.each([
   await settled()
   const { state } = await node.followUp.poll(ADA, 'r1').catch(() => first)
 
-  const whileItRuns = [node.limits.running, node.limits.hasSlot(node.engine.registry.resolve('v1:deaf', 0))]
+  const deafOperation = node.engine.registry.resolve('v1:deaf', 0)
+  const whileItRuns = [node.limits.running, node.limits.hasSlot(deafOperation, { tenant: 'main', owner: OWNER })]
   gates[0].open('too late')
   await settled()
 

@@ -5,6 +5,7 @@ import { DEFAULT_LIMITS, type LimitRules, Limits } from '../../src/core/limits.t
 import type { Operation } from '../../src/core/operation.ts'
 import { createManualClock } from '../../src/testing/clock.ts'
 
+const ADA = { tenant: 'main', owner: 'none|ada' }
 const OWNERS = ['none|ada', 'none|bob']
 const OPERATIONS = [
   { key: 'v1:one@1.0.0', concurrency: 1 },
@@ -38,13 +39,13 @@ test('running work never passes a bound and every end gives its slot back', () =
       for (const { start, which } of all) {
         const operation = operations[which] as Operation
         const free = running.length < runningCalls && count(operation) < (operation.concurrency ?? Infinity)
-        expect(limits.hasSlot(operation)).toBe(free)
+        expect(limits.hasSlot(operation, ADA)).toBe(free)
         if (start && free) {
-          limits.started(operation)
+          limits.started(operation, ADA)
           running.push(operation)
         } else if (!start && running.length > 0) {
           const [ended] = running.splice(which % running.length, 1) as [Operation]
-          limits.ended(ended)
+          limits.ended(ended, ADA)
         }
         expect(limits.running).toBe(running.length)
         const bounded = operations.filter((each) => each.concurrency !== undefined)
@@ -52,8 +53,8 @@ test('running work never passes a bound and every end gives its slot back', () =
           new Map(bounded.map((each) => [each.key, (each.concurrency as number) - count(each)])),
         )
       }
-      for (const operation of running) limits.ended(operation)
-      expect([limits.running, ...operations.map((each) => limits.hasSlot(each))]).toEqual([0, true, true, true])
+      for (const operation of running) limits.ended(operation, ADA)
+      expect([limits.running, ...operations.map((each) => limits.hasSlot(each, ADA))]).toEqual([0, true, true, true])
     }),
   )
 })
@@ -69,7 +70,7 @@ test('counts of open and queued calls are never negative, and the store has the 
           limits.adjust({ queued: which, byOperation: new Map(), byOwner: new Map([[owner, 3]]) })
           expect([limits.open, limits.queued]).toEqual([3, which])
         } else if (what === 'opened' || what === 'closed') limits[what](owner)
-        else limits[what]()
+        else limits[what](ADA)
         expect(limits.open).toBeGreaterThanOrEqual(0)
         expect(limits.queued).toBeGreaterThanOrEqual(0)
       }
@@ -93,7 +94,7 @@ test('a caller with too many open calls is refused, another is not, and room com
 
 test('a full queue refuses whoever has to wait', () => {
   const { limits } = createLimits({ queuedCalls: 1 })
-  limits.enqueued()
+  limits.enqueued(ADA)
 
   expect(refusalOf(() => limits.requireRoom('none|bob', true))).toMatchObject({
     code: 'QUEUE_FULL',

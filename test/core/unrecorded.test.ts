@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { operation } from '../../src/core/operation.ts'
 import type { Observer } from '../../src/core/ports.ts'
-import { type Cluster, Gate, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
+import { type Cluster, Gate, Node, OWNER, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 
 /** Whose bytes there are. */
 async function ownersOf({ clock, objects }: Cluster): Promise<string[]> {
@@ -44,7 +44,10 @@ test('a call whose arguments are refused at the second try gives its slot back',
   cluster.clock.advance(100)
   await refused
 
-  expect([node.limits.running, node.limits.hasSlot(node.engine.registry.resolve('v1:buy', 0))]).toEqual([0, true])
+  expect([
+    node.limits.running,
+    node.limits.hasSlot(node.engine.registry.resolve('v1:buy', 0), { tenant: 'main', owner: OWNER }),
+  ]).toEqual([0, true])
 })
 
 test('a call that outlasts its wait and cannot be written down holds its slot until its handler is done, no longer', async () => {

@@ -2,17 +2,25 @@
 import type { Database } from 'better-sqlite3'
 import type { Progress } from '../../core/model.ts'
 import type { Lease, Renewal } from '../../core/ports.ts'
+import type { DueCalls } from './due-calls.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
+import type { Owners } from './owners.ts'
 import type { Decode, InstanceRow } from './rows.ts'
 
-export function prepareLeases(db: Database, fresh: FreshInstances, decode: Decode, now: () => number) {
-  const renew = db
-    .prepare<[number, string, number], number>(
-      `UPDATE instances SET due_at = ? WHERE id = ? AND attempt = ? AND due_at IS NOT NULL AND ended = 0
-       RETURNING stop_requested`,
-    )
-    .pluck()
+export interface LeaseParts {
+  fresh: FreshInstances
+  owners: Owners
+  due: DueCalls
+  decode: Decode
+  now(): number
+}
+
+export function prepareLeases(db: Database, { fresh, owners, due, decode, now }: LeaseParts) {
+  const renew = db.prepare<[number, string, number], { stop: number; ref: number; operation: string }>(
+    `UPDATE instances SET due_at = ? WHERE id = ? AND attempt = ? AND due_at IS NOT NULL AND ended = 0
+     RETURNING stop_requested AS stop, owner AS ref, operation`,
+  )
   const stopOf = db.prepare<[string], number>('SELECT stop_requested FROM instances WHERE id = ?').pluck()
   const stop = db.prepare<[string], InstanceRow>(
     `UPDATE instances SET stop_requested = 1, revision = revision + 1 WHERE id = ? AND stop_requested = 0 AND ended = 0
@@ -54,7 +62,9 @@ export function prepareLeases(db: Database, fresh: FreshInstances, decode: Decod
         return leases.map(({ id, attempt }) => {
           fresh.drop(id)
           const renewed = renew.get(dueAt, id, attempt)
-          const stopRequested = (renewed ?? stopOf.get(id)) === 1
+          const stopRequested = (renewed?.stop ?? stopOf.get(id)) === 1
+          // A lease of a process that has ended is cut short so.
+          if (renewed) due.note({ ...owners.byRef(renewed.ref), operation: renewed.operation, dueAt })
           return { id, attempt, held: renewed !== undefined, stopRequested }
         })
       }

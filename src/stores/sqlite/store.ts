@@ -6,6 +6,7 @@ import { prepareAudit } from './audit.ts'
 import { prepareClaim } from './claim.ts'
 import { prepareClockSteps } from './clock-steps.ts'
 import { CommitWitness } from './commit-witness.ts'
+import { DueCalls } from './due-calls.ts'
 import { createFreshInstances } from './fresh-instances.ts'
 import { type Action, createGroupCommit } from './group-commit.ts'
 import { prepareLeases } from './leases.ts'
@@ -33,10 +34,17 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
   const now = () => clock.now()
   const watchers = createWatchers(log)
   const owners = new Owners(db)
+  const due = new DueCalls()
   const commits = createGroupCommit(db, {
     witness,
-    committed: watchers.tell,
-    undone: () => owners.forget(),
+    committed(changed) {
+      for (const instance of changed) due.note(instance)
+      watchers.tell(changed)
+    },
+    undone() {
+      owners.forget()
+      due.doubt()
+    },
     now,
     recovering: () => leases.prolongAll(),
     gatherMs,
@@ -46,10 +54,10 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
   const requests = openPart(file, () => new RequestIndex(db, { write: commits.write, log, ...index }), db, witness)
   const records = prepareRecords(db, now)
   const acceptance = prepareAcceptance(db, { fresh, owners, requests, records: records.writes, decode })
-  const { claim } = prepareClaim(db, fresh, decode, now)
+  const { claim } = prepareClaim(db, { fresh, owners, due, decode, now })
   const audit = prepareAudit(db, owners)
   const { advance, answer } = prepareAdvance(db, fresh, records.writes, decode)
-  const leases = prepareLeases(db, fresh, decode, now)
+  const leases = prepareLeases(db, { fresh, owners, due, decode, now })
   const upkeep = prepareUpkeep(db, { owners, requests, decode, archive: audit.archive })
   leases.voidAll()
   const steps = prepareClockSteps(db, fresh, clock)
@@ -60,7 +68,10 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
     if (stepMs === 0) return undefined
     log?.warn({ stepMs }, 'the clock was set; the times of open calls are moved along')
     return commits
-      .write(() => steps.follow(stepMs))
+      .write(() => {
+        steps.follow(stepMs)
+        due.doubt()
+      })
       .catch((err) => log?.error({ err, stepMs }, 'could not move the times of open calls along with the clock'))
   }
 

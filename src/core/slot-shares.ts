@@ -1,0 +1,160 @@
+/**
+ * Who holds how many slots, and who may take the next one. While many are free anybody may. The last ones are a reserve:
+ * a caller gets one of them if it has none, or fewer than half of those that are left, so that no caller takes them all
+ * and the first call of the next one finds a slot. The very last are shared out among tenants in the same way.
+ *
+ * Running calls are not interrupted, so that what others will need has to be left free before they come.
+ */
+
+/** A caller within its tenant; instances are such. */
+export interface SlotOwner {
+  readonly tenant: string
+  readonly owner: string
+}
+
+/** What another process needs to judge as this one would. */
+export interface SharesSnapshot {
+  slots: number
+  reserve: number
+  running: readonly (readonly [tenant: string, owner: string, running: number])[]
+}
+
+interface CallerShare {
+  running: number
+  queued: number
+}
+
+interface TenantShare {
+  running: number
+  callers: Map<string, CallerShare>
+}
+
+/** Of the reserve, this part is shared out among tenants: with 256 slots, the last 8. */
+const TENANTS_PART = 4
+/** A caller may overtake the queue while it runs less than this part of the reserve: with 256 slots, 4 calls. */
+const OVERTAKING_PART = 8
+/** Shares of callers that have nothing running are kept up to here: most call again. */
+const MAX_IDLE = 256
+
+export class SlotShares {
+  readonly slots: number
+  readonly #reserve: number
+  readonly #tenantReserve: number
+  readonly #tenants = new Map<string, TenantShare>()
+  #shares = 0
+  #running = 0
+
+  constructor(slots: number, reserve = Math.floor(slots / 8)) {
+    this.slots = slots
+    this.#reserve = Math.min(reserve, Math.max(0, slots - 1))
+    this.#tenantReserve = Math.floor(this.#reserve / TENANTS_PART)
+  }
+
+  static from({ slots, reserve, running }: SharesSnapshot): SlotShares {
+    const shares = new SlotShares(slots, reserve)
+    for (const [tenant, owner, count] of running) {
+      shares.#running += count
+      shares.#tenantOf(tenant).running += count
+      shares.#callerOf(tenant, owner).running += count
+    }
+    return shares
+  }
+
+  get running(): number {
+    return this.#running
+  }
+
+  get free(): number {
+    return this.slots - this.#running
+  }
+
+  admits({ tenant, owner }: SlotOwner): boolean {
+    const free = this.slots - this.#running
+    if (free > this.#reserve) return true
+    if (free <= 0) return false
+    const ofTenant = this.#tenants.get(tenant)
+    if (!ofTenant || ofTenant.running === 0) return true
+    if (free <= this.#tenantReserve && ofTenant.running * 2 >= free) return false
+    const own = ofTenant.callers.get(owner)?.running ?? 0
+    return own === 0 || own * 2 < free
+  }
+
+  take({ tenant, owner }: SlotOwner): void {
+    this.#running++
+    this.#tenantOf(tenant).running++
+    this.#callerOf(tenant, owner).running++
+    if (this.#shares > MAX_IDLE) this.#forgetIdle()
+  }
+
+  /** Whether a caller that was not admitted before may be now. */
+  give({ tenant, owner }: SlotOwner): boolean {
+    const ofTenant = this.#tenantOf(tenant)
+    const caller = this.#callerOf(tenant, owner)
+    const free = this.free
+    const opens =
+      free === 0 ||
+      free === this.#reserve ||
+      free === this.#tenantReserve ||
+      (free > 0 && free < this.#reserve && (caller.running > 1 || free < this.#tenantReserve))
+    this.#running--
+    ofTenant.running--
+    caller.running--
+    return opens
+  }
+
+  /** Whether a call of it may start although others wait in the queue: none of its own do, and it runs next to nothing. */
+  mayOvertake({ tenant, owner }: SlotOwner): boolean {
+    const caller = this.#tenants.get(tenant)?.callers.get(owner)
+    if (!caller) return this.#reserve > 0
+    return caller.queued === 0 && caller.running * OVERTAKING_PART < this.#reserve
+  }
+
+  queued({ tenant, owner }: SlotOwner, calls: 1 | -1): void {
+    const caller = this.#callerOf(tenant, owner)
+    caller.queued = Math.max(0, caller.queued + calls)
+  }
+
+  /** Other processes start what was queued here. */
+  forgetQueued(): void {
+    for (const { callers } of this.#tenants.values()) for (const caller of callers.values()) caller.queued = 0
+  }
+
+  /** Nothing where there is no reserve: then every caller may take every slot. */
+  snapshot(): SharesSnapshot | undefined {
+    if (this.#reserve === 0) return undefined
+    const running: [string, string, number][] = []
+    for (const [tenant, { callers }] of this.#tenants) {
+      for (const [owner, caller] of callers) if (caller.running > 0) running.push([tenant, owner, caller.running])
+    }
+    return { slots: this.slots, reserve: this.#reserve, running }
+  }
+
+  #tenantOf(tenant: string): TenantShare {
+    const known = this.#tenants.get(tenant)
+    if (known) return known
+    const share = { running: 0, callers: new Map<string, CallerShare>() }
+    this.#tenants.set(tenant, share)
+    return share
+  }
+
+  #callerOf(tenant: string, owner: string): CallerShare {
+    const { callers } = this.#tenantOf(tenant)
+    const known = callers.get(owner)
+    if (known) return known
+    const share = { running: 0, queued: 0 }
+    callers.set(owner, share)
+    this.#shares++
+    return share
+  }
+
+  #forgetIdle(): void {
+    for (const [tenant, { callers }] of this.#tenants) {
+      for (const [owner, { running, queued }] of callers) {
+        if (running > 0 || queued > 0) continue
+        callers.delete(owner)
+        this.#shares--
+      }
+      if (callers.size === 0) this.#tenants.delete(tenant)
+    }
+  }
+}
