@@ -9,7 +9,7 @@ import type { AuthorizationChallenge, Authorizations, Environment } from '../cor
 import type { AuthorizationNeed } from '../core/requirements.ts'
 import { covers, createGrants, type Grants } from './grants.ts'
 import type { AuthorizationRequest, OAuthClient, OAuthClients } from './oauth.ts'
-import type { Vault } from './vault.ts'
+import type { Vault, VaultChange } from './vault.ts'
 
 export interface AuthorizationService extends Authorizations {
   /** Takes the query a person comes back from a provider with; says whether it ended in an authorization. */
@@ -48,6 +48,10 @@ const CHALLENGE_MS = 600_000
 const REUSE_MS = CHALLENGE_MS / 2
 /** How long the outcome of a challenge can be asked for. */
 const OUTCOME_MS = 3_600_000
+/** The person has answered, and the provider is asked for the token. */
+const COMPLETING = 'completing'
+/** Longer than a provider takes. */
+const COMPLETING_MS = 60_000
 
 export function createAuthorizations(clients: OAuthClients, parts: AuthorizationParts): AuthorizationService {
   return new PersonalAuthorizations(clients, parts)
@@ -112,16 +116,16 @@ class PersonalAuthorizations implements AuthorizationService {
     const redirectUri = client.redirectUri ?? `${origin}${CALLBACK_PATH}`
     const pendingKey = `pending/${this.#hash([holder, asked, needed, redirectUri])}`
     const pending = await this.#read<Pending>(pendingKey)
-    if (pending && (await this.status(pending.challenge)) === 'pending') return pending
+    if (pending && (await this.#progress(pending.challenge)) === 'pending') return pending
 
     const request = { state: unguessable(), verifier: unguessable(), redirectUri }
     const challenge = unguessable()
     const url = await client.authorizationUrl(request, asked)
     const question: Question = { ...request, provider: id, holder, challenge, asked, needed }
-    await Promise.all([
-      this.#write(this.#stateKey(request.state), question, CHALLENGE_MS),
-      this.#write(this.#challengeKey(challenge), 'pending', CHALLENGE_MS),
-      this.#write(pendingKey, { challenge, url }, REUSE_MS),
+    await this.#vault.write([
+      this.#kept(this.#stateKey(request.state), question, CHALLENGE_MS),
+      this.#kept(this.#challengeKey(challenge), 'pending', CHALLENGE_MS),
+      this.#kept(pendingKey, { challenge, url }, REUSE_MS),
     ])
     return { challenge, url }
   }
@@ -129,33 +133,51 @@ class PersonalAuthorizations implements AuthorizationService {
   async complete(query: string): Promise<boolean> {
     const { log } = this.#env
     const answer = new URLSearchParams(query)
-    const question = parse<Question>(await this.#vault.take(this.#stateKey(answer.get('state') ?? '')))
+    const question = await this.#take(this.#stateKey(answer.get('state') ?? ''))
     if (!question) return false
     const { provider, challenge } = question
     try {
       const enough = await this.#accept(question, answer)
-      await this.#settle(challenge, enough ? 'completed' : 'failed')
       log.info({ provider, enough }, 'a person has authorized')
       return enough
     } catch (err) {
-      await this.#settle(challenge, 'failed')
+      await this.#vault.write([this.#outcome(challenge, 'failed')])
       log.warn({ provider, err }, 'an authorization was not completed')
       return false
     }
   }
 
-  /** Whether what the person granted is what the operation needs. */
+  /**
+   * The answer to a question is taken once. From then on nobody is sent to the provider with it, and if the server ends
+   * before it has the token, the challenge has failed after a while.
+   */
+  async #take(stateKey: string): Promise<Question | undefined> {
+    const question = await this.#read<Question>(stateKey)
+    if (!question) return undefined
+    const completing = this.#kept(this.#challengeKey(question.challenge), COMPLETING, COMPLETING_MS)
+    return (await this.#vault.takeAnd(stateKey, [completing])) === undefined ? undefined : question
+  }
+
+  /** Whether what the person granted is what the operation needs; the challenge says so from the same moment on. */
   async #accept(question: Question, answer: URLSearchParams): Promise<boolean> {
-    const { provider, holder, asked, needed } = question
+    const { provider, holder, asked, needed, challenge } = question
     const client = this.#clients.get(provider)
     if (!client) throw new Fault('unavailable', `The provider ${provider} is not configured any more.`)
-    const { scopes } = await this.#grants.replace(holder, await client.exchange(answer, question), asked)
+    const granted = await client.exchange(answer, question)
+    const { scopes } = await this.#grants.replace(holder, granted, asked, (held) =>
+      this.#outcome(challenge, covers(held.scopes, needed) ? 'completed' : 'failed'),
+    )
     return covers(scopes, needed)
   }
 
   async status(challenge: string): Promise<ChallengeStatus> {
+    const progress = await this.#progress(challenge)
+    return progress === COMPLETING ? 'pending' : progress
+  }
+
+  async #progress(challenge: string): Promise<ChallengeStatus | typeof COMPLETING> {
     try {
-      return (await this.#read<ChallengeStatus>(this.#challengeKey(challenge))) ?? 'failed'
+      return (await this.#read<ChallengeStatus | typeof COMPLETING>(this.#challengeKey(challenge))) ?? 'failed'
     } catch (err) {
       this.#env.log.warn({ err }, 'how a challenge stands could not be read')
       // What the vault cannot open nobody can complete; what the store cannot tell now may be known at the next look.
@@ -163,8 +185,8 @@ class PersonalAuthorizations implements AuthorizationService {
     }
   }
 
-  #settle(challenge: string, outcome: ChallengeStatus): Promise<void> {
-    return this.#write(this.#challengeKey(challenge), outcome, OUTCOME_MS)
+  #outcome(challenge: string, outcome: ChallengeStatus): VaultChange {
+    return this.#kept(this.#challengeKey(challenge), outcome, OUTCOME_MS)
   }
 
   /** People without a credential cannot be told apart, so none of them can hold anything. */
@@ -193,8 +215,8 @@ class PersonalAuthorizations implements AuthorizationService {
     return parse<T>(await this.#vault.get(key))
   }
 
-  #write(key: string, value: unknown, forMs: number): Promise<void> {
-    return this.#vault.put(key, JSON.stringify(value), this.#env.clock.now() + forMs)
+  #kept(key: string, value: unknown, forMs: number): VaultChange {
+    return { key, value: JSON.stringify(value), expiresAt: this.#env.clock.now() + forMs }
   }
 }
 

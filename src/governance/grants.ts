@@ -1,16 +1,16 @@
 /** Keeps what providers granted, sealed, one for each person and provider, and renews it when its time is nearly over. */
 import type { Environment } from '../core/ports.ts'
 import type { Grant, OAuthClient } from './oauth.ts'
-import type { Vault } from './vault.ts'
+import type { Vault, VaultChange } from './vault.ts'
 
 /** `holder` is the key of one person's grant at one provider. */
 export interface Grants {
   get(holder: string): Promise<Held | undefined>
   /**
    * In place of what is held, unless that is good for more; `asked` are the scopes where the provider does not say which
-   * it granted. Returns what is held from then on.
+   * it granted. Returns what is held from then on. `told` is written in the same commit: what it says is true then.
    */
-  replace(holder: string, grant: Grant, asked: readonly string[]): Promise<Held>
+  replace(holder: string, grant: Grant, asked: readonly string[], told: (held: Held) => VaultChange): Promise<Held>
   /** With a token that lasts a while; nothing if that cannot be had any more. */
   fresh(holder: string, held: Held, client: OAuthClient): Promise<Held | undefined>
   /** This token is not to be used again. */
@@ -125,15 +125,17 @@ export function createGrants(
   return {
     get,
 
-    async replace(holder, grant, asked) {
+    async replace(holder, grant, asked, told) {
       // Or a renewal that is under way would write over it; how that ends is told to whoever waits for it.
       await Promise.allSettled([renewing.get(holder)])
       const held = await get(holder)
       const granted = heldOf({ scopes: asked, ...grant })
       // A person who answers an older, smaller question takes nothing back by it.
-      if (held && isUsable(held) && covers(held.scopes, granted.scopes) && !covers(granted.scopes, held.scopes))
-        return held
-      return put(holder, held ? withRefreshToken(granted, held) : granted)
+      const stays =
+        held && isUsable(held) && covers(held.scopes, granted.scopes) && !covers(granted.scopes, held.scopes)
+      const next = stays ? held : held ? withRefreshToken(granted, held) : granted
+      await vault.write([told(next), ...(stays ? [] : [{ key: holder, value: JSON.stringify(next) }])])
+      return next
     },
 
     async fresh(holder, held, client) {

@@ -4,9 +4,20 @@
  */
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
 import { Fault } from '../core/fault.ts'
-import type { Records } from '../core/ports.ts'
+import type { RecordChange, Records } from '../core/ports.ts'
 
-export type Vault = Pick<Records, 'put' | 'add' | 'get' | 'take' | 'remove'>
+export interface Vault extends Pick<Records, 'put' | 'add' | 'get' | 'remove'> {
+  /** All of them in one commit. */
+  write(changes: readonly VaultChange[]): Promise<void>
+  /** Reads and removes, and writes these in the same commit: of two who take the same value, one gets it. */
+  takeAnd(name: string, changes: readonly VaultChange[]): Promise<string | undefined>
+}
+
+export interface VaultChange {
+  key: string
+  value: string
+  expiresAt?: number
+}
 
 export interface VaultKeys {
   /** Seals and opens; 32 bytes. */
@@ -26,12 +37,23 @@ export function createVault(records: Records, { current, old = [] }: VaultKeys):
   const keys = new Map([current, ...old].map((key) => [keyId(key), key]))
   const open = (name: string, sealed: string | undefined) =>
     sealed === undefined ? undefined : openValue(name, sealed, keys)
+  const seal = ({ key, value, ...rest }: VaultChange): RecordChange => ({
+    key,
+    value: sealValue(key, value, current, currentId),
+    ...rest,
+  })
   return {
     put: (name, value, expiresAt) => records.put(name, sealValue(name, value, current, currentId), expiresAt),
     add: (name, value, expiresAt) => records.add(name, sealValue(name, value, current, currentId), expiresAt),
     get: async (name) => open(name, await records.get(name)),
-    take: async (name) => open(name, await records.take(name)),
     remove: (name) => records.remove(name),
+    write: async (changes) => void (await records.write(changes.map(seal))),
+    async takeAnd(name, changes) {
+      const sealed = await records.get(name)
+      if (sealed === undefined) return undefined
+      const taken = await records.write([{ key: name, expected: sealed }, ...changes.map(seal)])
+      return taken ? open(name, sealed) : undefined
+    },
   }
 }
 

@@ -8,7 +8,7 @@ import { Fault } from '../core/fault.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { Caller } from '../core/model.ts'
 import { type Operation, type OperationDefinition, operation } from '../core/operation.ts'
-import type { AuditEntry, Environment, Guard, Observer, RemoteClient, Store } from '../core/ports.ts'
+import type { AuditEntry, Environment, Guard, Observer, Outbox, RemoteClient, Store } from '../core/ports.ts'
 import { jsonSchema } from '../core/standard-schema.ts'
 import type { SecretSource } from '../governance/secrets.ts'
 import { deliver } from './announcement-delivery.ts'
@@ -86,8 +86,17 @@ export class Announcements {
   /** Takes up what an earlier process has left. */
   start(parts: AnnouncementParts): void {
     this.#parts = parts
-    parts.engine.approvals.onOpened = (approval) => this.#pending(approval)
+    if (this.#events.includes('approval.pending')) {
+      parts.engine.approvals.onOpening = (approval) => [noteOf(pendingOf(approval))]
+      parts.engine.approvals.onOpened = (approval) => this.#track(this.#handOver(pendingOf(approval)))
+    }
     if (!parts.sweptElsewhere) this.#track(this.#findPending().finally(() => this.#sweep()))
+  }
+
+  /** The end of a call and the note that it is to be announced are one commit. */
+  get outbox(): Outbox | undefined {
+    if (!this.#events.includes('call.ended')) return undefined
+    return { ended: ({ internal }, entry) => (internal ? undefined : [noteOf(endedOf(entry()))]) }
   }
 
   /** The same observer, and besides it every recorded call that has ended is announced. */
@@ -111,53 +120,14 @@ export class Announcements {
     return this.#parts
   }
 
-  #pending(approval: Approval): void {
-    if (!this.#events.includes('approval.pending')) return
-    this.#track(this.#keepPending(approval).then((kept) => this.#handOver(kept)))
-  }
-
-  #keepPending({
-    id,
-    tenant,
-    owner,
-    operation,
-    risk,
-    rule,
-    reason,
-    createdAt,
-    expiresAt,
-  }: Approval): Promise<Announcement> {
-    return this.#keep('approval.pending', id, createdAt, {
-      approval: {
-        id,
-        tenant,
-        caller: owner,
-        operation,
-        risk,
-        ...(rule !== undefined && { rule }),
-        ...(reason !== undefined && { reason }),
-        expiresAt: timeText(expiresAt),
-      },
-    })
-  }
-
   #ended({ internal }: Operation, entry: AuditEntry): void {
-    if (!internal) this.#track(this.#announceEnded(entry))
+    if (!internal) this.#track(this.#handOverIfNoted(endedOf(entry).key))
   }
 
-  async #announceEnded({ fingerprint: _hash, owner, startedAt, endedAt, ...entry }: AuditEntry): Promise<void> {
-    // What ran unrecorded was told to its caller, and there is nothing to come back for.
-    if (!(await this.#connected().store.get(entry.id))) return
-    const call = { ...entry, caller: owner, startedAt: timeText(startedAt), endedAt: timeText(endedAt) }
-    await this.#handOver(await this.#keep('call.ended', entry.id, endedAt, { call }))
-  }
-
-  /** Whatever keeps the engine from taking it now, the next sweep tries again. */
-  async #keep(event: AnnouncedEvent, id: string, at: number, about: JsonObject): Promise<Announcement> {
-    const key = `${event}:${id}`
-    const body = { event, id: key, at: timeText(at), ...about }
-    await this.#connected().store.records.put(OUTBOX + key, JSON.stringify(body))
-    return { key, body }
+  /** What ran unrecorded was told to its caller, and there is nothing to come back for: nothing is noted of it. */
+  async #handOverIfNoted(key: string): Promise<void> {
+    const noted = await this.#connected().store.records.get(OUTBOX + key)
+    if (noted !== undefined) await this.#handOver({ key, body: JSON.parse(noted) as JsonObject })
   }
 
   async #handOver({ key, body }: Announcement): Promise<void> {
@@ -168,13 +138,15 @@ export class Announcements {
     await store.records.remove(OUTBOX + key)
   }
 
-  /** Approvals that were opened when the server ended before it could say so. Those announced before are the same call. */
+  /** Approvals that were opened by a server that announced nothing. Those announced before are the same call. */
   async #findPending(): Promise<void> {
-    const { engine } = this.#connected()
+    const { engine, store } = this.#connected()
     if (!this.#events.includes('approval.pending')) return
     for await (const approval of engine.approvals.waiting()) {
       if (engine.draining) return
-      if (engine.approvals.isPending(approval)) await this.#keepPending(approval)
+      if (!engine.approvals.isPending(approval)) continue
+      const { key, value } = noteOf(pendingOf(approval))
+      await store.records.put(key, value)
     }
   }
 
@@ -200,4 +172,35 @@ export class Announcements {
       .finally(() => this.#underWay.delete(settled))
     this.#underWay.add(settled)
   }
+}
+
+/** Kept until the engine has taken it: whatever keeps it from that now, the next sweep tries again. */
+function noteOf({ key, body }: Announcement): { key: string; value: string } {
+  return { key: OUTBOX + key, value: JSON.stringify(body) }
+}
+
+function pendingOf(approval: Approval): Announcement {
+  const { id, tenant, owner, operation, risk, rule, reason, createdAt, expiresAt } = approval
+  return announcementOf('approval.pending', id, createdAt, {
+    approval: {
+      id,
+      tenant,
+      caller: owner,
+      operation,
+      risk,
+      ...(rule !== undefined && { rule }),
+      ...(reason !== undefined && { reason }),
+      expiresAt: timeText(expiresAt),
+    },
+  })
+}
+
+function endedOf({ fingerprint: _hash, owner, startedAt, endedAt, ...entry }: AuditEntry): Announcement {
+  const call = { ...entry, caller: owner, startedAt: timeText(startedAt), endedAt: timeText(endedAt) }
+  return announcementOf('call.ended', entry.id, endedAt, { call })
+}
+
+function announcementOf(event: AnnouncedEvent, id: string, at: number, about: JsonObject): Announcement {
+  const key = `${event}:${id}`
+  return { key, body: { event, id: key, at: timeText(at), ...about } }
 }

@@ -43,6 +43,7 @@ export async function openNode<App>(options: ServerOptions<App>, prepared: Prepa
     : undefined
   const observers = combineObservers(metrics, tracing, executions)
   const observer = announcements ? announcements.observing(observers) : observers
+  const outbox = announcements?.outbox
   const env = createEnvironment(log, folder.linkKey, clock, redactor)
   const files = options.objects ? undefined : createFileObjects({ folder: folder.objects, clock })
   const objects = options.objects ?? (files as NonNullable<typeof files>)
@@ -77,6 +78,7 @@ export async function openNode<App>(options: ServerOptions<App>, prepared: Prepa
     ...(link && { siblings: link.siblings }),
     ...(authorizations && { authorizations }),
     ...(observer && { observer }),
+    ...(outbox && { outbox }),
     // Ours run for whoever administers, whom the application may not know.
     ...(inject && { inject: (job) => (isOurs(job.operation) ? {} : inject(job)) }),
   })

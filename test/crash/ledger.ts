@@ -81,12 +81,14 @@ function callOf(row: Record<string, never>): LedgerCall {
   }
 }
 
-/** Owner ids are folders of their own, one level below those that spread them. */
+const CALL_ID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/
+
+/** Every file lies below the id of its call. What is half written lies elsewhere, and is swept after an hour. */
 function ownersBelow(folder: string): string[] {
   if (!existsSync(folder)) return []
-  return readdirSync(folder, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile())
-    .map(({ parentPath }) => parentPath.split('/').at(-1) as string)
+  const files = readdirSync(folder, { withFileTypes: true, recursive: true }).filter((entry) => entry.isFile())
+  const whole = files.filter(({ parentPath }) => !parentPath.includes('unfinished'))
+  return whole.flatMap(({ parentPath }) => CALL_ID.exec(parentPath.slice(folder.length))?.[0] ?? [])
 }
 
 /** Every rule that is broken, in words; an empty list is what a good server leaves. */

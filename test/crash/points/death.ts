@@ -39,12 +39,15 @@ export class Death {
     if (isLast) this.#dead = true
     const done = act()
     if (isLast) done.finally(() => this.#happened.resolve()).catch(() => {})
-    return this.heard(done)
+    return this.#heard(done)
+  }
+
+  read<T>(act: () => Promise<T>): Promise<T> {
+    return this.#dead ? never() : this.#heard(act())
   }
 
   /** What the process hears while it lives. */
-  async heard<T>(promise: Promise<T>): Promise<T> {
-    if (this.#dead) return never()
+  async #heard<T>(promise: Promise<T>): Promise<T> {
     try {
       const value = await promise
       return this.#dead ? await never() : value
@@ -112,7 +115,7 @@ function mortal<T extends object>(target: T, death: Death, writes: ReadonlySet<s
   const wrapped = methods.map(([name, method]): [string, Method] => {
     const call = (args: unknown[]) => method.apply(target, args) as Promise<unknown>
     if (writes.has(prefix + name)) return [name, (...args) => death.write(prefix + name, () => call(args))]
-    return [name, (...args) => death.heard(call(args))]
+    return [name, (...args) => death.read(() => call(args))]
   })
   return Object.fromEntries(wrapped) as T
 }

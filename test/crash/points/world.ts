@@ -6,6 +6,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type CallplaneServer, createServer, type ServerOptions } from 'callplane'
+import type { Store } from '../../../src/core/ports.ts'
 import { createFileObjects } from '../../../src/objects/files/index.ts'
 import { createSqliteStore } from '../../../src/stores/sqlite/index.ts'
 import { createManualClock, type ManualClock } from '../../../src/testing/clock.ts'
@@ -32,16 +33,20 @@ export interface Told {
 
 class Died extends Error {}
 
+const MOST_TURNS = 20_000
+
 /** A server while it lives, and a client's view of it. */
 export class Life {
   readonly clock: ManualClock
   readonly death: Death
+  /** Whether it is the one that ends before its time. */
+  readonly isFirst: boolean
   readonly #effects: string[]
   #server: CallplaneServer | undefined
-  /** Closes its file. */
-  release = async () => {}
+  #sqlite: Store | undefined
 
-  constructor(clock: ManualClock, death: Death, effects: string[]) {
+  constructor(clock: ManualClock, death: Death, effects: string[], isFirst: boolean) {
+    this.isFirst = isFirst
     this.clock = clock
     this.death = death
     this.#effects = effects
@@ -55,7 +60,7 @@ export class Life {
     const clock = mortalClock(this.clock, this.death)
     const sqlite = createSqliteStore({ file: join(data, 'callplane.db'), clock })
     const objects = createFileObjects({ folder: join(data, 'objects'), clock })
-    this.release = sqlite.close
+    this.#sqlite = sqlite
     const opening = createServer({
       operations: [],
       data,
@@ -66,6 +71,11 @@ export class Life {
       ...story.options(this),
     })
     this.#server = await this.alive(opening)
+  }
+
+  /** Closes its file. */
+  async release(): Promise<void> {
+    await this.#sqlite?.close()
   }
 
   /** What a handler does outside; the dead do nothing. */
@@ -81,8 +91,9 @@ export class Life {
       ...(body && { body: JSON.stringify(body) }),
     })
     const response = await this.alive(this.server.fetch(request))
+    const text = await this.alive(response.text())
     // biome-ignore lint/suspicious/noExplicitAny: stories read whatever members they expect.
-    return { status: response.status, body: (await this.alive(response.json())) as any }
+    return { status: response.status, body: (text === '' ? undefined : JSON.parse(text)) as any }
   }
 
   alive<T>(promise: Promise<T>): Promise<T> {
@@ -99,11 +110,19 @@ export class Life {
       if (seen !== this.death.writes.length) quiet = 0
       seen = this.death.writes.length
     }
+    // Announcements cross a real connection.
+    for (let turn = 0; turn < MOST_TURNS && (await this.#announces()); turn++)
+      await this.alive(new Promise(setImmediate))
+  }
+
+  async #announces(): Promise<boolean> {
+    const open = await this.#sqlite?.openCounts()
+    return [...(open?.byOperation.keys() ?? [])].some((key) => key.startsWith('v1:callplane.announce'))
   }
 
   /** Until something is there; meanwhile time passes, a little in each turn. */
   async until<T>(look: () => Promise<T | undefined>, stepMs = 1): Promise<T> {
-    for (let turn = 0; turn < 2_000; turn++) {
+    for (let turn = 0; turn < MOST_TURNS; turn++) {
       const found = await look()
       if (found !== undefined) return found
       await this.alive(new Promise(setImmediate))
@@ -119,7 +138,7 @@ export async function tell(story: Story, after?: number): Promise<Told> {
   const effects: string[] = []
   const folders = [0, 1].map(() => mkdtempSync(join(tmpdir(), 'callplane-points-'))) as [string, string]
   const [first, second] = folders
-  const life = new Life(clock, new Death(after), effects)
+  const life = new Life(clock, new Death(after), effects, true)
   const { writes } = life.death
   try {
     try {
@@ -131,7 +150,7 @@ export async function tell(story: Story, after?: number): Promise<Told> {
     // As it is now: an orderly end would write more.
     cpSync(first, second, { recursive: true })
     await life.release()
-    const outcome = await liveOn(second, story, new Life(clock, new Death(), effects))
+    const outcome = await liveOn(second, story, new Life(clock, new Death(), effects, false))
     return { ledger: readLedger(second, clock.now()), writes, died: true, effects, outcome }
   } finally {
     for (const folder of folders) rmSync(folder, { recursive: true, force: true })
