@@ -1,11 +1,13 @@
 /** A client that wants one thing done and does not give up: it sends, follows, and goes on after every restart. */
 import { createHash, randomUUID } from 'node:crypto'
 import type { CrashingServer } from './crashing-server.ts'
+import type { Decider } from './decider.ts'
 import type { ClientCall, SeenChunk, SeenState, Sighting } from './history.ts'
 
 export interface Wish {
   label: string
-  operation: 'Work' | 'Charge' | 'Order' | 'Export'
+  /** `Grant` runs what `Held` does, in a protocol that cannot wait for the approval. */
+  operation: 'Work' | 'Charge' | 'Order' | 'Export' | 'Held' | 'Grant'
   args: { ms: number; fail?: 'never' | 'once' | 'always' }
   /** What it does when a connection dies before the answer: repeat the key, repeat the request id, or leave it. */
   whenCutOff: 'same-key' | 'same-id' | 'leave'
@@ -25,6 +27,8 @@ const MAY_FAIL_WITH = {
   Charge: ['OUTCOME_UNKNOWN'],
   Order: ['OUTCOME_UNKNOWN'],
   Export: [],
+  Held: [],
+  Grant: [],
 } as const
 
 export class Client {
@@ -33,9 +37,11 @@ export class Client {
   readonly #server: CrashingServer
   readonly #wish: Wish
   readonly #heard: () => void
+  readonly #decider: Pick<Decider, 'nextRound'>
 
   /** `heard` is told of every answer. */
-  constructor(server: CrashingServer, wish: Wish, heard: () => void) {
+  constructor(server: CrashingServer, wish: Wish, heard: () => void, decider: Pick<Decider, 'nextRound'>) {
+    this.#decider = decider
     this.#server = server
     this.#wish = wish
     this.#heard = heard
@@ -43,6 +49,7 @@ export class Client {
 
   /** Until the wish has an end, or is left. */
   async pursue(): Promise<void> {
+    if (this.#wish.operation === 'Grant') return this.#pursueGrant(this.#newCall())
     for (let call = this.#newCall(); ; ) {
       const answered = await this.#trying((url) => this.#send(url, call))
       if (answered) return this.settle()
@@ -51,8 +58,33 @@ export class Client {
     }
   }
 
+  /** Sends the same until it was approved and has run; one that leaves leaves its approval to nobody. */
+  async #pursueGrant(call: Seen): Promise<void> {
+    for (;;) {
+      const sent = await this.#trying((url) => this.#sendGrant(url, call))
+      if (sent === 'ran' || this.#wish.whenCutOff === 'leave') return
+      await this.#decider.nextRound
+    }
+  }
+
+  async #sendGrant(url: string, call: Seen): Promise<'ran' | 'refused'> {
+    const { label, args } = this.#wish
+    const response = await fetch(`${url}/tools/call`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ tool_id: 'Crash.Held', call_id: label, input: { label, ...args } }),
+    })
+    const body = (await response.json()) as { value?: unknown; missing_requirements?: object; message?: string }
+    if (response.status === 503) throw new StoreGone()
+    if (response.status === 400 && body.missing_requirements) return 'refused'
+    if (response.status !== 200) throw new Error(`${label} was refused: ${response.status} ${JSON.stringify(body)}`)
+    call.sightings.push({ state: 'complete', outcome: JSON.stringify(body.value) })
+    return 'ran'
+  }
+
   /** Looks at each of its calls until there is nothing more to see: they have ended, or never were. */
   async settle(): Promise<void> {
+    if (this.#wish.operation === 'Grant') return this.#settleGrant()
     for (const call of this.calls) {
       for (;;) {
         const seen = await this.#trying((url) => this.#look(url, call, 'wait=5'))
@@ -61,7 +93,17 @@ export class Client {
     }
   }
 
+  /** Its id is for this server alone: what became of it is what a repeat is told. */
+  async #settleGrant(): Promise<void> {
+    const [call] = this.calls
+    if (!call || call.sightings.length > 0) return
+    call.sightings.push({ state: 'missing' })
+    if (this.#wish.whenCutOff === 'leave') return
+    await this.#pursueGrant(call)
+  }
+
   async lookOnceMore(): Promise<void> {
+    if (this.#wish.operation === 'Grant') return
     for (const call of this.calls) await this.#look(await this.#server.address, call)
   }
 

@@ -1,10 +1,10 @@
 /** The server that is killed, in one process. */
 import { writeSync } from 'node:fs'
 import { createServer } from 'callplane'
-import { charge, exported, order, server as settings, work } from './operations.ts'
+import { charge, exported, held, order, server as settings, work } from './operations.ts'
 
 const server = await createServer({
-  operations: [work, charge, order, exported],
+  operations: [work, held, charge, order, exported],
   data: process.argv[2] as string,
   ...settings,
 })

@@ -32,6 +32,10 @@ export class CrashingServer {
     return join(this.#folder, 'effects')
   }
 
+  get data(): string {
+    return join(this.#folder, 'data')
+  }
+
   /** Where it listens; while it is down, where it will. */
   get address(): Promise<string> {
     return this.#address.promise
@@ -39,7 +43,7 @@ export class CrashingServer {
 
   async start(): Promise<void> {
     const { promise, resolve, reject } = this.#address
-    const data = join(this.#folder, 'data')
+    const { data } = this
     const command = this.#workers
       ? [...COMMAND, '--log-level', 'error', '--workers', String(this.#workers), '--data', data]
       : [PROGRAM, data]

@@ -16,7 +16,8 @@ function takeEffect(label: string, { key, attempt }: HandlerContext): void {
 export const server: Partial<ServerOptions> = {
   work: { leaseMs: 700, claimEveryMs: 200 },
   sizes: { chunkBytes: 128 },
-  limits: { pollBurst: 1_000 },
+  limits: { pollBurst: 1_000, pendingApprovalsPerCaller: 10_000 },
+  policy: { default: 'allow', rules: [{ id: 'watched', effect: 'approve', what: { operation: 'v1:Crash.Held' } }] },
 }
 
 const args = z.object({ label: z.string(), ms: z.number(), fail: z.enum(['never', 'once', 'always']).default('never') })
@@ -33,6 +34,18 @@ export const work = operation('v1:Crash.Work', {
     await pause(ms / 2)
     if (fail === 'always') ctx.fail('AS_ASKED', 'This call was asked to fail.')
     if (fail === 'once' && ctx.attempt === 1) ctx.fail('TRY_AGAIN', 'The first attempt fails.', { retryable: true })
+    return { label, key: ctx.key, attempt: ctx.attempt }
+  },
+})
+
+/** Needs an approval, which somebody gives. */
+export const held = operation('v1:Crash.Held', {
+  args,
+  result,
+  model: 'async',
+  async run({ label, ms }, ctx) {
+    await pause(ms / 2)
+    takeEffect(label, ctx)
     return { label, key: ctx.key, attempt: ctx.attempt }
   },
 })

@@ -3,12 +3,22 @@ import { readFile } from 'node:fs/promises'
 import type { Wish } from './client.ts'
 import type { ClientCall, Effect } from './history.ts'
 
+/** Of thirteen, by their number. */
+const OPERATIONS: readonly (readonly [number, Wish['operation']])[] = [
+  [5, 'Work'],
+  [7, 'Charge'],
+  [8, 'Order'],
+  [10, 'Export'],
+  [12, 'Held'],
+  [13, 'Grant'],
+]
+
 export function wishes(round: number, count: number, random: (below: number) => number): Wish[] {
   return Array.from({ length: count }, (_, index): Wish => {
-    const kind = random(10)
+    const kind = random(13)
     return {
       label: `${round}-${index}`,
-      operation: kind < 5 ? 'Work' : kind < 7 ? 'Charge' : kind < 8 ? 'Order' : 'Export',
+      operation: OPERATIONS.find(([below]) => kind < below)?.[1] ?? 'Work',
       args: { ms: random(80), fail: (['never', 'never', 'never', 'once', 'always'] as const)[random(5)] ?? 'never' },
       whenCutOff: (['same-key', 'same-id', 'leave'] as const)[random(3)] ?? 'leave',
     }
