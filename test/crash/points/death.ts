@@ -8,14 +8,14 @@ import type { Clock, ObjectStore, Store } from '../../../src/core/ports.ts'
 type Method = (...args: unknown[]) => unknown
 
 export class Death {
-  #after: number
+  #after: number | string
   readonly #happened = Promise.withResolvers<void>()
   /** By name, in the order they were asked for. */
   readonly writes: string[] = []
   #dead = false
 
-  /** Never, unless given. */
-  constructor(after = Number.POSITIVE_INFINITY) {
+  /** After so many writes, or the first of this name; never, unless given. */
+  constructor(after: number | string = Number.POSITIVE_INFINITY) {
     this.#after = after
   }
 
@@ -35,7 +35,7 @@ export class Death {
 
   write<T>(name: string, act: () => Promise<T>): Promise<T> {
     if (this.#dead) return never()
-    const isLast = this.writes.push(name) === this.#after
+    const isLast = this.writes.push(name) === this.#after || name === this.#after
     if (isLast) this.#dead = true
     const done = act()
     if (isLast) done.finally(() => this.#happened.resolve()).catch(() => {})

@@ -1,0 +1,26 @@
+/** A server in a process of its own that is killed by the system right after the first write of a name. */
+import { writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { createServer, operation } from 'callplane'
+import { createSqliteStore } from '../../../src/stores/sqlite/index.ts'
+import { Death, mortalStore } from './death.ts'
+
+const [, , data = '', point] = process.argv
+const death = new Death(point)
+death.happened.then(() => process.kill(process.pid, 'SIGKILL'))
+const clock = {
+  now: Date.now,
+  schedule(delayMs: number, run: () => void) {
+    const timer = setTimeout(run, delayMs)
+    return () => clearTimeout(timer)
+  },
+}
+const server = await createServer({
+  operations: [operation('v1:desk.refund', { model: 'async', run: () => 'refunded' })],
+  data,
+  policy: { default: 'approve' },
+  store: mortalStore(createSqliteStore({ file: join(data, 'callplane.db'), clock }), death),
+  log: 'silent',
+})
+const { url } = await server.listen({ port: 0 })
+writeSync(1, `${url}\n`)
