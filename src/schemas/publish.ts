@@ -60,9 +60,14 @@ function keepsType({ kind, type }: ValibotAction['valibotAction']): boolean {
   return kind === 'validation' || /^(?:trim|trim_start|trim_end|normalize|to_lower_case|to_upper_case)$/.test(type)
 }
 
+/** As it was written, its dialect included: `$schema` is a statement of whoever declares one. */
 export function publishPlain(schema: PlainSchema): JsonObject {
-  const { $schema: _dialect, ...published } = schema
-  return published as JsonObject
+  return { ...schema } as JsonObject
+}
+
+/** Libraries write the dialect by themselves. It is the one that is meant where none is named. */
+function withoutDialect({ $schema: _dialect, ...published }: JsonObject): JsonObject {
+  return published
 }
 
 /** Throws at once if the library has no export; the returned function exports. `lenient` leaves out what JSON Schema cannot say. */
@@ -77,7 +82,7 @@ export function standardPublisher(
   const exportSchema = exporterOf(operation, side, schema, lenient)
   return () => {
     try {
-      return publishPlain(exportSchema(schema, DIRECTION[side]))
+      return withoutDialect(exportSchema(schema, DIRECTION[side]))
     } catch (thrown) {
       const reason = thrown instanceof Error ? thrown.message : String(thrown)
       throw needsJsonSchema(operation, side, `cannot be exported as JSON Schema (${reason})`, '', thrown)

@@ -4,7 +4,7 @@ import type { Operation, OperationDefinition, Tombstone } from '../core/operatio
 import type { Backend, Log } from '../core/ports.ts'
 import { createRegistry, type Registry } from '../core/registry.ts'
 import { completeOperation } from '../core/rules.ts'
-import { type OnCostly, prepareSchemas } from '../schemas/index.ts'
+import { type OnCostly, prepareSchemas, requireObjectArguments } from '../schemas/index.ts'
 
 export function buildRegistry<App>(
   given: readonly (OperationDefinition<App> | Tombstone)[],
@@ -21,10 +21,11 @@ export function buildRegistry<App>(
       )
     }
     if ('removed' in entry) tombstones.push(entry)
-    else
-      operations.push(
-        completeOperation(entry, prepareSchemas(entry, log && tellOfCost(log, entry.name)), backendFor(entry)),
-      )
+    else {
+      const prepared = prepareSchemas(entry, log && tellOfCost(log, entry.name))
+      requireObjectArguments(entry, prepared)
+      operations.push(completeOperation(entry, prepared, backendFor(entry)))
+    }
   }
   return createRegistry(operations, tombstones)
 }

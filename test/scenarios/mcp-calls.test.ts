@@ -301,3 +301,15 @@ describe('older clients', () => {
     expect((await askOlder(site, 'ping')).json.result).toEqual({})
   })
 })
+
+test('the dialect of an input schema is shown where it is declared, and nowhere else', async () => {
+  const DRAFT_7 = 'http://json-schema.org/draft-07/schema#'
+  const declared = operation('v1:it.declares', { args: { $schema: DRAFT_7, type: 'object' }, run: () => 1 })
+  const library = operation('v1:it.exports', { args: z.object({ a: z.string() }), run: () => 1 })
+  const site = await startSite({ operations: [declared, library] })
+
+  for (const asking of [ask, askOlder]) {
+    const { tools } = (await asking(site, 'tools/list')).json.result
+    expect(tools.map(({ inputSchema }) => (inputSchema as { $schema?: string }).$schema)).toEqual([DRAFT_7, undefined])
+  }
+})

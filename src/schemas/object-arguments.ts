@@ -1,0 +1,74 @@
+/**
+ * Whether arguments can be an object: OXP, OTC and MCP know nothing else, so that an operation whose schema takes no
+ * object could never be called there. Found out at start, from the schema alone: nothing of the application is run.
+ */
+import { Fault } from '../core/fault.ts'
+import { isJsonObject } from '../core/json.ts'
+import type { OperationDefinition, PreparedSchemas } from '../core/operation.ts'
+import type { PlainSchema, StandardSchema } from '../core/standard-schema.ts'
+import { decodePointer } from './pointer.ts'
+import { isStandardSchema } from './standard.ts'
+
+/** `prepared` has the JSON Schema of what a library made; it is asked for only where a look does not do. */
+export function requireObjectArguments(definition: OperationDefinition<never>, prepared: PreparedSchemas): void {
+  const { name: operation, args, jsonSchema } = definition
+  const plain = jsonSchema?.args ?? (isStandardSchema(args) ? exportOf(args, prepared) : args)
+  if (plain === undefined || takesObject(plain, plain, new Set())) return
+  throw new Fault(
+    'malformed',
+    `The arguments of ${operation} are not an object, and OXP and MCP know objects only. Put the value into one, such as args: { type: 'object', properties: { value: { … } }, required: ['value'] }.`,
+    { code: 'INVALID_SCHEMA', details: { operation, side: 'args', path: '' } },
+  )
+}
+
+/** What zod and valibot call their objects. An export of 10,000 schemas takes half a second, and these need none. */
+const OBJECTS = new Set(['object', 'strict_object', 'loose_object', 'object_with_rest', 'record'])
+
+function exportOf(schema: StandardSchema, { schemas }: PreparedSchemas): PlainSchema | undefined {
+  const { type } = schema as { type?: unknown }
+  const { _zod: zod } = schema as { _zod?: { def?: { type?: unknown } } }
+  if (OBJECTS.has(String(zod?.def?.type ?? type))) return undefined
+  try {
+    return schemas.args
+  } catch (thrown) {
+    // It cannot be exported: whoever asks for it first is told so.
+    if (thrown instanceof Fault) return undefined
+    throw thrown
+  }
+}
+
+/** Some object may be valid, as far as keywords can tell that none is. */
+function takesObject(schema: unknown, root: PlainSchema, within: Set<unknown>): boolean {
+  if (typeof schema === 'boolean') return schema
+  if (!isJsonObject(schema) || within.has(schema)) return true
+  within.add(schema)
+  const takes = (inner: unknown) => takesObject(inner, root, within)
+  try {
+    const { type, const: only, enum: values, allOf, anyOf, oneOf, not, $ref } = schema
+    if (type !== undefined && ![type].flat().includes('object')) return false
+    if (only !== undefined && !isJsonObject(only)) return false
+    if (Array.isArray(values) && !values.some(isJsonObject)) return false
+    if (Array.isArray(allOf) && !allOf.every(takes)) return false
+    if (Array.isArray(anyOf) && !anyOf.some(takes)) return false
+    if (Array.isArray(oneOf) && !oneOf.some(takes)) return false
+    if (isJsonObject(not) && excludesObjects(not)) return false
+    return typeof $ref !== 'string' || takes(targetOf($ref, root))
+  } finally {
+    within.delete(schema)
+  }
+}
+
+/** `not: { type: 'object' }`, and nothing that would make it an exception. */
+function excludesObjects({ type, ...more }: PlainSchema): boolean {
+  return [type].flat().includes('object') && Object.keys(more).length === 0
+}
+
+/** Anchors and ids may lead anywhere. */
+function targetOf(ref: string, root: PlainSchema): unknown {
+  if (ref === '#') return root
+  if (!ref.startsWith('#/')) return true
+  return decodePointer(ref.slice(1)).reduce<unknown>(
+    (at, key) => (typeof at === 'object' && at !== null && Object.hasOwn(at, key) ? (at as PlainSchema)[key] : true),
+    root,
+  )
+}
