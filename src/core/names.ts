@@ -65,14 +65,14 @@ export function toolIdOf(name: OperationName, toolkit: string): string {
   return `${word(name.namespace ?? toolkit)}.${word(name.base)}`
 }
 
-/** `orders_getItem`, as protocols know it whose tool names have no dot. */
-export function toolNameOf(name: OperationName, toolkit: string): string {
+/** `orders_getItem`, as protocols know it whose tool names have no dot; `getItem` where `toolkit` is none: a bare name. */
+export function toolNameOf(name: OperationName, toolkit: string | undefined): string {
   const tooLong = tooLongForTool(name, toolkit)
   if (tooLong) throw tooLong
   return unboundedToolName(name, toolkit)
 }
 
-export function tooLongForTool(name: OperationName, toolkit: string): Fault | undefined {
+export function tooLongForTool(name: OperationName, toolkit: string | undefined): Fault | undefined {
   const { length } = unboundedToolName(name, toolkit)
   if (length <= MAX_TOOL_NAME) return undefined
   return new Fault(
@@ -82,7 +82,8 @@ export function tooLongForTool(name: OperationName, toolkit: string): Fault | un
   )
 }
 
-function unboundedToolName(name: OperationName, toolkit: string): string {
+function unboundedToolName(name: OperationName, toolkit: string | undefined): string {
+  if (toolkit === undefined) return word(name.base)
   return `${word(name.namespace ?? toolkit)}_${word(name.base)}`
 }
 

@@ -30,31 +30,41 @@ export interface Tool {
 
 type Lists = (operation: Operation) => boolean
 
+/** How operations get their names. */
+interface Naming {
+  toolkit: string
+  /** Whether the name of the tool has no namespace. Its id always has one. */
+  isBare: (operation: Operation) => boolean
+}
+
 /**
  * `toolkit` stands in for the namespace an operation does not have. `lists` says which operations a protocol can
- * express. `report` is told once of each that is left out, because its name is too long for a tool.
+ * express. `report` is told once of each that is left out, because its name is too long for a tool. `isBare` says whose
+ * tools are named without their namespace.
  */
 export function createTools(
   registry: Registry,
   toolkit: string,
   lists: Lists,
   report: (omission: Omission) => void = () => {},
+  isBare: Naming['isBare'] = () => false,
 ): Tools {
   if (!/^\w[\w.-]*$/.test(toolkit)) {
     throw new Fault('malformed', `"${toolkit}" cannot be a toolkit: use letters, digits and "_".`)
   }
+  const naming = { toolkit, isBare }
   const told = new Set<string>()
   const fits = (operation: Operation) => {
     if (!lists(operation)) return false
-    const why = tooLongForTool(operation.name, toolkit)
+    const why = tooLongForTool(operation.name, isBare(operation) ? undefined : toolkit)
     if (why && !told.has(operation.key)) report({ operation, why })
     if (why) told.add(operation.key)
     return !why
   }
-  let index = indexTools(registry.operations, toolkit, fits)
+  let index = indexTools(registry.operations, naming, fits)
   /** What is listed changes while the server runs. */
   const current = () => {
-    if (index.of !== registry.operations) index = indexTools(registry.operations, toolkit, fits)
+    if (index.of !== registry.operations) index = indexTools(registry.operations, naming, fits)
     return index
   }
   const latest = (of: readonly Tool[] | undefined, now: number) =>
@@ -75,7 +85,7 @@ export function createTools(
       }),
     versions: (now) => current().tools.filter(({ operation }) => isServed(registry, operation, now)),
     objections(operations, beside) {
-      const names = new ToolNames(toolkit, lists)
+      const names = new ToolNames(naming, lists)
       for (const operation of beside) names.add(operation)
       return operations.flatMap((operation) => {
         const why = names.add(operation)
@@ -85,12 +95,12 @@ export function createTools(
   }
 }
 
-function indexTools(operations: readonly Operation[], toolkit: string, lists: Lists) {
+function indexTools(operations: readonly Operation[], naming: Naming, lists: Lists) {
   const tools = operations
     .filter(lists)
-    .map((operation) => toolOf(operation, toolkit))
+    .map((operation) => toolOf(operation, naming))
     .sort((a, b) => compareTexts(a.id, b.id) || compareVersions(a.operation.version, b.operation.version))
-  const names = new ToolNames(toolkit, lists)
+  const names = new ToolNames(naming, lists)
   for (const { operation } of tools) {
     const why = names.add(operation)
     if (why) throw why
@@ -100,26 +110,30 @@ function indexTools(operations: readonly Operation[], toolkit: string, lists: Li
     tools,
     byId: Map.groupBy(tools, (tool) => tool.id),
     byVersion: Map.groupBy(tools, ({ id, operation }) => `${id}@${operation.version}`),
-    byName: Map.groupBy(tools, (tool) => tool.name),
+    byName: Map.groupBy(
+      tools.toSorted((a, b) => compareTexts(a.name, b.name)),
+      (tool) => tool.name,
+    ),
     pinned: Map.groupBy(tools, (tool) => pinnedName(tool)),
   }
 }
 
-function toolOf(operation: Operation, toolkit: string): Tool {
-  return { id: toolIdOf(operation.name, toolkit), name: toolNameOf(operation.name, toolkit), operation }
+function toolOf(operation: Operation, { toolkit, isBare }: Naming): Tool {
+  const { name } = operation
+  return { id: toolIdOf(name, toolkit), name: toolNameOf(name, isBare(operation) ? undefined : toolkit), operation }
 }
 
 /** Who answers to which name. */
 class ToolNames {
-  readonly #toolkit: string
+  readonly #naming: Naming
   readonly #lists: Lists
   readonly #ids = new Map<string, Tool>()
   readonly #versions = new Map<string, Tool>()
   readonly #names = new Map<string, Tool>()
   readonly #pinned = new Map<string, Tool>()
 
-  constructor(toolkit: string, lists: Lists) {
-    this.#toolkit = toolkit
+  constructor(naming: Naming, lists: Lists) {
+    this.#naming = naming
     this.#lists = lists
   }
 
@@ -127,7 +141,7 @@ class ToolNames {
   add(operation: Operation): Fault | undefined {
     if (!this.#lists(operation)) return undefined
     try {
-      const tool = toolOf(operation, this.#toolkit)
+      const tool = toolOf(operation, this.#naming)
       this.#refuseCollisions(tool)
       this.#ids.set(tool.id, tool)
       this.#versions.set(versionedId(tool), tool)
@@ -142,6 +156,7 @@ class ToolNames {
 
   #refuseCollisions(tool: Tool): void {
     const { id, name } = tool
+    if (name === 'call') throw namedCall(tool)
     const sameId = this.#ids.get(id)
     if (sameId && lineageOf(sameId.operation.name) !== lineageOf(tool.operation.name)) throw collision(sameId, tool, id)
     const version = versionedId(tool)
@@ -152,7 +167,14 @@ class ToolNames {
       [name, this.#pinned.get(name)],
       [pinnedName(tool), this.#names.get(pinnedName(tool))],
     ] as const
-    for (const [claimed, by] of claims) if (by && by.id !== id) throw collision(by, tool, claimed)
+    for (const [claimed, by] of claims)
+      if (by && by.id !== id) throw collision(by, tool, claimed, this.#remedy(by, tool))
+  }
+
+  /** Two that only lost their namespaces need no other names of their own. */
+  #remedy(first: Tool, other: Tool): string {
+    const bare = [first, other].some(({ operation }) => this.#naming.isBare(operation))
+    return bare ? 'Rename one of them, or let one keep its namespace.' : 'Rename one of them.'
   }
 }
 
@@ -172,9 +194,15 @@ function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-function collision(first: Tool, other: Tool, name: string): Fault {
+/** Only a bare name can be this one. `/tools/call` is a path of its own in OXP, so that nobody could look at the tool. */
+function namedCall({ operation }: Tool): Fault {
+  const message = `${operation.name.full} cannot be the tool "call": other protocols have that path. Let it keep its namespace.`
+  return new Fault('malformed', message, { code: 'INVALID_REGISTRY' })
+}
+
+function collision(first: Tool, other: Tool, name: string, remedy = 'Rename one of them.'): Fault {
   const both = `${first.operation.name.full} and ${other.operation.name.full}`
-  return new Fault('malformed', `${both} would both be the tool "${name}". Rename one of them.`, {
+  return new Fault('malformed', `${both} would both be the tool "${name}". ${remedy}`, {
     code: 'INVALID_REGISTRY',
   })
 }

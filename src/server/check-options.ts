@@ -19,6 +19,7 @@ import type {
   RestOptions,
   ServerOptions,
   Sizes,
+  ToolOptions,
   VaultOptions,
   WorkSettings,
 } from './options.ts'
@@ -45,6 +46,7 @@ export const OPTIONS: Names<ServerOptions> = {
   mcp: true,
   rest: true,
   toolkit: true,
+  tools: true,
   authorization: true,
   vault: true,
   signing: true,
@@ -136,6 +138,7 @@ const REST: Names<RestOptions> = {
   projectUrl: true,
 }
 const VAULT: Names<VaultOptions> = { key: true, oldKeys: true }
+const TOOLS: Names<ToolOptions> = { bareNames: true }
 const CONTRACT: Names<ContractOptions> = { details: true }
 const GRPC: Names<GrpcServerOptions> = { host: true, port: true, tls: true }
 const AUDIT: Names<NonNullable<ServerOptions['audit']>> = { keepDays: true }
@@ -162,6 +165,7 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   check('rest', options.rest, REST)
   check('vault', options.vault, VAULT)
   check('signing', options.signing, SIGNING)
+  check('tools', options.tools, TOOLS)
   check('contract', options.contract, CONTRACT)
   const { details = 'json' } = options.contract ?? {}
   if (details !== 'json' && details !== 'strings') throw refused('contract.details is "json" or "strings".')

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import type { Route } from '../core/exchange.ts'
 import type { Operation } from '../core/operation.ts'
-import type { Identify, Log } from '../core/ports.ts'
-import type { Registry } from '../core/registry.ts'
+import type { Identify } from '../core/ports.ts'
 import { createTools, type Tools } from '../core/tools.ts'
 import { createMcpRoutes, createMcpSession, type McpParts } from '../protocols/mcp/index.ts'
+import type { IsBare } from './bare-names.ts'
 import { warnOfLeftOut } from './left-out.ts'
 import type { McpOptions } from './options.ts'
 
@@ -16,6 +16,8 @@ export interface McpSurfaceParts extends Omit<McpParts, 'settings' | 'envelopes'
   /** Who sent this, as its headers say. */
   identify: (source: { header(name: string): string | undefined }) => Identify
   toolkit: string
+  /** Whose tools have no namespace in their names. */
+  isBare: IsBare
   /** Where a person reaches this server, for those who do not come by HTTP. */
   origin: string
   maxBodyBytes: number
@@ -41,7 +43,7 @@ export interface McpSurface {
 }
 
 export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, options: McpOptions): McpSurface {
-  const { toolkit, holdMs, authenticated, engine, origin, identify, maxBodyBytes } = parts
+  const { holdMs, authenticated, origin, identify, maxBodyBytes } = parts
   const { name = 'callplane', title, instructions, version = packageVersion(), administration = false } = options
   const settings = {
     serverInfo: { name, version, ...(title !== undefined && { title }) },
@@ -55,7 +57,7 @@ export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, optio
   }
   const own: Parameters<typeof createMcpRoutes>[0] = {
     ...parts,
-    tools: withFurther(parts.tools, engine.registry, toolkit, parts.env.log, administration),
+    tools: withFurther(parts, administration),
     settings,
     ...(options.shape === 'call' && { envelopes }),
   }
@@ -74,10 +76,14 @@ export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, optio
   }
 }
 
+type FurtherParts = Pick<McpSurfaceParts, 'tools' | 'engine' | 'env' | 'toolkit' | 'isBare'>
+
 /** Here a tool can be given files, so that operations are tools, too, which cannot run without one; and, if asked for, ours. */
-function withFurther(tools: Tools, registry: Registry, toolkit: string, log: Log, administration: boolean): Tools {
+function withFurther({ tools, engine, env, toolkit, isBare }: FurtherParts, administration: boolean): Tools {
   const isFurther = (operation: Operation) => (operation.internal ? administration : needsAttachment(operation))
-  const others = createTools(registry, toolkit, isFurther, warnOfLeftOut(log))
+  // All of them are tools of one client: refused at the start where two would have one name.
+  createTools(engine.registry, toolkit, (operation) => !operation.internal || administration, undefined, isBare)
+  const others = createTools(engine.registry, toolkit, isFurther, warnOfLeftOut(env.log), isBare)
   return {
     ...tools,
     byName: (name, now) => tools.byName(name, now) ?? others.byName(name, now),

@@ -67,6 +67,8 @@ interface BaseOptions<App> {
   rest?: RestOptions
   /** Stands in for the namespace an operation does not have, where a protocol needs one; `callplane` unless given. */
   toolkit?: string
+  /** How operations are named as tools. */
+  tools?: ToolOptions
   /** Signs every answer (RFC 9421). */
   signing?: SigningOptions
   /** Who may run what, what needs an approval, what must run in a sandbox: a file, or the policy itself. */
@@ -124,6 +126,16 @@ export interface OpenCallOptions {
   listRemoved?: boolean
   /** How many `GET /ops/{id}/events` one caller may have open; 100 unless given. */
   eventStreamsPerCaller?: number
+}
+
+export interface ToolOptions {
+  /**
+   * Tool names without a namespace in MCP, the Tool Execution API and the Tool Contract: `getItem` for
+   * `v1:orders.getItem`. `true` for all operations of the application and what it imports, or the names of those it is
+   * for, each standing for all its versions. OXP and OTC keep the namespace, which their documents ask for. None unless
+   * given.
+   */
+  bareNames?: boolean | readonly string[]
 }
 
 export interface ContractOptions {

@@ -11,6 +11,7 @@ import { createSigner } from '../governance/signatures.ts'
 import { createLog } from '../telemetry/index.ts'
 import { Announcements } from './announcements.ts'
 import { loadBackends } from './backends.ts'
+import { bareNames } from './bare-names.ts'
 import { checkOptions } from './check-options.ts'
 import { createInjector } from './context-source.ts'
 import { systemClock } from './environment.ts'
@@ -44,7 +45,8 @@ export async function prepare<App>(options: ServerOptions<App>, worker?: number)
   const policy = await loadPolicyGuard(options.policy, operationsIn(registry), declared, log)
   const announced = announcements ? [announcements.guard] : []
   const guards = [scopesGuard, ...announced, policy, ...(options.guards ?? [])]
-  const tools = createTools(registry, options.toolkit ?? DEFAULT_TOOLKIT, isTool, warnOfLeftOut(log))
+  const isBare = bareNames(options.tools ?? {}, registry, imports.length > 0)
+  const tools = createTools(registry, options.toolkit ?? DEFAULT_TOOLKIT, isTool, warnOfLeftOut(log), isBare)
   const authenticator = options.auth && (await loadAuthenticator(options.auth, clock))
   const signer = options.signing && createSigner(options.signing, clock)
   const sizes = { ...DEFAULT_SIZES, ...options.sizes }
@@ -52,6 +54,7 @@ export async function prepare<App>(options: ServerOptions<App>, worker?: number)
     clock,
     registry,
     tools,
+    isBare,
     authenticator,
     signer,
     inject: createInjector(options.context),

@@ -121,7 +121,7 @@ export function createRoutes<App>(
 
 export function openMcp<App>(
   options: ServerOptions<App>,
-  { tools, authenticator, sizes }: Prepared,
+  { tools, isBare, authenticator, sizes }: Prepared,
   node: Node,
 ): McpSurface {
   const { engine, followUp, objects, env, store, identify, authorizations, overran } = node
@@ -144,6 +144,7 @@ export function openMcp<App>(
       ...(authorizations && { authorizations }),
     }),
     toolkit: options.toolkit ?? DEFAULT_TOOLKIT,
+    isBare,
     origin: options.publicUrl ?? 'http://127.0.0.1:4747',
     maxBodyBytes: sizes.envelopeBytes,
     holdMs: HOLD_MS,
