@@ -45,7 +45,7 @@ const FOUND: readonly [Defect, check: string, sentence: RegExp][] = [
   [
     'no-location',
     'async-accepted',
-    /^state of the response to POST \/call is "accepted" without a location to poll\.$/,
+    /^state of the response to POST \/call is "accepted", and there is no location to poll\.$/,
   ],
   ['utf16-offsets', 'chunk-offsets', /^chunk\.length .+ \(it counts UTF-16 units, not bytes\) is \d+, not \d+\.$/],
   [
@@ -82,7 +82,7 @@ describe('a server that conforms', { timeout: 60_000 }, () => {
       reason: 'has side effects',
       needs: '--side-effects',
     })
-    expect(stdout).toContain('Not called, because of side effects: v1:alerts.subscribe, v1:alerts.acknowledge\n')
+    expect(stdout).toContain('Not called, because it has side effects: v1:alerts.subscribe, v1:alerts.acknowledge\n')
     expect(stdout).toMatch(/\n +\d+ {2}needs --side-effects: /)
     expect(report?.findings).toEqual([])
     expect(allowed.report?.called).toContain('v1:alerts.subscribe')

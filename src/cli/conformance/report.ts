@@ -39,9 +39,12 @@ export function renderHead({ protocol, url, discovery }: Omit<Report, 'verdicts'
   const lines = [paint('bold', `${TITLES[protocol]} at ${plainLine(url)}`), '']
   lines.push(`Called: ${called.length === 0 ? 'no operation' : called.map(plainLine).join(', ')}`)
   const withheld = leftOut.filter(({ needs }) => needs === '--side-effects')
+  for (const reason of new Set(withheld.map((each) => each.reason))) {
+    const names = withheld.filter((each) => each.reason === reason).map(({ op }) => plainLine(op))
+    lines.push(`Not called, because it ${reason}: ${names.join(', ')}`)
+  }
   if (withheld.length > 0) {
     lines.push(
-      `Not called, because of side effects: ${withheld.map(({ op }) => plainLine(op)).join(', ')}`,
       paint('dim', '  Name the ones that are safe to call in --args, or allow all of them with --side-effects.'),
     )
   }

@@ -112,8 +112,10 @@ export class NotApplicable extends Skip {
 }
 
 export interface UnmetDetails {
-  /** Weaker than the level of the case. */
+  /** Where it is not the level of the case. */
   level?: Level
+  /** Where it is one of many that the case is about. */
+  requirements?: readonly string[]
   /** The response that shows it. */
   answer?: HttpAnswer
 }
@@ -123,10 +125,12 @@ export class Unmet extends Error {
   override readonly name = 'Unmet'
   readonly level: Level | undefined
   readonly answer: HttpAnswer | undefined
+  readonly requirements: readonly string[] | undefined
 
-  constructor(message: string, { level, answer }: UnmetDetails = {}) {
+  constructor(message: string, { level, answer, requirements }: UnmetDetails = {}) {
     super(message)
     this.level = level
+    this.requirements = requirements
     this.answer = answer
   }
 }

@@ -55,12 +55,13 @@ export class Casting {
   }
 
   /** A conformance run does no harm unless it is told to. */
-  mayCall(op: string, hasEffects: boolean, parts: readonly (keyof Parts)[]): boolean {
+  mayCall(op: string, effects: 'none' | 'some' | 'unknown', parts: readonly (keyof Parts)[]): boolean {
     const named = this.#examples[op] !== undefined || Object.values(this.#operations).includes(op)
-    if (!hasEffects || this.#options.sideEffects || named) return true
-    this.#leftOut.push({ op, reason: 'has side effects', needs: '--side-effects' })
+    if (effects === 'none' || this.#options.sideEffects || named) return true
+    const reason = effects === 'some' ? 'has side effects' : 'may have side effects'
+    this.#leftOut.push({ op, reason, needs: '--side-effects' })
     for (const part of parts) {
-      this.#vacate(part, `${op} has side effects and is called only with --side-effects or in --args.`)
+      this.#vacate(part, `${op} ${reason} and is called only with --side-effects or in --args.`)
     }
     return false
   }

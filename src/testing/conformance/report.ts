@@ -14,6 +14,7 @@ export interface Evidence {
 export interface Verdict {
   id: string
   title: string
+  /** Of an unmet check: those that are broken, where that is known. */
   requirements: readonly string[]
   /** Of an unmet check: what was broken, which may weigh less than the check as a whole. */
   level: Level
@@ -78,9 +79,9 @@ async function judgeOne({ id, title, requirements, level, run }: ConformanceCase
       return { ...about(outcome), reason: thrown.message, ...(thrown.needs !== undefined && { needs: thrown.needs }) }
     }
     // A case that stumbles over a response has found something too: the server sent what nobody could read.
-    const { message, level: weight, answer = last } = asUnmet(thrown)
+    const { message, level: weight, answer = last, requirements: broken = requirements } = asUnmet(thrown)
     const evidence = answer && evidenceOf(answer, target)
-    return { ...about('unmet', weight), reason: message, ...(evidence && { evidence }) }
+    return { ...about('unmet', weight), requirements: broken, reason: message, ...(evidence && { evidence }) }
   }
 }
 

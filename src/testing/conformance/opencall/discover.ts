@@ -29,8 +29,7 @@ export async function discoverOpenCall(target: Target, options: DiscoveryOptions
   for (const entry of entries) {
     const part = server.describe(String(entry.op), entry)
     if (entry.executionModel === 'stream') casting.leaveOut(part.op, 'is a stream')
-    else if (casting.mayCall(part.op, entry.sideEffecting !== false, partsOf(entry)))
-      await tryOut(server, part, casting)
+    else if (casting.mayCall(part.op, effectsOf(entry), partsOf(entry))) await tryOut(server, part, casting)
   }
   for (const entry of entries) await findRemoved(server, String(entry.op), casting)
   return casting.result()
@@ -41,6 +40,12 @@ function partsOf({ executionModel, mediaSchema, sideEffecting }: JsonMembers): (
   if (hasMedia(mediaSchema)) return ['upload']
   if (executionModel === 'async') return ['async', 'chunked']
   return sideEffecting === false ? ['sync'] : ['effect']
+}
+
+/** An entry that does not say is not called: better a check less than harm done. */
+function effectsOf({ sideEffecting }: JsonMembers): 'none' | 'some' | 'unknown' {
+  if (sideEffecting === false) return 'none'
+  return sideEffecting === true ? 'some' : 'unknown'
 }
 
 function hasMedia(mediaSchema: unknown): boolean {

@@ -10,6 +10,7 @@ import {
   shown,
 } from '../assertions.ts'
 import { Unmet } from '../case.ts'
+import { requirementIds } from '../define.ts'
 import { type HttpAnswer, parseJson } from '../http.ts'
 
 export interface Envelope extends JsonMembers {
@@ -34,44 +35,53 @@ const STATES_WITH: Readonly<Record<string, readonly string[]>> = {
 }
 
 export function checkEnvelope(answer: HttpAnswer, sent: Sent = {}): Envelope {
+  const body = citing([48, 298], answer, () => parseJson(answer))
+  const of = (field: string) => `${field} of the response to ${answer.asked}`
+  for (const [numbers, check] of checksOf(body, sent, of)) citing(numbers, answer, check)
+  return body as Envelope
+}
+
+type Check = readonly [requirements: readonly number[], check: () => void]
+
+function checksOf(body: JsonMembers, sent: Sent, of: (field: string) => string): readonly Check[] {
+  return [
+    [[49], () => mustBeText(body.requestId, of('requestId'))],
+    [[32], () => mustEqual(body.requestId, sent.requestId ?? body.requestId, of('requestId'))],
+    [[56], () => mustEqual(body.sessionId, sent.sessionId, of('sessionId'))],
+    [[50], () => mustBeOneOf(body.state, STATES, of('state'))],
+    [[61], () => checkPayload(body, of)],
+    [[83], () => checkLocation(body.location, of)],
+    [[63], () => checkError(body.error, of)],
+    [[89], () => body.expiresAt === undefined || mustBeEpochSeconds(body.expiresAt, of('expiresAt'))],
+    [[88], () => must(isOptionalQuantity(body.retryAfterMs), `${of('retryAfterMs')} is not a number.`)],
+  ]
+}
+
+/** A flaw of the envelope weighs the same in every case, and its response is the one to show. */
+function citing<T>(numbers: readonly number[], answer: HttpAnswer, check: () => T): T {
   try {
-    return check(answer, sent)
+    return check()
   } catch (thrown) {
-    // The response that is wrong is the one to show, whatever else is under way.
-    throw thrown instanceof Unmet ? new Unmet(thrown.message, { answer }) : thrown
+    if (!(thrown instanceof Unmet)) throw thrown
+    throw new Unmet(thrown.message, { answer, level: 'must', requirements: requirementIds('opencall', 3, numbers) })
   }
 }
 
-function check(answer: HttpAnswer, sent: Sent): Envelope {
-  const body = parseJson(answer)
-  const of = (field: string) => `${field} of the response to ${answer.asked}`
-  mustBeText(body.requestId, of('requestId'))
-  if (sent.requestId !== undefined) mustEqual(body.requestId, sent.requestId, of('requestId'))
-  mustEqual(body.sessionId, sent.sessionId, of('sessionId'))
-  mustBeOneOf(body.state, STATES, of('state'))
-  checkPayload(body, of)
-  if (body.location !== undefined) checkLocation(body.location, of)
-  if (body.error !== undefined) checkError(body.error, of)
-  if (body.expiresAt !== undefined) mustBeEpochSeconds(body.expiresAt, of('expiresAt'))
-  if (body.retryAfterMs !== undefined) {
-    must(typeof body.retryAfterMs === 'number' && body.retryAfterMs >= 0, `${of('retryAfterMs')} is not a number.`)
-  }
-  return body as Envelope
+function isOptionalQuantity(value: unknown): boolean {
+  return value === undefined || (typeof value === 'number' && value >= 0)
 }
 
 /** "result, location, error and stream are mutually exclusive — exactly one is present depending on state". */
 function checkPayload(body: JsonMembers, of: (field: string) => string): void {
   const present = Object.keys(STATES_WITH).filter((field) => body[field] !== undefined)
-  const waits = body.state === 'accepted' || body.state === 'pending'
-  must(
-    present.length > 0,
-    () => `${of('state')} is ${shown(body.state)} ${waits ? 'without a location to poll' : 'without a payload'}.`,
-  )
-  must(present.length === 1, () => `${present.join(' and ')} exclude each other ${of('in the envelope')}.`)
+  const absent = body.state === 'accepted' || body.state === 'pending' ? 'no location to poll' : 'no payload'
+  must(present.length > 0, () => `${of('state')} is ${shown(body.state)}, and there is ${absent}.`)
+  must(present.length === 1, () => `There are ${present.join(' and ')} side by side ${of('in the envelope')}.`)
   for (const field of present) mustBeOneOf(body.state, STATES_WITH[field] ?? [], `${of('state')} beside ${field}`)
 }
 
 function checkLocation(value: unknown, of: (field: string) => string): void {
+  if (value === undefined) return
   const location = mustBeObject(value, of('location'))
   mustBeText(location.uri, of('location.uri'))
   if (location.auth === undefined) return
@@ -81,6 +91,7 @@ function checkLocation(value: unknown, of: (field: string) => string): void {
 }
 
 function checkError(value: unknown, of: (field: string) => string): void {
+  if (value === undefined) return
   const error = mustBeObject(value, of('error'))
   mustBeText(error.code, of('error.code'))
   mustBeText(error.message, of('error.message'))

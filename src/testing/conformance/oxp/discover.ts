@@ -17,7 +17,7 @@ export async function discoverTools(target: Target, options: DiscoveryOptions, d
     const id = bareId(tool)
     if (seen.has(id)) continue
     seen.add(id)
-    if (!casting.mayCall(id, true, ['sync', 'effect', 'validated', 'failing'])) continue
+    if (!casting.mayCall(id, 'unknown', ['sync', 'effect', 'validated', 'failing', 'versions'])) continue
     await tryOut(server, id, tool as JsonObject, casting)
     if (tools.filter((each) => bareId(each) === id).length > 1) casting.cast('versions', id)
   }

@@ -1,7 +1,7 @@
 /** Finds out which tools of a Tool Execution API can play the parts: by their annotations, and by what a call shows. */
 import { isJsonObject } from '../../../core/json.ts'
 import { invalidArguments } from '../../samples.ts'
-import { isMembers } from '../assertions.ts'
+import { isMembers, type JsonMembers } from '../assertions.ts'
 import type { Target } from '../case.ts'
 import { Casting, type Discovery, type DiscoveryOptions, NeedsToken } from '../discovery.ts'
 import { sendTo, textOf } from '../http.ts'
@@ -15,11 +15,16 @@ export async function discoverRest(target: Target, options: DiscoveryOptions): P
   for (const name of namesIn(textOf(answer))) {
     const { status, body } = await server.send(`/tools/${encodeURIComponent(name)}`)
     if (status !== 200) continue
-    const readOnly = isMembers(body.annotations) && body.annotations.readOnlyHint === true
-    if (!casting.mayCall(name, !readOnly, ['sync', 'validated', 'failing'])) continue
+    if (!casting.mayCall(name, effectsOf(body), ['sync', 'validated', 'failing', 'lenient', 'file'])) continue
     await tryOut(server, server.describe(name, body), casting)
   }
   return casting.result()
+}
+
+function effectsOf({ annotations }: JsonMembers): 'none' | 'some' | 'unknown' {
+  const hint = isMembers(annotations) ? annotations.readOnlyHint : undefined
+  if (hint === true) return 'none'
+  return hint === false ? 'some' : 'unknown'
 }
 
 /** The list itself is no part of the specification: an array of tools, or an object with one. */

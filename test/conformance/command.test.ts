@@ -1,0 +1,136 @@
+/** `callplane conformance` as a program: what weighs how much, what is written where, and what is refused. */
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { runCommand } from '../cli/streams.ts'
+import { type BrokenProxy, type Hooks, startBrokenProxy } from './broken-proxy.ts'
+import { serveQuickstart } from './quickstart.ts'
+import { startReferenceServer, TOKENS } from './reference-server.ts'
+
+let folder: string
+let reference: Awaited<ReturnType<typeof startReferenceServer>>
+let proxy: BrokenProxy
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'callplane-conformance-'))
+  reference = await startReferenceServer()
+  proxy = await startBrokenProxy(reference.url)
+})
+afterAll(async () => {
+  await proxy.close()
+  await reference.close()
+  await rm(folder, { recursive: true })
+})
+
+const judge = (hooks: Hooks, ...options: string[]) => {
+  proxy.break(hooks)
+  return runCommand(['conformance', proxy.url, '--token', TOKENS.ann, ...options])
+}
+
+const withoutEtag: Hooks = {
+  answer({ headers }) {
+    delete headers.etag
+  },
+}
+const withHash: Hooks = {
+  answer(served, { path }) {
+    if (path !== '/.well-known/ops' || served.status !== 200) return
+    served.body = Buffer.from(JSON.stringify({ ...JSON.parse(served.body.toString()), schemaHash: 'abc' }))
+  },
+}
+
+describe('what fails the run', { timeout: 60_000 }, () => {
+  test('a SHOULD is reported and does not, unless the run is strict', async () => {
+    const lenient = await judge(withoutEtag)
+    const strict = await judge(withoutEtag, '--strict')
+
+    expect(lenient.stdout).toMatch(/^SHOULD There is no ETag\.$/m)
+    expect(lenient.stdout).toMatch(/found: \d SHOULD\n$/)
+    expect([lenient.code, strict.code]).toEqual([0, 1])
+  })
+
+  test('a matter of taste never does', async () => {
+    const { code, stdout } = await judge(withHash, '--strict')
+
+    expect(stdout).toMatch(/^TASTE {2}The registry holds hashes at \/schemaHash\.$/m)
+    expect(code).toBe(0)
+  })
+
+  test('one flaw that many checks come across is one finding', async () => {
+    const { stdout } = await judge({
+      answer(served) {
+        served.body = Buffer.from(served.body.toString().replaceAll('"sessionId":', '"session":'))
+      },
+    })
+
+    expect(stdout).toMatch(/^ {9}opencall:056 \[IMPLIED\] Response `sessionId` equals/m)
+    expect(stdout).toMatch(/^ {7}Also seen by .+, .+\.$/m)
+  })
+})
+
+test('JUnit has a test case for each check, and a failure only for what fails the run', {
+  timeout: 60_000,
+}, async () => {
+  const [lenient, strict] = [join(folder, 'lenient.xml'), join(folder, 'strict.xml')]
+  await judge(withoutEtag, '--junit', lenient)
+  await judge(withoutEtag, '--junit', strict, '--strict')
+  const [one, other] = [await readFile(lenient, 'utf8'), await readFile(strict, 'utf8')]
+
+  expect(one).toMatch(
+    /^<\?xml version="1\.0" encoding="UTF-8"\?>\n<testsuites tests="(\d+)" failures="0" skipped="\d+"/,
+  )
+  expect(one).toContain('<system-out>should: There is no ETag.')
+  expect(other).toMatch(/<testsuites tests="\d+" failures="[1-9]"/)
+  expect(other).toMatch(
+    /<testcase classname="opencall\.should" name="registry-caching: [^"]+" time="[\d.]+">\n\s+<failure type="should"/,
+  )
+  expect(one.match(/<testcase /g)?.length).toBe(Number(/tests="(\d+)"/.exec(one)?.[1]))
+})
+
+test('arguments from a file are sent as they are, and a wrong file is refused with what is wrong', async () => {
+  const write = async (value: unknown) => {
+    const file = join(folder, 'args.json')
+    await writeFile(file, typeof value === 'string' ? value : JSON.stringify(value))
+    return file
+  }
+  const refused = async (value: unknown) => judge({}, '--args', await write(value))
+  const bodies: string[] = []
+  const observed: Hooks = { request: ({ body }) => void bodies.push(body.toString()) }
+
+  const known = {
+    'v1:weather.station': { args: { id: 'zrh' }, result: { name: 'Zürich' }, fails: { args: { id: 'x' } } },
+  }
+  const { code } = await judge(observed, '--args', await write(known))
+
+  expect(bodies.some((body) => body.includes('"op":"v1:weather.station","args":{"id":"zrh"}'))).toBe(true)
+  expect(code).toBe(0)
+  expect((await refused('{')).stderr).toMatch(/args\.json is not JSON/)
+  expect((await refused([])).stderr).toMatch(/must be an object/)
+  expect((await refused({ 'v1:a': { id: 1 } })).stderr).toMatch(/v1:a in .+ needs "args"/)
+  expect((await refused({ 'v1:a': { args: {}, safe: true } })).stderr).toMatch(/has "safe"/)
+  expect((await judge({}, '--args', join(folder, 'none.json'))).stderr).toMatch(/Cannot read .+ENOENT/)
+  expect((await judge({}, '--operation', 'adder=v1:a')).stderr).toMatch(/There is no part "adder"/)
+}, 60_000)
+
+test.each(['opencall', 'oxp', 'otc', 'rest'] as const)(
+  'the quickstart is found out and nothing is found in it: %s',
+  async (protocol) => {
+    const served = await serveQuickstart()
+    onTestFinished(served.close)
+    const url = protocol === 'otc' ? `${served.url}/otc` : served.url
+
+    const careful = await runCommand(['conformance', url, '--protocol', protocol, '--json', '-', '--strict'])
+    const { stdout } = await runCommand(['conformance', url, '--protocol', protocol, '--side-effects', '--json', '-'])
+
+    const { checks, findings, called } = JSON.parse(stdout)
+    expect(findings).toEqual([])
+    expect(called).toContain(protocol === 'opencall' ? 'v1:Notes.Add' : protocol === 'rest' ? 'Notes_Add' : 'Notes.Add')
+    expect(checks.filter(({ outcome }: { outcome: string }) => outcome === 'met').length).toBeGreaterThan(
+      0.8 * checks.length,
+    )
+    expect(careful.code).toBe(0)
+    expect(JSON.parse(careful.stdout).called.join()).not.toContain('Notes')
+  },
+  60_000,
+)
