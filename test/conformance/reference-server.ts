@@ -210,8 +210,9 @@ class ReferenceServer {
     return { status: 202, body: { ...base, state: 'complete', location: { uri: `${here.uri}/chunks` } } }
   }
 
-  #chunk({ requestId, sessionId, outcome }: Instance, cursor: string | null): Answer {
+  #chunk({ requestId, sessionId, outcome, polls }: Instance, cursor: string | null): Answer {
     if (!(outcome instanceof ChunkedResult)) throw notFound('This call has no chunks.')
+    if (polls < 3) throw new Refusal(400, 'NOT_READY', 'The chunks are still being made.')
     const pieces = piecesOf(outcome.text)
     const at = cursor === null ? 0 : pieces.findIndex((_, index) => cursor === `piece-${index}`)
     const data = pieces[at]

@@ -88,7 +88,7 @@ async function judgeOne({ id, title, requirements, level, run }: ConformanceCase
 function asUnmet(thrown: unknown): Unmet {
   if (thrown instanceof Unmet) return thrown
   const { message, cause } = thrown instanceof Error ? thrown : new Error(String(thrown))
-  return new Unmet(cause instanceof Error ? `${message}: ${cause.message}` : message)
+  return new Unmet(`The check broke off: ${cause instanceof Error ? `${message}: ${cause.message}` : message}`)
 }
 
 /** Unmet checks of the same flaw become one finding, the heaviest findings first. */

@@ -41,7 +41,7 @@ export const nameCases = [
     const { op, args } = await server.part('sync')
     const bare = op.replace(NAME, '$2')
     for (const name of [bare, `v0:${bare}`, `v01:${bare}`, `v-1:${bare}`, `v1.2:${bare}`, `V1:${bare}`, `:${bare}`]) {
-      await expectStatus(400, server.call({ op: name, args }))
+      await expectStatus(400, server.call({ op: name, args }), `The operation "${name}"`)
     }
   }),
 
@@ -115,7 +115,7 @@ export const nameCases = [
     const { status } = await server.call({ op: removed, args: { name: 'Ada' } })
     if (status !== 410) throw new Skip(`${removed} is not a removed operation here.`)
     const names = (await server.operations()).map(({ op }) => op)
-    must(!names.includes(removed), `${removed} is removed (410), and yet in the registry.`)
+    must(!names.includes(removed), `${removed} gets 410, and yet it is in the registry.`)
     should(names.length > 0, 'The registry lists nothing else either.')
   }),
 ]

@@ -21,8 +21,9 @@ export const requestCases = [
   }),
 
   defineCase('op-required', '"op" must be there and be a string', [19, 129], async (server) => {
-    for (const op of [undefined, null, 7, ['v1:any.operation'], {}])
-      await expectStatus(400, server.call({ op, args: {} }))
+    for (const op of [undefined, null, 7, ['v1:any.operation'], {}]) {
+      await expectStatus(400, server.call({ op, args: {} }), `The op ${shown(op)}`)
+    }
   }),
 
   defineCase('unknown-operation', 'an operation that does not exist is 400, not 404', [108, 129], async (server) => {
@@ -42,9 +43,12 @@ export const requestCases = [
       const part = await server.part('validated')
       const refused = []
       for (const { args, at } of refusedArguments(part)) {
-        refused.push({ at, ...(await expectStatus(400, server.invoke(part, { args }))) })
+        refused.push({
+          at,
+          ...(await expectStatus(400, server.invoke(part, { args }), `${part.op} with a wrong "${at}"`)),
+        })
       }
-      await expectStatus(400, server.invoke(part, { args: ['not', 'an', 'object'] }))
+      await expectStatus(400, server.invoke(part, { args: ['not', 'an', 'object'] }), 'An array as args')
       for (const { at, envelope } of refused) {
         should(
           JSON.stringify(envelope.error).includes(at),
