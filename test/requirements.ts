@@ -14,7 +14,7 @@ declare module 'vitest' {
 export function verifies(...ids: readonly string[]): void {
   const unknown = ids.filter((id) => !requirements.has(id))
   if (unknown.length > 0) {
-    throw new Error(`No such requirement: ${unknown.join(', ')}. Look the id up in test/requirements/.`)
+    throw new Error(`No such requirement: ${unknown.join(', ')}. Look the id up in docs/conformance.md.`)
   }
   const test = TestRunner.getCurrentTest()
   if (!test) throw new Error('verifies() belongs in the body of a test; here there is none running.')

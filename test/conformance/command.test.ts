@@ -69,6 +69,22 @@ describe('what fails the run', { timeout: 60_000 }, () => {
   })
 })
 
+test('no token is shown, not even one that was sent in a body', { timeout: 60_000 }, async () => {
+  const { stdout, code } = await judge(
+    {
+      request(asked) {
+        if (asked.body.includes(TOKENS.ann)) asked.headers.authorization = `Bearer ${TOKENS.ann}`
+      },
+    },
+    '--verbose',
+  )
+
+  expect(stdout).toMatch(/^✗ auth-by-header-only: /m)
+  expect(stdout).toContain('"credential":"…"')
+  expect(stdout).not.toContain(TOKENS.ann)
+  expect(code).toBe(1)
+})
+
 test('JUnit has a test case for each check, and a failure only for what fails the run', {
   timeout: 60_000,
 }, async () => {
