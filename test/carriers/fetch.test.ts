@@ -94,3 +94,16 @@ test('below a prefix nothing else is answered, and one request may have another'
   expect(await got('/apis/where')).toContain('PATH')
   expect(await got('/api')).toContain('PATH')
 })
+
+test('a header that was sent twice and joined by the host is refused', async () => {
+  const handle = createFetchHandler([route('/it', { GET: () => text('there') })], { fallback: refuse })
+  const headers = new Headers([
+    ['Host', 'a.example'],
+    ['Host', 'b.example'],
+  ])
+
+  const response = await handle(new Request('http://a.example/it', { headers }))
+
+  expect(response.status).toBe(400)
+  expect(await response.text()).toContain('REPEATED_HEADER')
+})

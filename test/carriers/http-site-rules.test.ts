@@ -86,3 +86,31 @@ test('a named origin gets its preflight and may read the answer; another gets ne
   expect(stranger).not.toContain('Access-Control')
   expect(stranger).toContain('Vary: Origin')
 })
+
+test.each([
+  ['two Host', 'Host: a.example\r\nHost: b.example\r\nContent-Length: 2'],
+  ['the same Host twice', 'Host: a.example\r\nhOST: a.example\r\nContent-Length: 2'],
+  ['two Authorization', 'Host: a\r\nAuthorization: Bearer one\r\nauthorization: Bearer two\r\nContent-Length: 2'],
+  ['two Content-Type', 'Host: a\r\nContent-Type: text/plain\r\nContent-Type: application/json\r\nContent-Length: 2'],
+  ['two Origin', 'Host: a\r\nOrigin: http://a\r\nOrigin: http://b\r\nContent-Length: 2'],
+  ['two Content-Length', 'Host: a\r\nContent-Length: 2\r\nContent-Length: 2'],
+  ['two lengths in one', 'Host: a\r\nContent-Length: 2, 2'],
+  ['a length and chunks', 'Host: a\r\nContent-Length: 2\r\nTransfer-Encoding: chunked'],
+  ['chunks twice', 'Host: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked'],
+  ['chunks that are not last', 'Host: a\r\nTransfer-Encoding: chunked, gzip'],
+  ['no Host', 'Content-Length: 2'],
+])('a request with %s is answered with 400 and reaches no handler', async (_what, headers) => {
+  let handled = 0
+  const count = route('/call', {
+    POST: (exchange, params) => {
+      handled++
+      return echo(exchange, params)
+    },
+  })
+  const { port } = await startCarrier([count], { hosts: ['a', 'a.example', 'b.example'] })
+
+  const answer = await say(port, `POST /call HTTP/1.1\r\n${headers}\r\nConnection: close\r\n\r\n2\r\nhi\r\n0\r\n\r\n`)
+
+  expect(answer).toMatch(/^HTTP\/1.1 400 /)
+  expect(handled).toBe(0)
+})

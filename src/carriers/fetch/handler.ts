@@ -6,6 +6,7 @@ import type { Answer, Refusal, Refuse, Route } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
 import { SLOWEST_UPLOAD, type UploadPace } from '../../core/http/paced-parts.ts'
 import { createRouteTable, type RouteEntry, readParams } from '../../core/http/route-table.ts'
+import { joinedHeader } from '../../core/http/single-headers.ts'
 import { createSiteRules, type SiteOptions } from '../../core/http/site-rules.ts'
 import type { Log } from '../../core/ports.ts'
 import { FetchExchange } from './fetch-exchange.ts'
@@ -52,7 +53,7 @@ export function createFetchHandler(routes: readonly Route[], options: FetchOptio
   }
 
   async function answer(exchange: FetchExchange, entry: RouteEntry | undefined): Promise<Answer> {
-    const objection = rules?.objection(exchange)
+    const objection = joinedHeader((name) => exchange.request.headers.get(name)) ?? rules?.objection(exchange)
     if (objection) return (entry?.refuse ?? fallback)(exchange, { kind: 'fault', fault: objection })
     if (!entry) return fallback(exchange, { kind: 'path' })
     const { allow, refuse, handles } = entry

@@ -7,6 +7,7 @@ import type { Answer, Handle, Refusal, Refuse, Route } from '../../core/exchange
 import { Fault } from '../../core/fault.ts'
 import { SLOWEST_UPLOAD, type UploadPace } from '../../core/http/paced-parts.ts'
 import { createRouteTable, type RouteEntry, type RouteTable, readParams } from '../../core/http/route-table.ts'
+import { repeatedHeader } from '../../core/http/single-headers.ts'
 import { createSiteRules, type SiteOptions, type SiteRules } from '../../core/http/site-rules.ts'
 import type { Log } from '../../core/ports.ts'
 import { type ExchangeSettings, NodeExchange } from './node-exchange.ts'
@@ -55,7 +56,8 @@ export function createRequestListener(routes: readonly Route[], options: Listene
     const exchange = new NodeExchange(request, response, settings)
     const found = find(exchange.path)
     if (!found && next) return next()
-    const objection = settings.rules?.objection(exchange, request.socket.remoteAddress)
+    const objection =
+      repeatedHeader(request.rawHeaders) ?? settings.rules?.objection(exchange, request.socket.remoteAddress)
     if (objection) {
       return refuseWith(
         exchange,
