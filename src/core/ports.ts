@@ -104,6 +104,8 @@ export interface Backend {
   readonly isolated?: boolean
   /** The name of the secret that signs answers from outside; without one, none are taken. */
   readonly callbackSecret?: string
+  /** Where it can show nobody a credential: what to do instead of declaring `auth`. Such a declaration is refused. */
+  readonly refusesAuth?: string
   /** Its calls are recorded whatever their operation says, because their answers may come after a restart. */
   readonly durable?: boolean
   execute(args: unknown, context: BackendContext): unknown

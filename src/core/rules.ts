@@ -73,7 +73,10 @@ function optional(rules: OperationRules): Partial<Operation> {
 }
 
 function check(operation: Operation): void {
-  const { name, model, ttlSeconds, retry, media, cache, deprecated } = operation
+  const { name, model, ttlSeconds, retry, media, cache, deprecated, backend } = operation
+  if (operation.auth && backend.refusesAuth !== undefined) {
+    refuseUnless(false, name, `"auth" is of no use to a ${backend.kind} backend. ${backend.refusesAuth}`)
+  }
   parseVersion(operation.version)
   refuseUnless(model === 'sync' || model === 'async', name, `model "${String(model)}" is not one of sync, async.`)
   refuseUnless(

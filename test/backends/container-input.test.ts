@@ -12,7 +12,7 @@ import { partsWith } from './tool-server.ts'
 const MUCH = { much: 'x'.repeat(4_000_000) }
 
 /** The engine closes its standard input, and then does this for a container. */
-async function runWith(script: string, args: object): Promise<unknown> {
+async function runWith(script: string, args: object, context = backendContext()): Promise<unknown> {
   const folder = mkdtempSync(join(tmpdir(), 'callplane-engine-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const engine = join(folder, 'engine.sh')
@@ -21,7 +21,7 @@ async function runWith(script: string, args: object): Promise<unknown> {
   const spec = { kind: 'container', image: 'localhost/tool', engine }
   const backend = createContainerBackend(spec, partsWith(createManualClock()))
   onTestFinished(() => backend.close?.())
-  return backend.execute(args, backendContext())
+  return backend.execute(args, context)
 }
 
 test('a tool that does not read its input and answers has answered', async () => {
@@ -30,4 +30,19 @@ test('a tool that does not read its input and answers has answered', async () =>
 
 test('one that has read not all of it and said nothing may have been cut off: that is no result', async () => {
   await expect(runWith('exit 0', MUCH)).rejects.toMatchObject({ kind: 'upstream', retryable: true })
+})
+
+test('a credential is handed to the engine in its environment, never on its command line', async () => {
+  const credential = async () => ({ headers: { Authorization: 'Bearer s3cret-token' }, refused: () => false })
+  const context = backendContext({ auth: { secretRef: 'tool' }, credential })
+
+  const said = await runWith('echo "$* has $CALLPLANE_CREDENTIAL"', {}, context)
+
+  expect(said).toMatchObject({
+    result: expect.stringMatching(/--env=CALLPLANE_CREDENTIAL localhost\/tool has s3cret-token\n$/),
+  })
+})
+
+test('without one the container gets nothing of the kind', async () => {
+  expect(await runWith('echo "$*"', {})).toMatchObject({ result: expect.not.stringContaining('CREDENTIAL') })
 })

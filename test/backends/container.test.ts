@@ -37,6 +37,20 @@ describeWith(containers, 'containers', () => {
     return { backend, run }
   }
 
+  test.each([
+    ['bearer', { Authorization: 'Bearer s3cret-token' }, 's3cret-token'],
+    ['basic', { Authorization: `Basic ${Buffer.from('ada:s3cret').toString('base64')}` }, 'ada:s3cret'],
+    ['api_key_header', { 'X-Api-Key': 's3cret-key' }, 's3cret-key'],
+  ] as const)('a tool with %s finds its credential in its environment', async (profile, headers, expected) => {
+    const { backend } = open(shell('echo "[$CALLPLANE_CREDENTIAL]"'))
+    const auth = { profile, secretRef: 'tool', ...(profile === 'api_key_header' && { headerName: 'X-Api-Key' }) }
+    const credential = async () => ({ headers, refused: () => false })
+
+    const result = await backend.execute({}, backendContext({ auth, credential }))
+
+    expect(result).toEqual({ result: `[${expected}]\n` })
+  })
+
   const tools: Record<ToolBehaviour, string[]> = {
     echo: ['/bin/busybox', 'cat'],
     hang: ['/bin/busybox', 'sleep', '1000000'],
@@ -153,7 +167,8 @@ describeWith(containers, 'containers', () => {
       `import { createContainerBackend } from ${JSON.stringify(source)}
        const log = { debug() {}, info() {}, warn() {}, error() {} }
        const backend = createContainerBackend(${JSON.stringify(spec)}, { folder: '/', log } as never)
-       await backend.execute({}, { log, signal: new AbortController().signal } as never)`,
+       const credential = async () => undefined
+       await backend.execute({}, { log, credential, signal: new AbortController().signal } as never)`,
     )
     const server = spawn(process.execPath, [join(folder, 'server.ts')], { stdio: 'ignore' })
     await podman.untilRunning()

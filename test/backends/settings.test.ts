@@ -1,7 +1,10 @@
+import { join } from 'node:path'
+import { createServer, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { parseExternalSettings } from '../../src/backends/external/index.ts'
 import { parseHttpSettings } from '../../src/backends/http/index.ts'
 import { parseWebhookSettings } from '../../src/backends/webhook/index.ts'
+import { compileWat, folderWith, WAT } from './wasm-modules.ts'
 
 const endpoint = 'https://tools.example/run'
 
@@ -60,4 +63,19 @@ test.each([
   ['tool', ''],
 ])('webhook: a wrong backend.%s is refused by name: %j', (name, value) => {
   expect(() => parseWebhookSettings({ kind: 'webhook', endpoint, [name]: value })).toThrow(`backend.${name}`)
+})
+
+test('auth of a tool that can show nobody a credential is refused at the start, with what to do instead', async () => {
+  const folder = folderWith(await compileWat(WAT.echo))
+  const start = (how: object) => {
+    const convert = operation('v1:files.convert', { ...how, auth: { secretRef: 'tool' } } as never)
+    return createServer({ operations: [convert], data: folder })
+  }
+
+  await expect(start({ backend: { kind: 'wasm', module: join(folder, 'tool.wasm') } })).rejects.toMatchObject({
+    message: expect.stringMatching(/wasm backend\. .*Leave "auth" out, or run the tool as a container/),
+  })
+  await expect(start({ run: () => 1 })).rejects.toMatchObject({
+    message: expect.stringMatching(/handler backend\. Leave it out/),
+  })
 })

@@ -4,6 +4,7 @@ import { Fault } from '../../core/fault.ts'
 import type { BackendSpec } from '../../core/operation.ts'
 import type { Backend, BackendParts } from '../../core/ports.ts'
 import { decodeRawBytes, encodeRaw } from '../../protocols/contract/client.ts'
+import { CREDENTIAL, credentialOf } from './credential.ts'
 import { type Engine, findEngine, noEngine, runCommand } from './engine.ts'
 import { removeLeftovers } from './leftovers.ts'
 import { newContainerName } from './names.ts'
@@ -33,10 +34,12 @@ export function createContainerBackend(spec: BackendSpec, { folder, log }: Backe
     const engine = await locate()
     if (!engine) throw noEngine(settings.engine)
     const name = newContainerName()
+    const credential = await credentialOf(context)
     const finished = await runContainer({
       engine,
       name,
-      args: runArguments(settings, name),
+      args: runArguments(settings, name, credential === undefined ? [] : [CREDENTIAL]),
+      environment: credential === undefined ? {} : { [CREDENTIAL]: credential },
       input: encodeRaw(args),
       maxBytes: settings.maxBytes,
       signal: AbortSignal.any([context.signal, closing.signal]),

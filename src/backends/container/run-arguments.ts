@@ -6,7 +6,8 @@ import type { ContainerSettings } from './settings.ts'
 const PROXIES = ['http_proxy', 'https_proxy', 'ftp_proxy', 'all_proxy', 'no_proxy']
 const NO_PROXY = PROXIES.flatMap((name) => [`--env=${name}=`, `--env=${name.toUpperCase()}=`])
 
-export function runArguments(settings: ContainerSettings, name: string): string[] {
+/** `passed` are variables that the container gets with the values that the engine's own program has. */
+export function runArguments(settings: ContainerSettings, name: string, passed: readonly string[] = []): string[] {
   const { image, command, runArgs, user, memoryMb, cpus, pids, pull } = settings
   return [
     'run',
@@ -31,6 +32,7 @@ export function runArguments(settings: ContainerSettings, name: string): string[
     // The engine would keep all output on disk besides.
     '--log-driver=none',
     ...NO_PROXY,
+    ...passed.map((variable) => `--env=${variable}`),
     image,
     ...command,
   ]

@@ -23,6 +23,8 @@ export interface Finished {
 export interface RunOptions {
   engine: Engine
   args: readonly string[]
+  /** Of the engine's program, besides our own. */
+  environment: Readonly<Record<string, string>>
   name: string
   input: string
   maxBytes: number
@@ -32,11 +34,15 @@ export interface RunOptions {
 
 /** Rejects with the signal's reason, or with a fault if the output is too large; in both cases the container is gone. */
 export async function runContainer(options: RunOptions): Promise<Finished> {
-  const { engine, args, input, maxBytes, signal } = options
+  const { engine, args, environment, input, maxBytes, signal } = options
   signal.throwIfAborted()
   // Not in the working folder: podman's monitor leaves a file named "oom" where it stands when memory runs out.
   const file = engine.file.includes('/') ? resolve(engine.file) : engine.file
-  const child = spawn(file, [...engine.args, ...args], { stdio: 'pipe', cwd: tmpdir() })
+  const child = spawn(file, [...engine.args, ...args], {
+    stdio: 'pipe',
+    cwd: tmpdir(),
+    env: { ...process.env, ...environment },
+  })
   const exited = exitOf(child)
   const cut = Promise.withResolvers<never>()
   const onAbort = () => cut.reject(signal.reason)

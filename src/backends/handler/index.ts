@@ -3,5 +3,9 @@ import type { HandlerContext } from '../../core/context.ts'
 import type { Backend } from '../../core/ports.ts'
 
 export function createHandlerBackend(run: (args: unknown, context: HandlerContext) => unknown): Backend {
-  return { kind: 'handler', execute: (args, context) => run(args, context) }
+  return {
+    kind: 'handler',
+    refusesAuth: 'Leave it out, and name in "requires" what the handler asks its context for.',
+    execute: (args, context) => run(args, context),
+  }
 }
