@@ -26,6 +26,8 @@ export class CommitWitness {
   #number: number
   /** Changes this connection had made when the last commit was counted. */
   #changes: number
+  /** When the transaction under way was counted, if it was. */
+  #countedAt: number | undefined
   #gone = false
 
   constructor(db: Database, options: CommitWitnessOptions) {
@@ -48,22 +50,25 @@ export class CommitWitness {
   }
   /** Before a transaction: nothing is written to files that are known to be gone. */
   begin(): void {
+    this.#countedAt = undefined
     if (this.#gone) this.#requireFiles()
   }
 
   /** Last in a transaction. One that changes nothing is not counted: an idle server writes nothing. */
   count(): void {
-    if (this.#totalChanges.get() === this.#changes) return
-    this.#count.run(this.#number + 1, this.#options.clock.now())
+    const changes = this.#totalChanges.get() as number
+    if (changes === this.#changes) return
+    this.#countedAt = this.#options.clock.now()
+    this.#count.run(this.#number + 1, this.#countedAt)
+    // With the one that was just made. A rollback takes none of them back.
+    this.#changes = changes + 1
   }
 
-  /** After the commit, and before it is acknowledged: 6 µs, of which the two looks at the files are 4. */
+  /** After the commit, and before it is acknowledged. The two looks at the files take 2 µs each. */
   committed(): void {
-    const changes = this.#totalChanges.get() as number
-    if (changes !== this.#changes) {
-      this.#changes = changes
+    if (this.#countedAt !== undefined) {
       this.#number += 1
-      this.#mark.write(this.#number, this.#options.clock.now())
+      this.#mark.write(this.#number, this.#countedAt)
     }
     this.#requireFiles()
   }
