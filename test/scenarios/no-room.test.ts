@@ -70,6 +70,8 @@ test('an outcome that finds no room is stored when there is some, though its lea
   expect(report.body).toMatchObject({ state: 'complete', result: LARGE })
   expect(charge.body).toMatchObject({ state: 'complete', result: `charged ${LARGE}` })
   expect(runs).toEqual({ report: 1, charge: 1 })
+  // Its caller was told to come back, so it is there for longer than one that was told directly.
+  expect((await site.poll('charge')).body).toMatchObject({ state: 'complete' })
 })
 
 test('a server without room stops in time, and says which outcomes are lost', async () => {

@@ -160,3 +160,28 @@ test('a full store keeps what it acknowledged, and takes calls again once there 
   expect(await store.accept(sampleInstance(clock.now(), { args: 'x'.repeat(8_000) }))).toEqual({ kind: 'created' })
   await store.close()
 })
+
+test('a lease that ran out while nothing could be written is not given to others before its holder could extend it', async () => {
+  const store = open(newFile(), { maxBytes: 512 * 1024 })
+  const operations = ['v1:reports.generate@1.0.0']
+  const leased = { operation: operations[0] as string, state: 'pending' as const, attempt: 1 }
+  const held = sampleInstance(clock.now(), { ...leased, dueAt: clock.now() + 30_000 })
+  await store.accept(held)
+  const filler = () =>
+    sampleInstance(clock.now(), { args: 'x'.repeat(8_000), state: 'complete', keepUntil: clock.now() })
+  const fillUp = async () => {
+    for (;;) await store.accept(filler())
+  }
+  await expect(fillUp()).rejects.toMatchObject({ code: 'STORAGE_FULL' })
+
+  clock.advance(40_000)
+  await expect(store.accept(filler())).rejects.toMatchObject({ code: 'STORAGE_FULL' })
+  await store.purge(await store.purgeable(20))
+  const claim = { operations, limit: 10, leaseMs: 30_000 }
+
+  expect((await store.claim(claim)).instances).toEqual([])
+  expect(await store.extend([{ id: held.id, attempt: 1 }], 30_000)).toMatchObject([{ held: true }])
+  clock.advance(30_001)
+  expect((await store.claim(claim)).instances).toMatchObject([{ id: held.id, attempt: 2 }])
+  await store.close()
+})
