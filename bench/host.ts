@@ -32,6 +32,7 @@ const CONTENDERS = {
   durable: () => import('./contenders/durable.ts'),
   'durable-http': () => import('./contenders/durable-http.ts'),
   growth: () => import('./contenders/growth.ts'),
+  fairness: () => import('./contenders/fairness.ts'),
 } satisfies Record<string, () => Promise<{ start: Contender }>>
 
 let serving: Serving | undefined

@@ -14,6 +14,8 @@ export interface Pace {
   port: number
   operation: string
   perSecond: number
+  /** Besides those that every call has. */
+  headers?: Readonly<Record<string, string>>
 }
 
 export interface Paced {
@@ -30,7 +32,7 @@ const HEADERS = { 'Content-Type': 'application/json', Prefer: 'wait=10' }
 
 let underWay: { stop(): Promise<Paced> } | undefined
 
-function begin({ port, operation, perSecond }: Pace): { stop(): Promise<Paced> } {
+function begin({ port, operation, perSecond, headers: more }: Pace): { stop(): Promise<Paced> } {
   // In turns, so that no connection is idle for so long that the server closes it just as a call is sent on it.
   const agent = new Agent({ keepAlive: true, scheduling: 'fifo' })
   const everyMs = 1000 / perSecond
@@ -44,7 +46,7 @@ function begin({ port, operation, perSecond }: Pace): { stop(): Promise<Paced> }
   async function call(index: number): Promise<void> {
     const requestId = randomUUID()
     const { body } = callRequest(operation, { a: index, b: 1 }, requestId)
-    const answer = await fetchOnce(port, '/call', { agent, body, headers: HEADERS })
+    const answer = await fetchOnce(port, '/call', { agent, body, headers: { ...HEADERS, ...more } })
     const expected = `{"requestId":"${requestId}","state":"complete","result":${index + 1}`
     const text = answer.body.toString()
     if (!text.startsWith(expected)) throw new Error(`A call was answered with ${answer.status} ${text}`)

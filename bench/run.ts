@@ -25,6 +25,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   start: async () => (await import('./suites/start.ts')).start,
   backends: async () => (await import('./suites/backends.ts')).backends,
   workers: async () => (await import('./suites/workers.ts')).workers,
+  fairness: async () => (await import('./suites/fairness.ts')).fairness,
 }
 
 /** What `--quick` runs unless told otherwise: the rows people ask for first. */

@@ -178,7 +178,10 @@ test.each([
   const slow = office.node.call('v1:pay', { wait: true })
   await gate.reached
 
-  const refused = await office.node.call('v1:pay', {}, {}, { hold: true }).catch((thrown: Fault) => thrown.code)
+  const waiting = office.node.call('v1:pay', {}, {}, { hold: true }).catch((thrown: Fault) => thrown.code)
+  await settled()
+  office.cluster.clock.advance(1_000)
+  const refused = await waiting
   gate.open('done')
   await slow
   const reply = await office.node.call('v1:pay', {}, {}, { hold: true })
