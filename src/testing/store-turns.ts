@@ -67,5 +67,17 @@ export function describeTurns({ describe, expect }: TestRunner, story: StoreStor
       // Those that are left are due, and of no use before a slot is given back.
       expect(first.nextDueAt).toBe(clock.now() + CLAIM.leaseMs)
     })
+
+    story('a write that fails beside a claim takes nothing from it', async (store, clock) => {
+      const due = sampleInstance(clock.now(), { dueAt: clock.now() })
+      await store.accept(due)
+      const claiming = store.claim(CLAIM)
+      const failing = store.accept(sampleInstance(clock.now(), { id: due.id }))
+
+      await expect(failing).rejects.toMatchObject({ kind: 'internal' })
+      expect((await claiming).instances).toMatchObject([{ id: due.id, attempt: 1 }])
+      clock.advance(CLAIM.leaseMs)
+      expect((await store.claim(CLAIM)).instances).toMatchObject([{ id: due.id, attempt: 2 }])
+    })
   })
 }

@@ -24,6 +24,12 @@ test.each<[what: string, options: object, advice: RegExp]>([
     /auth\.tokens\[0\].*expiresAt/,
   ],
   ['a rule for JWTs', { auth: { jwt: [{ ...rules, tenant: 'org' }] } }, /auth\.jwt\[0\].*tenantClaim/],
+  [
+    'a weight of nothing',
+    { limits: { weights: { tenants: { acme: 0 } } } },
+    /limits.weights.tenants\["acme"\] must be a whole/,
+  ],
+  ['a misspelt weight', { limits: { weights: { tenant: {} } } }, /limits.weights has no option "tenant"/],
   ['what is no object', { limits: 5 }, /"limits" must be an object/],
   [
     'an issuer that could be taken for another',

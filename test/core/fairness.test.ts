@@ -105,6 +105,23 @@ test('queued calls start in turn: tenant by tenant, in a tenant caller by caller
   ])
 })
 
+test('turns go on from node to node, and weights count', async () => {
+  const cluster = openCluster()
+  const { gate, started, operations } = createWork()
+  const weights = { callers: { 'test|bob': 2 } }
+  const busy = new Node(cluster, { operations, limits: { runningCalls: 1, weights } })
+  await callAs(busy, ADA, 'v1:job')
+  for (const caller of [ADA, ADA, ADA, ADA, BOB, BOB]) await callAs(busy, caller, 'v1:note')
+  await settled()
+
+  const other = new Node(cluster, { operations, limits: { runningCalls: 1, weights } })
+  other.engine.worker.wake()
+  await expect.poll(() => started.length).toBe(7)
+  gate.open(null)
+
+  expect(started.slice(1)).toEqual(['main/ada', 'main/bob', 'main/bob', 'main/ada', 'main/ada', 'main/ada'])
+})
+
 test('a sync call without a slot waits for one, and is refused when that takes too long', async () => {
   const cluster = openCluster()
   const { gate, operations } = createWork()
