@@ -1,3 +1,6 @@
+/** The edits are counted character by character against each name: a longer text is no mistyped name. */
+const MAX_CHARS = 200
+
 /** What somebody may have meant: the names that take the fewest edits to reach, if these are few. */
 export function nearest(
   typed: string,
@@ -6,6 +9,7 @@ export function nearest(
   /** What people may call it for short. */
   formsOf: (name: string) => string[] = (name) => [name],
 ): string[] {
+  if (typed.length > MAX_CHARS) return []
   const wanted = typed.toLowerCase()
   const most = Math.min(wanted.length - 1, Math.max(2, Math.floor(wanted.length / 3)))
   const editsTo = (name: string) => Math.min(...formsOf(name).map((form) => distance(wanted, form.toLowerCase())))

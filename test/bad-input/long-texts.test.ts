@@ -7,7 +7,10 @@ import { parseBoundary, parsePartHead } from '../../src/core/http/part-head.ts'
 import { isHostHeader } from '../../src/core/http/site-rules.ts'
 import { isMediaType, isTextual } from '../../src/core/media.ts'
 import { parseName } from '../../src/core/names.ts'
+import { nearest } from '../../src/core/nearest.ts'
+import type { Registry } from '../../src/core/registry.ts'
 import { readCredential } from '../../src/governance/auth-credential.ts'
+import { createSearch } from '../../src/protocols/mcp/search.ts'
 import { preferredWaitMs } from '../../src/protocols/opencall/routes.ts'
 import { fromStandardIssue } from '../../src/schemas/issues.ts'
 import { growth, PROPORTIONAL, textOf } from '../growth.ts'
@@ -50,10 +53,19 @@ describe('takes time in proportion to its length:', () => {
     ['a media type', 'a+', (text) => isTextual(`application/${text}`)],
     ['a media type of semicolons', '; ', (text) => isMediaType(`a/b${text}\n`)],
     ['an address', ':/', (text) => new FetchExchange({ url: `http:${text}`, method: 'GET' } as Request, '', SETTINGS)],
+    ['a name that was mistyped', 'a', (text) => nearest(text, [`${text}b`], 1)],
     ['a text for the terminal', '\u001b[', plainText],
   ])('%s', (_, piece, work) => {
     expect(growth((length) => tried(() => work(textOf(piece, length))), LENGTH)).toBeLessThan(PROPORTIONAL)
   })
+})
+
+test('a search reads the beginning of a long query only: each word is looked for in every operation', () => {
+  const registry = { operations: [], nextChangeAt: () => undefined } as unknown as Registry
+  const search = createSearch(registry, () => ({ operations: [{ op: 'v1:orders.find' }] }), { now: () => 0 })
+
+  expect(search(`${'a '.repeat(200)}orders`, 5).total).toBe(1)
+  expect(search(`${'a '.repeat(300)}orders`, 5).total).toBe(0)
 })
 
 const SETTINGS = {

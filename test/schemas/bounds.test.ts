@@ -162,6 +162,22 @@ describe('the guard', () => {
   })
 })
 
+it('many small hostile values cost less and less, and honest ones still pass', () => {
+  const check = createBoundedCheck({ pattern: '^(?=(a+)+$)a' })
+  const costOfEvil = () => {
+    const before = process.cpuUsage()
+    expect(() => check(`${'a'.repeat(60)}!`)).toThrow(TooCostly)
+    return process.cpuUsage(before).user
+  }
+
+  const first = costOfEvil()
+  for (let stops = 0; stops < 4; stops++) costOfEvil()
+  const later = Math.min(costOfEvil(), costOfEvil(), costOfEvil())
+
+  expect(later).toBeLessThan(first / 2)
+  expect(check('aaa')).toBeUndefined()
+})
+
 it('the log names schemas that run under a time limit', async () => {
   const lines: LogLine[] = []
   const site = await startSite({

@@ -3,6 +3,9 @@ import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Registry } from '../../core/registry.ts'
 
+/** Each word is looked for in every operation, so that a query of a megabyte would take minutes. */
+const MAX_QUERY_CHARS = 500
+
 export type Search = (query: string, limit: number) => JsonObject
 
 interface Entry {
@@ -23,7 +26,7 @@ export function createSearch(registry: Registry, describe: (now: number) => obje
     return kept.entries
   }
   return (query, limit) => {
-    const wanted = wordsIn(query)
+    const wanted = wordsIn(query.slice(0, MAX_QUERY_CHARS))
     const found = entries()
       .map((entry) => ({ entry, worth: worthOf(entry, wanted) }))
       .filter(({ worth }) => worth > 0 || wanted.length === 0)

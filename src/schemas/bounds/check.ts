@@ -15,12 +15,12 @@ export type BoundedCheck = (value: unknown) => readonly ErrorObject[] | undefine
 /** Steps that any value may take: about a millisecond. */
 const FREE_STEPS = 20_000
 /** Steps for each part of a value: twice the subschemas, so that each may be tried on each part, within these bounds. */
-const MIN_STEPS_PER_PART = 64
+const MIN_STEPS_PER_PART = 128
 const MAX_STEPS_PER_PART = 512
 /** All errors are named where that takes no more than this; else the first. */
 const EXPLAIN_STEPS = 5_000
 /** Where a check can only be stopped by the clock. Libraries take about a tenth of it for values that fit. */
-const PARTS_PER_MS = 1_000
+const PARTS_PER_MS = 2_000
 
 /** How long a check of a value may take under a guard, beside what every check may. */
 export function worthMs(value: unknown): number {

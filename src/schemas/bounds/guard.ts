@@ -19,15 +19,18 @@ const LEAST_FREE_MS = 5
 /** A wait shorter than this share of the limit in time of the processor was not the task's: the machine was busy. */
 const BUSY_SHARE = 0.25
 
-/** One for many tasks: a context takes a millisecond to make, so it is made when first used. */
-export function createGuard(): Guard {
-  const box: { task?: () => unknown } = {}
-  const script = new Script('task()')
-  let context: Context | undefined
-  let freeMs = FREE_MS
+const STOPPED = Symbol('stopped')
 
-  function run<T>(limitMs: number, task: () => T): T | typeof STOPPED {
-    context ??= createContext(box)
+type Run = <T>(limitMs: number, task: () => T) => T | typeof STOPPED
+
+/** One for all guards: a context takes a millisecond and half a megabyte. It holds a task only while that runs. */
+const run = createRun()
+
+function createRun(): Run {
+  const box: { task?: () => unknown } = {}
+  let stage: { script: Script; context: Context } | undefined
+  return (limitMs, task) => {
+    stage ??= { script: new Script('task()'), context: createContext(box) }
     const before = box.task
     let thrown: { it: unknown } | undefined
     box.task = () => {
@@ -40,7 +43,7 @@ export function createGuard(): Guard {
       }
     }
     try {
-      const value = script.runInContext(context, { timeout: limitMs })
+      const value = stage.script.runInContext(stage.context, { timeout: limitMs })
       if (thrown) throw thrown.it
       return value
     } catch (error) {
@@ -51,6 +54,11 @@ export function createGuard(): Guard {
       else delete box.task
     }
   }
+}
+
+/** One for each schema: what hostile values of one cost does not shorten the time of another. */
+export function createGuard(): Guard {
+  let freeMs = FREE_MS
 
   function runTwice<T>(limitMs: number, task: () => T): T | typeof STOPPED {
     const used = process.cpuUsage()
@@ -70,5 +78,3 @@ export function createGuard(): Guard {
     throw new TooCostly('a check took longer than its time')
   }
 }
-
-const STOPPED = Symbol('stopped')

@@ -32,7 +32,11 @@ function openCall(id: string, args: object): Draft[] {
   const boundary = `x${id}`
   const part = (name: string, type: string, content: string) =>
     `--${boundary}\r\nContent-Disposition: form-data; name="${name}"; filename="${name}.txt"\r\nContent-Type: ${type}\r\n\r\n${content}\r\n`
-  const envelope = JSON.stringify({ op: 'v1:Files.Describe', args: {}, media: [{ name: 'file', part: 'file' }] })
+  const envelope = JSON.stringify({
+    op: 'v1:Files.Describe',
+    args: {},
+    media: [{ name: 'file', mimeType: 'text/plain', part: 'file' }],
+  })
   const form = `${part('envelope', 'application/json', envelope)}${part('file', 'text/plain', 'hello')}--${boundary}--\r\n`
   return [
     post('opencall', '/call', { op: 'v1:Calculator.Add', args }),
@@ -60,7 +64,7 @@ function openCall(id: string, args: object): Draft[] {
 
 function oxp(id: string, input: object): Draft[] {
   const request = { tool_id: 'Calculator.Add@1.0.0', call_id: id, input }
-  const call = { $schema: 'https://github.com/ArcadeAI/OXP/tree/main/schemas/0.1.0', request }
+  const call = { $schema: 'otc://1.0', request }
   return ['', '/otc'].flatMap((prefix) => [
     get('oxp', `${prefix}/health`),
     get('oxp', `${prefix}/tools`),
@@ -87,7 +91,7 @@ function contract(id: string, input: object): Draft[] {
     task_id: 't',
     namespace: 'n',
     agent: 'a',
-    tool: { name: 'Calculator_Add', operation: 'execute', capabilities: [], risk_level: 'low' },
+    tool: { name: 'Calculator_Add', operation: 'invoke', capabilities: [], risk_level: 'low' },
     input,
     input_raw: '',
     runtime: { mode: 'http', timeout_ms: 100, max_attempts: 1, backoff: 'none', max_backoff_ms: 1, jitter: false },
