@@ -74,7 +74,12 @@ const operations = [
     run,
   }),
   operation('v1:plain.url', { args: { properties: { text: { type: 'string', format: 'url' } } }, run }),
-  operation('v1:plain.contains', { args: { properties: { list: { contains: { const: 1 } } } }, run }),
+  operation('v1:plain.contains', {
+    args: {
+      properties: { list: { contains: { anyOf: [1, 2, 3, 4, 5, 6, 7, 8].map((number) => ({ const: number })) } } },
+    },
+    run,
+  }),
   operation('v1:zod.points', {
     args: z.object({ list: z.array(z.object({ x: z.number(), y: z.number(), z: z.number() })) }),
     run,

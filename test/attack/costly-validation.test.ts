@@ -33,6 +33,7 @@ const ATTACKS: [tool: string, what: string, args: unknown][] = [
   ['plain_looking', 'the same within a condition', evil(60)],
   ['plain_names', 'a name for such a pattern', { [`${'a'.repeat(60)}!`]: 1 }],
   ['plain_url', 'a text of colons as a URL', { text: `http://${':'.repeat(500_000)}` }],
+  ['plain_contains', 'a list of which no item fits any alternative', list(400_000, () => 0)],
   ['zod_points', 'a library that names a million problems', list(340_000, () => ({}))],
   ['zod_pattern', "a library's pattern", evil(60)],
   ['valibot_pattern', "another library's pattern", evil(60)],
