@@ -16,7 +16,7 @@ export type BoundedCheck = (value: unknown) => readonly ErrorObject[] | undefine
 const FREE_STEPS = 20_000
 /** Steps for each part of a value: twice the subschemas, so that each may be tried on each part, within these bounds. */
 const MIN_STEPS_PER_PART = 128
-const MAX_STEPS_PER_PART = 512
+const MAX_STEPS_PER_PART = 256
 /** All errors are named where that takes no more than this; else the first. */
 const EXPLAIN_STEPS = 5_000
 /** Where a check can only be stopped by the clock. Libraries take about a tenth of it for values that fit. */
