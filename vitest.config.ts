@@ -12,6 +12,9 @@ export default defineConfig(({ mode }) => ({
     include: ['test/**/*.test.ts', 'examples/**/*.test.ts'],
     // Signals, the working directory and the exit code belong to a process: threads would share them.
     pool: 'forks',
+    // A busy machine takes several times as long; a test that hangs is still found.
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
     reporters: [
       'default',
       ...(resultsFile ? ['json'] : []),

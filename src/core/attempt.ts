@@ -436,6 +436,8 @@ export class Attempt {
     // Before the last chunk: one that was announced says that the result is whole.
     const parsed = beside === undefined ? undefined : await this.#parse(beside)
     await writer.write(cleaning.end())
+    // A call that has ended keeps what was announced, and nothing is announced after its end.
+    this.throwIfStopped()
     await writer.finish()
     const location = { kind: 'chunks' as const, mimeType }
     return { kind: 'location', location: parsed === undefined ? location : { ...location, value: parsed as JsonValue } }

@@ -101,7 +101,7 @@ export interface SiegeReport {
 
 /**
  * Kills a real server process so many times under mixed load. A second or two for each kill.
- * @public for a siege that is longer than a test.
+
  */
 export async function siegeByKills({ kills, seed, log }: SiegeOptions): Promise<SiegeReport> {
   const folder = await mkdtemp(join(tmpdir(), 'callplane-siege-'))
