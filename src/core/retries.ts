@@ -7,6 +7,8 @@ import type { Conclusions } from './conclusions.ts'
 import type { FaultRecord } from './fault.ts'
 import type { Instance } from './model.ts'
 import type { Environment } from './ports.ts'
+import { storageDelay } from './retry.ts'
+import { canGoOn } from './running.ts'
 
 export interface RetriesParts {
   env: Environment
@@ -35,6 +37,23 @@ export class Retries {
     this.pullForward(attempt, instance, now + delayMs, heldUntil)
   }
 
+  /**
+   * Gives a call back that failed because of the server's own storage: that is no failure of the operation, so its
+   * retries do not count it. A caller who waits for a sync call is told instead, and can send it again.
+   */
+  async afterStorageFailure(attempt: Attempt, instance: Instance): Promise<boolean> {
+    const { env, conclusions, wake } = this.#parts
+    const { storageFault, stoppedBy } = attempt
+    if (!storageFault || stoppedBy || instance.model !== 'async' || !canGoOn(instance)) return false
+    const delayMs = storageDelay(instance.attempt, env.random)
+    if (attempt.now() + delayMs >= lastAt(instance)) return false
+    const { operation, requestId } = instance
+    env.log.warn({ operation, requestId, err: storageFault }, 'the storage failed a call; it is run again')
+    await conclusions.giveBack(instance, env.clock.now() + delayMs)
+    wake()
+    return true
+  }
+
   /** In how long the next attempt may begin if this one's handler does not return; the end of the call's own time counts. */
   holdMs(attempt: Attempt, delayMs: number, deadlineAt = Number.POSITIVE_INFINITY): number {
     if (attempt.returned) return delayMs
@@ -61,4 +80,9 @@ export class Retries {
       'an attempt failed; the call is tried again',
     )
   }
+}
+
+/** A try that comes when nobody can see the call any more is none. */
+export function lastAt({ extras, expiresAt }: Instance): number {
+  return Math.min(extras?.deadlineAt ?? Number.POSITIVE_INFINITY, expiresAt)
 }

@@ -3,7 +3,6 @@
  * attempt ended. Nobody else changes an instance's state after its acceptance.
  */
 import { abandon } from './abandoning.ts'
-import { MOST_TRIES } from './approvals.ts'
 import { Attempt, type AttemptRun, type Ending } from './attempt.ts'
 import { BriefMap } from './brief-map.ts'
 import { Claiming } from './claiming.ts'
@@ -11,6 +10,7 @@ import { Conclusions } from './conclusions.ts'
 import { canceled, cutOffByShutdown, faultOutcome, givenUp, leaseLost, outcomeUnknown } from './endings.ts'
 import { Fault } from './fault.ts'
 import type { HeldCalls } from './held-calls.ts'
+import { HeldStart } from './held-start.ts'
 import type { AttemptParts } from './job.ts'
 import type { JsonValue } from './json.ts'
 import { KeptGiven } from './kept-given.ts'
@@ -18,17 +18,16 @@ import { LeaseKeeping } from './lease-keeping.ts'
 import type { Limits } from './limits.ts'
 import type { Instance, Outcome } from './model.ts'
 import type { Deferred, Operation } from './operation.ts'
-import type { Advanced, RecordChange, Store } from './ports.ts'
+import type { RecordChange, Store } from './ports.ts'
 import { type ProgressWriter, progressOfTry, throttleProgress } from './progress.ts'
 import { type Questions, questionsIn } from './questions.ts'
 import type { Registry } from './registry.ts'
 import type { Given } from './requirements.ts'
-import { Retries } from './retries.ts'
-import { retryDelay, storageDelay } from './retry.ts'
+import { lastAt, Retries } from './retries.ts'
+import { retryDelay } from './retry.ts'
 import { canGoOn, isHeld, isLacking, jobOf, mayHaveActed, type Running } from './running.ts'
 import { showingOf, showsAndWaits } from './showing.ts'
 import type { SlotOwner } from './slot-shares.ts'
-import { deadlineOf } from './terms.ts'
 import { hasEnded } from './waiting.ts'
 
 export interface WorkerSettings {
@@ -55,6 +54,7 @@ export class Worker {
   readonly #settings: WorkerSettings
   readonly #conclusions: Conclusions
   readonly #held: HeldCalls
+  readonly #heldStart: HeldStart
   readonly #claiming: Claiming
   readonly #leases: LeaseKeeping
   readonly #shutdown = cutOffByShutdown()
@@ -78,6 +78,13 @@ export class Worker {
     const occupy = (instance: Instance) => this.#occupy(instance)
     this.#conclusions = new Conclusions(parts.env, store, parts.observer, parts.outbox, occupy)
     this.#held = held
+    this.#heldStart = new HeldStart({
+      held,
+      conclusions: this.#conclusions,
+      clock: parts.env.clock,
+      leaseMs: settings.leaseMs,
+      end: (instance, operation, why) => this.#end(instance, operation, faultOutcome(why), false),
+    })
     this.#given = new KeptGiven(store, parts.env.log, parts.siblings)
     const { leaseMs, claimEveryMs } = settings
     this.#claiming = new Claiming({
@@ -334,42 +341,13 @@ export class Worker {
   async #beginHeld(instance: Instance, operation: Operation): Promise<void> {
     let ready: Instance | undefined
     try {
-      ready = await this.#readyToRun(instance, operation)
+      ready = await this.#heldStart.begin(instance, operation)
     } catch (err) {
       // The lease runs out, and whoever takes it up then looks again.
       this.#parts.env.log.error({ operation: operation.key, err }, 'an approval could not be looked up')
     }
     if (ready) this.start(ready, operation)
     else this.#limits.ended(operation, instance)
-  }
-
-  /** Nothing if it has ended or waits on. Looks again where its approval changed before the ruling was written. */
-  async #readyToRun(instance: Instance, operation: Operation): Promise<Instance | undefined> {
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const ruling = await this.#held.rulingOn(instance, operation)
-      if (ruling instanceof Fault) {
-        await this.#end(instance, operation, faultOutcome(ruling), false)
-        return undefined
-      }
-      const runs = 'run' in ruling
-      const after = runs
-        ? await this.#beginApproved(instance, operation, ruling.run)
-        : await this.#conclusions.leaveHeld(instance, ruling.waitUntil, ruling.seen)
-      if (!after.recordsDiffer) return runs && after.applied ? after.instance : undefined
-    }
-    // As if the decision came while nobody looked.
-    await this.#conclusions.giveBackUnbegun(instance)
-    return undefined
-  }
-
-  /** The time of all attempts begins when the call may run. */
-  async #beginApproved(instance: Instance, operation: Operation, use: readonly RecordChange[]): Promise<Advanced> {
-    const { extras } = instance
-    const deadlineMs = extras?.deadlineAt === undefined ? deadlineOf(operation, extras?.terms) : undefined
-    if (use.length === 0 && deadlineMs === undefined) return { applied: true, instance }
-    const deadlineAt = this.#parts.env.clock.now() + (deadlineMs ?? 0)
-    const more = deadlineMs === undefined ? undefined : { ...extras, deadlineAt }
-    return this.#conclusions.beginHeld(instance, use, more, this.#settings.leaseMs)
   }
 
   /** Arguments are stored as received and parsed again at each attempt, so that defaults and transforms are the schema's of today. */
@@ -469,29 +447,12 @@ export class Worker {
       this.wake()
       return
     }
-    if (await this.#runsAgain(running)) return
+    if (await this.retries.afterStorageFailure(attempt, instance)) return
     const failures = instance.failures + 1
     const delayMs = retryDelay(attempt.terms.retry, failures, outcome.fault, this.#parts.env.random)
     // Both times are the attempt's, whatever the wall clock was set to since.
     if (delayMs === undefined || attempt.now() + delayMs >= lastAt(instance)) return this.#conclude(running, outcome)
     await this.retries.schedule(attempt, instance, outcome.fault, delayMs)
-  }
-
-  /**
-   * Gives a call back that failed because of the server's own storage: that is no failure of the operation, so its
-   * retries do not count it. A caller who waits for a sync call is told instead, and can send it again.
-   */
-  async #runsAgain({ instance, attempt }: Running): Promise<boolean> {
-    const { env } = this.#parts
-    const { storageFault, stoppedBy } = attempt
-    if (!storageFault || stoppedBy || instance.model !== 'async' || !canGoOn(instance)) return false
-    const delayMs = storageDelay(instance.attempt, env.random)
-    if (attempt.now() + delayMs >= lastAt(instance)) return false
-    const { operation, requestId } = instance
-    env.log.warn({ operation, requestId, err: storageFault }, 'the storage failed a call; it is run again')
-    await this.#conclusions.giveBack(instance, env.clock.now() + delayMs)
-    this.wake()
-    return true
   }
 
   #conclude(running: Running, outcome: Outcome): Promise<void> {
@@ -533,9 +494,4 @@ export class Worker {
     const records = await this.#held.ending(instance, asks)
     return shows ? [...records, ...(this.#parts.shown?.forgetting(instance.id) ?? [])] : records
   }
-}
-
-/** A try that comes when nobody can see the call any more is none. */
-function lastAt({ extras, expiresAt }: Instance): number {
-  return Math.min(extras?.deadlineAt ?? Number.POSITIVE_INFINITY, expiresAt)
 }

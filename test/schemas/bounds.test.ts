@@ -59,7 +59,7 @@ it('a bounded check accepts what ajv accepts, counted or not', { timeout: 60_000
       // Without an id of its own a schema cannot refer to all of itself there.
       const shared = attempt(() => compileShared(described as never))
 
-      for (const each of values) {
+      for (const each of values.map(asJson)) {
         // A schema that refers to itself on the same value never ends; both overflow the stack then.
         const expected = attempt(() => plain(each))
         if (expected === undefined) continue

@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type ConformanceProtocol, conformanceCases } from '../../src/testing/conformance/index.ts'
 import { callOver, QUICKSTART, runProcess, SOURCE, serveProcess, temporaryFolder } from '../cli/processes.ts'
+import { quickstartParts } from '../conformance/quickstart-parts.ts'
 import { request } from '../protocols/contract/host.ts'
 import { grpcPeer } from '../protocols/contract/peer.ts'
 
@@ -185,7 +186,7 @@ describe('the published cases', () => {
     await writeFile(join(folder, 'ops.ts'), withNotesIn(join(folder, 'notes')))
     const { url } = await serveProcess([join(folder, 'ops.ts'), '--workers', '2', '--data', join(folder, 'data')])
     for (const [protocol, base] of protocols) {
-      const target = { url: url + base }
+      const target = { url: url + base, ...quickstartParts(protocol) }
       const unmet: string[] = []
       let met = 0
       for (const { id, run } of conformanceCases(protocol)) {

@@ -151,7 +151,7 @@ export const chunkCases = [
       const ids = await startExport(server)
       await fetchChunks(server, ids.requestId)
       for (const cursor of ['not a cursor', '-1', '../../etc/passwd']) {
-        const { status } = await server.ask(chunkPath(ids.requestId, cursor), {}, ids)
+        const { status } = await server.send(chunkPath(ids.requestId, cursor))
         mustBeOneOf(status, [400, 404], `status for the cursor "${cursor}"`)
       }
     },
