@@ -39,7 +39,7 @@ export function createBoundedCheck(schema: PlainSchema, options: Options = {}): 
       explainer.validate(value)
       return explainer.validate.errors ?? undefined
     } catch (thrown) {
-      if (thrown instanceof TooCostly) return undefined
+      if (thrown instanceof TooCostly || isOverflow(thrown)) return undefined
       throw thrown
     }
   }
@@ -74,8 +74,18 @@ function bounded({ validate, meter }: Compiled, cost: SchemaCost): (value: unkno
   const perPart = stepsPerPart(cost)
   return (value) => {
     meter.left = FREE_STEPS + perPart * weightOf(value)
-    return validate(value)
+    try {
+      return validate(value)
+    } catch (thrown) {
+      if (isOverflow(thrown)) throw new TooCostly()
+      throw thrown
+    }
   }
+}
+
+/** Of the stack: a schema that refers to itself without going deeper into the value. */
+function isOverflow(thrown: unknown): boolean {
+  return thrown instanceof RangeError
 }
 
 function guarded<T>({ patterns }: SchemaCost, check: (value: unknown) => T): (value: unknown) => T {
