@@ -44,10 +44,13 @@ export function unreachableFault(message: string, cause?: unknown): Fault {
   return new Fault('unavailable', message, { code: 'UNREACHABLE', cause })
 }
 
+/** Nobody answers, or somebody who speaks something else. */
+const UNREACHED = new Set<string | undefined>(['UNREACHABLE', 'NOT_THIS_PROTOCOL'])
+
 export function exitCodeOf(fault: Fault): number {
   if (fault.code === 'USAGE') return EXIT.usage
   if (fault.code === 'NEEDS_TOKEN') return EXIT.needsToken
-  return fault.code === 'UNREACHABLE' ? EXIT.unreachable : EXIT.failed
+  return UNREACHED.has(fault.code) ? EXIT.unreachable : EXIT.failed
 }
 
 export function print(output: Output, text: string): void {

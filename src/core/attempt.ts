@@ -35,6 +35,8 @@ export interface AttemptRun {
   failures: number
   /** When this try's time, or that of all tries, is over; the operation's limit of one attempt counts besides. */
   endsAt?: number
+  /** When that of all tries is over. Both by the attempt's own time. */
+  deadlineAt?: number
   /** What an earlier attempt of the same try left behind. */
   waiting?: JsonValue
   answer?: JsonValue
@@ -131,6 +133,8 @@ export class Attempt {
   /** Wall time that goes on evenly from the attempt's first look, so that setting the clock moves no limit of it. */
   now(): number {
     const { clock } = this.#parts.env
+    // It ended in the turn in which it began: there is no interval to measure, and one look at one clock is enough.
+    if (this.#ending && this.#wallAheadMs === undefined) return clock.now()
     const passedMs = clock.monotonicMs()
     this.#wallAheadMs ??= clock.now() - passedMs
     return this.#wallAheadMs + passedMs
@@ -175,6 +179,12 @@ export class Attempt {
   /** By how much the wall clock was set forward since this attempt first looked; negative if back. */
   get wallSetMs(): number {
     return this.#parts.env.clock.now() - this.now()
+  }
+
+  /** When the time of all tries is over, by the wall clock as it is now. */
+  get deadlineAt(): number | undefined {
+    const { deadlineAt } = this.run
+    return deadlineAt === undefined ? undefined : deadlineAt + this.wallSetMs
   }
 
   /** The attempt's own span where there is one, so that what the handler calls hangs below it. */

@@ -154,8 +154,8 @@ export class Conclusions {
   }
 
   /** Ends a try without ending the call; what it waited for is waited for no more. False as with `end`. */
-  async retryLater(instance: Instance, failures: number, dueAt: number): Promise<boolean> {
-    const { tryEndsAt: _over, ...extras } = instance.extras ?? {}
+  async retryLater(instance: Instance, failures: number, dueAt: number, attempt: Attempt): Promise<boolean> {
+    const { tryEndsAt: _over, ...extras } = extrasNow(instance, attempt) ?? {}
     const waits = instance.waiting !== undefined && { waiting: null, extras }
     return (await this.#reschedule(instance, { failures, dueAt, ...waits })) !== undefined
   }
@@ -186,8 +186,8 @@ export class Conclusions {
   }
 
   /** Leaves the call until its caller has answered; its deadline, where it has one, goes on. */
-  async leaveAsking(instance: Instance, questions: Questions): Promise<void> {
-    const { extras } = instance
+  async leaveAsking(instance: Instance, questions: Questions, attempt: Attempt): Promise<void> {
+    const extras = extrasNow(instance, attempt)
     const { deadlineAt } = extras ?? {}
     const asking = { kinds: [], answers: {}, ...extras?.asking, questions }
     const after = await this.#reschedule(instance, {
@@ -295,13 +295,18 @@ export class Conclusions {
     // Nobody can wait for it directly any more, so it is kept as long as a call that is polled for.
     const { expiresAt: _direct, keepUntil: _too, ...polled } = change
     const advanced = await this.#kept.keep(instance, polled, (latest) => this.#advance(latest, together))
-    if (advanced?.applied) return advanced.instance
+    if (advanced?.applied || isThatEnd(advanced?.instance, change)) return advanced?.instance
     if (advanced) log.warn(fieldsOf(instance), LEASE_LOST)
     return undefined
   }
 }
 
 const LEASE_LOST = 'the lease was lost before the attempt ended; what it did is not recorded'
+
+/** A write that failed may have been made all the same. */
+function isThatEnd(now: Instance | undefined, { attempt, endedAt }: Change): boolean {
+  return endedAt !== undefined && now?.endedAt === endedAt && now.attempt === attempt
+}
 
 function fieldsOf({ operation, requestId, attempt }: Instance): object {
   return { operation, requestId, attempt }
@@ -313,12 +318,12 @@ function expiry({ idempotencyKey }: Instance, expiresAt: number): Pick<Change, '
 }
 
 /** The try's time goes on while nobody runs it: by the wall clock as it is now, if that was set meanwhile. */
-function extrasUntil({ extras }: Instance, { endsAt, wallSetMs }: Attempt): InstanceExtras | undefined {
-  if (endsAt === undefined) return undefined
-  const { deadlineAt } = extras ?? {}
-  return {
-    ...extras,
-    tryEndsAt: endsAt + wallSetMs,
-    ...(deadlineAt !== undefined && { deadlineAt: deadlineAt + wallSetMs }),
-  }
+function extrasUntil(instance: Instance, attempt: Attempt): InstanceExtras | undefined {
+  const { endsAt, wallSetMs } = attempt
+  return endsAt === undefined ? undefined : { ...extrasNow(instance, attempt), tryEndsAt: endsAt + wallSetMs }
+}
+
+/** The instance may have been read before or after the clock was set; the attempt knows its deadline in any case. */
+function extrasNow({ extras }: Instance, { deadlineAt }: Attempt): InstanceExtras | undefined {
+  return deadlineAt === undefined ? extras : { ...extras, deadlineAt }
 }

@@ -49,6 +49,8 @@ export class Engine {
   readonly #inline: InlineRunner
   readonly #toldOf = new WeakSet<Fault>()
   #draining = false
+  #lastCaller: Caller | undefined
+  #lastOwner = ''
 
   constructor(given: EngineParts) {
     const { env, registry, store, limits, observer } = given
@@ -100,9 +102,18 @@ export class Engine {
 
   #callAs(caller: Caller, operation: Operation, call: Call, options: CallOptions): Reply | Promise<Reply> {
     if (this.#draining) throw shuttingDown()
-    const counting = options.ours ? undefined : this.#parts.limits.countCall(ownerOf(caller))
+    const counting = options.ours ? undefined : this.#parts.limits.countCall(this.#ownerOf(caller))
     if (counting) return counting.then(() => this.#callCounted(caller, operation, call, options))
     return this.#callCounted(caller, operation, call, options)
+  }
+
+  /** The same text for the same caller, or it would be made, and hashed by whoever looks it up, for every call. */
+  #ownerOf(caller: Caller): string {
+    if (caller !== this.#lastCaller) {
+      this.#lastCaller = caller
+      this.#lastOwner = ownerOf(caller)
+    }
+    return this.#lastOwner
   }
 
   #callCounted(caller: Caller, operation: Operation, call: Call, options: CallOptions): Reply | Promise<Reply> {
@@ -180,7 +191,7 @@ export class Engine {
       operation,
       caller,
       tenant: caller.tenant,
-      owner: ownerOf(caller),
+      owner: this.#ownerOf(caller),
       parsed,
       media,
     }

@@ -304,7 +304,8 @@ function settled(ending: Ending | undefined): Outcome | undefined {
 
 function firstRun({ operation, call }: Admitted, startedAt: number): AttemptRun | undefined {
   const deadlineMs = deadlineOf(operation, call.terms)
-  return deadlineMs === undefined ? undefined : { failures: 0, endsAt: startedAt + deadlineMs }
+  const deadlineAt = startedAt + (deadlineMs ?? 0)
+  return deadlineMs === undefined ? undefined : { failures: 0, endsAt: deadlineAt, deadlineAt }
 }
 
 function identityOf({ call, operation }: Admitted, usage?: Usage): Identity {

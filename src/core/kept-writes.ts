@@ -46,6 +46,8 @@ export class KeptWrites {
 
   /** Settles once it was written, with nothing if the node stops before. */
   keep(instance: Instance, change: Change, write: Write): Promise<Advanced | undefined> {
+    // Of an older attempt, which counts no more.
+    this.#kept.get(instance.id)?.settle(undefined)
     const free = this.#parts.occupy(instance)
     return new Promise((resolve) => {
       const settle = (advanced: Advanced | undefined) => {
@@ -120,6 +122,7 @@ export class KeptWrites {
     const { log } = this.#parts.env
     try {
       const advanced = await kept.write(change)
+      if (this.#kept.get(instance.id) !== kept) return true
       // The lease ran out and was taken up here meanwhile: it is written again under the new one.
       if (!advanced.applied && kept.change !== change) return this.#write(kept)
       this.#kept.delete(instance.id)
@@ -127,6 +130,7 @@ export class KeptWrites {
       kept.settle(advanced)
       return true
     } catch (thrown) {
+      if (this.#kept.get(instance.id) !== kept) return true
       this.#kept.delete(instance.id)
       if (isStorageTrouble(thrown)) {
         this.#kept.set(instance.id, kept)

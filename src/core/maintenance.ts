@@ -37,6 +37,8 @@ const NO_RECORD = 'maintenance:probe'
 export class Maintenance {
   readonly #parts: MaintenanceParts
   #storageFault: Fault | undefined
+  /** By the wall clock, as the times of files are. */
+  #sweptAt = Number.POSITIVE_INFINITY
   #cancelTimer: (() => void) | undefined
   #underWay: Promise<void> | undefined
   #sweeping: Promise<void> | undefined
@@ -124,18 +126,22 @@ export class Maintenance {
   async sweepLeftovers(): Promise<void> {
     const { objects, store, env, sweepUnfinished } = this.#parts
     const { clock } = env
-    let [removed, seen, startedAt] = [0, 0, clock.now()]
-    for await (const owner of objects.owners(startedAt - LEFTOVER_AGE_MS)) {
+    const now = clock.now()
+    // What was touched since the last sweep is no leftover, also if the clock was set forward meanwhile.
+    const before = Math.min(now - LEFTOVER_AGE_MS, this.#sweptAt)
+    this.#sweptAt = now
+    let [removed, seen, startedMs] = [0, 0, clock.monotonicMs()]
+    for await (const owner of objects.owners(before)) {
       if (this.#stopped) return
       if (!(await store.get(owner))) {
         await objects.removeOwner(owner)
         removed += 1
       }
       if (++seen % BATCH > 0) continue
-      await this.#rest((clock.now() - startedAt) * REST)
-      startedAt = clock.now()
+      await this.#rest((clock.monotonicMs() - startedMs) * REST)
+      startedMs = clock.monotonicMs()
     }
-    const unfinished = (await sweepUnfinished?.(LEFTOVER_AGE_MS)) ?? 0
+    const unfinished = (await sweepUnfinished?.(now - before)) ?? 0
     if (removed + unfinished > 0) env.log.info({ removed, unfinished }, 'bytes that no call owns were removed')
   }
 

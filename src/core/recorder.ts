@@ -156,7 +156,7 @@ export class Recorder {
     const { operation } = admitted
     const { failures } = attempt.run
     const life = { ...this.#leased(failures + 1), settled: failures, failures }
-    const instance = newInstance(this.#env, admitted, life, startedAt)
+    const instance = newInstance(this.#env, admitted, life, startedAt + attempt.wallSetMs)
     let standing: Instance | undefined
     try {
       standing = await this.#insert(instance)
@@ -186,15 +186,16 @@ export class Recorder {
   ): Promise<Reply> {
     const { retries } = this.#worker
     const failures = failed.run.failures + 1
-    const now = this.#env.clock.now()
-    const dueAt = now + retries.holdMs(failed, Math.max(0, retryInMs), failed.run.endsAt)
+    const failedAt = failed.now()
+    const holdMs = retries.holdMs(failed, Math.max(0, retryInMs), failed.run.endsAt)
+    const dueAt = this.#env.clock.now() + holdMs
     const life = { state: 'pending' as const, attempt: failures, settled: failures, failures, dueAt }
-    const instance = newInstance(this.#env, admitted, life, startedAt)
+    const instance = newInstance(this.#env, admitted, life, startedAt + failed.wallSetMs)
     const standing = await this.insert(instance)
     if (standing === instance) this.#worker.keepGiven(instance, admitted.operation, admitted.given)
     this.#worker.wake()
     if (standing === instance) {
-      retries.pullForward(failed, instance, now + retryInMs, dueAt)
+      retries.pullForward(failed, instance, failedAt + retryInMs, failedAt + holdMs)
       recorded?.()
     }
     return replyTo(standing, 0)

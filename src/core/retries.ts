@@ -29,12 +29,12 @@ export class Retries {
   /** Ends a try of a recorded call. The time of the next one is stored at once: any node may make it if this one dies. */
   async schedule(attempt: Attempt, instance: Instance, fault: FaultRecord, delayMs: number): Promise<void> {
     const { env, conclusions, wake } = this.#parts
-    const now = env.clock.now()
-    const heldUntil = now + this.holdMs(attempt, delayMs, instance.extras?.deadlineAt)
-    if (!(await conclusions.retryLater(instance, instance.failures + 1, heldUntil))) return
+    const failedAt = attempt.now()
+    const holdMs = this.holdMs(attempt, delayMs, attempt.run.deadlineAt)
+    if (!(await conclusions.retryLater(instance, instance.failures + 1, env.clock.now() + holdMs, attempt))) return
     this.log(attempt, fault, delayMs)
     wake()
-    this.pullForward(attempt, instance, now + delayMs, heldUntil)
+    this.pullForward(attempt, instance, failedAt + delayMs, failedAt + holdMs)
   }
 
   /**
@@ -46,7 +46,7 @@ export class Retries {
     const { storageFault, stoppedBy } = attempt
     if (!storageFault || stoppedBy || instance.model !== 'async' || !canGoOn(instance)) return false
     const delayMs = storageDelay(instance.attempt, env.random)
-    if (attempt.now() + delayMs >= lastAt(instance)) return false
+    if (attempt.now() + delayMs >= lastAt(instance, attempt)) return false
     const { operation, requestId } = instance
     env.log.warn({ operation, requestId, err: storageFault }, 'the storage failed a call; it is run again')
     await conclusions.giveBack(instance, env.clock.now() + delayMs)
@@ -60,15 +60,15 @@ export class Retries {
     return Math.max(delayMs, Math.ceil(Math.min(this.#parts.stopGraceMs, deadlineAt - attempt.now())))
   }
 
-  /** Makes a call that is held up due as soon as the handler has returned. */
+  /** Makes a call that is held up due as soon as the handler has returned. Both times are the attempt's. */
   pullForward(attempt: Attempt, { id, attempt: number }: Instance, dueAt: number, heldUntil: number): void {
     if (heldUntil <= dueAt) return
     const { env, conclusions, stopped, wake } = this.#parts
     attempt.whenReturned(() => {
-      const at = Math.max(dueAt, env.clock.now())
+      const at = Math.max(dueAt, attempt.now())
       if (at >= heldUntil || stopped()) return
       conclusions
-        .makeDue(id, number, at)
+        .makeDue(id, number, at + attempt.wallSetMs)
         .then(wake, (err) => env.log.warn({ err }, 'could not pull a retry forward; it begins when the grace is over'))
     })
   }
@@ -83,6 +83,6 @@ export class Retries {
 }
 
 /** A try that comes when nobody can see the call any more is none. */
-export function lastAt({ extras, expiresAt }: Instance): number {
-  return Math.min(extras?.deadlineAt ?? Number.POSITIVE_INFINITY, expiresAt)
+export function lastAt({ expiresAt }: Instance, { run }: Attempt): number {
+  return Math.min(run.deadlineAt ?? Number.POSITIVE_INFINITY, expiresAt)
 }

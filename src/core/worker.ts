@@ -40,6 +40,9 @@ export interface WorkerSettings {
   progressEveryMs: number
 }
 
+/** After a failure of the server's own, before a claimed call is looked at again. */
+const LOOK_AGAIN_MS = 1_000
+
 type Failure = Extract<Outcome, { kind: 'fault' }>
 
 export class Worker {
@@ -167,6 +170,7 @@ export class Worker {
     return {
       failures,
       ...(Number.isFinite(endsAt) && { endsAt }),
+      ...(extras?.deadlineAt !== undefined && { deadlineAt: extras.deadlineAt }),
       ...(waiting !== undefined && { waiting }),
       ...(answer !== undefined && { answer }),
       ...(backend.resume && { expectAnswer: (more) => this.#expectAnswer(id, more) }),
@@ -326,8 +330,8 @@ export class Worker {
     try {
       this.#beginOrGiveBack(await taking, instance, operation)
     } catch (err) {
-      // The lease runs out, and whoever takes it up then asks again.
       this.#parts.env.log.error({ operation: operation.key, err }, 'a slot could not be asked for')
+      void this.#conclusions.giveBackUnbegun(instance, this.#parts.env.clock.now() + LOOK_AGAIN_MS)
     }
   }
 
@@ -343,8 +347,9 @@ export class Worker {
     try {
       ready = await this.#heldStart.begin(instance, operation)
     } catch (err) {
-      // The lease runs out, and whoever takes it up then looks again.
+      // Nothing of it has begun, and whoever looks again must not take it for one that was cut off.
       this.#parts.env.log.error({ operation: operation.key, err }, 'an approval could not be looked up')
+      void this.#conclusions.giveBackUnbegun(instance, this.#parts.env.clock.now() + LOOK_AGAIN_MS)
     }
     if (ready) this.start(ready, operation)
     else this.#limits.ended(operation, instance)
@@ -443,7 +448,7 @@ export class Worker {
     if (!attempt.began) abandon(this.#parts, instance, operation)
     const questions = questionsIn(outcome.fault)
     if (questions && this.#canWaitForAnswers(instance, questions)) {
-      await this.#conclusions.leaveAsking(instance, questions)
+      await this.#conclusions.leaveAsking(instance, questions, attempt)
       this.wake()
       return
     }
@@ -451,7 +456,8 @@ export class Worker {
     const failures = instance.failures + 1
     const delayMs = retryDelay(attempt.terms.retry, failures, outcome.fault, this.#parts.env.random)
     // Both times are the attempt's, whatever the wall clock was set to since.
-    if (delayMs === undefined || attempt.now() + delayMs >= lastAt(instance)) return this.#conclude(running, outcome)
+    if (delayMs === undefined || attempt.now() + delayMs >= lastAt(instance, attempt))
+      return this.#conclude(running, outcome)
     await this.retries.schedule(attempt, instance, outcome.fault, delayMs)
   }
 

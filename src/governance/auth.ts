@@ -56,10 +56,22 @@ type ByHeader = (header: ReadHeader) => Caller | undefined | Promise<Caller>
 
 function verifyFirst(verify: VerifyCaller, own: ByHeader, tenant: string): Authenticator['authenticate'] {
   return (header, auth) => {
-    const returned = verify({ header: (name) => header(name.toLowerCase()), ...(auth && { auth }) })
-    const judge = (verified: Awaited<typeof returned>) => (verified ? callerFrom(verified, tenant) : own(header))
-    return returned && 'then' in returned ? returned.then(judge) : judge(returned)
+    const judge = (verified: Awaited<ReturnType<VerifyCaller>>) => (verified ? callerFrom(verified, tenant) : undefined)
+    const byHeader = (caller: Caller | undefined) => caller ?? own(header)
+    try {
+      const returned = verify({ header: (name) => header(name.toLowerCase()), ...(auth && { auth }) })
+      if (!returned || !('then' in returned)) return byHeader(judge(returned))
+      return returned.then(judge).catch(failed).then(byHeader)
+    } catch (thrown) {
+      return failed(thrown)
+    }
   }
+}
+
+/** The application's refusal, or its failure: no operation has run, and none is to blame. */
+function failed(thrown: unknown): never {
+  if (thrown instanceof Fault) throw thrown
+  throw new Fault('internal', 'The server could not tell who is calling. Its log has the reason.', { cause: thrown })
 }
 
 function authenticateBy(

@@ -31,7 +31,7 @@ interface BaseOptions<App> {
   data?: string
   /**
    * Starts though the database lacks commits that were acknowledged, or is another one than the last time, and logs what
-   * is missing. For one start after a loss; off unless given.
+   * is missing. For one start after a loss. Default: false.
    */
   acceptLoss?: boolean
   /** Who may call. Without it, everybody who reaches the loopback interface. */

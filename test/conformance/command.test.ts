@@ -1,5 +1,9 @@
 /** `callplane conformance` as a program: what weighs how much, what is written where, and what is refused. */
+
+import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -150,3 +154,17 @@ test.each(['opencall', 'oxp', 'otc', 'rest'] as const)(
   },
   60_000,
 )
+
+test('an address where something else answers is told apart from a server that breaks a MUST', async () => {
+  const other = createServer((_request, response) => response.writeHead(404).end('nothing here'))
+  await once(other.listen(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void other.close())
+
+  const { code, stderr } = await runCommand([
+    'conformance',
+    `http://127.0.0.1:${(other.address() as AddressInfo).port}`,
+  ])
+
+  expect(code).toBe(3)
+  expect(stderr).toContain('/.well-known/ops')
+})

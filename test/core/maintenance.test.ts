@@ -80,6 +80,22 @@ test('an outcome past its retention goes, and its bytes with it', async () => {
   expect(await cluster.objects.info(location?.objectId ?? '')).toBe(undefined)
 })
 
+test('a clock that is set forward makes no leftovers of bytes that were written since the last sweep', async () => {
+  const cluster = openCluster()
+  const node = new Node(cluster, { operations: [] })
+  await node.maintenance.sweepLeftovers()
+  await cluster.objects.put('fresh/upload', once('under way'), FILE)
+
+  cluster.clock.set(2 * HOUR_MS)
+  await node.maintenance.sweepLeftovers()
+  const afterTheStep = await cluster.objects.info('fresh/upload')
+  cluster.clock.advance(HOUR_MS + 1)
+  await node.maintenance.sweepLeftovers()
+
+  expect(afterTheStep).toBeDefined()
+  expect(await cluster.objects.info('fresh/upload')).toBe(undefined)
+})
+
 test('bytes that no call owns are swept an hour after they were written, others are left alone', async () => {
   const cluster = openCluster()
   const work = operation('v1:work', { model: 'async', run: () => null })

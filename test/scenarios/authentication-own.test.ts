@@ -125,6 +125,9 @@ describe('auth.verify', () => {
   ])('that returns %s is a mistake of the server, and lets no one in', async (_what, returned) => {
     const site = await startSite({ operations: [whoAmI], auth: { verify: (() => returned) as VerifyCaller } })
 
-    expect((await site.call('v1:people.whoAmI')).status).toBe(500)
+    const { status, body } = await site.call('v1:people.whoAmI')
+
+    expect(status).toBe(500)
+    expect(body.error?.message).toBe('The server could not tell who is calling. Its log has the reason.')
   })
 })

@@ -68,7 +68,7 @@ Options:
   --json <file>          Writes the report as JSON; "-" prints it instead of the text.
   --junit <file>         Writes the report as JUnit XML.
 
-Exit codes: 0 every MUST is met, 1 one is not, 2 wrong usage, 3 no server answers, 5 the server needs a token.
+Exit codes: 0 every MUST is met, 1 one is not, 2 wrong usage, 3 no server of the protocol answers, 5 the server needs a token.
 
 Examples:
   callplane conformance http://127.0.0.1:4747

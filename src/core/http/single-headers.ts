@@ -25,18 +25,24 @@ export function repeatedHeader(raw: readonly string[]): Fault | undefined {
 function bitOf(name: string): number {
   switch (name.length) {
     case 4:
-      return name.toLowerCase() === 'host' ? HOST : 0
+      return isName(name, 'host') ? HOST : 0
     case 6:
-      return name.toLowerCase() === 'origin' ? ORIGIN : 0
+      return isName(name, 'origin') ? ORIGIN : 0
     case 12:
-      return name.toLowerCase() === 'content-type' ? CONTENT_TYPE : 0
+      return isName(name, 'content-type') ? CONTENT_TYPE : 0
     case 13:
-      return name.toLowerCase() === 'authorization' ? AUTHORIZATION : 0
+      return isName(name, 'authorization') ? AUTHORIZATION : 0
     case 14:
-      return name.toLowerCase() === 'content-length' ? CONTENT_LENGTH : 0
+      return isName(name, 'content-length') ? CONTENT_LENGTH : 0
     default:
       return 0
   }
+}
+
+/** In any case, without a text in lower case for each request; a hyphen is itself with that bit set. */
+function isName(name: string, lower: string): boolean {
+  for (let at = 0; at < lower.length; at++) if ((name.charCodeAt(at) | 0x20) !== lower.charCodeAt(at)) return false
+  return true
 }
 
 /** No value of these has a comma in it, so one that has was made of several. */

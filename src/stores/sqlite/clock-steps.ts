@@ -13,6 +13,8 @@ const CORRECTION_MS = 1_000
 export interface ClockSteps {
   /** By how much the clock was set forward (or back, if negative) since this was last asked. */
   stepMs(): number
+  /** It could not be followed: it is said again. */
+  undo(stepMs: number): void
   /** Only inside a transaction. */
   follow(stepMs: number): void
 }
@@ -42,6 +44,9 @@ export function prepareClockSteps(db: Database, fresh: FreshInstances, clock: Cl
       if (Math.abs(stepMs) <= CORRECTION_MS) return 0
       wallAheadMs = aheadMs
       return stepMs
+    },
+    undo(stepMs) {
+      wallAheadMs -= stepMs
     },
     follow(step) {
       fresh.clear()

@@ -37,7 +37,7 @@ export interface GroupCommitOptions {
   committed(changed: readonly Instance[]): void
   /** After a transaction that left nothing behind. */
   undone(): void
-  now(): number
+  monotonicMs(): number
   /** In a transaction of its own, before the first one that is tried after a while in which none could be committed. */
   recovering(): void
   /**
@@ -50,7 +50,7 @@ export interface GroupCommitOptions {
 
 export function createGroupCommit(
   db: Database,
-  { witness, committed, undone, now, recovering, gatherMs = 0 }: GroupCommitOptions,
+  { witness, committed, undone, monotonicMs, recovering, gatherMs = 0 }: GroupCommitOptions,
 ): GroupCommit {
   const begin = db.prepare('BEGIN IMMEDIATE')
   const commit = db.prepare('COMMIT')
@@ -61,6 +61,8 @@ export function createGroupCommit(
   let failingSince: number | undefined
   /** How many writes the last commit had. */
   let usual = 0
+  /** Changed by a commit that was not acknowledged: it counts if the files come back. */
+  const unconfirmed: Instance[] = []
   let gathering: NodeJS.Timeout | undefined
   const drained = Promise.withResolvers<void>()
 
@@ -99,7 +101,7 @@ export function createGroupCommit(
     } catch (thrown) {
       undone()
       const fault = writeFault(thrown)
-      if (fault.kind === 'unavailable') failingSince ??= now()
+      if (fault.kind === 'unavailable') failingSince ??= monotonicMs()
       if (writes.length === 1 || fault.code === 'STORAGE_FAILED' || fault.code === 'STORAGE_GONE') {
         rejectAll(writes, fault)
         return
@@ -112,19 +114,21 @@ export function createGroupCommit(
     try {
       witness.committed()
     } catch (thrown) {
-      failingSince ??= now()
+      unconfirmed.push(...changed)
+      failingSince ??= monotonicMs()
       rejectAll(writes, writeFault(thrown))
       return
     }
     failingSince = undefined
     for (let i = 0; i < writes.length; i++) writes[i]?.resolve(values[i])
+    if (unconfirmed.length > 0) changed.unshift(...unconfirmed.splice(0))
     committed(changed)
   }
 
   /** What comes next is tried in any case: it may be what makes room. */
   function recover(since: number): void {
-    if (now() - since < LONG_FAILURE_MS) return
-    failingSince = now()
+    if (monotonicMs() - since < LONG_FAILURE_MS) return
+    failingSince = monotonicMs()
     try {
       db.transaction(recovering).immediate()
     } catch {

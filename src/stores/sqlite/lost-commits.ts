@@ -55,7 +55,7 @@ export function checkCommits(db: Database, file: string, rules: LossRules): void
   const since = number > 0 ? `after ${timeText(at)} and up to` : 'up to'
   refuse(
     `The database ${file} lacks the last ${lost} commits that were acknowledged, made ${since} ${timeText(mark.at)}. Calls that were accepted, outcomes and decisions of that time are missing: the log ${logFile(file)} was damaged or removed, or an older copy of the database was put in place. Nothing was changed: put the files back, or start once with --accept-loss (acceptLoss in createServer) to go on without them.`,
-    { file, lostCommits: lost, since: timeText(at), until: timeText(mark.at) },
+    { file, lostCommits: lost, ...(number > 0 && { since: timeText(at) }), until: timeText(mark.at) },
     rules,
   )
 }

@@ -1,4 +1,5 @@
 /** The store in one SQLite file, for one process: reads go straight to the database, writes share commits. */
+import type { Fault } from '../../core/fault.ts'
 import type { Clock, Store } from '../../core/ports.ts'
 import { prepareAcceptance } from './acceptance.ts'
 import { prepareAdvance } from './advance.ts'
@@ -45,7 +46,7 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
       owners.forget()
       due.doubt()
     },
-    now,
+    monotonicMs: () => clock.monotonicMs(),
     recovering: () => leases.prolongAll(),
     gatherMs,
   })
@@ -67,12 +68,18 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
     const stepMs = steps.stepMs()
     if (stepMs === 0) return undefined
     log?.warn({ stepMs }, 'the clock was set; the times of open calls are moved along')
+    let tried = false
     return commits
       .write(() => {
+        tried = true
         steps.follow(stepMs)
         due.doubt()
       })
-      .catch((err) => log?.error({ err, stepMs }, 'could not move the times of open calls along with the clock'))
+      .catch((err: Fault) => {
+        // Nothing beside it was written either, so it can be made up for.
+        if (!tried || err.code === 'STORAGE_FAILED') steps.undo(stepMs)
+        log?.error({ err, stepMs }, 'could not move the times of open calls along with the clock')
+      })
   }
 
   // Not async: the further promises cost every write.
