@@ -2,7 +2,8 @@
 import { createRequire } from 'node:module'
 import type { Options } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
-import { forgetFailedTries, replaceUniqueItems } from './bounds/frugal-keywords.ts'
+import type { PlainSchema } from '../core/standard-schema.ts'
+import { forgetFailedTries, replaceAnyOf, replaceEnum, replaceUniqueItems } from './bounds/frugal-keywords.ts'
 import { addMeter, type Meter } from './bounds/meter.ts'
 import { isUrl } from './formats.ts'
 import { createMatcher } from './patterns/index.ts'
@@ -23,7 +24,30 @@ export function createAjv(options: Options, meter?: Meter): Ajv2020 {
   addFormats.default(ajv)
   ajv.addFormat('url', isUrl)
   replaceUniqueItems(ajv, meter)
+  replaceEnum(ajv, meter)
+  replaceAnyOf(ajv)
   if (!options.allErrors) forgetFailedTries(ajv)
   if (meter) addMeter(ajv, meter)
   return ajv
+}
+
+/**
+ * Ajv2020 always notes which fields were looked at, and tries every alternative of `anyOf` for it. Only the `unevaluated`
+ * keywords need those notes. The option is read while a schema compiles; the constructor overrides it.
+ */
+export function noteEvaluatedFor(ajv: Ajv2020, schema: PlainSchema): void {
+  ajv.opts.unevaluated = usesUnevaluated(schema)
+}
+
+/** Everywhere in the document, also where only a reference would look. */
+function usesUnevaluated(root: PlainSchema): boolean {
+  const seen = new Set<object>()
+  const look = (value: unknown): boolean => {
+    if (typeof value !== 'object' || value === null || seen.has(value)) return false
+    seen.add(value)
+    return Object.entries(value).some(
+      ([key, member]) => key === 'unevaluatedProperties' || key === 'unevaluatedItems' || look(member),
+    )
+  }
+  return look(root)
 }

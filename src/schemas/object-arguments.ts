@@ -16,7 +16,7 @@ export function requireObjectArguments(definition: OperationDefinition<never>, p
   if (plain === undefined || takesObject(plain, plain, new Set())) return
   throw new Fault(
     'malformed',
-    `The arguments of ${operation} are not an object, and OXP and MCP know objects only. Put the value into one, such as args: { type: 'object', properties: { value: { … } }, required: ['value'] }.`,
+    `The arguments of ${operation} are not an object, and OXP and MCP know objects only. Put the value into one: z.object({ value: … }), or { type: 'object', properties: { value: { … } }, required: ['value'] } in JSON Schema.`,
     { code: 'INVALID_SCHEMA', details: { operation, side: 'args', path: '' } },
   )
 }

@@ -51,6 +51,44 @@ const doubling = {
   ),
 }
 
+const listOf = (items: object) => ({ properties: { list: { type: 'array', items } } })
+const kinds = (count: number) =>
+  Array.from({ length: count }, (_, at) => ({ properties: { kind: { const: `k${at}` } }, required: ['kind'] }))
+
+/** The first alternative fits all levels; one that tries the others as well tries three for each level. */
+const chain = { $ref: '#/$defs/chain' }
+const chains = {
+  $defs: {
+    chain: {
+      anyOf: [
+        { type: 'object', properties: { a: chain }, required: ['a'] },
+        { type: 'object', properties: { a: chain, b: chain } },
+        { type: 'object', properties: { a: chain, c: chain } },
+        { type: 'null' },
+      ],
+    },
+  },
+  properties: { chain },
+}
+
+/** What tells the operators apart comes after the operands. */
+const term = { $ref: '#/$defs/term' }
+const terms = {
+  $defs: {
+    term: {
+      anyOf: [
+        { type: 'number' },
+        ...['add', 'sub', 'div', 'mul'].map((op) => ({
+          type: 'object',
+          properties: { left: term, right: term, op: { const: op } },
+          required: ['left', 'right', 'op'],
+        })),
+      ],
+    },
+  },
+  properties: { term },
+}
+
 interface Tree {
   kids?: Tree[]
 }
@@ -80,6 +118,12 @@ const operations = [
     },
     run,
   }),
+  operation('v1:plain.enum', { args: listOf({ enum: Array.from({ length: 5_000 }, (_, at) => `value${at}`) }), run }),
+  operation('v1:plain.kinds300', { args: listOf({ anyOf: kinds(300) }), run }),
+  operation('v1:plain.one300', { args: listOf({ oneOf: kinds(300) }), run }),
+  operation('v1:plain.kinds5000', { args: listOf({ anyOf: kinds(5_000) }), run }),
+  operation('v1:plain.chains', { args: chains, run }),
+  operation('v1:plain.terms', { args: terms, run }),
   operation('v1:zod.points', {
     args: z.object({ list: z.array(z.object({ x: z.number(), y: z.number(), z: z.number() })) }),
     run,

@@ -104,6 +104,45 @@ describe('the cost of a check grows with the input', () => {
   })
 })
 
+/** Each of these is valid, and took 4 s or more, or never ended. */
+const WIDE: [tool: string, args: unknown][] = [
+  ['plain_enum', list(70_000, () => 'value4999')],
+  ['plain_kinds300', list(60_000, () => ({ kind: 'k299' }))],
+  ['plain_one300', list(60_000, () => ({ kind: 'k299' }))],
+  ['plain_kinds5000', list(50_000, () => ({ kind: 'k4999' }))],
+]
+
+test.each(WIDE)(
+  'a megabyte against many alternatives is soon accepted or refused: %s',
+  { timeout: 60_000 },
+  async (tool, args) => {
+    // The first value compiles the schema.
+    expect(await validate(tool, { list: [] })).toMatchObject({ json: { valid: true } })
+
+    // Time of the processor; the bound leaves room for parsing, and for slower machines.
+    expect(await server.costOf(() => validate(tool, args))).toBeLessThan(1_500)
+    expect(await server.peakMb()).toBeLessThan(700)
+  },
+)
+
+function term(levels: number): unknown {
+  return levels === 0 ? 1 : { left: term(levels - 1), right: 1, op: 'mul' }
+}
+
+function chain(levels: number): unknown {
+  return levels === 0 ? null : { a: chain(levels - 1) }
+}
+
+test.each<[tool: string, args: unknown]>([
+  ['plain_chains', { chain: chain(12) }],
+  ['plain_terms', { term: term(12) }],
+  ['plain_kinds300', list(100, (at) => ({ kind: `k${3 * at}` }))],
+  ['plain_kinds5000', list(2, (at) => ({ kind: `k${4_999 * at}` }))],
+  ['plain_enum', list(70_000, (at) => `value${at % 5_000}`)],
+])('honest input passes where alternatives are many or nested: %s', { timeout: 60_000 }, async (tool, args) => {
+  expect(await validate(tool, args)).toMatchObject({ json: { valid: true } })
+})
+
 test('large honest input passes', { timeout: 60_000 }, async () => {
   const points = list(25_000, (at) => ({ x: at, y: at, z: at }))
   const rule = { and: Array.from({ length: 500 }, (_, at) => ({ is: at, and: [{ is: 1 }] })) }

@@ -24,6 +24,7 @@ const { schema, value } = fc.letrec<{ schema: object; value: unknown }>((tie) =>
       one('type', fc.constantFrom('string', 'number', 'object', 'array', 'null')),
       one('pattern', fc.constantFrom('^a+$', '(a|b)*x', 'b')),
       one('const', fc.constantFrom(1, 'a', [])),
+      one('enum', fc.constantFrom([1, 'a'], [[], {}, null])),
       fc.constantFrom({ minLength: 2 }, { uniqueItems: true }, { minItems: 1 }, { required: ['a'] }, {}),
       fc.constant({ $ref: '#' }),
       one('anyOf', several),
@@ -102,6 +103,34 @@ it('equal items are found as ajv finds them', () => {
   ])
 })
 
+it('allowed values are found as ajv finds them', () => {
+  const member = fc
+    .oneof(value, fc.constantFrom<unknown>({ a: 1, b: 2 }, { b: 2, a: 1 }, '1', 1, [1], ['1'], 'null', null, '{}'))
+    .map(asJson)
+
+  fc.assert(
+    fc.property(fc.array(member, { minLength: 1, maxLength: 5 }), fc.array(member), (allowed, values) => {
+      const plain = new Ajv2020({ validateSchema: false }).compile({ enum: allowed })
+      const bounded = createBoundedCheck({ enum: allowed } as never, { validateSchema: false })
+
+      for (const each of [...values, ...allowed.map(asJson)]) {
+        expect([allowed, each, bounded(each) === undefined]).toEqual([allowed, each, plain(each)])
+      }
+    }),
+  )
+  expect(createBoundedCheck({ enum: ['a', 1] } as never)('b')).toMatchObject([
+    { keyword: 'enum', params: { allowedValues: ['a', 1] } },
+  ])
+})
+
+it('an alternative among more than one block of them is found as ajv finds it', () => {
+  const described = { anyOf: Array.from({ length: 200 }, (_, at) => ({ const: at })) }
+  const check = createBoundedCheck(described as never)
+
+  for (const at of [0, 63, 64, 127, 128, 199]) expect(check(at)).toBeUndefined()
+  expect(check(200)).toMatchObject(expect.arrayContaining([expect.objectContaining({ keyword: 'anyOf' })]))
+})
+
 it('the format url takes what it took', () => {
   const before = formats.fullFormats.url as RegExp
   const piece = fc.constantFrom(...'http:// ftp:// a b.cd @ : / ? 1.2.3.4 10.0.0.1 :80 - é'.split(' '), ' ')
@@ -117,6 +146,14 @@ it('the format url takes what it took', () => {
 })
 
 describe('what a schema can cost', () => {
+  it('at one place counts alternatives, and fields of one object once', () => {
+    const many = Array.from({ length: 100 }, (_, at) => ({ properties: { [`f${at}`]: { type: 'string' } } }))
+
+    expect(costOf({ items: { anyOf: many } } as never).width).toBe(101)
+    expect(costOf({ allOf: [{ $ref: '#/$defs/x' }], $defs: { x: { oneOf: many } } } as never).width).toBe(103)
+    expect(costOf({ properties: Object.fromEntries(many.map((one, at) => [`f${at}`, one])) } as never).width).toBe(13)
+  })
+
   const kid = { properties: { kid: { $ref: '#' } } }
 
   it.each<[string, boolean, object]>([

@@ -1,7 +1,7 @@
 /** A JSON Schema compiled by ajv so that neither finding nor explaining an error costs more than the value is worth. */
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import type { PlainSchema } from '../../core/standard-schema.ts'
-import { createAjv } from '../ajv.ts'
+import { createAjv, noteEvaluatedFor } from '../ajv.ts'
 import { isBounded } from '../patterns/index.ts'
 import { costOf, type SchemaCost } from './cost.ts'
 import { createGuard } from './guard.ts'
@@ -21,6 +21,15 @@ const MAX_STEPS_PER_PART = 256
 const EXPLAIN_STEPS = 5_000
 /** Where a check can only be stopped by the clock. Libraries take about a tenth of it for values that fit. */
 const PARTS_PER_MS = 2_000
+/** Steps at one place of a value above which large values run under the guard: a megabyte takes about half a second. */
+const MAX_WIDTH = 50
+/**
+ * Values that take fewer steps than this run without it. The meter alone would not do: V8 does not optimize the code of
+ * a thousand alternatives, so that a step of it takes many times as long.
+ */
+const FREE_WIDE_STEPS = 50_000
+/** Such values fit more slowly than others, and get this many times as long. */
+const WIDE_SHARE = 2
 
 /** How long a check of a value may take under a guard, beside what every check may. */
 export function worthMs(value: unknown): number {
@@ -30,6 +39,8 @@ export function worthMs(value: unknown): number {
 export function createBoundedCheck(schema: PlainSchema, options: Options = {}): BoundedCheck {
   const cost = costOf(schema)
   const finder = compileAlone(schema, options, cost.multiplies)
+  // V8 compiles the code at its first run, which the time limit of the first value should not pay for.
+  if (cost.width > MAX_WIDTH) finder.validate(undefined)
   let explainer: Compiled | undefined
 
   function explain(value: unknown): readonly ErrorObject[] | undefined {
@@ -88,10 +99,16 @@ function isOverflow(thrown: unknown): boolean {
   return thrown instanceof RangeError
 }
 
-function guarded<T>({ patterns }: SchemaCost, check: (value: unknown) => T): (value: unknown) => T {
-  if ([...patterns].every(isBounded)) return check
+function guarded<T>({ patterns, width }: SchemaCost, check: (value: unknown) => T): (value: unknown) => T {
+  const isWide = width > MAX_WIDTH
+  const always = ![...patterns].every(isBounded)
+  if (!isWide && !always) return check
   const guard = createGuard()
-  return (value) => guard(worthMs(value), () => check(value))
+  const small = always ? 0 : FREE_WIDE_STEPS / width
+  return (value) => {
+    if (weightOf(value, small) <= small) return check(value)
+    return guard(isWide ? WIDE_SHARE * worthMs(value) : worthMs(value), () => check(value))
+  }
 }
 
 function stepsPerPart({ subschemas }: SchemaCost): number {
@@ -110,6 +127,7 @@ function compileAlone(schema: PlainSchema, options: Options, metered: boolean): 
 }
 
 function compile(ajv: ReturnType<typeof createAjv>, schema: PlainSchema): ValidateFunction {
+  noteEvaluatedFor(ajv, schema)
   const validate = ajv.compile(schema)
   // Its verdict would be a promise, and a promise counts as yes.
   if ('$async' in validate) throw new Error('"$async" is not supported')

@@ -1,17 +1,20 @@
 /**
- * What a JSON Schema can cost, told from the schema alone. Where each subschema is checked at most once for each place of
- * a value, the cost grows with the value and needs no counting; where a schema refers to itself, or its references
- * multiply, one value can be checked more often than it has parts.
+ * What a JSON Schema can cost, told from the schema alone. Where few subschemas are checked at one place of a value, the
+ * cost grows with the value and needs no bound. Where a schema refers to itself, or its references multiply, steps are
+ * counted; where one place has many alternatives, large values run under a time limit.
  */
 import type { PlainSchema } from '../../core/standard-schema.ts'
 import { KEYWORDS } from '../keywords.ts'
 import { decodePointer } from '../pointer.ts'
+import { weightOf } from './weight.ts'
 
 export interface SchemaCost {
   /** How many subschemas it has. */
   readonly subschemas: number
   /** A check has to be counted: it may take more steps than the value has parts. */
   readonly multiplies: boolean
+  /** At most this many steps are taken at one place of a value, where a recursion counts once. */
+  readonly width: number
   /** It contains itself and chooses among alternatives. */
   readonly recursiveChoice: boolean
   /** The regular expressions in it, as they are written. */
@@ -21,6 +24,8 @@ export interface SchemaCost {
 /** Shared definitions may be used this many times over before their checks are counted. */
 const MAX_REPEATS = 4
 const MAX_UNCOUNTED = 1_000
+/** Names that are looked up in an object for about the price of one check. */
+const NAMES_PER_STEP = 8
 
 /** These serve references only, or are not checked at all. */
 const UNCHECKED = new Set(['$defs', 'definitions', 'contentSchema'])
@@ -33,9 +38,22 @@ export function costOf(root: PlainSchema): SchemaCost {
   return {
     subschemas,
     multiplies: count.isRecursive || count.isUnknown || evaluations > MAX_REPEATS * subschemas + MAX_UNCOUNTED,
+    width: count.width(root),
     recursiveChoice: (count.isRecursive || count.isUnknown) && count.hasChoice,
     patterns: patternsIn(root),
   }
+}
+
+/** Steps that a schema takes by itself, without its subschemas: fields that are absent are looked for as well. */
+export function ownSteps(schema: object): number {
+  const { properties, required, dependentRequired, dependentSchemas, const: constant } = schema as PlainSchema
+  const names = sizeOf(properties) + sizeOf(required) + sizeOf(dependentRequired) + sizeOf(dependentSchemas)
+  const compared = typeof constant === 'object' && constant !== null ? weightOf(constant) : 0
+  return 1 + Math.floor((names + compared) / NAMES_PER_STEP)
+}
+
+function sizeOf(value: unknown): number {
+  return typeof value === 'object' && value !== null ? Object.keys(value).length : 0
 }
 
 class Count {
@@ -44,6 +62,7 @@ class Count {
   hasChoice = false
   readonly #root: PlainSchema
   readonly #known = new Map<object, number>()
+  readonly #widths = new Map<object, number>()
 
   constructor(root: PlainSchema) {
     this.#root = root
@@ -68,6 +87,27 @@ class Count {
     return sum
   }
 
+  /** A schema that contains itself is counted once; the meter counts the rest. */
+  width(schema: unknown): number {
+    if (typeof schema !== 'object' || schema === null) return 1
+    const known = this.#widths.get(schema)
+    if (known !== undefined) return known
+    this.#widths.set(schema, 0)
+    const held = schema as PlainSchema
+    const of = (keyword: string) => (held[keyword] === undefined ? 0 : this.width(held[keyword]))
+    const each = (keyword: string) => Object.values(held[keyword] ?? []).map((inner) => this.width(inner))
+    const field = Math.max(largest(each('properties')) + sum(each('patternProperties')), of('additionalProperties'))
+    const item = Math.max(largest(each('prefixItems')), of('items')) + of('contains')
+    const below = Math.max(field + of('propertyNames') + of('unevaluatedProperties'), item + of('unevaluatedItems'))
+    const here =
+      sum(['anyOf', 'oneOf', 'allOf', 'dependentSchemas'].flatMap(each)) +
+      sum(['not', 'if', 'then', 'else'].map(of)) +
+      sum(['$ref', '$dynamicRef'].map((keyword) => (keyword in held ? this.width(this.#target(held[keyword])) : 0)))
+    const width = Math.max(ownSteps(schema), below) + here
+    this.#widths.set(schema, width)
+    return width
+  }
+
   #member(keyword: string, value: unknown): number {
     const shape = KEYWORDS.get(keyword)
     if (shape === undefined || UNCHECKED.has(keyword)) return 0
@@ -79,14 +119,18 @@ class Count {
     return Object.values(value).reduce<number>((sum, inner) => sum + this.evaluations(inner), 0)
   }
 
-  #reference(to: unknown): number {
+  #target(to: unknown): unknown {
     const keys =
       to === '#' ? [] : typeof to === 'string' && to.startsWith('#/') ? decodePointer(to.slice(1)) : undefined
-    const target = keys?.reduce<unknown>(
+    return keys?.reduce<unknown>(
       (at, key) =>
         typeof at === 'object' && at !== null && Object.hasOwn(at, key) ? (at as PlainSchema)[key] : undefined,
       this.#root,
     )
+  }
+
+  #reference(to: unknown): number {
+    const target = this.#target(to)
     if (target === undefined) {
       // By an id or an anchor: where it leads is for ajv to find out.
       this.isUnknown = true
@@ -94,6 +138,14 @@ class Count {
     }
     return this.evaluations(target)
   }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0)
+}
+
+function largest(numbers: readonly number[]): number {
+  return numbers.reduce((most, number) => Math.max(most, number), 0)
 }
 
 /** Everywhere in the document, also where only a reference would look. */

@@ -1,4 +1,4 @@
-/** Keywords whose code in ajv costs more than it must: in time the square of a list, in memory an error for each try. */
+/** Keywords whose code in ajv costs more than it must: in time the square of a list or a look at each allowed value, in memory an error for each try. */
 import { createRequire } from 'node:module'
 import type { CodeKeywordDefinition, KeywordCxt } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
@@ -26,7 +26,65 @@ export function replaceUniqueItems(ajv: Ajv2020, meter: Meter | undefined): void
   }
 }
 
-/** ajv keeps the errors of every alternative until one fits; nested alternatives that all fail kept 1.2 GB of them. */
+/** ajv compares a value with each of the allowed ones; here it is looked up, an object by its canonical text. */
+export function replaceEnum(ajv: Ajv2020, meter: Meter | undefined): void {
+  const { _ } = require('ajv') as typeof import('ajv')
+  const definition = definitionOf(ajv, 'enum')
+  definition.$data = false
+  definition.code = (cxt: KeywordCxt) => {
+    const held = cxt.gen.scopeValue('func', { ref: createLookup(cxt.schema, meter) })
+    cxt.pass(_`${held}(${cxt.data})`)
+  }
+}
+
+function createLookup(allowed: readonly unknown[], meter: Meter | undefined): (value: unknown) => boolean {
+  const scalars = new Set(allowed.filter(isScalar))
+  const objects = allowed.filter((value) => !isScalar(value))
+  const texts = new Set(objects.map((value) => canonicalJson(value as JsonValue)))
+  const heaviest = objects.reduce<number>((most, value) => Math.max(most, weightOf(value)), 0)
+  return (value) => {
+    if (isScalar(value)) return scalars.has(value)
+    // A larger value equals none of them, and its text is not worth writing.
+    const weight = weightOf(value, heaviest)
+    meter?.spend(weight)
+    if (weight > heaviest) return false
+    const text = textOf(value as object)
+    return text !== undefined && texts.has(text)
+  }
+}
+
+/** How many alternatives are skipped by one test once one has fitted. */
+const ALTERNATIVES_PER_BLOCK = 64
+
+/** ajv writes each alternative inside the one before, and thousands of them overflow the stack of V8's parser. */
+export function replaceAnyOf(ajv: Ajv2020): void {
+  const { _ } = require('ajv') as typeof import('ajv')
+  const definition = definitionOf(ajv, 'anyOf')
+  const { code } = definition
+  definition.code = (cxt: KeywordCxt, ...rest) => {
+    const { gen, schema, keyword, it } = cxt
+    if (it.opts.unevaluated || schema.length <= ALTERNATIVES_PER_BLOCK) return code(cxt, ...rest)
+    const valid = gen.let('valid', false)
+    const fits = gen.name('_valid')
+    const attempt = (at: number) => {
+      cxt.subschema({ keyword, schemaProp: at, compositeRule: true }, fits)
+      gen.assign(valid, fits)
+    }
+    for (let start = 0; start < schema.length; start += ALTERNATIVES_PER_BLOCK) {
+      const end = Math.min(start + ALTERNATIVES_PER_BLOCK, schema.length)
+      gen.if(_`!${valid}`, () => {
+        for (let at = start; at < end; at++) gen.if(_`!${valid}`, () => attempt(at))
+      })
+    }
+    cxt.result(
+      valid,
+      () => cxt.reset(),
+      () => cxt.error(true),
+    )
+  }
+}
+
+/** ajv writes an error for every alternative that fails and keeps it until one fits. Nobody reads those: explaining starts anew. */
 export function forgetFailedTries(ajv: Ajv2020): void {
   for (const keyword of ['anyOf', 'oneOf', 'contains']) {
     const definition = definitionOf(ajv, keyword)
@@ -34,7 +92,7 @@ export function forgetFailedTries(ajv: Ajv2020): void {
     definition.code = (cxt: KeywordCxt, ...rest) => {
       const subschema = cxt.subschema.bind(cxt)
       cxt.subschema = (application, valid) => {
-        const tried = subschema(application, valid)
+        const tried = subschema({ ...application, createErrors: false }, valid)
         cxt.reset()
         return tried
       }
@@ -56,9 +114,8 @@ function findRepeated(items: readonly unknown[], meter: Meter | undefined): [num
   const texts = new Map<string, number>()
   for (let at = 0; at < items.length; at++) {
     const item = items[at]
-    const isScalar = typeof item !== 'object' || item === null
     meter?.spend(weightOf(item))
-    const before = isScalar ? place(scalars, item, at) : placeOfText(texts, item, at)
+    const before = isScalar(item) ? place(scalars, item, at) : placeOfText(texts, item as object, at)
     if (before !== undefined) return [before, at]
   }
   return undefined
@@ -71,12 +128,19 @@ function place<K>(seen: Map<K, number>, key: K, at: number): number | undefined 
 }
 
 function placeOfText(texts: Map<string, number>, item: object, at: number): number | undefined {
-  let text: string
+  const text = textOf(item)
+  return text === undefined ? undefined : place(texts, text, at)
+}
+
+function textOf(value: object): string | undefined {
   try {
-    text = canonicalJson(item as JsonValue)
+    return canonicalJson(value as JsonValue)
   } catch {
     // A result that JSON cannot hold: the check for that names the place.
     return undefined
   }
-  return place(texts, text, at)
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value !== 'object' || value === null
 }

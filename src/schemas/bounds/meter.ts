@@ -7,6 +7,7 @@ import type { KeywordCxt } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
 import type { PlainSchema } from '../../core/standard-schema.ts'
 import { KEYWORDS } from '../keywords.ts'
+import { ownSteps } from './cost.ts'
 import { TooCostly } from './too-costly.ts'
 import { weightOf } from './weight.ts'
 
@@ -28,8 +29,8 @@ export class Meter {
   }
 
   /** For keywords whose cost grows with a text's length or an object's keys; inner values are counted where they are checked. */
-  spendOn(value: unknown): void {
-    this.spend(1 + surface(value))
+  spendOn(value: unknown, steps: number): void {
+    this.spend(steps + surface(value))
   }
 }
 
@@ -41,6 +42,11 @@ function surface(value: unknown): number {
   return keys
 }
 
+interface Step {
+  steps: number
+  lengthy: boolean
+}
+
 /** Teaches ajv the keyword that `withSteps` puts into a schema. */
 export function addMeter(ajv: Ajv2020, meter: Meter): void {
   const { _ } = require('ajv') as typeof import('ajv')
@@ -48,11 +54,12 @@ export function addMeter(ajv: Ajv2020, meter: Meter): void {
     keyword: STEP,
     // The first of all rules: no work comes before it.
     before: '$comment',
-    schemaType: 'boolean',
+    schemaType: 'object',
     code({ gen, data, schema }: KeywordCxt) {
       const held = gen.scopeValue('obj', { ref: meter })
-      if (schema) gen.code(_`${held}.spendOn(${data})`)
-      else gen.if(_`--${held}.left < 0`, () => gen.code(_`${held}.stop()`))
+      const { steps, lengthy } = schema as Step
+      if (lengthy) gen.code(_`${held}.spendOn(${data}, ${steps})`)
+      else gen.if(_`(${held}.left -= ${steps}) < 0`, () => gen.code(_`${held}.stop()`))
     },
   })
 }
@@ -63,6 +70,10 @@ const LENGTHY = new Set(
     ' ',
   ),
 )
+
+function isTelling(schema: unknown): boolean {
+  return typeof schema === 'object' && schema !== null && ('const' in schema || 'enum' in schema)
+}
 
 /** A copy in which every subschema counts a step, those under unknown keywords included: a reference may lead there. */
 export function withSteps(root: PlainSchema): PlainSchema {
@@ -76,7 +87,10 @@ export function withSteps(root: PlainSchema): PlainSchema {
     copies.set(schema, copy)
     const keywords = Object.keys(schema)
     for (const keyword of keywords) copy[keyword] = copyMember(keyword, (schema as PlainSchema)[keyword])
-    if (keywords.length > 0) copy[STEP] = keywords.some((keyword) => LENGTHY.has(keyword))
+    if (keywords.length > 0) {
+      const lengthy = keywords.some((keyword) => LENGTHY.has(keyword))
+      copy[STEP] = { steps: ownSteps(schema), lengthy } satisfies Step
+    }
     return copy
   }
 
@@ -91,7 +105,9 @@ export function withSteps(root: PlainSchema): PlainSchema {
 
   function copyMap(value: unknown): unknown {
     if (typeof value !== 'object' || value === null) return value
-    return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, copySchema(schema)]))
+    // What tells alternatives apart is checked before what may be deep; the order of fields means nothing.
+    const entries = Object.entries(value).sort(([, a], [, b]) => Number(isTelling(b)) - Number(isTelling(a)))
+    return Object.fromEntries(entries.map(([name, schema]) => [name, copySchema(schema)]))
   }
 
   return copySchema(root) as PlainSchema
