@@ -5,7 +5,7 @@ import type { FaultKind } from './fault.ts'
 import type { Job } from './job.ts'
 import type { Instance, Outcome } from './model.ts'
 import type { Operation } from './operation.ts'
-import { questionsIn } from './questions.ts'
+import { type Questions, questionsIn } from './questions.ts'
 
 export interface Running {
   attempt: Attempt
@@ -53,4 +53,10 @@ export function isLacking(outcome: Outcome): boolean {
 
 function lacks(outcome: Outcome, kind: FaultKind): boolean {
   return outcome.kind === 'fault' && outcome.fault.kind === kind
+}
+
+/** Whether its caller can come back with answers, and can be asked all of these. */
+export function canWaitForAnswers({ extras }: Instance, questions: Questions): boolean {
+  const { waits, kinds = [] } = extras?.asking ?? {}
+  return waits === true && Object.values(questions).every(({ kind }) => kinds.includes(kind))
 }

@@ -20,12 +20,12 @@ import type { Instance, Outcome } from './model.ts'
 import type { Deferred, Operation } from './operation.ts'
 import type { RecordChange, Store } from './ports.ts'
 import { type ProgressWriter, progressOfTry, throttleProgress } from './progress.ts'
-import { type Questions, questionsIn } from './questions.ts'
+import { questionsIn } from './questions.ts'
 import type { Registry } from './registry.ts'
 import type { Given } from './requirements.ts'
 import { lastAt, Retries } from './retries.ts'
 import { retryDelay } from './retry.ts'
-import { canGoOn, isHeld, isLacking, jobOf, mayHaveActed, type Running } from './running.ts'
+import { canGoOn, canWaitForAnswers, isHeld, isLacking, jobOf, mayHaveActed, type Running } from './running.ts'
 import { showingOf, showsAndWaits } from './showing.ts'
 import type { SlotOwner } from './slot-shares.ts'
 import { hasEnded } from './waiting.ts'
@@ -447,7 +447,8 @@ export class Worker {
     }
     if (!attempt.began) abandon(this.#parts, instance, operation)
     const questions = questionsIn(outcome.fault)
-    if (questions && this.#canWaitForAnswers(instance, questions)) {
+    // Who waits for the outcome itself is told what is asked, and sends the call again with the answers.
+    if (questions && !this.#awaited.has(instance.id) && canWaitForAnswers(instance, questions)) {
       await this.#conclusions.leaveAsking(instance, questions, attempt)
       this.wake()
       return
@@ -466,14 +467,6 @@ export class Worker {
     const acted = mayHaveActed(running, outcome)
     const unbegun = !acted && outcome.kind === 'fault' && isLacking(outcome)
     return this.#end(instance, operation, unbegun ? { ...outcome, unbegun } : outcome, acted, attempt.traceparent)
-  }
-
-  /** Who waits for the outcome itself is told what is asked, and sends the call again with the answers. */
-  #canWaitForAnswers({ id, extras }: Instance, questions: Questions): boolean {
-    const { waits, kinds = [] } = extras?.asking ?? {}
-    return (
-      waits === true && !this.#awaited.has(id) && Object.values(questions).every(({ kind }) => kinds.includes(kind))
-    )
   }
 
   /** Whether an answer has come that this attempt did not know of: it counts, whatever became of looking for one. */

@@ -30,7 +30,7 @@ export interface JwtRules {
   tenantClaim?: string
   /**
    * The claims that hold scopes, each by its name or by its path (`['realm_access', 'roles']`): a text of words, or a list.
-   * All that are there count. Unless given: the first there is of `scope`, `scp` and `scopes`.
+   * All that are there count. Default: the first there is of `scope`, `scp` and `scopes`.
    */
   scopeClaims?: readonly (string | readonly string[])[]
 }

@@ -7,11 +7,11 @@ import { STATIC_ISSUER } from './auth-tokens.ts'
 /** A caller as the application knows it. */
 export interface VerifiedCaller {
   subject: string
-  /** None unless given. */
+  /** Default: none. */
   scopes?: readonly string[]
-  /** `auth.tenant` unless given. */
+  /** Default: `auth.tenant`. */
   tenant?: string
-  /** Tells apart callers of the same name; `application` unless given. */
+  /** Tells apart callers of the same name. Default: `application`. */
   issuer?: string
   /** For policies and handlers. */
   claims?: JsonObject

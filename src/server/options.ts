@@ -121,7 +121,7 @@ export interface OpenCallOptions {
   strict?: boolean
   /**
    * Keeps operations that are gone in `/.well-known/ops`, each as a tombstone: its name, its sunset and its replacement.
-   * Off unless given.
+   * Default: false.
    */
   listRemoved?: boolean
   /** How many `GET /ops/{id}/events` one caller may have open; 100 unless given. */
@@ -141,7 +141,7 @@ export interface ToolOptions {
 export interface ContractOptions {
   /**
    * `json`: values in `error.details` keep their types, numbers stay numbers. `strings`: every value is text, for
-   * runtimes such as Orloj's whose types hold nothing else. `json` unless given.
+   * runtimes such as Orloj's whose types hold nothing else. Default: `json`.
    */
   details?: 'json' | 'strings'
 }
