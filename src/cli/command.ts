@@ -44,7 +44,7 @@ export function unreachableFault(message: string, cause?: unknown): Fault {
   return new Fault('unavailable', message, { code: 'UNREACHABLE', cause })
 }
 
-/** Nobody answers, or somebody who speaks something else. */
+/** No server answers, or one of another protocol. */
 const UNREACHED = new Set<string | undefined>(['UNREACHABLE', 'NOT_THIS_PROTOCOL'])
 
 export function exitCodeOf(fault: Fault): number {

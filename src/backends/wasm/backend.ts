@@ -21,7 +21,7 @@ export function createWasmBackend(spec: BackendSpec, { clock, folder }: BackendP
     kind: 'wasm',
     isolated: true,
     refusesAuth:
-      'A module reaches nothing but its input, so there is nobody to show a credential to. Leave "auth" out, or run the tool as a container, which finds it in its environment.',
+      'A module has no network, so it cannot use a credential. Leave "auth" out, or run the tool as a container, which finds it in its environment.',
     async execute(args, context) {
       const module = await compiled()
       const answer = await pool.run({ module, maxBytes }, new TextEncoder().encode(encodeRaw(args)), context)
