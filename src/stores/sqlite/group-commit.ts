@@ -15,6 +15,8 @@ import { writeFault } from './storage-faults.ts'
 export type Action<T> = (changed: Instance[]) => T
 
 export interface GroupCommit {
+  /** Whether the next write begins a new group. */
+  readonly isEmpty: boolean
   write<T>(action: Action<T>): Promise<T>
   /** Takes no more writes, and settles when those under way have. */
   end(): Promise<void>
@@ -154,6 +156,9 @@ export function createGroupCommit(
   }
 
   return {
+    get isEmpty() {
+      return waiting.length === 0
+    },
     write<T>(action: Action<T>): Promise<T> {
       if (ending)
         return Promise.reject(new Fault('unavailable', 'The store is closed. Send this again to a running server.'))
