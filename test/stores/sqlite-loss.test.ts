@@ -177,6 +177,20 @@ test('a torn number of the last commit is no reason to refuse', async () => {
   expect(lines).toEqual([])
 })
 
+test('commits close behind each other leave one number, written soon after', async () => {
+  const file = join(temporaryFolder(), 'calls.db')
+  const { store } = open(file)
+  await store.accept(sampleInstance(clock.now()))
+  const first = filesOf(file)['calls.db-commits']
+
+  await store.accept(sampleInstance(clock.now()))
+  const busy = filesOf(file)['calls.db-commits']
+  clock.advance(LOOKED_AT_EVERY_MS)
+
+  expect(busy).toBe(first)
+  expect(filesOf(file)['calls.db-commits']).not.toBe(first)
+})
+
 test('transactions that change nothing are not written', async () => {
   const { store } = open(join(temporaryFolder(), 'calls.db'))
   const file = join(temporaryFolder(), 'idle.db')
@@ -190,6 +204,8 @@ test('transactions that change nothing are not written', async () => {
   expect(filesOf(file)).toEqual(before)
 })
 
+/** A store under load does not look at its files more often. */
+const LOOKED_AT_EVERY_MS = 10
 const GONE = { kind: 'unavailable', code: 'STORAGE_GONE', retryable: true }
 
 test.each([
@@ -211,6 +227,7 @@ test.each([
   await store.accept(sampleInstance(clock.now()))
 
   destroy(folder)
+  clock.advance(LOOKED_AT_EVERY_MS)
   const answers = await Promise.allSettled([1, 2].map(() => store.accept(sampleInstance(clock.now()))))
 
   expect(answers).toMatchObject([
@@ -229,6 +246,7 @@ test('a folder that is moved away and back is used again, and nothing was writte
   await store.accept(before)
 
   renameSync(folder, `${folder}.moved`)
+  clock.advance(LOOKED_AT_EVERY_MS)
   await expect(store.records.remove('nothing')).rejects.toMatchObject(GONE)
   await expect(store.accept(during)).rejects.toMatchObject(GONE)
   renameSync(`${folder}.moved`, folder)

@@ -19,7 +19,11 @@ async function openStore() {
   const store = createSqliteStore({ file, clock })
   onTestFinished(() => store.close())
   await store.claim(CLAIM)
-  const away = () => renameSync(file, `${file}.away`)
+  const away = () => {
+    renameSync(file, `${file}.away`)
+    // By then the store looks at its files again.
+    clock.advance(10)
+  }
   const back = () => renameSync(`${file}.away`, file)
   return { clock, store, away, back }
 }

@@ -52,6 +52,8 @@ export class CommitMark {
   readonly #slot = Buffer.alloc(SLOT_BYTES)
   readonly #log: Log | undefined
   #warned = false
+  #written: number | undefined
+  #turn = 0
 
   /** One of another database, or of commits that are lost, is replaced for good: it could come back after a power cut. */
   constructor(database: string, first: Mark, log: Log | undefined) {
@@ -70,7 +72,9 @@ export class CommitMark {
   }
 
   write(number: number, at: number): void {
-    this.#attempt(() => this.#put(number, at, SLOT_OFFSETS[number % 2 === 0 ? 0 : 1]))
+    if (number === this.#written) return
+    this.#turn = 1 - this.#turn
+    this.#attempt(() => this.#put(number, at, SLOT_OFFSETS[this.#turn] as number))
   }
 
   close(): void {
@@ -92,6 +96,8 @@ export class CommitMark {
     this.#slot.writeDoubleLE(number, 4 + ID_BYTES)
     this.#slot.writeDoubleLE(at, 4 + ID_BYTES + 8)
     this.#slot.writeUInt32LE(crc32(this.#slot.subarray(0, CHECKED_BYTES)), CHECKED_BYTES)
-    if (this.#fd !== undefined) writeSync(this.#fd, this.#slot, 0, SLOT_BYTES, offset)
+    if (this.#fd === undefined) return
+    writeSync(this.#fd, this.#slot, 0, SLOT_BYTES, offset)
+    this.#written = number
   }
 }
