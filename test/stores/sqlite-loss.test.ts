@@ -191,6 +191,30 @@ test('commits close behind each other leave one number, written soon after', asy
   expect(filesOf(file)['calls.db-commits']).not.toBe(first)
 })
 
+test('large commits close behind each other are counted soon after, so that losing them is noticed', async () => {
+  const running = join(temporaryFolder(), 'running')
+  mkdirSync(running)
+  const { store } = open(join(running, 'calls.db'))
+  const acceptMany = () => Promise.all(Array.from({ length: 16 }, () => store.accept(sampleInstance(clock.now()))))
+  await acceptMany()
+  const before = statSync(join(running, 'calls.db-wal')).size
+  await acceptMany()
+  await acceptMany()
+  clock.advance(LOOKED_AT_EVERY_MS)
+  // Behind the commit that counts them, in the order of writes.
+  await store.records.remove('nothing')
+  clock.advance(LOOKED_AT_EVERY_MS)
+  const folder = join(temporaryFolder(), 'crashed')
+  cpSync(running, folder, { recursive: true })
+
+  truncateSync(join(folder, 'calls.db-wal'), before)
+
+  expect(refusal(join(folder, 'calls.db'))).toMatchObject({
+    code: 'STORAGE_LOST',
+    message: expect.stringContaining('lacks the last 3 commits'),
+  })
+})
+
 test('transactions that change nothing are not written', async () => {
   const { store } = open(join(temporaryFolder(), 'calls.db'))
   const file = join(temporaryFolder(), 'idle.db')

@@ -146,7 +146,7 @@ export function createGroupCommit(
     begin.run()
     try {
       const values = writes.map(({ action }) => action(changed))
-      witness.count()
+      witness.count(writes.length)
       commit.run()
       return values
     } finally {

@@ -31,7 +31,9 @@ export interface SqliteStoreOptions extends OpenOptions {
 export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: SqliteStoreOptions): Store {
   const { file, log } = open
   const db = openDatabase(open)
-  const witness = openPart(file, () => new CommitWitness(db, { file, clock, log }), db)
+  // One that fails is counted with the next.
+  const commitAgain = () => void commits.write(() => undefined).catch(() => undefined)
+  const witness = openPart(file, () => new CommitWitness(db, { file, clock, log, commitAgain }), db)
   const now = () => clock.now()
   const watchers = createWatchers(log)
   const owners = new Owners(db)
