@@ -1,10 +1,12 @@
 /** Callplane's public face. */
+
+export type { Call } from './core/call.ts'
+export type { Caller } from './core/caller.ts'
 export type { ChildOptions, FailOptions, HandlerContext, MediaFile, ObjectOptions } from './core/context.ts'
 export type { AuthDeclaration } from './core/credential.ts'
 export { ApplicationFault as Fault, type FaultKind, type FaultOptions } from './core/fault.ts'
+export type { Instance } from './core/instance.ts'
 export type { JsonObject, JsonValue } from './core/json.ts'
-export type { LimitRules } from './core/limits.ts'
-export type { Call, Caller, Instance, Reply } from './core/model.ts'
 export {
   type BackendSpec,
   Chunked,
@@ -21,7 +23,11 @@ export {
   removed,
   type Tombstone,
 } from './core/operation.ts'
-export type { Decision, Guard, Log, ObjectStore, Store } from './core/ports.ts'
+export type { Decision, Guard } from './core/ports/guard.ts'
+export type { ObjectStore } from './core/ports/objects.ts'
+export type { Log } from './core/ports/runtime.ts'
+export type { Store } from './core/ports/store.ts'
+export type { Reply } from './core/reply.ts'
 export {
   type Input,
   jsonSchema,
@@ -29,17 +35,14 @@ export {
   type PlainSchema,
   type Schema,
   type StandardSchema,
-} from './core/standard-schema.ts'
-export type { AuthConfig, JwtRules, VerifiedCaller, VerifyCaller } from './governance/auth.ts'
-export { createToken, hashToken, type StaticToken } from './governance/auth-tokens.ts'
-export type { AuthorizationConfig, OAuthProvider } from './governance/oauth-provider.ts'
-export { definePolicy, type PolicyDefinition } from './governance/policy.ts'
-export type { SecretPlace } from './governance/secrets.ts'
-export type { AuthHook } from './server/auth-hook.ts'
-export { type CallplaneServer, createServer } from './server/compose.ts'
-export type { ToolImport } from './server/declarations/index.ts'
-export { type ImportedRules, type ImportSettings, importTools } from './server/import-tools.ts'
-export type { ContextSource, GrpcServerOptions, ServerOptions, VaultOptions } from './server/options.ts'
+} from './core/schema.ts'
+export type { LimitRules } from './engine/limits/limits.ts'
+export type { AuthorizationConfig, OAuthProvider } from './security/consent/provider.ts'
+export type { AuthConfig, JwtRules, VerifiedCaller, VerifyCaller } from './security/identity/identify.ts'
+export { createToken, hashToken, type StaticToken } from './security/identity/tokens.ts'
+export { definePolicy, type PolicyDefinition } from './security/policy/policy.ts'
+export type { SecretPlace } from './security/secrets/secrets.ts'
+export { type ImportedRules, type ImportSettings, importTools } from './server/build/import-tools.ts'
 export {
   type CallToolResult,
   type Content,
@@ -52,4 +55,8 @@ export {
   type ToolsProvider,
   type ValidateResult,
   type ValidationFailure,
-} from './server/tool-handler.ts'
+} from './server/build/tool-handler.ts'
+export { type CallplaneServer, createServer } from './server/create-server.ts'
+export type { ToolImport } from './server/declarations/index.ts'
+export type { AuthHook } from './server/options/auth-hook.ts'
+export type { ContextSource, GrpcServerOptions, ServerOptions, VaultOptions } from './server/options/options.ts'

@@ -1,7 +1,7 @@
 /** Calls the remote tool without an engine: by node:http, or by the client that the backends use. */
 import { randomUUID } from 'node:crypto'
 import { Agent } from 'node:http'
-import { createRemoteClient } from '../../src/governance/remote.ts'
+import { createRemoteClient } from '../../src/security/outbound/remote-client.ts'
 import { fetchOnce } from '../fetch-once.ts'
 import type { Contender } from './contender.ts'
 import { createRepeater } from './repeat.ts'

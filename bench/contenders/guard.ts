@@ -1,11 +1,11 @@
 /** A policy that is asked about calls, without an engine around it. */
 
-import type { Decision } from '../../src/core/ports.ts'
-import { completeOperation } from '../../src/core/rules.ts'
-import { createPolicyGuard } from '../../src/governance/policy-guard.ts'
-import { parsePolicy } from '../../src/governance/policy-parse.ts'
+import { completeOperation } from '../../src/core/operation-defaults.ts'
+import type { Decision } from '../../src/core/ports/guard.ts'
 import { operation } from '../../src/index.ts'
 import { prepareSchemas } from '../../src/schemas/index.ts'
+import { createPolicyGuard } from '../../src/security/policy/guard.ts'
+import { parsePolicy } from '../../src/security/policy/parse.ts'
 import type { Contender } from './contender.ts'
 import { callerAt, operationNames, policyOf } from './policies.ts'
 import { createRepeater } from './repeat.ts'

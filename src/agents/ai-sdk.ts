@@ -1,6 +1,6 @@
 /** Tools as the `ai` package (the AI SDK) runs them: a ToolSet whose tools execute themselves. */
 import type { JsonObject } from '../core/json.ts'
-import type { StandardSchema } from '../core/standard-schema.ts'
+import type { StandardSchema } from '../core/schema.ts'
 import type { ToolSource } from './connection.ts'
 import { type ToolResult, textWithout } from './results.ts'
 import type { ObjectSchema } from './schema.ts'

@@ -2,7 +2,7 @@
 import type { Fault } from '../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { isTextual } from '../core/media.ts'
-import { textForModel } from '../core/model-text.ts'
+import { textForModel } from '../wire/model-text.ts'
 
 export interface ToolResult {
   isError: boolean

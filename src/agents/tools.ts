@@ -4,9 +4,9 @@
  */
 import { Fault } from '../core/fault.ts'
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
-import { STILL_RUNNING } from '../core/model-text.ts'
 import { nearest } from '../core/nearest.ts'
 import { META } from '../protocols/mcp/wire.ts'
+import { STILL_RUNNING } from '../wire/model-text.ts'
 import { Connection, type ToolSource, unlessAborted } from './connection.ts'
 import { createKeys } from './keys.ts'
 import { paramHeaders } from './param-headers.ts'

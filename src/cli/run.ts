@@ -12,31 +12,31 @@ interface Entry {
 const COMMANDS: Readonly<Record<string, Entry>> = {
   serve: {
     summary: 'Serves the operations in a file or a folder.',
-    load: async () => (await import('./serve.ts')).serve,
+    load: async () => (await import('./commands/serve.ts')).serve,
   },
   mcp: {
     summary: 'Offers the operations in a file or a folder to an agent, over standard input and output.',
-    load: async () => (await import('./mcp.ts')).mcp,
+    load: async () => (await import('./commands/mcp.ts')).mcp,
   },
   call: {
     summary: 'Calls an operation and prints its result.',
-    load: async () => (await import('./call.ts')).call,
+    load: async () => (await import('./commands/call.ts')).call,
   },
   ops: {
     summary: 'Lists the operations of a server.',
-    load: async () => (await import('./ops.ts')).ops,
+    load: async () => (await import('./commands/ops.ts')).ops,
   },
   check: {
     summary: 'Compares two registries and finds what breaks callers.',
-    load: async () => (await import('./check.ts')).check,
+    load: async () => (await import('./commands/check.ts')).check,
   },
   policy: {
     summary: 'Says what a policy would do to a call, without running it.',
-    load: async () => (await import('./policy.ts')).policy,
+    load: async () => (await import('./commands/policy.ts')).policy,
   },
   approvals: {
     summary: 'Lists the calls that wait for an approval, and decides about them.',
-    load: async () => (await import('./approvals.ts')).approvals,
+    load: async () => (await import('./commands/approvals.ts')).approvals,
   },
   conformance: {
     summary: 'Judges a server by the requirements of a protocol.',
@@ -44,11 +44,11 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
   },
   secrets: {
     summary: 'Keeps secrets for remote tools, encrypted in the data folder.',
-    load: async () => (await import('./secrets.ts')).secrets,
+    load: async () => (await import('./commands/secrets.ts')).secrets,
   },
   token: {
     summary: 'Makes a new token, and the hash that goes into the configuration.',
-    load: async () => (await import('./token.ts')).token,
+    load: async () => (await import('./commands/token.ts')).token,
   },
 }
 

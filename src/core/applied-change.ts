@@ -1,7 +1,7 @@
 /** What a change makes of an instance: what a store does to its row, for those who know the instance before it. */
-import { correlate } from './admitted.ts'
-import type { Instance } from './model.ts'
-import type { Change } from './ports.ts'
+import { correlate } from '../engine/admit/admitted.ts'
+import type { Instance } from './instance.ts'
+import type { Change } from './ports/store.ts'
 
 /** Only for a change that was applied, to an instance that nothing has touched since it was as `before`. */
 export function applyChange(before: Instance, change: Change): Instance {

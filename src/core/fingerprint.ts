@@ -3,10 +3,13 @@
  * keep them. A stored call has all that goes into it, so it is made when somebody asks for it: making and storing it with
  * every call was an eighth of what a durable one costs.
  */
+
+import type { MediaInput } from './call.ts'
+import type { Caller } from './caller.ts'
+import type { Instance } from './instance.ts'
 import { canonicalJson, type JsonValue } from './json.ts'
-import type { Caller, Instance, MediaInput } from './model.ts'
 import { nameIn } from './names.ts'
-import type { Environment } from './ports.ts'
+import type { Environment } from './ports/runtime.ts'
 
 export type Digest = Environment['digest']
 

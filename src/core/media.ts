@@ -1,10 +1,11 @@
 /** Attachments and media types: checked against what the operation declares, and read the same wherever they are. */
 import { collectBytes } from './bytes.ts'
+import type { MediaInput } from './call.ts'
 import type { MediaFile } from './context.ts'
 import { Fault } from './fault.ts'
-import type { MediaInput } from './model.ts'
 import type { MediaSlot, Operation } from './operation.ts'
-import type { Fetcher, ObjectStore } from './ports.ts'
+import type { ObjectStore } from './ports/objects.ts'
+import type { Fetcher } from './ports/outbound.ts'
 
 /** OpenCALL reading R17: text, JSON, XML and CSV travel as text, all else as base64. */
 export function isTextual(mimeType: string): boolean {

@@ -6,12 +6,12 @@
 import type { HandlerContext } from './context.ts'
 import type { AuthBinding, AuthDeclaration } from './credential.ts'
 import { Fault } from './fault.ts'
+import type { ExecutionModel, ResultLocation } from './instance.ts'
 import type { JsonObject, JsonValue } from './json.ts'
-import type { ExecutionModel, ResultLocation } from './model.ts'
 import { type OperationName, parseName } from './names.ts'
-import type { Backend } from './ports.ts'
+import type { Backend } from './ports/backend.ts'
 import type { Requirements } from './requirements.ts'
-import type { Output, PlainSchema, Schema } from './standard-schema.ts'
+import type { Output, PlainSchema, Schema } from './schema.ts'
 
 export interface MediaSlot {
   name: string

@@ -4,7 +4,7 @@
  */
 import { Fault, type FaultRecord } from './fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from './json.ts'
-import type { Environment } from './ports.ts'
+import type { Environment } from './ports/runtime.ts'
 
 /** A form for the person behind the caller. */
 export interface FormQuestion {

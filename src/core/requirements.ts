@@ -1,9 +1,12 @@
 /** What an operation needs of the person it acts for, and what a call brings of it. */
+
+import type { Caller } from './caller.ts'
 import { Fault } from './fault.ts'
+import type { Instance } from './instance.ts'
 import type { JsonObject, JsonValue } from './json.ts'
-import type { Caller, Instance } from './model.ts'
 import type { Operation } from './operation.ts'
-import type { Authorizations, Environment } from './ports.ts'
+import type { Authorizations } from './ports/guard.ts'
+import type { Environment } from './ports/runtime.ts'
 import { type Asking, answersTo, type Questions } from './questions.ts'
 
 export interface Requirements {

@@ -2,7 +2,7 @@
  * Which scopes a caller has. `*` stands for all but those that begin with `callplane:`, which are the administrator's:
  * each must be had by its name, or as `callplane:admin`, which stands for all of those.
  */
-import type { Caller } from './model.ts'
+import type { Caller } from './caller.ts'
 
 const ALL = '*'
 const OURS = 'callplane:'

@@ -3,7 +3,7 @@
  * stays inside the document. Written out instead of run through ajv's meta-schema, which would cost a start 130 ms.
  */
 import { Fault } from '../core/fault.ts'
-import type { PlainSchema } from '../core/standard-schema.ts'
+import type { PlainSchema } from '../core/schema.ts'
 import { KEYWORDS, problemWith, RETIRED } from './keywords.ts'
 import { decodePointer, encodePointer } from './pointer.ts'
 

@@ -1,7 +1,7 @@
 /** Validation of plain JSON Schema by ajv, compiled when the first value comes. */
 import type { ErrorObject, Options } from 'ajv'
 import { Fault } from '../core/fault.ts'
-import type { PlainSchema } from '../core/standard-schema.ts'
+import type { PlainSchema } from '../core/schema.ts'
 import { type BoundedCheck, createBoundedCheck } from './bounds/check.ts'
 import { type Issue, MAX_ISSUES, type Validate } from './issues.ts'
 import { encodePointer } from './pointer.ts'

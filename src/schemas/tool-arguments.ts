@@ -3,7 +3,7 @@
  * for. A schema that cannot be used is an answer here, not a failure: nobody could have looked at it at start-up.
  */
 import type { ErrorObject } from 'ajv'
-import type { PlainSchema } from '../core/standard-schema.ts'
+import type { PlainSchema } from '../core/schema.ts'
 import { type BoundedCheck, createBoundedCheck } from './bounds/check.ts'
 import { TooCostly } from './bounds/too-costly.ts'
 import { costlyIssue, type Issue } from './issues.ts'

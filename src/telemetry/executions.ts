@@ -2,14 +2,16 @@
  * One line in the log for each execution, once it has ended: who ran what, when, how often, and what became of it. Put
  * together as text, because every call leaves one; what others chose of it goes through `quoteText`.
  */
-import type { Outcome } from '../core/model.ts'
+import type { Outcome } from '../core/instance.ts'
 import type { Operation } from '../core/operation.ts'
-import type { AuditEntry, Execution, Log, Observer } from '../core/ports.ts'
-import { quoteText } from './credentials.ts'
-import { lineWriter } from './lines.ts'
-import { createTimeText } from './time-text.ts'
-import { authFields, outcomeFields, type ToolWords } from './tool-fields.ts'
-import { parseTraceIds } from './trace-ids.ts'
+import type { Execution, Observer } from '../core/ports/observer.ts'
+import type { Log } from '../core/ports/runtime.ts'
+import type { AuditEntry } from '../core/ports/store.ts'
+import { quoteText } from './logs/credentials.ts'
+import { lineWriter } from './logs/lines.ts'
+import { createTimeText } from './logs/time-text.ts'
+import { authFields, outcomeFields, type ToolWords } from './logs/tool-fields.ts'
+import { parseTraceIds } from './traces/trace-ids.ts'
 
 export interface ExecutionLogOptions {
   log: Log

@@ -1,11 +1,11 @@
 /** Logs, metrics and traces: what the server needs of them. */
 
-export { quoteText } from './credentials.ts'
 export { createExecutionLog } from './executions.ts'
-export { lineWriter } from './lines.ts'
-export { loadTracing } from './load-tracing.ts'
-export { createLog, type LogOptions } from './log.ts'
-export { countersIn, mergeMetrics } from './merge-metrics.ts'
-export { createMetrics, METRICS_CONTENT_TYPE } from './metrics.ts'
+export { quoteText } from './logs/credentials.ts'
+export { lineWriter } from './logs/lines.ts'
+export { createLog, type LogOptions } from './logs/log.ts'
+export { countersIn, mergeMetrics } from './metrics/merge-metrics.ts'
+export { createMetrics, METRICS_CONTENT_TYPE } from './metrics/metrics.ts'
+export { registerProcessReadings } from './metrics/process-readings.ts'
 export { combineObservers } from './observer.ts'
-export { registerProcessReadings } from './process-readings.ts'
+export { loadTracing } from './traces/load-tracing.ts'

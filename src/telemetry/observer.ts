@@ -1,5 +1,5 @@
 /** Several watchers of the engine as one. A watcher may care for calls only, or for attempts only. */
-import type { Observer } from '../core/ports.ts'
+import type { Observer } from '../core/ports/observer.ts'
 
 /** What nobody listens to is left out: the engine then puts nothing together for it. */
 export function combineObservers(...given: readonly (Observer | undefined)[]): Observer | undefined {

@@ -1,13 +1,5 @@
 /** `callplane/testing`: to test operations without a server, and adapters with the suites that ours pass. */
-export {
-  type BackendStories,
-  describeBackend,
-  type OpenBackend,
-  type OpenedBackend,
-  type ToolBehaviour,
-} from './backend.ts'
-export { type CarrierOptions, describeCarrier, type OpenCarrier, type OpenedCarrier } from './carrier.ts'
-export { createManualClock, type ManualClock } from './clock.ts'
+
 export {
   type ConformanceCase,
   type ConformanceProtocol,
@@ -23,10 +15,10 @@ export {
   type Target,
   Unmet,
 } from './conformance/index.ts'
-export { createMemoryLog, type LogLine } from './memory-log.ts'
-export { createMemoryObjects } from './memory-objects.ts'
-export { describeObjectStore, type OpenedObjects } from './objects.ts'
-export type { GivenMedia } from './run-media.ts'
+export { createManualClock, type ManualClock } from './fakes/clock.ts'
+export { createMemoryLog, type LogLine } from './fakes/memory-log.ts'
+export { createMemoryObjects } from './fakes/memory-objects.ts'
+export type { GivenMedia } from './run-operation/run-media.ts'
 export {
   type Child,
   type Content,
@@ -34,6 +26,15 @@ export {
   type RunArguments,
   type RunOptions,
   runOperation,
-} from './run-operation.ts'
-export type { Expectation, TestRunner } from './runner.ts'
-export { describeStore, type OpenedStore } from './store.ts'
+} from './run-operation/run-operation.ts'
+export {
+  type BackendStories,
+  describeBackend,
+  type OpenBackend,
+  type OpenedBackend,
+  type ToolBehaviour,
+} from './suites/backend/backend.ts'
+export { type CarrierOptions, describeCarrier, type OpenCarrier, type OpenedCarrier } from './suites/carrier/carrier.ts'
+export { describeObjectStore, type OpenedObjects } from './suites/objects/objects.ts'
+export type { Expectation, TestRunner } from './suites/runner.ts'
+export { describeStore, type OpenedStore } from './suites/store/store.ts'

@@ -38,7 +38,7 @@ test('each planted violation is caught, by its own rule', async () => {
     ['adapters-meet-in-compose', 'src/server/picks-a-store.ts', "import '../stores/a/store.ts'"],
     ['cli', 'src/cli/knows-a-store.ts', "import '../stores/a/store.ts'"],
     ['index', 'src/index.ts', "import './stores/a/store.ts'"],
-    ['examples', 'examples/a/reaches-inside.ts', "import '../../src/server/compose.ts'"],
+    ['examples', 'examples/a/reaches-inside.ts', "import '../../src/server/create-server.ts'"],
     ['folder-without-a-rule', 'src/misc/thing.ts', "import '../core/model.ts'"],
     ['published-code-needs-no-dev-dependency', 'src/stores/a/uses-a-test-tool.ts', "import 'dev-lib'"],
     ['not-found', 'src/server/imports-nothing.ts', "import './missing.ts'"],

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createContainerBackend } from '../../src/backends/container/index.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
 import { backendContext } from './context.ts'
 import { partsWith } from './tool-server.ts'
 

@@ -1,11 +1,12 @@
 /** What a backend is given in a test that looks at one request of it: everything can be set. */
+
+import { ANONYMOUS } from '../../src/core/caller.ts'
 import type { BackendContext } from '../../src/core/context.ts'
 import type { AuthDeclaration } from '../../src/core/credential.ts'
-import { ANONYMOUS } from '../../src/core/model.ts'
 import { type OperationRules, operation } from '../../src/core/operation.ts'
-import { completeOperation } from '../../src/core/rules.ts'
+import { completeOperation } from '../../src/core/operation-defaults.ts'
 import { prepareSchemas } from '../../src/schemas/index.ts'
-import { createMemoryLog } from '../../src/testing/memory-log.ts'
+import { createMemoryLog } from '../../src/testing/fakes/memory-log.ts'
 
 export type ContextOptions = Partial<BackendContext> & { rules?: OperationRules; auth?: AuthDeclaration }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createExternalBackend } from '../../src/backends/external/index.ts'
 import { CODES } from '../../src/protocols/contract/faults.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
 import { verifies } from '../requirements.ts'
 import { backendContext, type ContextOptions, KEY } from './context.ts'
 import { openTool, partsWith, type Respond, requestIn, responseTo } from './tool-server.ts'

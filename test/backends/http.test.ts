@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createHttpBackend } from '../../src/backends/http/index.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
 import { verifies } from '../requirements.ts'
 import { backendContext, type ContextOptions, KEY, tokens } from './context.ts'
 import { openTool, partsWith, type Respond } from './tool-server.ts'

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { createRemoteClient } from '../../src/governance/remote.ts'
+import { createRemoteClient } from '../../src/security/outbound/remote-client.ts'
 import { openTool } from './tool-server.ts'
 
 test('an address that one tool may have is judged anew for the next', async () => {

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
-import type { RemoteRequest } from '../../src/core/ports.ts'
-import { createRemoteClient, type RemoteOptions } from '../../src/governance/remote.ts'
+import type { RemoteRequest } from '../../src/core/ports/outbound.ts'
+import { createRemoteClient, type RemoteOptions } from '../../src/security/outbound/remote-client.ts'
 import { flood, openTool } from './tool-server.ts'
 
 function client(options?: RemoteOptions) {

@@ -1,5 +1,5 @@
 /** Which requirements the stories of the shared backend suite prove: Tool Contract v1, "Runtime Semantics". */
-import type { BackendStories } from '../../src/testing/backend.ts'
+import type { BackendStories } from '../../src/testing/suites/backend/backend.ts'
 import { verifies } from '../requirements.ts'
 
 export const showsRuntimeSemantics: BackendStories = {

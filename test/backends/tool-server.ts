@@ -4,10 +4,12 @@ import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Serv
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 import type { JsonObject } from '../../src/core/json.ts'
-import type { BackendParts, Clock, RemoteClient } from '../../src/core/ports.ts'
-import { createRemoteClient } from '../../src/governance/remote.ts'
+import type { BackendParts } from '../../src/core/ports/backend.ts'
+import type { RemoteClient } from '../../src/core/ports/outbound.ts'
+import type { Clock } from '../../src/core/ports/runtime.ts'
 import type { ToolExecutionRequest } from '../../src/protocols/contract/wire.ts'
-import { createMemoryLog } from '../../src/testing/memory-log.ts'
+import { createRemoteClient } from '../../src/security/outbound/remote-client.ts'
+import { createMemoryLog } from '../../src/testing/fakes/memory-log.ts'
 
 export interface Asked {
   method: string

@@ -2,7 +2,7 @@
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { systemClock } from '../../src/server/environment.ts'
+import { systemClock } from '../../src/server/build/environment.ts'
 import { createStepClock } from '../scenarios/server.ts'
 import { type Envelope, startServer } from './server.ts'
 

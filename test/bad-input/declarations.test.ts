@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parseHttpSettings } from '../../src/backends/http/settings.ts'
 import { Fault } from '../../src/core/fault.ts'
-import { loadBackendChecks } from '../../src/server/backends.ts'
+import { loadBackendChecks } from '../../src/server/build/backends.ts'
 import { loadDeclarations } from '../../src/server/declarations/index.ts'
 import { temporaryFolder } from '../cli/processes.ts'
 

@@ -1,8 +1,8 @@
 /** What only the Fetch carrier has to do: its own time limits, its own streams, its prefix. */
 import { expect, test } from 'vitest'
 import { createFetchHandler } from '../../src/carriers/fetch/index.ts'
-import type { Exchange } from '../../src/core/exchange.ts'
 import type { Fault } from '../../src/core/fault.ts'
+import type { Exchange } from '../../src/core/ports/exchange.ts'
 import { echo, refuse, route, text } from './http-fixture.ts'
 
 const ask = (path: string, init?: RequestInit) => new Request(`http://tools.example${path}`, init)

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
 import { expect, onTestFinished, test } from 'vitest'
 import { createGrpcCarrier, type GrpcLimits } from '../../src/carriers/grpc/index.ts'
-import { encodeFrame } from '../../src/core/grpc/framing.ts'
-import { createMemoryLog } from '../../src/testing/memory-log.ts'
+import { createMemoryLog } from '../../src/testing/fakes/memory-log.ts'
+import { encodeFrame } from '../../src/wire/grpc/framing.ts'
 
 const MAX_BYTES = 1_000
 

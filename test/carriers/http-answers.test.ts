@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { expect, test, vi } from 'vitest'
-import type { Exchange } from '../../src/core/exchange.ts'
+import type { Exchange } from '../../src/core/ports/exchange.ts'
 import { echo, openSocket, readToClose, readUntil, route, say, startCarrier, text } from './http-fixture.ts'
 
 const get = 'GET /it HTTP/1.1\r\nHost: a\r\n'

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { expect, onTestFinished, test } from 'vitest'
 import { createRequestListener } from '../../src/carriers/http/index.ts'
-import type { Handle } from '../../src/core/exchange.ts'
 import type { Fault } from '../../src/core/fault.ts'
+import type { Handle } from '../../src/core/ports/exchange.ts'
 import { echo, openSocket, readToClose, readUntil, refuse, route, say, startCarrier, text } from './http-fixture.ts'
 
 const echoRoutes = [route('/echo', { POST: echo })]

@@ -10,7 +10,7 @@ import {
   listen,
   type ServerLimits,
 } from '../../src/carriers/http/index.ts'
-import type { Answer, Exchange, Handle, Refusal, Route } from '../../src/core/exchange.ts'
+import type { Answer, Exchange, Handle, Refusal, Route } from '../../src/core/ports/exchange.ts'
 
 /** Words every refusal so that a test can see which one it was. */
 export function refuse(_exchange: Exchange, why: Refusal): Answer {

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Handle, Part } from '../../src/core/exchange.ts'
 import type { Fault } from '../../src/core/fault.ts'
-import { parseMultipart } from '../../src/core/http/multipart.ts'
+import type { Handle, Part } from '../../src/core/ports/exchange.ts'
+import { parseMultipart } from '../../src/wire/http/multipart.ts'
 import { openSocket, readToClose, route, say, startCarrier, text } from './http-fixture.ts'
 
 const limits = { maxParts: 8, maxHeaderBytes: 1_024 }

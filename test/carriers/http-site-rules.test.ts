@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { LOOPBACK_HOSTS } from '../../src/carriers/http/index.ts'
-import type { Exchange } from '../../src/core/exchange.ts'
-import { createSiteRules } from '../../src/core/http/site-rules.ts'
+import type { Exchange } from '../../src/core/ports/exchange.ts'
+import { createSiteRules } from '../../src/wire/http/site-rules.ts'
 import { echo, route, say, startCarrier } from './http-fixture.ts'
 
 const routes = [route('/call', { POST: echo })]

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { createFetchHandler } from '../../src/carriers/fetch/index.ts'
 import { closeHttpServer, createHttpServer, createRequestListener, listen } from '../../src/carriers/http/index.ts'
-import { describeCarrier } from '../../src/testing/carrier.ts'
+import { describeCarrier } from '../../src/testing/suites/carrier/carrier.ts'
 
 const runner = { describe, test, expect }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { barText } from '../../src/cli/progress-bar.ts'
+import { barText } from '../../src/cli/terminal/progress-bar.ts'
 
 test('the bar says from the second attempt on which one it shows', () => {
   const bar = (progress: Parameters<typeof barText>[1]) => barText('pending', progress, 80).replace(/^\S+\s+/, '')

@@ -1,6 +1,6 @@
 /** Somebody who looks at the approvals that wait, again and again, and gives all of them, whoever is killed meanwhile. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { findAdminToken } from '../../src/server/admin-token.ts'
+import { findAdminToken } from '../../src/server/open/admin-token.ts'
 import type { CrashingServer } from './crashing-server.ts'
 
 /** As often as a person would not: the load is what the server is tested under. */

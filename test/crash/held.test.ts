@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { findAdminToken } from '../../src/server/admin-token.ts'
+import { findAdminToken } from '../../src/server/open/admin-token.ts'
 import { runProcess, type Served, SOURCE, serveProcess, temporaryFolder } from '../cli/processes.ts'
 import { callerOf } from '../scenarios/server.ts'
 

@@ -5,8 +5,8 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import type { Approval } from '../../src/core/approvals.ts'
-import type { InstanceExtras, Outcome } from '../../src/core/model.ts'
+import type { InstanceExtras, Outcome } from '../../src/core/instance.ts'
+import type { Approval } from '../../src/engine/wait/approvals.ts'
 
 export interface LedgerCall {
   id: string

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer, type HandlerContext, operation } from 'callplane'
 import { expect, onTestFinished, test } from 'vitest'
-import { createManualClock } from '../../src/testing/clock.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
 
 const AN_HOUR = 3_600_000
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type CallplaneServer, createServer, Fault, type HandlerContext, operation } from 'callplane'
 import { expect } from 'vitest'
 import { z } from 'zod'
-import { createManualClock } from '../../src/testing/clock.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
 import type { ClientCall, Effect, SeenState, Sighting } from './history.ts'
 
 /**

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createCutter } from '../../src/objects/files/cutter.ts'
-import { chainProblems, joined, readChain } from '../../src/testing/chunk-chain.ts'
+import { chainProblems, joined, readChain } from '../../src/testing/fakes/chunk-chain.ts'
 import { verifies } from '../requirements.ts'
 import { openFolder } from './folder.ts'
 

@@ -3,8 +3,8 @@ import { readdir, readFile, readlink, stat, truncate, utimes, writeFile } from '
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createFileObjects } from '../../src/objects/files/index.ts'
-import { systemClock } from '../../src/server/environment.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
+import { systemClock } from '../../src/server/build/environment.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
 import { filesIn, openFolder } from './folder.ts'
 
 const FILE = { mimeType: 'text/plain', maxBytes: 10_000_000 }

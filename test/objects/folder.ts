@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createFileObjects } from '../../src/objects/files/index.ts'
-import { systemClock } from '../../src/server/environment.ts'
+import { systemClock } from '../../src/server/build/environment.ts'
 
 export async function openFolder() {
   const folder = await mkdtemp(join(tmpdir(), 'callplane-objects-'))

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { describeObjectStore } from '../../src/testing/objects.ts'
+import { describeObjectStore } from '../../src/testing/suites/objects/objects.ts'
 import { openFolder } from './folder.ts'
 
 describeObjectStore({ describe, test, expect }, 'objects in files', openFolder)

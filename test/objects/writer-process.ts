@@ -5,7 +5,7 @@
 import { once } from 'node:events'
 import { Fault } from '../../src/core/fault.ts'
 import { createFileObjects } from '../../src/objects/files/index.ts'
-import { systemClock } from '../../src/server/environment.ts'
+import { systemClock } from '../../src/server/build/environment.ts'
 
 export const PIECE_BYTES = 5000
 export const CHUNKS = { mimeType: 'image/png', chunkBytes: 4096, text: false }

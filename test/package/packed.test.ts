@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
-import { nodeTooOld } from '../../src/server/node-version.ts'
+import { nodeTooOld } from '../../src/server/open/node-version.ts'
 
 const root = join(import.meta.dirname, '../..')
 const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))

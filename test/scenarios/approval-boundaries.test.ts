@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { createToken, operation } from 'callplane'
 import { expect, onTestFinished, test } from 'vitest'
-import type { ApprovalView } from '../../src/server/approval-view.ts'
+import type { ApprovalView } from '../../src/engine/admin/approval-view.ts'
 import { onlyOne, openDesk, PEOPLE } from './approving.ts'
 import { answered, startSite } from './server.ts'
 

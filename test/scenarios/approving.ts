@@ -1,7 +1,7 @@
 /** A server whose policy holds refunds above 100, people who ask for them, and people who decide. */
 import { createToken, operation, type PolicyDefinition, type ServerOptions } from 'callplane'
 import { expect } from 'vitest'
-import type { ApprovalView } from '../../src/server/approval-view.ts'
+import type { ApprovalView } from '../../src/engine/admin/approval-view.ts'
 import { type Answered, type Site, startSite } from './server.ts'
 
 export const PEOPLE = {

@@ -1,7 +1,7 @@
 /** `auth.verify`: the application itself tells who is calling, over every protocol. */
 import { createToken, Fault, operation, type VerifyCaller } from 'callplane'
 import { describe, expect, test } from 'vitest'
-import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
+import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'
 import { ask as askMcp } from './mcp.ts'
 import { contentsOf, expectNowhere } from './secret-search.ts'
 import { answered, startSite } from './server.ts'

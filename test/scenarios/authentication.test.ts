@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { createToken, operation, removed } from 'callplane'
 import { SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'
-import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
+import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'
 import { verifies } from '../requirements.ts'
 import { createGate, startSite } from './server.ts'
 

@@ -1,8 +1,8 @@
 /** Whose authorization a call uses: that of the user it names, at every attempt and in every call it makes in turn. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
-import { browse, CLIENT, type OAuthServer, startOAuthServer } from '../governance/oauth-server.ts'
 import { verifies } from '../requirements.ts'
+import { browse, CLIENT, type OAuthServer, startOAuthServer } from '../security/oauth-server.ts'
 import { oxpClient } from './oxp.ts'
 import { createStepClock, type Site, startSite } from './server.ts'
 

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createServer, createToken, operation, type ServerOptions } from 'callplane'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { browse, CLIENT, type OAuthServer, startOAuthServer } from '../governance/oauth-server.ts'
+import { browse, CLIENT, type OAuthServer, startOAuthServer } from '../security/oauth-server.ts'
 import { type Answered, createStepClock, type Site, startSite, temporaryFolder } from './server.ts'
 
 interface Challenge {

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { createToken, operation, operationsWith } from 'callplane'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
-import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
+import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'
 import { verifies } from '../requirements.ts'
 import { createStepClock, startSite, temporaryFolder } from './server.ts'
 

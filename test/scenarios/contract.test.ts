@@ -2,7 +2,7 @@ import { type OperationDefinition, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { Fault, type FaultKind } from '../../src/core/fault.ts'
 import type { ToolExecutionResponse } from '../../src/protocols/contract/wire.ts'
-import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
+import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'
 import { verifies } from '../requirements.ts'
 import { type Site, startSite } from './server.ts'
 

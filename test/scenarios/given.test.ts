@@ -1,7 +1,7 @@
 /** What a call hands over is for all its attempts, and for nobody's eyes. */
 import { Fault, operation } from 'callplane'
 import { expect, test } from 'vitest'
-import { browse, CLIENT, startOAuthServer } from '../governance/oauth-server.ts'
+import { browse, CLIENT, startOAuthServer } from '../security/oauth-server.ts'
 import { oxpClient } from './oxp.ts'
 import { createGate, startSite, temporaryFolder } from './server.ts'
 

@@ -1,7 +1,7 @@
 /** Too much of something, each with its answer and a time to come back. */
 import { createToken, operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
-import { ANONYMOUS } from '../../src/core/model.ts'
+import { ANONYMOUS } from '../../src/core/caller.ts'
 import { verifies } from '../requirements.ts'
 import { type Answered, createGate, createStepClock, startSite } from './server.ts'
 

@@ -1,7 +1,7 @@
 /** MCP's Tasks extension: calls that take their time, that outlive the server, and that wait for a person. */
 import { createToken, operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
-import { browse, CLIENT, startOAuthServer } from '../governance/oauth-server.ts'
+import { browse, CLIENT, startOAuthServer } from '../security/oauth-server.ts'
 import { onlyOne, openDesk, PEOPLE, policy } from './approving.ts'
 import { type Asking, ask, askOlder, type Result, WITH_TASKS } from './mcp.ts'
 import { createGate, createStepClock, type Site, startSite, temporaryFolder } from './server.ts'

@@ -13,7 +13,7 @@ import { createServer, createToken, operation, type ServerOptions } from 'callpl
 import express from 'express'
 import { Hono } from 'hono'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
+import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'
 import { verifies } from '../requirements.ts'
 import { callerOf, startSite, temporaryFolder } from './server.ts'
 

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
-import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
+import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'
 import { createGate, createStepClock, type Site, type StepClock, startSite, temporaryFolder } from './server.ts'
 
 const LARGE = 'x'.repeat(50_000)

@@ -1,7 +1,7 @@
 /** A sync call that takes longer than anybody waits, and a caller that does not wait at all. */
 import { operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
-import type { Log } from '../../src/core/ports.ts'
+import type { Log } from '../../src/core/ports/runtime.ts'
 import { verifies } from '../requirements.ts'
 import { createGate, createStepClock, startSite } from './server.ts'
 

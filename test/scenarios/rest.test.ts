@@ -4,7 +4,7 @@ import { createToken, jsonSchema, operation, removed, type ServerOptions } from 
 import { Hono } from 'hono'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
+import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'
 import { verifies } from '../requirements.ts'
 import { createGate, createStepClock, type Site, startSite } from './server.ts'
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { type CallplaneServer, createServer, type ServerOptions } from 'callplane'
 import { onTestFinished } from 'vitest'
 import type { RequestContext, ResponseEnvelope } from '../../src/protocols/opencall/wire.ts'
-import { createManualClock, type ManualClock } from '../../src/testing/clock.ts'
+import { createManualClock, type ManualClock } from '../../src/testing/fakes/clock.ts'
 
 export interface Answered {
   status: number

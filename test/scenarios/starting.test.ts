@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createServer, operation } from 'callplane'
 import { expect, test } from 'vitest'
-import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
+import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'
 import { startSite, temporaryFolder } from './server.ts'
 
 const operations = [operation('v1:x', { run: () => 1 })]

@@ -1,7 +1,7 @@
 /** A server comes back with other versions of its operations: what was begun under the old ones is not lost. */
 import { type OperationDefinition, operation } from 'callplane'
 import { expect, test } from 'vitest'
-import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
+import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'
 import { verifies } from '../requirements.ts'
 import { createStepClock, type Site, startSite, temporaryFolder } from './server.ts'
 

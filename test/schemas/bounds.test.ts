@@ -11,7 +11,7 @@ import { createGuard } from '../../src/schemas/bounds/guard.ts'
 import { libraryCost } from '../../src/schemas/bounds/library.ts'
 import { TooCostly } from '../../src/schemas/bounds/too-costly.ts'
 import { isUrl } from '../../src/schemas/formats.ts'
-import { createMemoryLog, type LogLine } from '../../src/testing/memory-log.ts'
+import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'
 import { startSite } from '../scenarios/server.ts'
 
 const names = fc.constantFrom('a', 'b')

@@ -3,8 +3,8 @@ import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import * as mini from 'zod/mini'
-import type { PlainSchema, Schema } from '../../src/core/standard-schema.ts'
-import { buildRegistry } from '../../src/server/operations.ts'
+import type { PlainSchema, Schema } from '../../src/core/schema.ts'
+import { buildRegistry } from '../../src/server/build/operations.ts'
 
 /** As a server does at its start. */
 function prepare(args: Schema, beside?: PlainSchema) {

@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { Fault } from '../../src/core/fault.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { operation } from '../../src/core/operation.ts'
-import type { Schema } from '../../src/core/standard-schema.ts'
+import type { Schema } from '../../src/core/schema.ts'
 import { prepareSchemas } from '../../src/schemas/index.ts'
 import { verifies } from '../requirements.ts'
 

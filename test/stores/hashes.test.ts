@@ -1,9 +1,9 @@
 /** What the index of request ids is made of. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { HashFilter } from '../../src/stores/sqlite/hash-filter.ts'
-import { HashTable } from '../../src/stores/sqlite/hash-table.ts'
-import { hashRequest } from '../../src/stores/sqlite/request-hash.ts'
+import { HashFilter } from '../../src/stores/sqlite/requests/hash-filter.ts'
+import { HashTable } from '../../src/stores/sqlite/requests/hash-table.ts'
+import { hashRequest } from '../../src/stores/sqlite/requests/request-hash.ts'
 
 const SEEDS = { a: 1, b: 2 }
 

@@ -1,6 +1,6 @@
 /** Both ends of a real connection to a store, in one process, so that a test can hold the store's clock. */
-import { type Channel, createChannel, type StoreServer } from '../../src/stores/remote/index.ts'
-import { openSocketPair } from '../../src/testing/socket-pair.ts'
+import { type Channel, createChannel, type StoreServer } from '../../src/stores/hub/index.ts'
+import { openSocketPair } from '../../src/testing/fakes/socket-pair.ts'
 
 export interface Connected {
   channel: Channel

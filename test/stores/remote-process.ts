@@ -1,9 +1,9 @@
 /** One side of a connection to a store, to be killed: `keep` has the store, `run` uses it and runs a call. */
 import { Socket } from 'node:net'
-import { createChannel, createStoreClient, createStoreServer } from '../../src/stores/remote/index.ts'
+import { createChannel, createStoreClient, createStoreServer } from '../../src/stores/hub/index.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
-import { sampleInstance } from '../../src/testing/instances.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
+import { sampleInstance } from '../../src/testing/fakes/instances.ts'
 
 const [mode, file = ''] = process.argv.slice(2) as ['keep' | 'run', string?]
 const clock = createManualClock()

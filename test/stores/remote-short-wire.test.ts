@@ -1,14 +1,15 @@
 /** What is said shortly of a call is understood as what was meant, or it is said in full. */
 import { expect, test } from 'vitest'
-import type { Caller, Instance } from '../../src/core/model.ts'
-import type { Change } from '../../src/core/ports.ts'
+import type { Caller } from '../../src/core/caller.ts'
+import type { Instance } from '../../src/core/instance.ts'
+import type { Change } from '../../src/core/ports/store.ts'
 import { statesBefore } from '../../src/core/state.ts'
 import {
   createBegunDecoder,
   createBegunEncoder,
   decodeComplete,
   encodeComplete,
-} from '../../src/stores/remote/short-wire.ts'
+} from '../../src/stores/hub/short-wire.ts'
 
 const CALLER: Caller = { tenant: 'main', issuer: 'none', subject: 'ada', scopes: ['*'] }
 

@@ -1,10 +1,10 @@
 /** A store that is used over a connection passes the suite that every store must pass. */
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { createStoreClient, createStoreServer } from '../../src/stores/remote/index.ts'
+import { createStoreClient, createStoreServer } from '../../src/stores/hub/index.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
-import { describeStore } from '../../src/testing/store.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
+import { describeStore } from '../../src/testing/suites/store/store.ts'
 import { temporaryFolder } from './folder.ts'
 import { connectTo } from './remote-pair.ts'
 

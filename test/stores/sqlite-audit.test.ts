@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
-import { sampleInstance } from '../../src/testing/instances.ts'
-import { entryOf } from '../../src/testing/store-audit.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
+import { sampleInstance } from '../../src/testing/fakes/instances.ts'
+import { entryOf } from '../../src/testing/suites/store/audit.ts'
 import { temporaryFolder } from './folder.ts'
 
 test('entries from a time when the clock was ahead do not keep the old ones behind them', async () => {

@@ -1,10 +1,10 @@
 /** The wall clock is set while calls are leased, wait or have a time limit: each takes as long as it was meant to. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Instance } from '../../src/core/model.ts'
+import type { Instance } from '../../src/core/instance.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
-import { sampleInstance } from '../../src/testing/instances.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
+import { sampleInstance } from '../../src/testing/fakes/instances.ts'
 import { temporaryFolder } from './folder.ts'
 
 const HOUR_MS = 3_600_000

@@ -4,10 +4,10 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import type { Fault } from '../../src/core/fault.ts'
+import { openDatabase } from '../../src/stores/sqlite/files/open.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
-import { openDatabase } from '../../src/stores/sqlite/open.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
-import { sampleInstance } from '../../src/testing/instances.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
+import { sampleInstance } from '../../src/testing/fakes/instances.ts'
 import { temporaryFolder } from './folder.ts'
 
 const clock = createManualClock()

@@ -2,10 +2,10 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Instance } from '../../src/core/model.ts'
+import type { Instance } from '../../src/core/instance.ts'
+import { migrate, readMigrations } from '../../src/stores/sqlite/files/migrate.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
-import { migrate, readMigrations } from '../../src/stores/sqlite/migrate.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
 import { temporaryFolder } from './folder.ts'
 
 const clock = createManualClock()

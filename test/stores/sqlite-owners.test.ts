@@ -2,10 +2,10 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Caller } from '../../src/core/model.ts'
+import type { Caller } from '../../src/core/caller.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
-import { sampleInstance } from '../../src/testing/instances.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
+import { sampleInstance } from '../../src/testing/fakes/instances.ts'
 import { temporaryFolder } from './folder.ts'
 
 const clock = createManualClock()

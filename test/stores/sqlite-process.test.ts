@@ -7,8 +7,8 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
-import { sampleInstance } from '../../src/testing/instances.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
+import { sampleInstance } from '../../src/testing/fakes/instances.ts'
 import { temporaryFolder } from './folder.ts'
 
 const clock = createManualClock()

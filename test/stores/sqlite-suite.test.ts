@@ -2,8 +2,8 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
-import { describeStore } from '../../src/testing/store.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
+import { describeStore } from '../../src/testing/suites/store/store.ts'
 import { temporaryFolder } from './folder.ts'
 
 for (const [name, index] of [

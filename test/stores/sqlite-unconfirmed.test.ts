@@ -2,10 +2,10 @@
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Instance } from '../../src/core/model.ts'
+import type { Instance } from '../../src/core/instance.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
-import { sampleInstance } from '../../src/testing/instances.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
+import { sampleInstance } from '../../src/testing/fakes/instances.ts'
 import { temporaryFolder } from './folder.ts'
 
 const HOUR_MS = 3_600_000

@@ -1,5 +1,6 @@
 /** A store in memory, as simple as can be: what the real ones are compared with. */
-import type { Instance } from '../../src/core/model.ts'
+import type { Instance } from '../../src/core/instance.ts'
+import type { Clock } from '../../src/core/ports/runtime.ts'
 import type {
   Acceptance,
   Advanced,
@@ -7,12 +8,11 @@ import type {
   Change,
   Claim,
   Claimed,
-  Clock,
   Created,
   Lease,
   Renewal,
   Taken,
-} from '../../src/core/ports.ts'
+} from '../../src/core/ports/store.ts'
 import { isTerminal } from '../../src/core/state.ts'
 
 export class StoreModel {

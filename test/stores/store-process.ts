@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process'
 import { writeSync } from 'node:fs'
 import { Fault } from '../../src/core/fault.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
-import { sampleInstance } from '../../src/testing/instances.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
+import { sampleInstance } from '../../src/testing/fakes/instances.ts'
 
 const [mode, file] = process.argv.slice(2) as ['hold' | 'die' | 'fail', string]
 const clock = createManualClock()

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
-import { createToken } from '../../src/governance/auth.ts'
-import { createRedactor } from '../../src/governance/redaction.ts'
+import { createToken } from '../../src/security/identity/identify.ts'
+import { createRedactor } from '../../src/security/redaction/redaction.ts'
 import { createLog, type LogOptions, quoteText } from '../../src/telemetry/index.ts'
-import { LINES, type LineLog } from '../../src/telemetry/lines.ts'
+import { LINES, type LineLog } from '../../src/telemetry/logs/lines.ts'
 import { growth, PROPORTIONAL, textOf } from '../growth.ts'
 
 function logTo(options: LogOptions = {}) {

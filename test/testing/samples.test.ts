@@ -3,7 +3,7 @@ import Ajv from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { expect, test } from 'vitest'
 import type { JsonObject } from '../../src/core/json.ts'
-import { invalidArguments, sampleArguments } from '../../src/testing/samples.ts'
+import { invalidArguments, sampleArguments } from '../../src/testing/samples/samples.ts'
 
 const ajv = new Ajv.default({ strict: false, allErrors: true })
 addFormats.default(ajv)

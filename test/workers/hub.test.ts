@@ -1,10 +1,10 @@
 /** The process in the middle outlives what befalls its workers and its disk, and says what it was. */
 import { createServer, type HandlerContext, operation } from 'callplane'
 import { expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/server/environment.ts'
+import { systemClock } from '../../src/server/build/environment.ts'
 import { createHub, type Hub, openLink, type WorkerLink } from '../../src/server/workers/index.ts'
-import { createChannel } from '../../src/stores/remote/index.ts'
-import { createManualClock } from '../../src/testing/clock.ts'
+import { createChannel } from '../../src/stores/hub/index.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
 import { createGate, temporaryFolder } from '../scenarios/server.ts'
 import { attach, startPair } from './pair.ts'
 

@@ -6,10 +6,10 @@ import type { Socket } from 'node:net'
 import { join } from 'node:path'
 import type { ServerOptions } from 'callplane'
 import { onTestFinished } from 'vitest'
-import { type CallplaneServer, openServer } from '../../src/server/compose.ts'
-import { systemClock } from '../../src/server/environment.ts'
+import { systemClock } from '../../src/server/build/environment.ts'
+import { type CallplaneServer, openServer } from '../../src/server/create-server.ts'
 import { createHub, type Hub, openLink, type WorkerLink } from '../../src/server/workers/index.ts'
-import { openSocketPair } from '../../src/testing/socket-pair.ts'
+import { openSocketPair } from '../../src/testing/fakes/socket-pair.ts'
 import { callerOf, type Site, temporaryFolder } from '../scenarios/server.ts'
 
 export interface WorkerSite extends Omit<Site, 'close'> {

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { endOf } from '../../src/cli/workers.ts'
+import { endOf } from '../../src/cli/serve/workers.ts'
 
 test('a message that could not be sent to a worker is not its end', async () => {
   const child = spawn(process.execPath, ['-e', 'process.stdin.resume()'])

@@ -2,7 +2,7 @@
 import type { BackendContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
 import type { BackendSpec } from '../../core/operation.ts'
-import type { Backend, BackendParts } from '../../core/ports.ts'
+import type { Backend, BackendParts } from '../../core/ports/backend.ts'
 import { decodeRawBytes, encodeRaw } from '../../protocols/contract/client.ts'
 import { CREDENTIAL, credentialOf } from './credential.ts'
 import { type Engine, findEngine, noEngine, runCommand } from './engine.ts'

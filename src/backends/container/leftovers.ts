@@ -1,5 +1,5 @@
 /** Removes the containers that a killed server left running. */
-import type { Log } from '../../core/ports.ts'
+import type { Log } from '../../core/ports/runtime.ts'
 import { type Engine, runCommand } from './engine.ts'
 import { isLeftOver, LABEL } from './names.ts'
 import { removeContainer } from './run.ts'

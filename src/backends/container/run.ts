@@ -3,7 +3,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { Fault } from '../../core/fault.ts'
-import type { Log } from '../../core/ports.ts'
+import type { Log } from '../../core/ports/runtime.ts'
 import { type Engine, runCommand } from './engine.ts'
 
 /** Of what the tool says on its error output; the end of it tells most. */

@@ -1,8 +1,8 @@
 /** What the declaration of a `container` backend may say. Nothing in it can open the box. */
 import { Fault } from '../../core/fault.ts'
 import type { BackendSpec } from '../../core/operation.ts'
-import { isPositive, isText, optional, refuseUnknown } from '../../core/remote-settings.ts'
 import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
+import { isPositive, isText, optional, refuseUnknown } from '../remote/settings.ts'
 
 export interface ContainerSettings {
   readonly image: string

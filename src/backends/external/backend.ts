@@ -1,7 +1,7 @@
 /** Tool Contract v1, "Transport-Specific Behavior", external: the whole request goes out, a strict response comes back. */
 import type { BackendContext } from '../../core/context.ts'
 import type { BackendSpec } from '../../core/operation.ts'
-import type { Backend, BackendParts } from '../../core/ports.ts'
+import type { Backend, BackendParts } from '../../core/ports/backend.ts'
 import { decodeResponse, encodeRequest, postToTool } from '../../protocols/contract/client.ts'
 import { CONTRACT_VERSION, VERSION_HEADER } from '../../protocols/contract/wire.ts'
 import { parseExternalSettings } from './settings.ts'

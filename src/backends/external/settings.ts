@@ -1,7 +1,7 @@
 /** What the declaration of an `external` backend may say. */
 import type { BackendSpec } from '../../core/operation.ts'
-import { isText, optional, parseRemoteSettings, type RemoteSettings } from '../../core/remote-settings.ts'
 import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
+import { isText, optional, parseRemoteSettings, type RemoteSettings } from '../remote/settings.ts'
 
 export interface ExternalSettings extends RemoteSettings {
   /** What the other side calls the tool, if not by our name. */

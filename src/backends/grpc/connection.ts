@@ -5,7 +5,7 @@ import { connect as connectPlain, isIP } from 'node:net'
 import { resolve as resolvePath } from 'node:path'
 import { connect as connectTls } from 'node:tls'
 import { Fault } from '../../core/fault.ts'
-import type { BackendParts } from '../../core/ports.ts'
+import type { BackendParts } from '../../core/ports/backend.ts'
 import type { GrpcSettings } from './settings.ts'
 
 /** How long a connection without calls is kept, and how long it may take to open one. */

@@ -1,8 +1,8 @@
 /** What the declaration of a `grpc` backend may say. */
 import { Fault } from '../../core/fault.ts'
 import type { BackendSpec } from '../../core/operation.ts'
-import { isBoolean, isText, optional, parseRemoteSettings, type RemoteSettings } from '../../core/remote-settings.ts'
 import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
+import { isBoolean, isText, optional, parseRemoteSettings, type RemoteSettings } from '../remote/settings.ts'
 
 export interface GrpcSettings extends RemoteSettings {
   /** Without TLS. */

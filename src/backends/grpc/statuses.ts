@@ -1,7 +1,7 @@
 /** What a gRPC status means to us. Reading A30. */
 import { Fault, type FaultKind } from '../../core/fault.ts'
-import type { GrpcCode } from '../../core/grpc/headers.ts'
-import { GRPC_CODES } from '../../core/grpc/headers.ts'
+import type { GrpcCode } from '../../wire/grpc/headers.ts'
+import { GRPC_CODES } from '../../wire/grpc/headers.ts'
 
 interface Meaning {
   kind: FaultKind

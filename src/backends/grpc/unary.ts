@@ -1,8 +1,8 @@
 /** One unary call: a message out, a message and a status back. */
 import type { ClientHttp2Session, IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2'
 import { Fault } from '../../core/fault.ts'
-import { createFrameReader, encodeFrame } from '../../core/grpc/framing.ts'
-import { decodeGrpcMessage, type GrpcCode, parseGrpcCode } from '../../core/grpc/headers.ts'
+import { createFrameReader, encodeFrame } from '../../wire/grpc/framing.ts'
+import { decodeGrpcMessage, type GrpcCode, parseGrpcCode } from '../../wire/grpc/headers.ts'
 import { codeOfHttp } from './statuses.ts'
 
 export interface UnaryRequest {

@@ -1,6 +1,6 @@
 /** Runs an operation as a function in this process. */
 import type { HandlerContext } from '../../core/context.ts'
-import type { Backend } from '../../core/ports.ts'
+import type { Backend } from '../../core/ports/backend.ts'
 
 export function createHandlerBackend(run: (args: unknown, context: HandlerContext) => unknown): Backend {
   return {

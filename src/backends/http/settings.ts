@@ -1,7 +1,7 @@
 /** What the declaration of an `http` backend may say. */
 import type { BackendSpec } from '../../core/operation.ts'
-import { parseRemoteSettings, type RemoteSettings } from '../../core/remote-settings.ts'
 import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
+import { parseRemoteSettings, type RemoteSettings } from '../remote/settings.ts'
 
 export type HttpSettings = RemoteSettings
 

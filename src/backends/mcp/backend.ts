@@ -1,5 +1,5 @@
 /** One tool of a connected server. The connection is its import's, and outlives it. */
-import type { Backend } from '../../core/ports.ts'
+import type { Backend } from '../../core/ports/backend.ts'
 import type { McpConnection } from './connection.ts'
 
 export function createMcpBackend(connection: Pick<McpConnection, 'call'>, tool: string): Backend {

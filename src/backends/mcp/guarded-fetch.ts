@@ -4,8 +4,8 @@
  */
 import type { Agent, IncomingMessage } from 'node:http'
 import { Fault } from '../../core/fault.ts'
-import type { Credential } from '../../core/ports.ts'
-import { sendWithCredential } from '../../core/send-with-credential.ts'
+import type { Credential } from '../../core/ports/secrets.ts'
+import { sendWithCredential } from '../../wire/send-with-credential.ts'
 import { BodyMeter, tooLarge } from './bounded-body.ts'
 import { NO_ANSWER } from './faults.ts'
 import type { McpParts, Sending } from './parts.ts'

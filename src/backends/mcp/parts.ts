@@ -1,6 +1,8 @@
 /** What an import is made with, besides its settings. */
 import type { JsonValue } from '../../core/json.ts'
-import type { BackendParts, ByteRedactor, Credential } from '../../core/ports.ts'
+import type { BackendParts } from '../../core/ports/backend.ts'
+import type { ByteRedactor } from '../../core/ports/runtime.ts'
+import type { Credential } from '../../core/ports/secrets.ts'
 
 export interface McpParts extends BackendParts {
   /** What shows the server who we are where no call does: when it is connected and asked for its tools. */

@@ -1,7 +1,7 @@
 /** What an `import` of kind mcp may say about how the other server is reached. */
 import { Fault } from '../../core/fault.ts'
 import type { BackendSpec } from '../../core/operation.ts'
-import { parseRemoteSettings } from '../../core/remote-settings.ts'
+import { parseRemoteSettings } from '../remote/settings.ts'
 
 export type McpSettings = ProcessSettings | HttpSettings
 

@@ -2,7 +2,7 @@
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { BackendSpec } from '../../core/operation.ts'
-import type { Backend, BackendParts } from '../../core/ports.ts'
+import type { Backend, BackendParts } from '../../core/ports/backend.ts'
 import { decodeRawBytes, encodeRaw } from '../../protocols/contract/client.ts'
 import { loadModule } from './load-module.ts'
 import { parseWasmSettings, type WasmSettings } from './settings.ts'

@@ -2,8 +2,8 @@
 import { availableParallelism } from 'node:os'
 import { Fault } from '../../core/fault.ts'
 import type { BackendSpec } from '../../core/operation.ts'
-import { isPositive, isText, optional, refuseUnknown } from '../../core/remote-settings.ts'
 import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
+import { isPositive, isText, optional, refuseUnknown } from '../remote/settings.ts'
 
 export interface WasmSettings {
   /** The file of the module. */

@@ -3,7 +3,7 @@
  * calls wait in the order they came, and no more than so many of those.
  */
 import { Fault } from '../../core/fault.ts'
-import type { Clock } from '../../core/ports.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
 import { ThreadHandle } from './thread-handle.ts'
 import type { RunAnswer, ThreadData } from './thread-messages.ts'
 

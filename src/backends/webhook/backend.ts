@@ -6,7 +6,8 @@ import type { BackendContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { type BackendSpec, Deferred } from '../../core/operation.ts'
-import type { Backend, BackendParts, RemoteAnswer } from '../../core/ports.ts'
+import type { Backend, BackendParts } from '../../core/ports/backend.ts'
+import type { RemoteAnswer } from '../../core/ports/outbound.ts'
 import {
   decodeResponse,
   encodeRequest,

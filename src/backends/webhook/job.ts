@@ -1,9 +1,10 @@
 /** The requests about one call of a webhook tool: handing it over, asking for it, calling it off. */
 import type { BackendContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
-import type { BackendParts, RemoteAnswer, RemoteRequest } from '../../core/ports.ts'
-import { sendWithCredential } from '../../core/send-with-credential.ts'
+import type { BackendParts } from '../../core/ports/backend.ts'
+import type { RemoteAnswer, RemoteRequest } from '../../core/ports/outbound.ts'
 import { CONTRACT_VERSION, VERSION_HEADER } from '../../protocols/contract/wire.ts'
+import { sendWithCredential } from '../../wire/send-with-credential.ts'
 import type { WebhookSettings } from './settings.ts'
 
 /** Of a question, so that a tool that never answers one is asked again. */

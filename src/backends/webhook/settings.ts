@@ -2,8 +2,8 @@
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject } from '../../core/json.ts'
 import type { BackendSpec } from '../../core/operation.ts'
-import { isPositive, isText, optional, parseRemoteSettings, type RemoteSettings } from '../../core/remote-settings.ts'
 import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
+import { isPositive, isText, optional, parseRemoteSettings, type RemoteSettings } from '../remote/settings.ts'
 
 export interface WebhookSettings extends RemoteSettings {
   /** What the other side calls the tool, if not by our name. */

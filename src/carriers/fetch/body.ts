@@ -1,6 +1,6 @@
 /** Takes the body of a Fetch request: as one bounded text, or chunk by chunk for whoever parses it further. */
-import { bodyAlreadyRead, bodyBrokeOff, bodyNotUtf8, bodyTooLarge, bodyTooSlow } from '../../core/http/body-faults.ts'
-import { refuseEncoded } from '../../core/http/text-encoding.ts'
+import { bodyAlreadyRead, bodyBrokeOff, bodyNotUtf8, bodyTooLarge, bodyTooSlow } from '../../wire/http/body-faults.ts'
+import { refuseEncoded } from '../../wire/http/text-encoding.ts'
 
 export async function readText(request: Request, maxBytes: number, timeoutMs: number): Promise<string> {
   const { headers } = request

@@ -1,8 +1,8 @@
 /** A Fetch request as the neutral exchange that protocols see. */
-import type { Exchange, Part, PartLimits } from '../../core/exchange.ts'
-import { withoutBasePath } from '../../core/http/base-path.ts'
-import { clientGone } from '../../core/http/body-faults.ts'
-import { readPacedParts, type UploadPace } from '../../core/http/paced-parts.ts'
+import type { Exchange, Part, PartLimits } from '../../core/ports/exchange.ts'
+import { withoutBasePath } from '../../wire/http/base-path.ts'
+import { clientGone } from '../../wire/http/body-faults.ts'
+import { readPacedParts, type UploadPace } from '../../wire/http/paced-parts.ts'
 import { BodyPuller, readText } from './body.ts'
 
 export interface ExchangeSettings extends UploadPace {

@@ -2,13 +2,14 @@
  * Routes as a Fetch handler. It follows the same path as the listener on node:http: site rules, route, method, handler,
  * and the route's own words for whatever goes wrong. Connections and their time limits belong to the host.
  */
-import type { Answer, Refusal, Refuse, Route } from '../../core/exchange.ts'
+
 import { Fault } from '../../core/fault.ts'
-import { SLOWEST_UPLOAD, type UploadPace } from '../../core/http/paced-parts.ts'
-import { createRouteTable, type RouteEntry, readParams } from '../../core/http/route-table.ts'
-import { joinedHeader } from '../../core/http/single-headers.ts'
-import { createSiteRules, type SiteOptions } from '../../core/http/site-rules.ts'
-import type { Log } from '../../core/ports.ts'
+import type { Answer, Refusal, Refuse, Route } from '../../core/ports/exchange.ts'
+import type { Log } from '../../core/ports/runtime.ts'
+import { SLOWEST_UPLOAD, type UploadPace } from '../../wire/http/paced-parts.ts'
+import { createRouteTable, type RouteEntry, readParams } from '../../wire/http/route-table.ts'
+import { joinedHeader } from '../../wire/http/single-headers.ts'
+import { createSiteRules, type SiteOptions } from '../../wire/http/site-rules.ts'
 import { FetchExchange } from './fetch-exchange.ts'
 import { toResponse } from './response.ts'
 

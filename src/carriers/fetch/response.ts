@@ -1,6 +1,6 @@
 /** An answer as a Fetch response. */
-import type { Answer } from '../../core/exchange.ts'
-import type { Log } from '../../core/ports.ts'
+import type { Answer } from '../../core/ports/exchange.ts'
+import type { Log } from '../../core/ports/runtime.ts'
 
 /** What sending an answer needs to know of its request. */
 interface Asking {

@@ -1,5 +1,5 @@
 /** A request as Fetch has it, for those who want one: the host's own where there is one, else made of the exchange. */
-import type { Exchange } from '../../core/exchange.ts'
+import type { Exchange } from '../../core/ports/exchange.ts'
 import { FetchExchange } from './fetch-exchange.ts'
 
 /** Without a body: that has been read, or will be, by somebody else. */

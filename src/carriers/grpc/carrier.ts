@@ -2,8 +2,8 @@
 import type { Http2SecureServer, Http2Server, ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { Fault } from '../../core/fault.ts'
-import type { Log } from '../../core/ports.ts'
-import type { UnaryMethods } from '../../core/unary.ts'
+import type { Log } from '../../core/ports/runtime.ts'
+import type { UnaryMethods } from '../../core/ports/unary.ts'
 import { answerStream } from './exchange.ts'
 import { createReading, type ReadingLimits } from './reading.ts'
 

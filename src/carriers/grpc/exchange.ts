@@ -1,11 +1,11 @@
 /** One unary call on an HTTP/2 stream: its message is read, handed over, and answered with a message or a status. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { Fault } from '../../core/fault.ts'
-import { encodeFrame } from '../../core/grpc/framing.ts'
-import { encodeGrpcMessage, GRPC_CODES, type GrpcCode, parseGrpcTimeout } from '../../core/grpc/headers.ts'
-import { clientGone } from '../../core/http/body-faults.ts'
-import type { Log } from '../../core/ports.ts'
-import type { UnaryMethods } from '../../core/unary.ts'
+import type { Log } from '../../core/ports/runtime.ts'
+import type { UnaryMethods } from '../../core/ports/unary.ts'
+import { encodeFrame } from '../../wire/grpc/framing.ts'
+import { encodeGrpcMessage, GRPC_CODES, type GrpcCode, parseGrpcTimeout } from '../../wire/grpc/headers.ts'
+import { clientGone } from '../../wire/http/body-faults.ts'
 import { type ReadMessage, tooSlow } from './reading.ts'
 import { codeOf } from './statuses.ts'
 

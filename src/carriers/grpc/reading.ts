@@ -4,8 +4,8 @@
  */
 import type { ServerHttp2Stream } from 'node:http2'
 import { Fault } from '../../core/fault.ts'
-import { createFrameReader } from '../../core/grpc/framing.ts'
-import { bodyBrokeOff, bodyTooLarge } from '../../core/http/body-faults.ts'
+import { createFrameReader } from '../../wire/grpc/framing.ts'
+import { bodyBrokeOff, bodyTooLarge } from '../../wire/http/body-faults.ts'
 
 export interface ReadingLimits {
   /** Of one message, from the first header to the last byte. */

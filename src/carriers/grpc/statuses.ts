@@ -1,6 +1,6 @@
 /** How each kind of failure is worded where it is no message but a gRPC status. */
 import type { Fault, FaultKind } from '../../core/fault.ts'
-import type { GrpcCode } from '../../core/grpc/headers.ts'
+import type { GrpcCode } from '../../wire/grpc/headers.ts'
 
 const CODES: Record<FaultKind, GrpcCode> = {
   malformed: 'INVALID_ARGUMENT',

@@ -4,8 +4,8 @@
  */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { bodyAlreadyRead, bodyBrokeOff, bodyNotUtf8, bodyTooLarge, bodyTooSlow } from '../../core/http/body-faults.ts'
-import { refuseEncoded } from '../../core/http/text-encoding.ts'
+import { bodyAlreadyRead, bodyBrokeOff, bodyNotUtf8, bodyTooLarge, bodyTooSlow } from '../../wire/http/body-faults.ts'
+import { refuseEncoded } from '../../wire/http/text-encoding.ts'
 
 /** Set on requests whose client waits for `100 Continue` and has not been told yet. */
 export const AWAITS_CONTINUE = Symbol('awaits 100 Continue')

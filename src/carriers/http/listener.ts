@@ -3,13 +3,13 @@
  * Node's own request and response. It knows no protocol: what a failure looks like is the route's `refuse`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Answer, Handle, Refusal, Refuse, Route } from '../../core/exchange.ts'
 import { Fault } from '../../core/fault.ts'
-import { SLOWEST_UPLOAD, type UploadPace } from '../../core/http/paced-parts.ts'
-import { createRouteTable, type RouteEntry, type RouteTable, readParams } from '../../core/http/route-table.ts'
-import { repeatedHeader } from '../../core/http/single-headers.ts'
-import { createSiteRules, type SiteOptions, type SiteRules } from '../../core/http/site-rules.ts'
-import type { Log } from '../../core/ports.ts'
+import type { Answer, Handle, Refusal, Refuse, Route } from '../../core/ports/exchange.ts'
+import type { Log } from '../../core/ports/runtime.ts'
+import { SLOWEST_UPLOAD, type UploadPace } from '../../wire/http/paced-parts.ts'
+import { createRouteTable, type RouteEntry, type RouteTable, readParams } from '../../wire/http/route-table.ts'
+import { repeatedHeader } from '../../wire/http/single-headers.ts'
+import { createSiteRules, type SiteOptions, type SiteRules } from '../../wire/http/site-rules.ts'
 import { type ExchangeSettings, NodeExchange } from './node-exchange.ts'
 import { bodyOutstanding, type SendSettings, send } from './send.ts'
 

@@ -1,11 +1,11 @@
 /** A request on node:http as the neutral exchange that protocols see. What is rarely asked for is made when asked for. */
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
-import type { Exchange, Part, PartLimits } from '../../core/exchange.ts'
-import { withoutBasePath } from '../../core/http/base-path.ts'
-import { clientGone } from '../../core/http/body-faults.ts'
-import type { UploadPace } from '../../core/http/paced-parts.ts'
-import { isHostHeader } from '../../core/http/site-rules.ts'
+import type { Exchange, Part, PartLimits } from '../../core/ports/exchange.ts'
+import { withoutBasePath } from '../../wire/http/base-path.ts'
+import { clientGone } from '../../wire/http/body-faults.ts'
+import type { UploadPace } from '../../wire/http/paced-parts.ts'
+import { isHostHeader } from '../../wire/http/site-rules.ts'
 import { type BodyHolder, type Incoming, readText } from './body.ts'
 import { readParts } from './parts.ts'
 

@@ -1,6 +1,6 @@
 /** The parts of a multipart request body, straight from the socket. */
-import type { Part, PartLimits } from '../../core/exchange.ts'
-import { readPacedParts, type UploadPace } from '../../core/http/paced-parts.ts'
+import type { Part, PartLimits } from '../../core/ports/exchange.ts'
+import { readPacedParts, type UploadPace } from '../../wire/http/paced-parts.ts'
 import { type BodyHolder, BodyReader, openBody } from './body.ts'
 
 export async function* readParts(holder: BodyHolder, limits: PartLimits, pace: UploadPace): AsyncGenerator<Part> {

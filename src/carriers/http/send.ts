@@ -1,7 +1,7 @@
 /** Puts an answer on the socket, and settles what happens to a body nobody read and to a client that left. */
 import type { ServerResponse } from 'node:http'
-import type { Answer } from '../../core/exchange.ts'
-import type { Log } from '../../core/ports.ts'
+import type { Answer } from '../../core/ports/exchange.ts'
+import type { Log } from '../../core/ports/runtime.ts'
 import type { NodeExchange } from './node-exchange.ts'
 
 export interface SendSettings {

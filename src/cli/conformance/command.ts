@@ -14,8 +14,8 @@ import {
   Unmet,
 } from '../../testing/conformance/index.ts'
 import { parseArguments } from '../arguments.ts'
+import { REMOTE_OPTIONS, Remote } from '../client/remote.ts'
 import { type Command, type CommandIo, EXIT, print, usageFault } from '../command.ts'
-import { REMOTE_OPTIONS, Remote } from '../remote.ts'
 import { readExamples } from './args-file.ts'
 import { renderJunit } from './junit.ts'
 import { createPaint, type Report, renderFinding, renderHead, renderSummary, renderVerdict } from './report.ts'

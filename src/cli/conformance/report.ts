@@ -8,7 +8,7 @@ import type {
   Level,
   Verdict,
 } from '../../testing/conformance/index.ts'
-import { plainLine, plainText } from '../terminal-text.ts'
+import { plainLine, plainText } from '../terminal/text.ts'
 
 export interface Report {
   protocol: ConformanceProtocol

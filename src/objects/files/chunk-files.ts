@@ -5,7 +5,7 @@
  */
 import { access, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Chunk, ChunkOptions, ChunksInfo } from '../../core/ports.ts'
+import type { Chunk, ChunkOptions, ChunksInfo } from '../../core/ports/objects.ts'
 import { ifPresent, syncFolder } from './disk.ts'
 import type { Layout } from './layout.ts'
 import { decodeSeal, readSeal, type Seal } from './sealed.ts'

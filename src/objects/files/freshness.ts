@@ -3,7 +3,7 @@
  * touched, and a slow source may write nothing for longer than that. It works for writers in other processes, too.
  */
 import { utimes } from 'node:fs/promises'
-import type { Clock } from '../../core/ports.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
 
 /** Touches the path every so often until the returned function is called. */
 export type KeepFresh = (path: string) => () => void

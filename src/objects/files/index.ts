@@ -1,5 +1,6 @@
 /** Objects in files below one folder, for one machine. Nothing is touched before the first use. */
-import type { Clock, ObjectStore } from '../../core/ports.ts'
+import type { ObjectStore } from '../../core/ports/objects.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
 import { chunksInfo, readChunk } from './chunk-files.ts'
 import { openChunkWriter } from './chunk-writer.ts'
 import { createFreshness } from './freshness.ts'

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, rename } from 'node:fs/promises'
 import { Fault } from '../../core/fault.ts'
-import type { ObjectInfo, PutOptions } from '../../core/ports.ts'
+import type { ObjectInfo, PutOptions } from '../../core/ports/objects.ts'
 import { discard, ifPresent, makeFolder, onDisk, syncFolder } from './disk.ts'
 import type { Layout, Place } from './layout.ts'
 import { damaged, readSeal, writeSealed } from './sealed.ts'

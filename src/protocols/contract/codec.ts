@@ -1,7 +1,10 @@
 /** Between the Contract's messages and the engine's calls and replies. */
+
+import type { Call } from '../../core/call.ts'
 import type { Fault } from '../../core/fault.ts'
+import type { ResultLocation } from '../../core/instance.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
-import type { Call, Reply, ResultLocation } from '../../core/model.ts'
+import type { Reply } from '../../core/reply.ts'
 import type { ParsedRequest } from './envelope.ts'
 import { CODES, codeOf } from './faults.ts'
 import { encodeOutput } from './output.ts'

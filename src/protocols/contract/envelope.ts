@@ -1,9 +1,10 @@
 /** Reads a ToolExecutionRequest, or says what is wrong with it: one problem at a time, in the order of reading A7. */
+
+import type { CallTerms } from '../../core/call.ts'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { parseJsonText } from '../../core/json-text.ts'
-import type { CallTerms } from '../../core/model.ts'
 import { RISKS } from '../../core/operation.ts'
+import { parseJsonText } from '../../wire/strict-json.ts'
 import { CONTRACT_VERSION, type Trace } from './wire.ts'
 
 const MAX_ID = 256

@@ -1,13 +1,17 @@
 /** Runs what a ToolExecutionRequest asks for: at once, or as a job. How the bytes came is for the routes and methods. */
-import type { Engine } from '../../core/engine.ts'
+
+import { ANONYMOUS, type Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
-import type { FollowUp } from '../../core/follow-up.ts'
 import type { JsonValue } from '../../core/json.ts'
-import { parseJsonText } from '../../core/json-text.ts'
-import { ANONYMOUS, type Caller, type Reply } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
-import type { Environment, Identify, Records } from '../../core/ports.ts'
-import type { Tools } from '../../core/tools.ts'
+import type { Identify } from '../../core/ports/guard.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { Records } from '../../core/ports/store.ts'
+import type { Reply } from '../../core/reply.ts'
+import type { Engine } from '../../engine/engine.ts'
+import type { FollowUp } from '../../engine/follow/follow-up.ts'
+import type { Tools } from '../../engine/tools.ts'
+import { parseJsonText } from '../../wire/strict-json.ts'
 import {
   type Answered,
   attemptId,

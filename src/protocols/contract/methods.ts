@@ -1,5 +1,5 @@
 /** The Contract as a unary RPC with a JSON codec: what a `grpc` runtime would call. */
-import type { UnaryMethods } from '../../core/unary.ts'
+import type { UnaryMethods } from '../../core/ports/unary.ts'
 import { encodeResponse } from './codec.ts'
 import { type ContractParts, Executions } from './executions.ts'
 import { statusOf } from './statuses.ts'

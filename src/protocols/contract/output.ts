@@ -2,7 +2,7 @@
 
 import { Fault } from '../../core/fault.ts'
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { parseJsonText } from '../../core/json-text.ts'
+import { parseJsonText } from '../../wire/strict-json.ts'
 
 /**
  * Readers whose types have no other field take the text `result`; others take the fields of an object. An own field of

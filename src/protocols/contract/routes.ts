@@ -1,7 +1,8 @@
 /** The Contract over HTTP: what an `external` runtime and what a `webhook-callback` runtime would call. */
-import type { Answer, Exchange, Refusal, Route } from '../../core/exchange.ts'
+
 import { Fault } from '../../core/fault.ts'
 import { bareType } from '../../core/media.ts'
+import type { Answer, Exchange, Refusal, Route } from '../../core/ports/exchange.ts'
 import { encodeFault, encodeResponse } from './codec.ts'
 import { type ContractParts, type ContractSettings, type Execution, Executions, type Incoming } from './executions.ts'
 import { statusOf } from './statuses.ts'

@@ -2,7 +2,7 @@
  * Who waits for which call: the same request may come over several connections, to several processes of a server, and
  * it is over with the last of them.
  */
-import { type Caller, ownerOf } from '../../core/model.ts'
+import { type Caller, ownerOf } from '../../core/caller.ts'
 
 export interface Waiter extends Disposable {
   /** Waits no more; whether nobody else does either. Once only: after that it says no. */

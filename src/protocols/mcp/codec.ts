@@ -1,6 +1,6 @@
 /** Between the engine's values and MCP's tool results. */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import type { Reply } from '../../core/model.ts'
+import type { Reply } from '../../core/reply.ts'
 import type { CallToolResult, Content, Generation } from './wire.ts'
 
 export type RunningReply = Extract<Reply, { state: 'accepted' | 'pending' }>

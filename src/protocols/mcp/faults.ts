@@ -4,10 +4,10 @@
  */
 import { Fault, type FaultKind } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { textForModel } from '../../core/model-text.ts'
+import { textForModel } from '../../wire/model-text.ts'
 import { type CallToolResult, type Generation, META, type RpcError } from './wire.ts'
 
-export { STILL_RUNNING } from '../../core/model-text.ts'
+export { STILL_RUNNING } from '../../wire/model-text.ts'
 
 interface Wording {
   /** Of the JSON-RPC error. −32000 to −32019 are free for servers to use. */

@@ -1,7 +1,7 @@
 /** Which generation a request is of, and what the stateless one must say of itself. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
-import { metaOf } from './asked.ts'
+import { metaOf } from './asking/asked.ts'
 import { mismatch } from './headers.ts'
 import { type Generation, INITIALIZED_VERSIONS, META, STATELESS_VERSION } from './wire.ts'
 

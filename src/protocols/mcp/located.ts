@@ -4,12 +4,15 @@
  */
 
 import { collectBytes, joinBytes } from '../../core/bytes.ts'
+import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
-import type { FollowUp } from '../../core/follow-up.ts'
+import type { ResultLocation } from '../../core/instance.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { bareType, isTextual } from '../../core/media.ts'
-import type { Caller, Reply, ResultLocation } from '../../core/model.ts'
-import type { Environment, ObjectStore } from '../../core/ports.ts'
+import type { ObjectStore } from '../../core/ports/objects.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { Reply } from '../../core/reply.ts'
+import type { FollowUp } from '../../engine/follow/follow-up.ts'
 import type { CallToolResult, Content, ResourceContents } from './wire.ts'
 
 export type LocatedReply = Extract<Reply, { location: ResultLocation }>

@@ -1,8 +1,9 @@
 /** What this server is to OAuth: a protected resource, whose tokens come from elsewhere. RFC 9728. */
-import type { Answer, Refuse, Route } from '../../core/exchange.ts'
+
 import type { Operation } from '../../core/operation.ts'
-import type { Registry } from '../../core/registry.ts'
-import { HEADERS, METADATA_PATH } from './answers.ts'
+import type { Answer, Refuse, Route } from '../../core/ports/exchange.ts'
+import type { Registry } from '../../engine/registry.ts'
+import { HEADERS, METADATA_PATH } from './calls/answers.ts'
 
 export interface ProtectedResource {
   /** Issuers whose tokens are taken. */

@@ -1,12 +1,13 @@
 /** What can be read besides calling tools: the registry, and results that are too large for the answer to their call. */
+
+import { ANONYMOUS } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
-import { ANONYMOUS } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
-import type { Registry } from '../../core/registry.ts'
-import { type Asked, textParam } from './asked.ts'
+import type { Registry } from '../../engine/registry.ts'
+import { type Asked, textParam } from './asking/asked.ts'
 import { type LocateParts, RESULT_URI, readResult } from './located.ts'
-import type { OfferedResources } from './offers.ts'
-import { type Caching, LIST_TTL_MS, withCaching } from './tool-list.ts'
+import { type Caching, LIST_TTL_MS, withCaching } from './tools/list.ts'
+import type { OfferedResources } from './tools/offers.ts'
 import type { ResourceContents } from './wire.ts'
 
 export interface ResourceParts extends LocateParts {

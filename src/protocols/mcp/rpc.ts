@@ -1,7 +1,7 @@
 /** JSON-RPC 2.0 as MCP uses it: one message at a time, ids that are texts or numbers, params that are objects. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { type ClientReply, replyIn } from './client-replies.ts'
+import { type ClientReply, replyIn } from './asking/client-replies.ts'
 import type { RequestId, RpcError, RpcNotification, RpcRequest } from './wire.ts'
 
 /** A response is what a client sends to a question of ours. */

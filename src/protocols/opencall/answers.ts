@@ -1,8 +1,10 @@
 /** Replies and faults as HTTP answers. OpenCALL, "HTTP Status Code Semantics". */
-import type { Answer, Exchange } from '../../core/exchange.ts'
+
 import type { Fault } from '../../core/fault.ts'
-import type { Reply, ResultLocation } from '../../core/model.ts'
-import type { Environment } from '../../core/ports.ts'
+import type { ResultLocation } from '../../core/instance.ts'
+import type { Answer, Exchange } from '../../core/ports/exchange.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { Reply } from '../../core/reply.ts'
 import { encodeRefusal, encodeReply, encodeResult, epochSeconds } from './codec.ts'
 import { statusOf } from './faults.ts'
 import type { Location, ResponseEnvelope } from './wire.ts'

@@ -1,6 +1,7 @@
 /** A chunk on the wire, as JSON or as raw bytes with the rest in headers. OpenCALL, "Chunk Data Encoding". */
-import type { Answer } from '../../core/exchange.ts'
+
 import { isTextual } from '../../core/media.ts'
+import type { Answer } from '../../core/ports/exchange.ts'
 import { JSON_HEADERS } from './answers.ts'
 import type { ChunkEnvelope } from './wire.ts'
 

@@ -1,8 +1,10 @@
 /** Between OpenCALL's envelopes and the engine's calls and replies. */
+
+import type { Call, MediaInput } from '../../core/call.ts'
 import { Fault } from '../../core/fault.ts'
-import type { ChunkReply } from '../../core/follow-up.ts'
-import type { Call, MediaInput, Reply } from '../../core/model.ts'
 import type { Operation, Tombstone } from '../../core/operation.ts'
+import type { Reply } from '../../core/reply.ts'
+import type { ChunkReply } from '../../engine/follow/follow-up.ts'
 import { encodeFault } from './faults.ts'
 import type {
   ChunkEnvelope,

@@ -2,7 +2,7 @@
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { isMediaType } from '../../core/media.ts'
-import type { PresentedAuth } from '../../core/ports.ts'
+import type { PresentedAuth } from '../../core/ports/guard.ts'
 import type { MediaEntry, RequestContext, RequestEnvelope } from './wire.ts'
 
 const REQUEST_ID = /^[A-Za-z0-9._~:-]{1,128}$/

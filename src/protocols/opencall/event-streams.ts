@@ -1,6 +1,7 @@
 /** How many event streams a caller has open: each holds a connection and a watcher for as long as its call runs. */
+
+import { type Caller, ownerOf } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
-import { type Caller, ownerOf } from '../../core/model.ts'
 
 const RETRY_AFTER_MS = 1_000
 

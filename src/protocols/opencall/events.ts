@@ -1,6 +1,7 @@
 /** A call's changes as server-sent events: `state` when the state changes, `progress` in between. */
-import type { Reply } from '../../core/model.ts'
-import type { Clock } from '../../core/ports.ts'
+
+import type { Clock } from '../../core/ports/runtime.ts'
+import type { Reply } from '../../core/reply.ts'
 import type { ResponseEnvelope } from './wire.ts'
 
 /** Comments this often keep proxies from taking a quiet connection for a dead one. */

@@ -2,13 +2,15 @@
  * `/.well-known/ops`: built once, kept as bytes, and built anew only when an operation passes its sunset, comes or goes. Whoever may
  * call internal operations finds them there as well; everybody else gets the same document.
  */
-import type { Answer, Exchange } from '../../core/exchange.ts'
+
+import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Caller } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
-import type { Environment, Identify } from '../../core/ports.ts'
-import type { Registry } from '../../core/registry.ts'
+import type { Answer, Exchange } from '../../core/ports/exchange.ts'
+import type { Identify } from '../../core/ports/guard.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
 import { hasScope } from '../../core/scopes.ts'
+import type { Registry } from '../../engine/registry.ts'
 import { encodeOperation, encodeTombstone } from './codec.ts'
 import { CALL_VERSION, type RegistryEntry, type TombstoneEntry } from './wire.ts'
 

@@ -1,14 +1,19 @@
 /** OpenCALL's HTTP binding: which path does what. */
-import { withChallenges } from '../../core/challenges.ts'
-import type { Engine } from '../../core/engine.ts'
-import type { Answer, Exchange, Refusal, Route } from '../../core/exchange.ts'
+
+import type { MediaInput } from '../../core/call.ts'
+import { ANONYMOUS, type Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
-import type { FollowUp } from '../../core/follow-up.ts'
 import type { JsonValue } from '../../core/json.ts'
-import { parseJsonText } from '../../core/json-text.ts'
 import { bareType } from '../../core/media.ts'
-import { ANONYMOUS, type Caller, type MediaInput, type Reply } from '../../core/model.ts'
-import type { Authorizations, Environment, Identify, ObjectStore, Presented } from '../../core/ports.ts'
+import type { Answer, Exchange, Refusal, Route } from '../../core/ports/exchange.ts'
+import type { Authorizations, Identify, Presented } from '../../core/ports/guard.ts'
+import type { ObjectStore } from '../../core/ports/objects.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { Reply } from '../../core/reply.ts'
+import { withChallenges } from '../../engine/admit/challenges.ts'
+import type { Engine } from '../../engine/engine.ts'
+import type { FollowUp } from '../../engine/follow/follow-up.ts'
+import { parseJsonText } from '../../wire/strict-json.ts'
 import {
   type AddressSettings,
   callAnswer,

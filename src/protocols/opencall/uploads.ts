@@ -1,13 +1,15 @@
 /** Reads a multipart request: the envelope, and attachments that go straight to the object store. OpenCALL, "Media Ingress". */
-import type { Engine } from '../../core/engine.ts'
-import type { Exchange, Part } from '../../core/exchange.ts'
+
+import type { MediaInput } from '../../core/call.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
-import { parseJsonText } from '../../core/json-text.ts'
 import { bareType, checkSize, checkType, cleanFilename, slotFor, tooLarge } from '../../core/media.ts'
-import type { MediaInput } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
-import type { Identify, ObjectInfo, ObjectStore } from '../../core/ports.ts'
+import type { Exchange, Part } from '../../core/ports/exchange.ts'
+import type { Identify } from '../../core/ports/guard.ts'
+import type { ObjectInfo, ObjectStore } from '../../core/ports/objects.ts'
+import type { Engine } from '../../engine/engine.ts'
+import { parseJsonText } from '../../wire/strict-json.ts'
 import type { MediaEntry, RequestEnvelope } from './wire.ts'
 
 export interface UploadParts {

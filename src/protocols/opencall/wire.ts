@@ -1,6 +1,6 @@
 /** OpenCALL's shapes on the wire: the request and response envelopes, chunks and registry entries. */
 import type { JsonObject, JsonValue } from '../../core/json.ts'
-import type { PresentedAuth } from '../../core/ports.ts'
+import type { PresentedAuth } from '../../core/ports/guard.ts'
 import type { State } from '../../core/state.ts'
 
 /** The revision of the specification that is served. */

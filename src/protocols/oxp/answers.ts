@@ -1,6 +1,7 @@
 /** OXP's HTTP answers, and how each refusal is worded in the dialect it was asked in. */
-import type { Answer, Refusal } from '../../core/exchange.ts'
+
 import type { Fault } from '../../core/fault.ts'
+import type { Answer, Refusal } from '../../core/ports/exchange.ts'
 import { marked } from './codec.ts'
 import { encodeRefusal, statusOf } from './faults.ts'
 import { type Dialect, OXP_VERSION } from './wire.ts'

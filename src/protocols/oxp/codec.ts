@@ -1,8 +1,11 @@
 /** Between OXP's shapes and the engine's calls, replies and operations. */
+
+import type { Call } from '../../core/call.ts'
+import type { ResultLocation } from '../../core/instance.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import type { Call, Reply, ResultLocation } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
-import type { Tool } from '../../core/tools.ts'
+import type { Reply } from '../../core/reply.ts'
+import type { Tool } from '../../engine/tools.ts'
 import { encodeToolError } from './faults.ts'
 import { inlineSchema } from './inline-schema.ts'
 import {

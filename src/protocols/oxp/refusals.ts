@@ -1,12 +1,14 @@
 /** Refusals that say more than a message: which parameters are wrong, and what a person has to do first. */
-import { approvalStatusPath } from '../../core/approval-links.ts'
-import type { Answer, Exchange } from '../../core/exchange.ts'
+
+import type { Caller } from '../../core/caller.ts'
 import type { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { Caller } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
-import type { Authorizations, Environment } from '../../core/ports.ts'
+import type { Answer, Exchange } from '../../core/ports/exchange.ts'
+import type { Authorizations } from '../../core/ports/guard.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
 import { missingAuthorization, NOTHING_GIVEN, personOf } from '../../core/requirements.ts'
+import { approvalStatusPath } from '../../engine/wait/approval-links.ts'
 import { answer, refusalAnswer } from './answers.ts'
 import { marked } from './codec.ts'
 import { encodeRefusal, statusOf } from './faults.ts'

@@ -1,6 +1,7 @@
 /** OXP's and OTC's HTTP binding: which path does what. */
-import type { Answer, Exchange, Refusal, Route } from '../../core/exchange.ts'
+
 import { Fault } from '../../core/fault.ts'
+import type { Answer, Exchange, Refusal, Route } from '../../core/ports/exchange.ts'
 import { HEADERS, refusal, refusalAnswer } from './answers.ts'
 import { Calls, needsCredential, type OxpParts } from './calls.ts'
 import { checkVersionHeader } from './envelope.ts'

@@ -1,8 +1,9 @@
 /** `GET /tools`: every version of every tool, built once and again only when one of them passes its sunset, comes or goes. */
-import type { Answer } from '../../core/exchange.ts'
+
 import type { Operation } from '../../core/operation.ts'
-import type { Registry } from '../../core/registry.ts'
-import type { Tools } from '../../core/tools.ts'
+import type { Answer } from '../../core/ports/exchange.ts'
+import type { Registry } from '../../engine/registry.ts'
+import type { Tools } from '../../engine/tools.ts'
 import { encodeTool, marked } from './codec.ts'
 import type { Dialect } from './wire.ts'
 

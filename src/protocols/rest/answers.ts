@@ -1,6 +1,7 @@
 /** Answers with their exact bodies. */
-import type { Answer, Refusal } from '../../core/exchange.ts'
+
 import { Fault } from '../../core/fault.ts'
+import type { Answer, Refusal } from '../../core/ports/exchange.ts'
 import { encodeFailure } from './codec.ts'
 import { callStatusOf, errorOf, isResultOnCall, statusOf } from './faults.ts'
 import type { EncodedResult } from './wire.ts'

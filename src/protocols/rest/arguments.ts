@@ -1,8 +1,9 @@
 /** The body of a request, which is the arguments and nothing else. */
-import type { Exchange } from '../../core/exchange.ts'
+
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { parseJsonText } from '../../core/json-text.ts'
+import type { Exchange } from '../../core/ports/exchange.ts'
+import { parseJsonText } from '../../wire/strict-json.ts'
 import { isUnread } from './faults.ts'
 import type { ValidationFailure } from './wire.ts'
 

@@ -1,8 +1,8 @@
 /** Between the engine's values and MCP's CallToolResult. */
 import type { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import type { Reply } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
+import type { Reply } from '../../core/reply.ts'
 import type { CallToolResult, Content, EncodedResult, ToolAnnotations, ToolDetail } from './wire.ts'
 
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/

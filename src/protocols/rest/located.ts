@@ -1,8 +1,11 @@
 /** A result that is bytes somewhere, as content: small pictures, sounds and texts in the answer, the rest as a link. */
+
+import type { ResultLocation } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { bareType, isTextual } from '../../core/media.ts'
-import type { Reply, ResultLocation } from '../../core/model.ts'
-import type { Environment, ObjectStore } from '../../core/ports.ts'
+import type { ObjectStore } from '../../core/ports/objects.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { Reply } from '../../core/reply.ts'
 import { encodeResult } from './codec.ts'
 import type { CallToolResult, Content } from './wire.ts'
 

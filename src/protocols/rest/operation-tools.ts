@@ -1,14 +1,18 @@
 /** The engine's operations as tools: the name picks the operation, the engine does everything else. */
-import { withChallenges } from '../../core/challenges.ts'
-import type { Engine } from '../../core/engine.ts'
-import type { Exchange } from '../../core/exchange.ts'
+
+import type { Call } from '../../core/call.ts'
+import { ANONYMOUS } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
-import type { FollowUp } from '../../core/follow-up.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { ANONYMOUS, type Call, type Reply } from '../../core/model.ts'
 import type { Operation } from '../../core/operation.ts'
-import type { Authorizations, Environment, Identify } from '../../core/ports.ts'
-import type { Tools } from '../../core/tools.ts'
+import type { Exchange } from '../../core/ports/exchange.ts'
+import type { Authorizations, Identify } from '../../core/ports/guard.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { Reply } from '../../core/reply.ts'
+import { withChallenges } from '../../engine/admit/challenges.ts'
+import type { Engine } from '../../engine/engine.ts'
+import type { FollowUp } from '../../engine/follow/follow-up.ts'
+import type { Tools } from '../../engine/tools.ts'
 import {
   annotationsOf,
   encodeFailure,

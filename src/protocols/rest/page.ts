@@ -1,5 +1,5 @@
 /** A plain page that lists the tools: one file, no script, nothing loaded from anywhere. */
-import type { Answer } from '../../core/exchange.ts'
+import type { Answer } from '../../core/ports/exchange.ts'
 import type { ToolSummary } from './wire.ts'
 
 export interface PageSettings {

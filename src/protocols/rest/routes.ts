@@ -1,7 +1,8 @@
 /** The Tool Execution API's paths. Whose tools they are is for a `ToolHost`: the engine's, or an application's own. */
-import type { Answer, Exchange, Refuse, Route } from '../../core/exchange.ts'
+
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
+import type { Answer, Exchange, Refuse, Route } from '../../core/ports/exchange.ts'
 import {
   callFaultAnswer,
   EXECUTION_DISABLED,

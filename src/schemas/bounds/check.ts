@@ -1,6 +1,6 @@
 /** A JSON Schema compiled by ajv so that neither finding nor explaining an error costs more than the value is worth. */
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
-import type { PlainSchema } from '../../core/standard-schema.ts'
+import type { PlainSchema } from '../../core/schema.ts'
 import { createAjv, noteEvaluatedFor } from '../ajv.ts'
 import { isBounded } from '../patterns/index.ts'
 import { costOf, type SchemaCost } from './cost.ts'

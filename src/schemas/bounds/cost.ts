@@ -3,7 +3,7 @@
  * cost grows with the value and needs no bound. Where a schema refers to itself, or its references multiply, steps are
  * counted; where one place has many alternatives, large values run under a time limit.
  */
-import type { PlainSchema } from '../../core/standard-schema.ts'
+import type { PlainSchema } from '../../core/schema.ts'
 import { KEYWORDS } from '../keywords.ts'
 import { decodePointer } from '../pointer.ts'
 import { weightOf } from './weight.ts'

@@ -2,7 +2,7 @@
  * How much care a schema of a library needs. A library names every problem of a value and cannot be asked to stop, so
  * that large values are checked under a guard. What it exports as JSON Schema shows whether small ones can be dear too.
  */
-import type { PlainSchema } from '../../core/standard-schema.ts'
+import type { PlainSchema } from '../../core/schema.ts'
 import { growthOf } from '../patterns/index.ts'
 import { costOf } from './cost.ts'
 

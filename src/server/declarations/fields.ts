@@ -5,8 +5,8 @@
 import type { AuthBinding } from '../../core/credential.ts'
 import { parseName, parseVersion } from '../../core/names.ts'
 import { type OperationRules, type RetryRules, RISKS } from '../../core/operation.ts'
+import { sunsetOf } from '../../core/operation-defaults.ts'
 import type { AuthorizationNeed, Requirements } from '../../core/requirements.ts'
-import { sunsetOf } from '../../core/rules.ts'
 import { flag, listOf, object, oneOf, parsed, record, type Shape, text, whole, wholeOrZero } from './shapes.ts'
 
 type Shapes<T> = Record<keyof T, Shape>

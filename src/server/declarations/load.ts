@@ -2,7 +2,7 @@
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { OperationDefinition } from '../../core/operation.ts'
-import { fileName } from '../file-name.ts'
+import { fileName } from '../open/file-name.ts'
 import type { BackendChecks, Source } from './entry.ts'
 import { describeValue, isObject, type Located, type LocatedObject } from './located.ts'
 import { type DeclaredOperation, keyOf, parseOperation } from './operation.ts'

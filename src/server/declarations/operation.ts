@@ -7,8 +7,8 @@ import {
   operation,
   type PreparedSchemas,
 } from '../../core/operation.ts'
-import { completeOperation } from '../../core/rules.ts'
-import type { PlainSchema } from '../../core/standard-schema.ts'
+import { completeOperation } from '../../core/operation-defaults.ts'
+import type { PlainSchema } from '../../core/schema.ts'
 import { prepareSchemas } from '../../schemas/index.ts'
 import { attempt, type Source } from './entry.ts'
 import { OPERATION } from './fields.ts'

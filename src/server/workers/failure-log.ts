@@ -1,6 +1,6 @@
 /** Why the storage failed, in the log: callers in other processes hear what they can do about it, and not the cause. */
 import { Fault } from '../../core/fault.ts'
-import type { Log } from '../../core/ports.ts'
+import type { Log } from '../../core/ports/runtime.ts'
 
 export function createFailureLog(log: Log): (thrown: unknown) => void {
   /** All writes of a commit fail for one reason, which is said once. */

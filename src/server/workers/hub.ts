@@ -3,11 +3,12 @@
  * nothing itself. It knows no operation and no protocol, so that nothing an application does can stop it.
  */
 import type { Duplex } from 'node:stream'
-import { type BucketRules, Buckets } from '../../core/buckets.ts'
+import { type BucketRules, Buckets } from '../../core/fairness/buckets.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Clock, Store } from '../../core/ports.ts'
-import { within } from '../../core/waiting.ts'
-import { type Channel, createChannel, createStoreServer, type StoreServer } from '../../stores/remote/index.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
+import type { Store } from '../../core/ports/store.ts'
+import { within } from '../../engine/follow/waiting.ts'
+import { type Channel, createChannel, createStoreServer, type StoreServer } from '../../stores/hub/index.ts'
 import { createSqliteStore } from '../../stores/sqlite/index.ts'
 import { createLog, createMetrics, type LogOptions, registerProcessReadings } from '../../telemetry/index.ts'
 import { createFailureLog } from './failure-log.ts'

@@ -1,10 +1,12 @@
 /** A worker process's end of the line to the hub: the store it uses, what it counts with the others, what they hear. */
 import type { Duplex } from 'node:stream'
-import type { BucketRules } from '../../core/buckets.ts'
+import type { BucketRules } from '../../core/fairness/buckets.ts'
 import { Fault, type FaultRecord } from '../../core/fault.ts'
-import type { Clock, Log, SharedLimits, SharedLimitsListener, Siblings, Store } from '../../core/ports.ts'
-import type { Worker } from '../../core/worker.ts'
-import { type Channel, createChannel, createStoreClient } from '../../stores/remote/index.ts'
+import type { SharedLimits, SharedLimitsListener, Siblings } from '../../core/ports/peers.ts'
+import type { Clock, Log } from '../../core/ports/runtime.ts'
+import type { Store } from '../../core/ports/store.ts'
+import type { Worker } from '../../engine/run/worker.ts'
+import { type Channel, createChannel, createStoreClient } from '../../stores/hub/index.ts'
 import { decodeGiven, encodeGiven, type GivenText } from './handed-over.ts'
 import { type Counts, Tally } from './tally.ts'
 

@@ -2,7 +2,7 @@
  * What was counted since it was last told: calls opened and ended, by owner, and queued. It is told a moment later, and
  * only what is left of it by then: most calls have ended as soon as they began.
  */
-import type { Clock } from '../../core/ports.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
 
 /** Far below what a person notices; and a process with nothing to do is woken a hundred times a second at most. */
 const DELAY_MS = 10

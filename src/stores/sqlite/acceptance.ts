@@ -4,14 +4,14 @@
  */
 import type { Database, Statement } from 'better-sqlite3'
 import { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/model.ts'
+import type { Instance } from '../../core/instance.ts'
 import { nameIn } from '../../core/names.ts'
-import type { Acceptance, AcceptMore, Alias, Created, Taken } from '../../core/ports.ts'
+import type { Acceptance, AcceptMore, Alias, Created, Taken } from '../../core/ports/store.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
 import type { Owners } from './owners.ts'
 import type { RecordWrites } from './records.ts'
-import type { RequestIndex, RequestRow } from './request-index.ts'
+import type { RequestIndex, RequestRow } from './requests/request-index.ts'
 import {
   type AliasRow,
   type Decode,

@@ -3,13 +3,14 @@
  * moves into a table of its own when the call goes; other entries are in that table from the start.
  */
 import type { Database } from 'better-sqlite3'
+import type { MediaInput } from '../../core/call.ts'
+import type { Caller } from '../../core/caller.ts'
 import { storedFingerprint } from '../../core/fingerprint.ts'
 import type { JsonValue } from '../../core/json.ts'
-import type { Caller, MediaInput } from '../../core/model.ts'
-import type { AuditEnding, AuditEntry, AuditQuery } from '../../core/ports.ts'
-import { digest } from './digest.ts'
+import type { AuditEnding, AuditEntry, AuditQuery } from '../../core/ports/store.ts'
 import type { Action } from './group-commit.ts'
 import type { Owners } from './owners.ts'
+import { digest } from './requests/digest.ts'
 import type { InstanceRow } from './rows.ts'
 
 /** Of nearly every entry; what differs is written. */

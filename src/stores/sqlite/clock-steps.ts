@@ -4,7 +4,7 @@
  * `docs/adr/0014-time.md`.
  */
 import type { Database } from 'better-sqlite3'
-import type { Clock } from '../../core/ports.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 
 /** Clocks are corrected by so little all the time; nobody minds waiting it out. */

@@ -4,8 +4,8 @@
  */
 import type { Database } from 'better-sqlite3'
 import { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/model.ts'
-import type { CommitWitness } from './commit-witness.ts'
+import type { Instance } from '../../core/instance.ts'
+import type { CommitWitness } from './files/commit-witness.ts'
 import { writeFault } from './storage-faults.ts'
 
 /**

@@ -1,6 +1,6 @@
 /** Small values by key. */
 import type { Database } from 'better-sqlite3'
-import type { RecordChange } from '../../core/ports.ts'
+import type { RecordChange } from '../../core/ports/store.ts'
 import type { Action } from './group-commit.ts'
 
 /** Records that are written in the transaction of something else. */

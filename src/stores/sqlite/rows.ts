@@ -1,19 +1,14 @@
 /** How an instance lies in its row: plain columns, and JSON text for what SQL never looks into. */
+
+import type { MediaInput } from '../../core/call.ts'
+import type { Caller } from '../../core/caller.ts'
 import { storedFingerprint } from '../../core/fingerprint.ts'
+import type { ExecutionModel, Instance, InstanceExtras, Outcome, Progress } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'
-import type {
-  Caller,
-  ExecutionModel,
-  Instance,
-  InstanceExtras,
-  MediaInput,
-  Outcome,
-  Progress,
-} from '../../core/model.ts'
-import type { Alias } from '../../core/ports.ts'
+import type { Alias } from '../../core/ports/store.ts'
 import { isTerminal, type State } from '../../core/state.ts'
-import { digest } from './digest.ts'
 import type { KnownOwner } from './owners.ts'
+import { digest } from './requests/digest.ts'
 
 export interface InstanceRow {
   /** Stands for the call in the index of request ids. */

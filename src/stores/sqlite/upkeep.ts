@@ -1,11 +1,11 @@
 /** What the sweeper asks: what is past its expiry, what may go, how much is open. */
 import type { Database } from 'better-sqlite3'
-import type { Instance } from '../../core/model.ts'
-import type { OpenCounts } from '../../core/ports.ts'
+import type { Instance } from '../../core/instance.ts'
+import type { OpenCounts } from '../../core/ports/store.ts'
 import { ENTRY_COLUMNS, type EntryRow } from './audit.ts'
 import type { Action } from './group-commit.ts'
 import type { Owners } from './owners.ts'
-import type { RequestIndex } from './request-index.ts'
+import type { RequestIndex } from './requests/request-index.ts'
 import type { Decode, InstanceRow } from './rows.ts'
 import { writeFault } from './storage-faults.ts'
 

@@ -1,7 +1,7 @@
 /** Who wants to hear of which instance, within this process. */
-import { BriefMap } from '../../core/brief-map.ts'
-import type { Instance } from '../../core/model.ts'
-import type { Log } from '../../core/ports.ts'
+import { BriefMap } from '../../core/fairness/brief-map.ts'
+import type { Instance } from '../../core/instance.ts'
+import type { Log } from '../../core/ports/runtime.ts'
 
 type Changed = (instance: Instance) => void
 

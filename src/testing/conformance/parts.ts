@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import { createArgumentCheck } from '../../schemas/index.ts'
-import { type InvalidArguments, invalidArguments, sampleArguments } from '../samples.ts'
+import { type InvalidArguments, invalidArguments, sampleArguments } from '../samples/samples.ts'
 import { must, should, shown } from './assertions.ts'
 import { type Example, NotApplicable, type Parts, Skip, type Target } from './case.ts'
 

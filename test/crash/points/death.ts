@@ -3,7 +3,9 @@
  * for afterwards is, and nobody in the process hears of anything any more. Each write counts as a commit of its own,
  * which is the worst that a shared commit can come to.
  */
-import type { Clock, ObjectStore, Store } from '../../../src/core/ports.ts'
+import type { ObjectStore } from '../../../src/core/ports/objects.ts'
+import type { Clock } from '../../../src/core/ports/runtime.ts'
+import type { Store } from '../../../src/core/ports/store.ts'
 
 type Method = (...args: unknown[]) => unknown
 

@@ -2,7 +2,7 @@
 import { writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { createServer, operation } from 'callplane'
-import { systemClock } from '../../../src/server/environment.ts'
+import { systemClock } from '../../../src/server/build/environment.ts'
 import { createSqliteStore } from '../../../src/stores/sqlite/index.ts'
 import { Death, mortalStore } from './death.ts'
 

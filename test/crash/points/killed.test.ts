@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
-import { findAdminToken } from '../../../src/server/admin-token.ts'
+import { findAdminToken } from '../../../src/server/open/admin-token.ts'
 import { temporaryFolder } from '../../stores/folder.ts'
 import { problemsInLedger, readLedger } from '../ledger.ts'
 

@@ -1,11 +1,11 @@
 /** What a server of an earlier version left when it was killed between two writes: it is mended, and nobody waits for it. */
 import { expect, test } from 'vitest'
-import type { Approval } from '../../../src/core/approvals.ts'
 import type { Fault } from '../../../src/core/fault.ts'
-import type { Instance } from '../../../src/core/model.ts'
+import type { Instance } from '../../../src/core/instance.ts'
 import { operation } from '../../../src/core/operation.ts'
-import type { Guard } from '../../../src/core/ports.ts'
-import { ADA, Node, openCluster, settled } from '../../core/node.ts'
+import type { Guard } from '../../../src/core/ports/guard.ts'
+import type { Approval } from '../../../src/engine/wait/approvals.ts'
+import { ADA, Node, openCluster, settled } from '../../engine/node.ts'
 import { Death, mortalStore } from './death.ts'
 
 const HOLD: Guard = { decide: () => ({ verdict: 'hold' }) }

@@ -1,7 +1,7 @@
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { Fault, type FaultKind } from '../../../src/core/fault.ts'
-import type { LogLine } from '../../../src/testing/memory-log.ts'
+import type { LogLine } from '../../../src/testing/fakes/memory-log.ts'
 import { verifies } from '../../requirements.ts'
 import { openHost, request } from './host.ts'
 

@@ -1,10 +1,10 @@
 /** Replies of clients to requests of ours: whose they are, where they come to, and what is kept of them. */
 import { expect, test } from 'vitest'
-import type { Asked } from '../../../src/protocols/mcp/asked.ts'
-import { ClientReplies } from '../../../src/protocols/mcp/client-replies.ts'
+import type { Asked } from '../../../src/protocols/mcp/asking/asked.ts'
+import { ClientReplies } from '../../../src/protocols/mcp/asking/client-replies.ts'
 import type { InputRequests } from '../../../src/protocols/mcp/wire.ts'
-import { createManualClock } from '../../../src/testing/clock.ts'
-import { openCluster } from '../../core/node.ts'
+import { createManualClock } from '../../../src/testing/fakes/clock.ts'
+import { openCluster } from '../../engine/node.ts'
 
 const QUESTION: InputRequests = { roots: { method: 'roots/list', params: {} } }
 const asked = { caller: undefined, client: { signal: new AbortController().signal } } as unknown as Asked

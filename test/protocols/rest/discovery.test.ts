@@ -6,7 +6,7 @@ import { createToolHandler, type HostTool, type ToolsProvider } from 'callplane'
 import express from 'express'
 import { Hono } from 'hono'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { createMemoryLog } from '../../../src/testing/memory-log.ts'
+import { createMemoryLog } from '../../../src/testing/fakes/memory-log.ts'
 import { verifies } from '../../requirements.ts'
 import { answered, openHandler, sunny, WEATHER } from './handler.ts'
 

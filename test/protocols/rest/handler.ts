@@ -10,7 +10,7 @@ import {
   type ToolsProvider,
 } from 'callplane'
 import { onTestFinished } from 'vitest'
-import { createMemoryLog, type LogLine } from '../../../src/testing/memory-log.ts'
+import { createMemoryLog, type LogLine } from '../../../src/testing/fakes/memory-log.ts'
 
 export type Face = 'fetch' | 'node'
 

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
-import { invalidArguments } from '../../samples.ts'
+import { invalidArguments } from '../../samples/samples.ts'
 import { type JsonMembers, shown } from '../assertions.ts'
 import type { Parts, Target } from '../case.ts'
 import { Casting, type Discovery, type DiscoveryOptions, NeedsToken } from '../discovery.ts'

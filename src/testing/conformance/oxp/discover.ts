@@ -1,6 +1,6 @@
 /** Finds out which tools can play the parts. The list does not say which have effects, so that few may be called. */
 import type { JsonObject } from '../../../core/json.ts'
-import { invalidArguments } from '../../samples.ts'
+import { invalidArguments } from '../../samples/samples.ts'
 import type { Target } from '../case.ts'
 import { Casting, type Discovery, type DiscoveryOptions, NeedsToken } from '../discovery.ts'
 import { bareId, type Dialect, Subject } from './subject.ts'

@@ -1,6 +1,6 @@
 /** Finds out which tools of a Tool Execution API can play the parts: by their annotations, and by what a call shows. */
 import { isJsonObject } from '../../../core/json.ts'
-import { invalidArguments } from '../../samples.ts'
+import { invalidArguments } from '../../samples/samples.ts'
 import { isMembers, type JsonMembers } from '../assertions.ts'
 import type { Target } from '../case.ts'
 import { Casting, type Discovery, type DiscoveryOptions, NeedsToken } from '../discovery.ts'

@@ -1,6 +1,6 @@
 /** "Tool Version Resolution" */
 
-import { invalidArguments } from '../../../samples.ts'
+import { invalidArguments } from '../../../samples/samples.ts'
 import { must, mustEqual } from '../../assertions.ts'
 import { NotApplicable } from '../../case.ts'
 import { expectStatus } from '../../http.ts'

@@ -1,0 +1,96 @@
+/** Makes the request that a `callplane call` command line describes. */
+import { randomUUID } from 'node:crypto'
+import { openAsBlob } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { basename, extname } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { type CommandIo, usageFault } from '../command.ts'
+
+export interface CallWords {
+  op: string
+  args: string | undefined
+  files: readonly string[]
+  context: JsonObject
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.csv': 'text/csv',
+  '.gif': 'image/gif',
+  '.html': 'text/html',
+  '.jpeg': 'image/jpeg',
+  '.jpg': 'image/jpeg',
+  '.json': 'application/json',
+  '.md': 'text/markdown',
+  '.mp3': 'audio/mpeg',
+  '.mp4': 'video/mp4',
+  '.pdf': 'application/pdf',
+  '.png': 'image/png',
+  '.svg': 'image/svg+xml',
+  '.txt': 'text/plain',
+  '.wav': 'audio/wav',
+  '.webp': 'image/webp',
+  '.xml': 'application/xml',
+  '.zip': 'application/zip',
+}
+
+export async function createRequest(words: CallWords, stdin: CommandIo['stdin']): Promise<RequestInit> {
+  const { op, context } = words
+  const args = await readArguments(words.args, stdin)
+  const attached = words.files.map(parseFile)
+  const envelope = { op, args, ctx: { requestId: randomUUID(), ...context } }
+  if (attached.length === 0)
+    return { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(envelope) }
+  const media = attached.map(({ name, mimeType }) => ({ name, mimeType, part: name }))
+  const form = new FormData()
+  // First, so that the server knows the limits of each file before the file comes.
+  form.append('envelope', new Blob([JSON.stringify({ ...envelope, media })], { type: 'application/json' }))
+  for (const { name, path, mimeType } of attached) form.append(name, await openFile(path, mimeType), basename(path))
+  return { method: 'POST', body: form }
+}
+
+async function readArguments(given: string | undefined, stdin: CommandIo['stdin']): Promise<JsonObject> {
+  if (given === undefined) return {}
+  const source = given === '-' ? 'standard input' : given.startsWith('@') ? given.slice(1) : '--args'
+  const json = given === '-' ? await text(stdin) : given.startsWith('@') ? await readText(given.slice(1)) : given
+  const value = parseJson(json, source)
+  if (!isJsonObject(value)) throw usageFault(`The arguments in ${source} must be a JSON object, such as {"a":1}.`)
+  return value
+}
+
+function parseJson(json: string, source: string): JsonValue {
+  try {
+    return JSON.parse(json) as JsonValue
+  } catch (thrown) {
+    throw usageFault(`The arguments in ${source} are not JSON: ${thrown instanceof Error ? thrown.message : thrown}.`)
+  }
+}
+
+async function readText(path: string): Promise<string> {
+  try {
+    return await readFile(path, 'utf8')
+  } catch (thrown) {
+    throw cannotRead(path, thrown)
+  }
+}
+
+/** `name=path`, and `;type=image/png` where the file's name does not tell, as curl has it. */
+function parseFile(text: string): { name: string; path: string; mimeType: string } {
+  const [, name, path, type] = /^([^=]+)=(.+?)(?:;type=([\w.+-]+\/[\w.+-]+))?$/.exec(text) ?? []
+  if (name === undefined || path === undefined)
+    throw usageFault(`--file is written as name=path, such as file=photo.png, not "${text}".`)
+  return { name, path, mimeType: type ?? TYPES[extname(path).toLowerCase()] ?? 'application/octet-stream' }
+}
+
+async function openFile(path: string, type: string): Promise<Blob> {
+  try {
+    return await openAsBlob(path, { type })
+  } catch (thrown) {
+    throw cannotRead(path, thrown)
+  }
+}
+
+function cannotRead(path: string, thrown: unknown) {
+  const code = thrown instanceof Error && 'code' in thrown ? ` (${String(thrown.code)})` : ''
+  return usageFault(`The file "${path}" cannot be read${code}.`)
+}

@@ -1,0 +1,127 @@
+/** A server as the commands see it: an address, a credential and answers in OpenCALL's envelopes. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { Fault } from '../../core/fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { type CommandIo, unreachableFault, usageFault } from '../command.ts'
+
+export const REMOTE_OPTIONS = { url: { type: 'string' }, token: { type: 'string' } } as const
+
+export const REMOTE_HELP = `  --url <url>            The server; http://127.0.0.1:4747 unless given. Also CALLPLANE_URL.
+  --token <token>        A bearer token. CALLPLANE_TOKEN is better: other users of the machine can read a command line.`
+
+/** The part of a response envelope that the commands look at. */
+export interface Envelope {
+  requestId: string
+  state: string
+  result?: JsonValue
+  error?: { code: string; message: string; cause?: JsonObject }
+  location?: { uri: string; auth?: { credentialType: string; credential: string } }
+  retryAfterMs?: number
+  progress?: { fraction: number; message?: string; attempt?: number }
+}
+
+export interface Answered {
+  status: number
+  envelope: Envelope
+}
+
+export class Remote {
+  readonly url: string
+  readonly #token: string | undefined
+  readonly #signal: AbortSignal
+
+  constructor({ url, token }: { url?: string; token?: string }, { env, signal }: Pick<CommandIo, 'env' | 'signal'>) {
+    const given = url ?? (env.CALLPLANE_URL || 'http://127.0.0.1:4747')
+    if (!/^https?:\/\//i.test(given) || !URL.canParse(given))
+      throw usageFault(`"${given}" is not the address of a server. Write it as http://127.0.0.1:4747.`)
+    this.url = given.replace(/\/+$/, '')
+    this.#token = token ?? (env.CALLPLANE_TOKEN || undefined)
+    this.#signal = signal
+  }
+
+  /** An address from an answer, which may be relative. */
+  resolve(uri: string): string {
+    return new URL(uri, `${this.url}/`).href
+  }
+
+  /** A path is looked for below the server's address. The credential goes to the server's own origin only. */
+  async fetch(place: string, init: RequestInit = {}): Promise<Response> {
+    const address = place.startsWith('/') ? this.url + place : place
+    const headers = new Headers(init.headers)
+    const isOurs = new URL(address).origin === new URL(this.url).origin
+    if (this.#token !== undefined && isOurs && !headers.has('Authorization'))
+      headers.set('Authorization', `Bearer ${this.#token}`)
+    try {
+      return await fetch(address, { redirect: 'manual', ...init, headers, signal: this.#signal })
+    } catch (thrown) {
+      throw this.#signal.aborted ? thrown : unreachable(address, thrown)
+    }
+  }
+
+  async ask(place: string, init?: RequestInit): Promise<Answered> {
+    const response = await this.fetch(place, init)
+    const value = await readJson(response)
+    if (!isJsonObject(value) || typeof value.state !== 'string') throw notOpenCall(response)
+    return { status: response.status, envelope: value as unknown as Envelope }
+  }
+
+  async registry(): Promise<JsonObject[]> {
+    const response = await this.fetch('/.well-known/ops')
+    const value = await readJson(response)
+    const operations = isJsonObject(value) ? value.operations : undefined
+    if (response.status !== 200 || !Array.isArray(operations)) throw notOpenCall(response)
+    return operations.filter(isJsonObject).filter(({ removed }) => removed !== true)
+  }
+
+  get interrupted(): boolean {
+    return this.#signal.aborted
+  }
+
+  /** Lets the time pass that a server asked for. */
+  wait(ms: number): Promise<void> {
+    return pause(ms, undefined, { signal: this.#signal })
+  }
+}
+
+/** A body piece by piece; one that breaks off is a server that is gone. */
+export async function* readBody(body: ReadableStream<Uint8Array>, remote: Remote): AsyncIterable<Uint8Array> {
+  try {
+    yield* body
+  } catch (thrown) {
+    throw remote.interrupted ? thrown : brokenOff(thrown)
+  }
+}
+
+function brokenOff(cause: unknown): Fault {
+  return unreachableFault('The connection broke in the middle of an answer. Try again.', cause)
+}
+
+async function readJson(response: Response): Promise<JsonValue> {
+  const text = await response.text().catch((thrown: unknown) => {
+    throw brokenOff(thrown)
+  })
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch (cause) {
+    throw notOpenCall(response, cause)
+  }
+}
+
+function unreachable(address: string, thrown: unknown): Fault {
+  const { origin } = new URL(address)
+  const inner = thrown instanceof Error ? thrown.cause : undefined
+  const code = inner instanceof Error && 'code' in inner ? ` (${String(inner.code)})` : ''
+  return unreachableFault(
+    `Nothing answers at ${origin}${code}. Start a server with "callplane serve", or name the address of one that runs.`,
+    thrown,
+  )
+}
+
+function notOpenCall(response: Response, cause?: unknown): Fault {
+  const { origin, pathname } = new URL(response.url)
+  return new Fault(
+    'upstream',
+    `${origin} answered ${pathname} with ${response.status} and no OpenCALL document. Is this the address of a Callplane server?`,
+    { code: 'NOT_OPENCALL', cause },
+  )
+}

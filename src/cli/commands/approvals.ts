@@ -1,0 +1,164 @@
+/** `callplane approvals`: which calls wait for somebody's word, and giving it. */
+import { resolve } from 'node:path'
+import { Fault } from '../../core/fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { findAdminToken } from '../../server/open/admin-token.ts'
+import { parseArguments } from '../arguments.ts'
+import { REMOTE_OPTIONS, Remote } from '../client/remote.ts'
+import { type Command, type CommandIo, EXIT, type Output, print, usageFault } from '../command.ts'
+import { fitted, plainText } from '../terminal/text.ts'
+
+export const approvals: Command = {
+  help: `
+Usage: callplane approvals [list] [--all]
+       callplane approvals show <id>
+       callplane approvals approve <id> [--why <text>]
+       callplane approvals deny <id> [--why <text>]
+
+Shows the calls that a policy holds for an approval, with their arguments, and decides about them. It needs a token with
+the scope callplane:approve; without --token and CALLPLANE_TOKEN, the administrator's own is taken from the data folder.
+
+Options:
+  --all                  Lists the decided ones as well.
+  --why <text>           The reason, for the record; the caller of a denied call is told.
+  --json                 Prints the answer as JSON.
+  --data <folder>        The server's data folder; .callplane unless given. Also CALLPLANE_DATA.
+  --url <url>            The server; http://127.0.0.1:4747 unless given. Also CALLPLANE_URL.
+  --token <token>        A bearer token. CALLPLANE_TOKEN is better: other users of the machine can read a command line.
+
+Exit codes: 0 done, 1 it cannot be decided (any more, or by you), 2 the command or the credential is wrong, 3 no server
+answers.
+
+Examples:
+  callplane approvals
+  callplane approvals show 019c2b7e-5d1c-7a30-9b42-0d6f4e8a1c55
+  callplane approvals approve 019c2b7e-5d1c-7a30-9b42-0d6f4e8a1c55 --why "checked with the customer"`,
+  async run(io) {
+    const { values, positionals } = parseArguments(io.args, OPTIONS, 2)
+    const [action = 'list', id] = positionals
+    const wish: Wish = { io, server: remoteFor(values, io), id: id ?? '', values }
+    const act = ACTIONS.get(action)
+    if (!act) throw usageFault('Say what to do: callplane approvals list, show, approve or deny.')
+    if (action === 'list' && id !== undefined) throw usageFault(`There is no use for "${id}" here.`)
+    if (action !== 'list' && id === undefined) throw usageFault('Name the approval; "callplane approvals" lists them.')
+    return act(wish)
+  },
+}
+
+const OPTIONS = {
+  ...REMOTE_OPTIONS,
+  data: { type: 'string' },
+  all: { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  why: { type: 'string' },
+} as const
+
+interface Wish {
+  io: CommandIo
+  server: Remote
+  id: string
+  values: { all: boolean; json: boolean; why?: string }
+}
+
+const ACTIONS: ReadonlyMap<string, (wish: Wish) => Promise<number>> = new Map([
+  ['list', list],
+  ['show', show],
+  ['approve', (wish) => decide(wish, 'approve')],
+  ['deny', (wish) => decide(wish, 'deny')],
+])
+
+/** The administrator's token goes to the server on this machine only: it made the file, any other has no use for it. */
+function remoteFor(values: { url?: string; token?: string; data?: string }, io: CommandIo): Remote {
+  const named = values.token ?? (io.env.CALLPLANE_TOKEN || undefined)
+  const without = new Remote(values, io)
+  if (named !== undefined || !isLocal(without.url)) return without
+  const token = findAdminToken(resolve(values.data ?? (io.env.CALLPLANE_DATA || '.callplane')))
+  return token === undefined ? without : new Remote({ ...values, token }, io)
+}
+
+function isLocal(url: string): boolean {
+  return /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(new URL(url).hostname)
+}
+
+async function list({ io, server, values }: Wish): Promise<number> {
+  const found: JsonObject[] = []
+  for (let after: JsonValue | undefined, more = true; more; more = after !== undefined) {
+    const page = await ask(server, 'list', { all: values.all, limit: 200, ...(after !== undefined && { after }) })
+    found.push(...(Array.isArray(page.approvals) ? page.approvals.filter(isJsonObject) : []))
+    after = page.next
+  }
+  if (values.json) print(io.stdout, JSON.stringify(found, null, 2))
+  else print(io.stdout, found.length === 0 ? nothing(values.all) : table(found, io.stdout))
+  return EXIT.ok
+}
+
+function nothing(all: boolean): string {
+  return all ? 'There are no approvals.' : 'No call waits for an approval.'
+}
+
+async function show({ io, server, id }: Wish): Promise<number> {
+  print(io.stdout, JSON.stringify(await ask(server, 'get', { id }), null, 2))
+  return EXIT.ok
+}
+
+async function decide({ io, server, id, values }: Wish, verdict: 'approve' | 'deny'): Promise<number> {
+  const { why } = values
+  const decided = await ask(server, 'decide', { id, verdict, ...(why !== undefined && { why }) })
+  if (values.json) print(io.stdout, JSON.stringify(decided, null, 2))
+  else print(io.stdout, plainText(`${nameOf(decided)} for ${decided.caller} is ${outcomeOf(decided, verdict)}.`))
+  return EXIT.ok
+}
+
+function outcomeOf({ waits }: JsonObject, verdict: 'approve' | 'deny'): string {
+  if (verdict === 'deny') return 'denied'
+  return waits === true ? 'approved and runs now' : 'approved and runs when it is sent again'
+}
+
+async function ask(server: Remote, action: string, args: JsonObject): Promise<JsonObject> {
+  const op = `v1:callplane.approvals.${action}`
+  const { status, envelope } = await server.ask('/call', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: JSON.stringify({ op, args }),
+  })
+  if (isJsonObject(envelope.result)) return envelope.result
+  const { code = 'FAILED', message = 'No reason was given.' } = envelope.error ?? {}
+  if (code === 'UNKNOWN_OP' || status === 401) throw notAllowed()
+  throw new Fault('upstream', plainText(message), { code })
+}
+
+function notAllowed(): Fault {
+  return usageFault(
+    'The server does not let this credential decide. Use one with the scope callplane:approve, or name the data folder of the server with --data.',
+  )
+}
+
+function table(found: readonly JsonObject[], output: Output): string {
+  const rows = found.map((one) => [
+    String(one.id),
+    String(one.status),
+    nameOf(one),
+    String(one.caller),
+    String(one.risk),
+    String(one.expiresAt),
+    JSON.stringify(one.args),
+  ])
+  const all = [['ID', 'STATUS', 'OPERATION', 'CALLER', 'RISK', 'UNTIL', 'ARGUMENTS'], ...rows]
+  const widths = [0, 1, 2, 3, 4, 5].map((column) => Math.max(...all.map((row) => (row[column] ?? '').length)))
+  const width = output.isTTY ? output.columns || 80 : Number.POSITIVE_INFINITY
+  return all
+    .map((row) =>
+      fitted(
+        row
+          .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+          .join('  ')
+          .trimEnd(),
+        width,
+      ),
+    )
+    .join('\n')
+}
+
+function nameOf({ operation }: JsonObject): string {
+  return String(operation).replace(/@.*$/, '')
+}

@@ -1,0 +1,198 @@
+/** `callplane call`: one call over HTTP, followed to its end if somebody wants that. */
+import { Fault } from '../../core/fault.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { nearest } from '../../core/nearest.ts'
+import { parseArguments, parseWhole } from '../arguments.ts'
+import { createRequest } from '../client/call-request.ts'
+import { readChunks } from '../client/chunks.ts'
+import { deliver } from '../client/deliver.ts'
+import { follow, isOver } from '../client/follow.ts'
+import { type Answered, type Envelope, REMOTE_HELP, REMOTE_OPTIONS, Remote, readBody } from '../client/remote.ts'
+import { type Command, type CommandIo, EXIT, print, usageFault } from '../command.ts'
+import { createProgressBar } from '../terminal/progress-bar.ts'
+import { plainText } from '../terminal/text.ts'
+
+export const call: Command = {
+  help: `
+Usage: callplane call <operation> [options]
+
+Options:
+  --args <json>          The arguments: JSON, @file, or - for standard input.
+  --file <name=path>     An attachment; again for each. Its type follows the file's name, or name=path;type=image/png.
+  --follow               Waits for an async operation to end, with a progress bar where a person is watching.
+  -o, --output <file>    Writes a chunked result, or one that is a file, there. It appears when it is whole.
+  --json                 Prints the whole answer instead of the result alone.
+  --idempotency-key <k>  The same key again never runs it twice.
+  --session <id>         The session the call belongs to.
+  --locale <tag>         The language of messages, such as de-CH.
+  --timeout-ms <n>       How long to wait for a direct answer.
+${REMOTE_HELP}
+
+Exit codes: 0 it is done (or accepted, without --follow), 1 it failed, 2 the request was refused, 3 no server answers.
+Ctrl-C does not stop a call that was accepted: the address to look at it again is printed.
+
+Examples:
+  callplane call v1:Calculator.Add --args '{"a":1,"b":2}'
+  callplane call v1:Reports.Generate --args '{"month":"2026-01"}' --follow
+  callplane call v1:Files.Describe --file file=photo.png
+  callplane call v1:Orders.Export --follow -o orders.csv`,
+  async run(io) {
+    const { values, positionals } = parseArguments(
+      io.args,
+      {
+        ...REMOTE_OPTIONS,
+        args: { type: 'string' },
+        file: { type: 'string', multiple: true, default: [] },
+        follow: { type: 'boolean', default: false },
+        output: { type: 'string', short: 'o' },
+        json: { type: 'boolean', default: false },
+        'idempotency-key': { type: 'string' },
+        session: { type: 'string' },
+        locale: { type: 'string' },
+        'timeout-ms': { type: 'string' },
+      },
+      1,
+    )
+    const [op] = positionals
+    if (op === undefined) throw usageFault('Name the operation to call, such as v1:Calculator.Add.')
+    const remote = new Remote(values, io)
+    const request = await createRequest(
+      { op, args: values.args, files: values.file, context: contextOf(values) },
+      io.stdin,
+    )
+    const { follow, json, output } = values
+    return new CallCommand(op, remote, io, { follow, json, ...(output !== undefined && { output }) }).run(request)
+  },
+}
+
+function contextOf(values: {
+  'idempotency-key'?: string
+  session?: string
+  locale?: string
+  'timeout-ms'?: string
+}): JsonObject {
+  const timeout = values['timeout-ms']
+  return {
+    ...(values['idempotency-key'] !== undefined && { idempotencyKey: values['idempotency-key'] }),
+    ...(values.session !== undefined && { sessionId: values.session }),
+    ...(values.locale !== undefined && { locale: values.locale }),
+    ...(timeout !== undefined && { timeoutMs: parseWhole(timeout, '--timeout-ms', 0, Number.MAX_SAFE_INTEGER) }),
+  }
+}
+
+interface Wishes {
+  follow: boolean
+  json: boolean
+  output?: string
+}
+
+class CallCommand {
+  readonly #op: string
+  readonly #remote: Remote
+  readonly #io: CommandIo
+  readonly #wishes: Wishes
+  /** Where the call can be looked at, once it was accepted. */
+  #address: string | undefined
+
+  constructor(op: string, remote: Remote, io: CommandIo, wishes: Wishes) {
+    this.#op = op
+    this.#remote = remote
+    this.#io = io
+    this.#wishes = wishes
+  }
+
+  async run(request: RequestInit): Promise<number> {
+    try {
+      const answered = await this.#remote.ask('/call', request)
+      if (answered.envelope.state === 'error') return await this.#failed(answered)
+      return await this.#accepted(answered.envelope)
+    } catch (thrown) {
+      if (this.#address === undefined) throw thrown
+      // It was accepted: whatever happens here, there it goes on.
+      const { signal, stderr } = this.#io
+      print(stderr, `callplane: the call goes on without us; look at it again at ${this.#address}`)
+      if (signal.aborted) return EXIT.interrupted
+      throw thrown
+    }
+  }
+
+  async #accepted(first: Envelope): Promise<number> {
+    if (first.result !== undefined) return this.#done(first)
+    if (isOver(first)) return this.#elsewhere(first)
+    if (!this.#wishes.follow) return this.#say(first)
+    this.#address = this.#remote.resolve(first.location?.uri ?? `ops/${encodeURIComponent(first.requestId)}`)
+    if (!this.#wishes.json && (await this.#isChunked())) return this.#chunks(`${this.#address}/chunks`)
+    const last = await this.#follow(first, this.#address)
+    this.#address = undefined
+    if (last.state === 'error') return this.#failed({ status: 200, envelope: last })
+    return last.result === undefined ? this.#elsewhere(last) : this.#done(last)
+  }
+
+  async #follow(first: Envelope, address: string): Promise<Envelope> {
+    const bar = createProgressBar(this.#io.stderr)
+    bar.show(first.state, first.progress)
+    try {
+      return await follow(this.#remote, address, (now) => bar.show(now.state, now.progress))
+    } finally {
+      bar.clear()
+    }
+  }
+
+  #done(envelope: Envelope): number {
+    return this.#say(this.#wishes.json ? envelope : envelope.result)
+  }
+
+  /** The result is not in the envelope but at an address. */
+  async #elsewhere(envelope: Envelope): Promise<number> {
+    const { json, output } = this.#wishes
+    const { location } = envelope
+    if (json || !location) return this.#say(envelope)
+    const uri = this.#remote.resolve(location.uri)
+    if (await this.#isChunked()) return this.#chunks(uri)
+    if (output === undefined) return this.#say(location)
+    const headers = location.auth?.credentialType === 'bearer' && {
+      Authorization: `Bearer ${location.auth.credential}`,
+    }
+    const response = await this.#remote.fetch(uri, { redirect: 'follow', ...(headers && { headers }) })
+    if (response.status !== 200 || !response.body) {
+      await response.body?.cancel()
+      throw new Fault('upstream', `The result at ${uri} cannot be fetched: the answer was ${response.status}.`)
+    }
+    await deliver(readBody(response.body, this.#remote), this.#io, output)
+    return EXIT.ok
+  }
+
+  async #chunks(address: string): Promise<number> {
+    await deliver(readChunks(this.#remote, address), this.#io, this.#wishes.output)
+    this.#address = undefined
+    return EXIT.ok
+  }
+
+  async #isChunked(): Promise<boolean> {
+    const entry = (await this.#remote.registry()).find(({ op }) => op === this.#op)
+    return entry?.chunked === true
+  }
+
+  #say(value: unknown): number {
+    print(this.#io.stdout, JSON.stringify(value, null, 2))
+    return EXIT.ok
+  }
+
+  async #failed({ status, envelope }: Answered): Promise<number> {
+    const { stderr } = this.#io
+    const { code = 'FAILED', message = 'No reason was given.', cause } = envelope.error ?? {}
+    if (this.#wishes.json) this.#say(envelope)
+    print(stderr, plainText(`callplane: ${code}: ${message}`))
+    if (cause) print(stderr, JSON.stringify(cause, null, 2))
+    if (code === 'UNKNOWN_OP') await this.#suggest()
+    if (code === 'IDEMPOTENCY_KEY_REQUIRED') print(stderr, 'Give one with --idempotency-key, such as a new UUID.')
+    return status >= 400 && status < 500 ? EXIT.usage : EXIT.failed
+  }
+
+  async #suggest(): Promise<void> {
+    const names = (await this.#remote.registry()).map(({ op }) => String(op))
+    const close = nearest(this.#op, names, 3, (name) => [name, name.replace(/^v\d+:/, ''), name.replace(/^.*[:.]/, '')])
+    if (close.length > 0) print(this.#io.stderr, plainText(`Did you mean ${close.join(' or ')}?`))
+    else print(this.#io.stderr, '"callplane ops" lists the operations there are.')
+  }
+}

@@ -1,0 +1,94 @@
+/** `callplane check`: whether callers of the old operations can stay as they are with the new ones. */
+import { existsSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { Fault } from '../../core/fault.ts'
+import type { JsonValue } from '../../core/json.ts'
+import { type Change, compareRegistries } from '../../schemas/evolution.ts'
+import { describeOperations } from '../../server/create-server.ts'
+import { parseArguments } from '../arguments.ts'
+import { REMOTE_OPTIONS, Remote } from '../client/remote.ts'
+import { type Command, type CommandIo, EXIT, print, usageFault } from '../command.ts'
+import { loadApplication } from '../serve/application.ts'
+import { findModules } from '../serve/modules.ts'
+import { plainText } from '../terminal/text.ts'
+
+export const check: Command = {
+  help: `
+Usage: callplane check <old> <new> [options]
+
+Each is the address of a server, a file with what a server answers at /.well-known/ops, or a file or a folder of
+operations, of which nothing is started. A change is breaking if a call that worked could fail now, or its answer could
+no longer be read.
+
+Options:
+  --json                 Prints the changes as JSON.
+  --token <token>        For servers that want one. Also CALLPLANE_TOKEN.
+
+Exit codes: 0 nothing breaks, 1 something does, 2 one of the two cannot be read.
+
+Examples:
+  callplane check https://api.example.com operations.ts
+  callplane check released.json src/operations`,
+  async run(io) {
+    const { values, positionals } = parseArguments(
+      io.args,
+      { token: REMOTE_OPTIONS.token, json: { type: 'boolean', default: false } },
+      2,
+    )
+    const [before, after] = positionals
+    if (before === undefined || after === undefined)
+      throw usageFault('Name two registries: callplane check <old> <new>')
+    const changes = await compare(before, after, values, io)
+    const breaking = changes.filter(({ kind }) => kind === 'breaking').length
+    print(io.stdout, values.json ? JSON.stringify(changes, null, 2) : describe(changes, breaking))
+    return breaking > 0 ? EXIT.failed : EXIT.ok
+  },
+}
+
+async function compare(before: string, after: string, access: Access, io: CommandIo): Promise<Change[]> {
+  const today = new Date().toISOString().slice(0, 10)
+  try {
+    return compareRegistries(await readRegistry(before, access, io), await readRegistry(after, access, io), today)
+  } catch (thrown) {
+    // Whatever is wrong with one of the two, nothing was compared.
+    throw thrown instanceof Fault ? usageFault(thrown.message, thrown) : thrown
+  }
+}
+
+interface Access {
+  token?: string
+}
+
+async function readRegistry(place: string, access: Access, io: CommandIo): Promise<unknown> {
+  if (/^https?:\/\//i.test(place)) return fetchRegistry(place, access, io)
+  if (!existsSync(place)) throw usageFault(`"${place}" is no address, and there is no such file or folder.`)
+  if (place.endsWith('.json')) return parseJson(await readFile(place, 'utf8'), place)
+  const { operations } = await loadApplication(findModules(place))
+  return describeOperations(operations, Date.now())
+}
+
+async function fetchRegistry(place: string, access: Access, io: CommandIo): Promise<unknown> {
+  const isDocument = /\/ops$|\.json$/.test(new URL(place).pathname)
+  const remote = new Remote({ ...access, url: place }, io)
+  const response = await remote.fetch(isDocument ? place : '/.well-known/ops', { redirect: 'follow' })
+  if (response.status !== 200) throw usageFault(`${response.url} answered ${response.status}, and no registry.`)
+  return parseJson(await response.text(), place)
+}
+
+function parseJson(text: string, place: string): JsonValue {
+  try {
+    return JSON.parse(text) as JsonValue
+  } catch (cause) {
+    throw usageFault(`${place} is not JSON. Give what a server answers at /.well-known/ops.`, cause)
+  }
+}
+
+function describe(changes: readonly Change[], breaking: number): string {
+  const lines = changes.map(({ op, path, kind, message }) => {
+    const mark = kind === 'breaking' ? 'BREAKING' : 'safe    '
+    return plainText(`${mark}  ${op}${path === '' ? '' : `  ${path}`}  ${message}`)
+  })
+  const safe = changes.length - breaking
+  const count = changes.length === 0 ? 'Nothing has changed.' : `${breaking} breaking, ${safe} safe.`
+  return [...lines, count].join('\n')
+}

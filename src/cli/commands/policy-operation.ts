@@ -1,0 +1,76 @@
+/** The operation that a policy is asked about: as its module defines it, or as the command line describes it. */
+import { Fault } from '../../core/fault.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { type Operation, operation, type Risk } from '../../core/operation.ts'
+import { completeOperation } from '../../core/operation-defaults.ts'
+import type { Backend } from '../../core/ports/backend.ts'
+import type { Registry } from '../../engine/registry.ts'
+import { prepareSchemas } from '../../schemas/index.ts'
+import { buildRegistry } from '../../server/build/operations.ts'
+import type { ToolImport } from '../../server/declarations/index.ts'
+import { loadApplication } from '../serve/application.ts'
+import { findModulesBeside } from '../serve/modules.ts'
+
+const SANDBOXES = new Set(['container', 'wasm'])
+
+export interface Modules {
+  /** The file or folder that defines the operations. */
+  place: string
+  /** A policy that may lie among them. */
+  policy: string
+}
+
+/** Throws if these arguments would be refused before anybody asked the policy. */
+export async function operationIn(modules: Modules, name: string, args: JsonObject): Promise<Operation> {
+  const { operations, imports, settings } = await loadApplication(findModulesBeside(modules.policy, modules.place))
+  const registry = buildRegistry(operations, ({ backend }) =>
+    standIn(backend?.kind ?? 'handler', SANDBOXES.has(backend?.kind ?? '')),
+  )
+  const found = resolveIn(registry, name, [...(settings.imports ?? []), ...imports])
+  await found.parseArgs(args)
+  return found
+}
+
+function resolveIn(registry: Registry, name: string, imports: readonly ToolImport[]): Operation {
+  try {
+    return registry.resolve(name, Date.now())
+  } catch (thrown) {
+    const unknown = thrown instanceof Fault && thrown.kind === 'unknown-operation'
+    const imported = unknown && imports.find((one) => isBelow(one, name))
+    throw imported ? describeInstead(name, imported) : thrown
+  }
+}
+
+function isBelow({ major, namespace }: ToolImport, name: string): boolean {
+  return name.startsWith(`v${major}:${namespace}.`)
+}
+
+function describeInstead(name: string, { place }: ToolImport): Fault {
+  return new Fault(
+    'malformed',
+    `${name} would be a tool of the MCP server at ${place}, which is not asked for its tools here. Leave out --operations, and describe the tool with --capabilities and --risk.`,
+  )
+}
+
+export interface Described {
+  capabilities: readonly string[]
+  risk: string | undefined
+  isolated: boolean
+}
+
+export function describedOperation(name: string, { capabilities, risk, isolated }: Described): Operation {
+  const rules = { capabilities, ...(risk !== undefined && { risk: risk as Risk }) }
+  const definition = operation(name, { ...rules, backend: { kind: 'described' } })
+  return completeOperation(definition, prepareSchemas(definition), standIn('described', isolated))
+}
+
+/** Nothing of the real one is made: it could open connections, and nothing is run here. */
+function standIn(kind: string, isolated: boolean): Backend {
+  return {
+    kind,
+    isolated,
+    execute() {
+      throw new Fault('internal', 'A policy test runs nothing.')
+    },
+  }
+}

@@ -1,0 +1,12 @@
+/** A first call to paste: an operation that answers at once and has no effects, with arguments its schema would take. */
+import type { JsonObject } from '../../core/json.ts'
+import type { Operation } from '../../core/operation.ts'
+import { sampleArguments } from '../../testing/samples/samples.ts'
+
+export function sampleCall(operations: readonly Operation[]): { op: string; args: JsonObject } | undefined {
+  const harmless = operations.find(
+    ({ model, sideEffecting, media, deprecated }) =>
+      model === 'sync' && !sideEffecting && !deprecated && !media.some((slot) => slot.required),
+  )
+  return harmless && { op: harmless.name.full, args: sampleArguments(harmless.schemas.args) }
+}

@@ -1,0 +1,96 @@
+/** What a server started from the command line is told: flags before the environment, that before the application. */
+import { resolve } from 'node:path'
+import type { AuthConfig } from '../../security/identity/identify.ts'
+import { type StaticToken, takeEnvironmentToken } from '../../security/identity/tokens.ts'
+import { isLoopback } from '../../server/options/loopback.ts'
+import { parseArguments, parseWhole } from '../arguments.ts'
+import { type CommandIo, usageFault } from '../command.ts'
+import type { ServerSettings } from './application.ts'
+
+const MAX_WORKERS = 256
+const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
+
+export interface ServeSettings {
+  path: string | undefined
+  watch: boolean
+  /** How many processes run calls, beside the one that keeps them; without it one process does both. */
+  workers: number | undefined
+  host: string
+  port: number
+  /** The file that says who may run what, if the command line names one. */
+  policy: string | undefined
+  /** As the command line has it; the application may say another. */
+  logLevel: (typeof LEVELS)[number] | undefined
+  /** Over what the application says about its server. */
+  over(own: ServerSettings): ServerSettings & { data: string }
+}
+
+export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): ServeSettings {
+  const { values, positionals } = parseArguments(
+    args,
+    {
+      port: { type: 'string', short: 'p' },
+      host: { type: 'string' },
+      data: { type: 'string' },
+      'accept-loss': { type: 'boolean', default: false },
+      policy: { type: 'string' },
+      'grpc-port': { type: 'string' },
+      watch: { type: 'boolean', default: false },
+      workers: { type: 'string' },
+      'log-level': { type: 'string' },
+      'no-request-log': { type: 'boolean', default: false },
+      'no-execution-log': { type: 'boolean', default: false },
+      strict: { type: 'boolean', default: false },
+      token: { type: 'string' },
+    },
+    1,
+  )
+  const level = LEVELS.find((known) => known === values['log-level'])
+  if (values['log-level'] !== undefined && !level) throw usageFault(`--log-level is one of ${LEVELS.join(', ')}.`)
+  const port = values.port ?? (env.PORT || '4747')
+  const host = values.host ?? '127.0.0.1'
+  const grpcPort = values['grpc-port']
+  const grpc = grpcPort !== undefined && { port: parseWhole(grpcPort, '--grpc-port', 0, 65_535) }
+  const workers = values.workers === undefined ? undefined : parseWhole(values.workers, '--workers', 1, MAX_WORKERS)
+  if (values.watch && workers !== undefined)
+    throw usageFault('--watch is for one process, while you develop. Leave it or --workers out.')
+  const data = values.data ?? (env.CALLPLANE_DATA || undefined)
+  return {
+    path: positionals[0],
+    watch: values.watch,
+    workers,
+    host,
+    port: parseWhole(port, values.port === undefined ? 'PORT' : '--port', 0, 65_535),
+    policy: values.policy,
+    logLevel: level,
+    over(own) {
+      const token = takeToken(values.token, env)
+      return {
+        log: 'info',
+        requestLog: !values['no-request-log'],
+        ...own,
+        ...(level && { log: level }),
+        ...(values['no-request-log'] && { requestLog: false }),
+        ...(values['no-execution-log'] && { executionLog: false }),
+        ...(values['accept-loss'] && { acceptLoss: true }),
+        data: resolve(data ?? own.data ?? '.callplane'),
+        rest: { allowExecute: isLoopback(host) && !token && own.auth === undefined, ...own.rest },
+        ...(values.policy !== undefined && { policy: values.policy }),
+        ...(grpc && { grpc: { ...own.grpc, ...(values.host !== undefined && { host }), ...grpc } }),
+        ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
+        ...(token && { auth: withToken(own.auth, token) }),
+      }
+    },
+  }
+}
+
+function takeToken(flag: string | undefined, env: CommandIo['env']): StaticToken | undefined {
+  const grants = { kind: 'bearer', subject: 'operator', scopes: ['*', 'callplane:metrics'] } as const
+  // Taken out of the environment in any case, so that no handler finds it there.
+  const fromEnvironment = takeEnvironmentToken(env, 'CALLPLANE_TOKEN', grants)
+  return flag === undefined ? fromEnvironment : takeEnvironmentToken({ '--token': flag }, '--token', grants)
+}
+
+function withToken(auth: AuthConfig | undefined, token: StaticToken): AuthConfig {
+  return { ...auth, tokens: [...(auth?.tokens ?? []), token] }
+}

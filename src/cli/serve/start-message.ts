@@ -1,0 +1,42 @@
+/** What is said once the server really listens: to a person with a call to paste, to a program as one line of JSON. */
+import type { Operation } from '../../core/operation.ts'
+import { sampleCall } from './sample-call.ts'
+
+export interface Started {
+  url: string
+  operations: readonly Operation[]
+  data: string
+  authenticated: boolean
+  /** Where there are several processes: how many run calls, and which one to send signals to. */
+  workers?: { count: number; pid: number }
+}
+
+const UNGUARDED = 'no authentication: only this machine is served'
+
+export function startLine({ url, operations, data, authenticated, workers }: Started, now: Date): string {
+  const running = workers ? { pid: workers.pid, workers: workers.count } : { pid: process.pid }
+  const fields = { url, operations: operations.length, data, authentication: authenticated, ...running }
+  const note = authenticated ? {} : { note: UNGUARDED }
+  return JSON.stringify({ level: 'info', time: now.toISOString(), ...fields, ...note, msg: 'listening' })
+}
+
+export function startMessage(started: Started): string {
+  const { url, operations, data, authenticated, workers } = started
+  const sample = sampleCall(operations)
+  return [
+    `Callplane is listening on ${url}`,
+    '',
+    `  operations      ${operations.length}, listed at ${url}/.well-known/ops`,
+    `  data            ${data}`,
+    `  authentication  ${authenticated ? 'on' : UNGUARDED}`,
+    ...(workers ? [`  workers         ${workers.count}`] : []),
+    '',
+    ...(sample ? ['  A first call:', '', `  ${curl(url, sample, authenticated)}`, ''] : []),
+  ].join('\n')
+}
+
+function curl(url: string, call: object, authenticated: boolean): string {
+  const body = JSON.stringify(call).replaceAll("'", "'\\''")
+  const credential = authenticated ? ' -H "Authorization: Bearer $CALLPLANE_TOKEN"' : ''
+  return `curl -s ${url}/call -H 'Content-Type: application/json'${credential} -d '${body}'`
+}

@@ -1,0 +1,53 @@
+/** One request to run an operation, as a protocol hands it to the engine. */
+import type { JsonValue } from './json.ts'
+import type { Asking } from './questions.ts'
+
+/** One attachment of a call, wherever its bytes are. */
+export interface MediaInput {
+  name: string
+  mimeType: string
+  /** As the caller's file is called, without a path. */
+  filename?: string
+  source: MediaSource
+}
+
+export type MediaSource =
+  /** Already on our side, under this object id. */
+  | { kind: 'object'; objectId: string; bytes: number; sha256: string }
+  /** Somewhere else; fetched under guard when the handler reads it. */
+  | { kind: 'ref'; uri: string; bytes?: number }
+
+/** One request to run an operation. It holds no credential. */
+export interface Call {
+  /** As the caller wrote it, such as `v1:orders.getItem`. */
+  operation: string
+  args: JsonValue
+  media: readonly MediaInput[]
+  /** The id its attachments were stored under while the request was read; becomes the instance's id. */
+  uploads?: string
+  requestId: string
+  sessionId?: string
+  parentId?: string
+  idempotencyKey?: string
+  /** How long the caller would wait for a direct answer. */
+  waitMs?: number
+  locale?: string
+  traceparent?: string
+  /** Operations this call descends from, outermost first; set by the engine for child calls. */
+  lineage?: readonly string[]
+  /** What the caller asks for within the operation's own limits. */
+  terms?: CallTerms
+  /** Absent where the protocol cannot put questions to the caller. */
+  asking?: Asking
+}
+
+/** Limits of one call. They can be tighter than the operation's, never looser. */
+export interface CallTerms {
+  /** Of one attempt. */
+  timeoutMs?: number
+  /** How often it may be started in all. */
+  attempts?: number
+  maxBackoffMs?: number
+  /** Of all attempts together, the waits between them included. */
+  deadlineMs?: number
+}

@@ -1,0 +1,102 @@
+/** The stored life of a call, and how it can end. */
+import type { CallTerms, MediaInput } from './call.ts'
+import type { Caller } from './caller.ts'
+import type { FaultRecord } from './fault.ts'
+import type { JsonValue } from './json.ts'
+import type { Asking } from './questions.ts'
+import type { State } from './state.ts'
+
+/** A result that is not a value in the reply but bytes somewhere. */
+export type ResultLocation =
+  /** `value` stands beside the bytes. */
+  | { kind: 'chunks'; mimeType: string; value?: JsonValue }
+  | { kind: 'object'; objectId: string; mimeType: string; redirect: boolean }
+  | { kind: 'external'; uri: string; auth?: LocationAuth; redirect: boolean }
+
+export interface LocationAuth {
+  credentialType: string
+  credential: string
+  expiresAtMs?: number
+}
+
+export type Outcome =
+  | { kind: 'result'; value: JsonValue }
+  | { kind: 'location'; location: ResultLocation }
+  /** `unbegun`: it says what it lacks and has done nothing, so the same call may be sent again under the same ids. */
+  | { kind: 'fault'; fault: FaultRecord; unbegun?: true }
+
+export interface Progress {
+  /** 0 to 1; it does not fall within one try. */
+  fraction: number
+  message?: string
+  /** Which try it is of; 1 is the first. Absent before a call has begun. */
+  attempt?: number
+}
+
+/** The stored life of a call. */
+export interface Instance {
+  id: string
+  tenant: string
+  owner: string
+  caller: Caller
+  requestId: string
+  sessionId?: string
+  parentId?: string
+  /** Registry key: name and full version, `v1:orders.getItem@1.0.0`. */
+  operation: string
+  model: ExecutionModel
+  args: JsonValue
+  media: readonly MediaInput[]
+  /** Only where it cannot be made from the rest: see `fingerprint.ts`. */
+  fingerprint?: string
+  idempotencyKey?: string
+  lineage: readonly string[]
+  locale?: string
+  traceparent?: string
+  state: State
+  /** Grows with every stored change. */
+  revision: number
+  /** How often it was handed to a worker; 0 means that its handler never started. Fences late writers. */
+  attempt: number
+  /** How many of those attempts are accounted for: failed or handed back. Fewer than `attempt - 1` means one was cut off. */
+  settled: number
+  /** How many of them failed. */
+  failures: number
+  /** False where running it a second time could repeat an effect that may have happened. */
+  rerunnable: boolean
+  stopRequested: boolean
+  progress?: Progress
+  outcome?: Outcome
+  createdAt: number
+  /** Until when callers can see it. */
+  expiresAt: number
+  /** Until when it is kept for its idempotency key; never before `expiresAt`. */
+  keepUntil: number
+  /** When a worker may take it: now, after a back-off, or when its lease has run out. Absent: not for a worker. */
+  dueAt?: number
+  endedAt?: number
+  /** What few calls have. */
+  extras?: InstanceExtras
+  /** What a backend needs to take up a call whose answer comes from outside; absent once it is settled. */
+  waiting?: JsonValue
+  /** The answer that came from outside, first come only. */
+  answer?: JsonValue
+}
+
+export interface InstanceExtras {
+  terms?: CallTerms
+  /** When the time for all attempts together is over. */
+  deadlineAt?: number
+  /** When the time of the present try is over; kept while it waits for an answer from outside. */
+  tryEndsAt?: number
+  /** Ids of the authorizations that came with the call: their tokens are not kept, and no others stand in for them. */
+  brought?: readonly string[]
+  /** The rule of the policy that let it pass, or held it. */
+  rule?: string
+  approvalId?: string
+  /** It is not run before its approval is given. */
+  held?: true
+  asking?: Asking
+}
+
+export type ExecutionModel = 'sync' | 'async'

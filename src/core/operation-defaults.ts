@@ -1,0 +1,148 @@
+/** Fills in what an operation's developer left out and refuses what cannot work, at start-up, with a message that says how to mend it. */
+import { parseAuth } from './credential.ts'
+import { Fault } from './fault.ts'
+import { type OperationName, parseName, parseVersion } from './names.ts'
+import {
+  type Operation,
+  type OperationDefinition,
+  type OperationRules,
+  type PreparedSchemas,
+  RISKS,
+} from './operation.ts'
+import type { Backend } from './ports/backend.ts'
+
+const SYNC_TTL_SECONDS = 0
+const ASYNC_TTL_SECONDS = 86_400
+const MAX_SYNC_MS = 5_000
+/** Of one attempt at something that is not ours: a tool that is silent for ever must not be waited for that long. */
+const REMOTE_TIMEOUT_MS = 60_000
+/** Tool Contract v1, "Capability Taxonomy" (reading A27): the list is open. */
+const CAPABILITY = /^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$/
+
+export function completeOperation(
+  definition: OperationDefinition,
+  schemas: PreparedSchemas,
+  backend: Backend,
+): Operation {
+  const { rules } = definition
+  const name = parseName(definition.name)
+  const model = rules.model ?? (rules.chunked ? 'async' : 'sync')
+  const sideEffecting = rules.sideEffecting ?? false
+  const version = rules.version ?? `${name.major}.0.0`
+  const operation: Operation = {
+    ...(definition.backend && { timeoutMs: REMOTE_TIMEOUT_MS }),
+    ...optional(rules),
+    key: `${name.full}@${version}`,
+    name,
+    version,
+    model,
+    sideEffecting,
+    description: rules.description ?? '',
+    idempotencyRequired: rules.idempotencyRequired ?? sideEffecting,
+    maxSyncMs: rules.maxSyncMs ?? MAX_SYNC_MS,
+    ttlSeconds: rules.ttlSeconds ?? (model === 'async' ? ASYNC_TTL_SECONDS : SYNC_TTL_SECONDS),
+    retry: rules.retry ?? { attempts: 1 },
+    scopes: rules.scopes ?? [],
+    capabilities: rules.capabilities ?? [],
+    risk: rules.risk ?? 'low',
+    public: rules.public ?? false,
+    media: rules.media ?? [],
+    cache: rules.cache ?? { policy: 'none' },
+    parseArgs: schemas.parseArgs,
+    parseResult: schemas.parseResult,
+    schemas: schemas.schemas,
+    backend,
+    ...(definition.auth && { auth: parseAuth(definition.auth) }),
+  }
+  check(operation)
+  return operation
+}
+
+function optional(rules: OperationRules): Partial<Operation> {
+  const { title, timeoutMs, deadlineMs, concurrency, chunked, deprecated, requires, internal } = rules
+  return {
+    ...(title !== undefined && { title }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    ...(deadlineMs !== undefined && { deadlineMs }),
+    ...(concurrency !== undefined && { concurrency }),
+    ...(chunked && { chunked: chunked === true ? {} : chunked }),
+    ...(deprecated && { deprecated }),
+    ...(requires && { requires }),
+    ...(internal && { internal }),
+  }
+}
+
+function check(operation: Operation): void {
+  const { name, model, ttlSeconds, retry, media, cache, deprecated, backend } = operation
+  if (operation.auth && backend.refusesAuth !== undefined) {
+    refuseUnless(false, name, `"auth" is of no use to a ${backend.kind} backend. ${backend.refusesAuth}`)
+  }
+  parseVersion(operation.version)
+  refuseUnless(model === 'sync' || model === 'async', name, `model "${String(model)}" is not one of sync, async.`)
+  refuseUnless(
+    model === 'sync' || ttlSeconds > 0,
+    name,
+    'an async operation needs ttlSeconds above 0, or nobody could fetch its result.',
+  )
+  refuseUnless(!operation.chunked || model === 'async', name, 'a chunked result needs model "async".')
+  refuseUnless(
+    cache.policy !== 'server' ||
+      (model === 'sync' && !operation.sideEffecting && ttlSeconds === 0 && !operation.idempotencyRequired),
+    name,
+    'only a sync operation without side effects can be cached by the server, and without ttlSeconds and keys: those are recorded.',
+  )
+  refuseUnless(isCount(retry.attempts), name, 'retry.attempts must be a whole number of 1 or more.')
+  for (const [field, value] of Object.entries({
+    maxSyncMs: operation.maxSyncMs,
+    timeoutMs: operation.timeoutMs,
+    deadlineMs: operation.deadlineMs,
+    concurrency: operation.concurrency,
+  })) {
+    refuseUnless(value === undefined || isCount(value), name, `${field} must be a whole number of 1 or more.`)
+  }
+  refuseUnless(Number.isFinite(ttlSeconds) && ttlSeconds >= 0, name, 'ttlSeconds must be a number of 0 or more.')
+  refuseUnless(
+    !operation.public || operation.scopes.length === 0,
+    name,
+    'a public operation cannot ask for scopes: nobody has to say who they are. Drop one of the two.',
+  )
+  const slots = new Set(media.map((slot) => slot.name))
+  refuseUnless(slots.size === media.length, name, 'two media slots have the same name.')
+  for (const slot of media) {
+    refuseUnless(
+      /^[\w.-]{1,100}$/.test(slot.name),
+      name,
+      `media slot "${slot.name}": use letters, digits, ".", "_" and "-" only.`,
+    )
+    refuseUnless(isCount(slot.maxBytes), name, `media slot "${slot.name}" needs maxBytes of 1 or more.`)
+  }
+  for (const capability of operation.capabilities) {
+    refuseUnless(
+      CAPABILITY.test(capability),
+      name,
+      `the capability "${capability}" must be lower-case words with dots between them, such as network.read.`,
+    )
+  }
+  refuseUnless(RISKS.includes(operation.risk), name, `risk "${operation.risk}" is none of ${RISKS.join(', ')}.`)
+  if (deprecated?.sunset !== undefined) sunsetOf(name.full, deprecated.sunset)
+  if (deprecated?.replacement !== undefined) parseName(deprecated.replacement)
+}
+
+function isCount(value: number): boolean {
+  return Number.isInteger(value) && value >= 1
+}
+
+function refuseUnless(condition: boolean, name: OperationName, problem: string): void {
+  if (!condition) throw new Fault('malformed', `${name.full}: ${problem}`, { code: 'INVALID_OPERATION' })
+}
+
+/** The first moment at which an operation with this sunset date is gone: it is served through the last second of that day, UTC. */
+export function sunsetOf(name: string, date: string): number {
+  const midnight = /^\d{4}-\d{2}-\d{2}$/.test(date) ? Date.parse(`${date}T00:00:00Z`) : Number.NaN
+  if (Number.isNaN(midnight) || new Date(midnight).toISOString().slice(0, 10) !== date) {
+    throw new Fault('malformed', `${name}: "${date}" is not a date. Write it as 2026-06-01.`, {
+      code: 'INVALID_OPERATION',
+    })
+  }
+  return midnight + 86_400_000
+}

@@ -1,0 +1,39 @@
+/** The other processes of the same server. */
+import type { BucketRules } from '../fairness/buckets.ts'
+import type { Fault } from '../fault.ts'
+import type { Given } from '../requirements.ts'
+
+/** What the processes of one server count together. */
+export interface SharedLimits {
+  /** Takes one token: 0, or how many milliseconds to wait for it. */
+  takeToken(bucket: BucketRules, key: string): Promise<number>
+  /** One of `most` slots of this operation. If there is none and the process waits, the next one is kept for it. */
+  enter(operation: string, most: number, waits: boolean): Promise<boolean>
+  /** The same for a call that runs in any case. */
+  entered(operation: string): void
+  leave(operation: string): void
+  /** So many more calls of this owner are open, or, without an owner, in the queue. The others learn it in a moment. */
+  counted(owner: string | undefined, calls: number): void
+  listen(listener: SharedLimitsListener): void
+}
+
+export interface SharedLimitsListener {
+  counted(open: Iterable<readonly [owner: string, calls: number]>, queued: number): void
+  /** A slot of this operation is this process's, until it leaves. */
+  kept(operation: string): void
+}
+
+/** The other processes of this server. What they are told may come too late; what counts is in the store. */
+export interface Siblings {
+  /** Whichever runs this call is to stop it. */
+  stop(id: string, why: Fault): void
+  /**
+   * Somebody is told of this call before its end: whichever runs it keeps the outcome for them from when this settles;
+   * false if its end is being written already.
+   */
+  keep(id: string): Promise<boolean>
+  /** What a call brought, for whichever runs it; in memory only. */
+  handOver(id: string, given: Given): void
+  handedOver(id: string): Promise<Given | undefined>
+  forget(id: string): void
+}

@@ -1,0 +1,214 @@
+/**
+ * What administrators do, as operations: so every protocol that offers them, and the command line, has the same. They
+ * are made before the engine is, and told of it once it is there.
+ */
+
+import type { Caller } from '../../core/caller.ts'
+import { Fault } from '../../core/fault.ts'
+import { type Operation, type OperationDefinition, operation, type Tombstone } from '../../core/operation.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
+import type { AuditEntry, Store } from '../../core/ports/store.ts'
+import { jsonSchema } from '../../core/schema.ts'
+import { hasEnded } from '../follow/waiting.ts'
+import type { Worker } from '../run/worker.ts'
+import { callEnded } from '../wait/approval-faults.ts'
+import type { Approval, Approvals } from '../wait/approvals.ts'
+import { APPROVAL_SCHEMA, type ApprovalView, timeText, viewOf } from './approval-view.ts'
+
+export interface OwnParts {
+  approvals: Approvals
+  worker: Pick<Worker, 'wake'>
+  store: Store
+  clock: Clock
+}
+
+export interface OwnOperations {
+  definitions: readonly OperationDefinition[]
+  connect(parts: OwnParts): void
+  /** Mends what an earlier version has left when it was killed. */
+  resume(): Promise<void>
+}
+
+const APPROVE = ['callplane:approve']
+const AUDIT = ['callplane:audit']
+const OURS = /^v\d+:callplane\./
+const MAX_PAGE = 200
+/** How many approvals one question looks at, decided ones included. */
+const MAX_SCANNED = 2_000
+
+export function createOwnOperations(): OwnOperations {
+  let connected: OwnParts | undefined
+  const parts = (): OwnParts => {
+    if (!connected) throw new Fault('unavailable', 'The server is starting. Try again in a moment.')
+    return connected
+  }
+  return {
+    definitions: [
+      operation('v1:callplane.approvals.list', {
+        description: 'The approvals that wait for a decision, oldest first; with "all", the decided ones too.',
+        internal: true,
+        scopes: APPROVE,
+        args: jsonSchema<{ all?: boolean; limit?: number; after?: string }>({
+          type: 'object',
+          additionalProperties: false,
+          properties: { all: { type: 'boolean' }, limit: LIMIT, after: ID },
+        }),
+        result: jsonSchema<ApprovalPage>({
+          type: 'object',
+          required: ['approvals'],
+          properties: { approvals: { type: 'array', items: APPROVAL_SCHEMA }, next: ID },
+        }),
+        run: (args, ctx) => listApprovals(parts(), ctx.caller, args),
+      }),
+      operation('v1:callplane.approvals.get', {
+        description: 'One approval, with the arguments it is about.',
+        internal: true,
+        scopes: APPROVE,
+        args: jsonSchema<{ id: string }>({
+          type: 'object',
+          required: ['id'],
+          additionalProperties: false,
+          properties: { id: ID },
+        }),
+        result: jsonSchema<ApprovalView>(APPROVAL_SCHEMA),
+        run: async ({ id }, ctx) => {
+          const { approvals, clock } = parts()
+          const approval = await approvals.get(ctx.caller.tenant, id)
+          if (approval) return viewOf(approval, clock.now())
+          throw new Fault('not-found', `There is no approval "${id}". List those there are.`)
+        },
+      }),
+      operation('v1:callplane.approvals.decide', {
+        description:
+          'Approves or denies one call. Nobody decides about a call of their own, unless the policy says so.',
+        internal: true,
+        scopes: APPROVE,
+        sideEffecting: true,
+        // An approval is decided once, whoever asks how often.
+        idempotencyRequired: false,
+        args: jsonSchema<{ id: string; verdict: 'approve' | 'deny'; why?: string }>({
+          type: 'object',
+          required: ['id', 'verdict'],
+          additionalProperties: false,
+          properties: { id: ID, verdict: { enum: ['approve', 'deny'] }, why: { type: 'string', maxLength: 1_000 } },
+        }),
+        result: jsonSchema<ApprovalView>(APPROVAL_SCHEMA),
+        run: (args, ctx) => decide(parts(), ctx.caller, args),
+      }),
+      operation('v1:callplane.audit.list', {
+        description: 'Who ran what, when and with which outcome, the newest first.',
+        internal: true,
+        scopes: AUDIT,
+        args: jsonSchema<{ operation?: string; owner?: string; before?: string; limit?: number }>({
+          type: 'object',
+          additionalProperties: false,
+          properties: { operation: { type: 'string' }, owner: { type: 'string' }, before: ID, limit: LIMIT },
+        }),
+        result: jsonSchema<AuditPage>({
+          type: 'object',
+          required: ['entries'],
+          properties: { entries: { type: 'array', items: { type: 'object' } }, next: ID },
+        }),
+        run: (args, ctx) => listAudit(parts(), ctx.caller, args),
+      }),
+    ],
+    connect(given) {
+      connected = given
+    },
+    resume: () => parts().approvals.repair(),
+  }
+}
+
+const ID = { type: 'string', minLength: 1, maxLength: 200 }
+const LIMIT = { type: 'integer', minimum: 1, maximum: MAX_PAGE }
+
+interface ApprovalPage {
+  approvals: ApprovalView[]
+  /** Goes into `after`, where there may be more. */
+  next?: string
+}
+
+interface AuditPage {
+  entries: AuditView[]
+  /** Goes into `before`, where there may be more. */
+  next?: string
+}
+
+type AuditView = Omit<AuditEntry, 'tenant' | 'startedAt' | 'endedAt'> & { startedAt: string; endedAt: string }
+
+async function listApprovals(
+  { approvals, clock }: OwnParts,
+  { tenant }: Caller,
+  { all = false, limit = 50, after }: { all?: boolean; limit?: number; after?: string },
+): Promise<ApprovalPage> {
+  if (!all) {
+    const { approvals: waiting, next } = await approvals.pending(tenant, limit, after)
+    return { approvals: waiting.map((one) => viewOf(one, clock.now())), ...(next !== undefined && { next }) }
+  }
+  const found: ApprovalView[] = []
+  let last = after
+  for (let scanned = 0; scanned < MAX_SCANNED; ) {
+    const page = await approvals.list(tenant, MAX_PAGE, last)
+    for (const approval of page) {
+      last = approval.id
+      found.push(viewOf(approval, clock.now()))
+      if (found.length === limit) return { approvals: found, next: last }
+    }
+    if (page.length < MAX_PAGE) return { approvals: found }
+    scanned += page.length
+  }
+  return { approvals: found, ...(last !== undefined && { next: last }) }
+}
+
+async function decide(
+  parts: OwnParts,
+  decider: Caller,
+  { id, verdict, why }: { id: string; verdict: 'approve' | 'deny'; why?: string },
+): Promise<ApprovalView> {
+  const { approvals, worker, clock } = parts
+  const decided = await approvals.decide(decider, id, verdict, why)
+  worker.wake()
+  const waits = decided.instanceId !== undefined
+  if (waits && verdict === 'approve' && (await endedWithout(parts, decided))) throw callEnded()
+  return viewOf(decided, clock.now())
+}
+
+/** The call ended while it was being approved, and has not run for it. */
+async function endedWithout(
+  { approvals, store }: OwnParts,
+  { id, tenant, instanceId = id }: Approval,
+): Promise<boolean> {
+  const instance = await store.get(instanceId)
+  if (instance && !hasEnded(instance)) return false
+  return (await approvals.get(tenant, id))?.status !== 'used'
+}
+
+async function listAudit(
+  { store }: OwnParts,
+  { tenant }: Caller,
+  { limit = 50, ...query }: { operation?: string; owner?: string; before?: string; limit?: number },
+): Promise<AuditPage> {
+  const found = await store.audit.list({ tenant, limit, ...query })
+  const entries = found.map(
+    ({ tenant: _own, startedAt, endedAt, ...entry }): AuditView => ({
+      ...entry,
+      startedAt: timeText(startedAt),
+      endedAt: timeText(endedAt),
+    }),
+  )
+  const last = entries.at(-1)
+  return { entries, ...(last && entries.length === limit && { next: last.id }) }
+}
+
+export function isOurs({ name }: Operation): boolean {
+  return OURS.test(name.full)
+}
+
+/** No policy governs our own operations, so nobody else's may look like one. */
+export function refuseOwnNames<App>(given: readonly (OperationDefinition<App> | Tombstone)[]): void {
+  const taken = given.find(({ name }) => typeof name === 'string' && OURS.test(name))
+  if (!taken) return
+  throw new Fault('malformed', `${taken.name}: the namespace "callplane" is the server's own. Use another.`, {
+    code: 'INVALID_OPERATION',
+  })
+}

@@ -1,0 +1,159 @@
+/** A call that has passed every check, and the instance it becomes when it is recorded. */
+
+import type { Call, MediaInput } from '../../core/call.ts'
+import type { Caller } from '../../core/caller.ts'
+import { Fault } from '../../core/fault.ts'
+import { fingerprintOf } from '../../core/fingerprint.ts'
+import type { Instance, InstanceExtras } from '../../core/instance.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Decision } from '../../core/ports/guard.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import { broughtIn, type Given } from '../../core/requirements.ts'
+import { deadlineOf } from '../run/call-terms.ts'
+import type { Job } from '../run/job.ts'
+import type { ApprovalRequest, Grant } from '../wait/approvals.ts'
+
+export interface Admitted {
+  id: string
+  call: Call
+  operation: Operation
+  caller: Caller
+  tenant: string
+  owner: string
+  /** The schema's output of `call.args`. */
+  parsed: unknown
+  media: readonly MediaInput[]
+  /** Handed over for this call only. */
+  given?: Given
+  /** What the policy says, if there is one. */
+  decision?: Decision
+  /** It waits for an approval before it runs. */
+  held?: true
+  /** The approval that was given before and is used up by this call. */
+  grant?: Grant
+  /** Where another call was faster to use it: what holds for this one then. */
+  askAgain?: () => Promise<Admitted>
+}
+
+/** How long a call that outlasted its direct answer is retained at the least. */
+export const OVERRUN_RETENTION_MS = 600_000
+/** How long an idempotency key is kept at the least. */
+const KEY_RETENTION_MS = 86_400_000
+
+/** How far a call has come when it is recorded: usually it is only just beginning. */
+type Life = Partial<Pick<Instance, 'state' | 'attempt' | 'settled' | 'failures' | 'dueAt' | 'outcome' | 'endedAt'>>
+
+/** `startedAt` is when it arrived, where that was before now: a call that ran unrecorded so far. */
+export function newInstance(env: Environment, admitted: Admitted, life: Life, startedAt = env.clock.now()): Instance {
+  const { id, call, operation, caller, owner, media } = admitted
+  const { idempotencyKey } = call
+  const now = env.clock.now()
+  const expiresAt = now + retentionMs(operation)
+  const instance: Instance = {
+    id,
+    tenant: caller.tenant,
+    owner,
+    caller,
+    requestId: call.requestId,
+    operation: operation.key,
+    model: operation.model,
+    args: call.args,
+    media,
+    lineage: call.lineage ?? NO_LINEAGE,
+    state: life.state ?? 'accepted',
+    revision: 1,
+    attempt: life.attempt ?? 0,
+    settled: life.settled ?? 0,
+    failures: life.failures ?? 0,
+    rerunnable: operation.model === 'async' || !operation.sideEffecting,
+    stopRequested: false,
+    createdAt: startedAt,
+    expiresAt,
+    keepUntil: idempotencyKey === undefined ? expiresAt : Math.max(expiresAt, now + KEY_RETENTION_MS),
+  }
+  const extras = extrasOf(admitted, startedAt)
+  correlate(instance, call)
+  if (idempotencyKey !== undefined) instance.idempotencyKey = idempotencyKey
+  if (extras) instance.extras = extras
+  if (call.operation !== operation.name.full) instance.fingerprint = askedFingerprint(env, admitted)
+  if (life.dueAt !== undefined) instance.dueAt = life.dueAt
+  if (life.outcome) instance.outcome = life.outcome
+  if (life.endedAt !== undefined) instance.endedAt = life.endedAt
+  return instance
+}
+
+/** Nothing at all for nearly every call. */
+function extrasOf(admitted: Admitted, startedAt: number): InstanceExtras | undefined {
+  const { id, call, operation, given, decision, held, grant } = admitted
+  const brought = given && broughtIn(given)
+  const deadlineMs = held ? undefined : deadlineOf(operation, call.terms)
+  const { terms, asking } = call
+  if (!brought?.length && !terms && deadlineMs === undefined && !decision && !asking) return undefined
+  const approvalId = held ? id : grant?.id
+  const extras: InstanceExtras = {
+    ...(brought?.length && { brought }),
+    ...(terms && { terms }),
+    ...(asking && { asking }),
+    ...(deadlineMs !== undefined && { deadlineAt: startedAt + deadlineMs }),
+    ...(decision?.rule !== undefined && { rule: decision.rule }),
+    ...(approvalId !== undefined && { approvalId }),
+    ...(held && { held }),
+  }
+  return extras
+}
+
+export function approvalRequest(env: Environment, admitted: Admitted, decision: Decision): ApprovalRequest {
+  const { caller, operation, call, media } = admitted
+  return {
+    caller,
+    operation,
+    args: call.args,
+    attachments: media.map((item) => attachmentOf(operation, item)),
+    fingerprint: askedFingerprint(env, admitted),
+    decision,
+    nested: (call.lineage?.length ?? 0) > 0,
+  }
+}
+
+/** What is fetched when the call runs need not be what was there when somebody approved it. */
+function attachmentOf(operation: Operation, { name, mimeType, source }: MediaInput) {
+  if (source.kind === 'object') return { name, mimeType, bytes: source.bytes, sha256: source.sha256 }
+  const message = `${operation.name.full} needs an approval, and what the attachment "${name}" refers to can change after it was given. Send its bytes instead.`
+  throw new Fault('invalid-input', message, { code: 'ATTACHMENT_BY_REFERENCE', details: { attachment: name } })
+}
+
+export function retentionMs(operation: Operation): number {
+  const ttlMs = operation.ttlSeconds * 1000
+  return operation.model === 'sync' ? Math.max(ttlMs, OVERRUN_RETENTION_MS) : ttlMs
+}
+
+export function askedFingerprint(env: Environment, { call, caller, media }: Admitted): string {
+  return fingerprintOf(env.digest, { operation: call.operation, args: call.args, media, caller })
+}
+
+export function jobFor({ id, operation, caller, call, media, given }: Admitted): Job {
+  const { requestId, terms, asking, lineage = NO_LINEAGE } = call
+  const job: Job = { id, operation, caller, requestId, media, lineage }
+  correlate(job, call)
+  if (terms) job.terms = terms
+  if (asking) job.asking = asking
+  if (given) job.given = given
+  return job
+}
+
+const NO_LINEAGE: readonly string[] = []
+
+/** Sets the optional fields that tie a call to others. Field by field: what is left out of most calls costs them nothing. */
+export function correlate(made: Correlated, { sessionId, parentId, locale, traceparent }: Correlated): void {
+  if (sessionId !== undefined) made.sessionId = sessionId
+  if (parentId !== undefined) made.parentId = parentId
+  if (locale !== undefined) made.locale = locale
+  if (traceparent !== undefined) made.traceparent = traceparent
+}
+
+type Correlated = Pick<Call, 'sessionId' | 'parentId' | 'locale' | 'traceparent'>
+
+/** How long the caller of a sync operation waits for a direct answer. */
+export function waitLimit(operation: Operation, call: Call): number {
+  return Math.min(call.waitMs ?? operation.maxSyncMs, operation.maxSyncMs)
+}

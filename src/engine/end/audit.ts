@@ -1,0 +1,86 @@
+/** What is kept of a call in the trail of who did what. */
+
+import type { Fault } from '../../core/fault.ts'
+import { type Digest, storedFingerprint } from '../../core/fingerprint.ts'
+import type { Instance, Outcome } from '../../core/instance.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Decision } from '../../core/ports/guard.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { AuditEnding, AuditEntry } from '../../core/ports/store.ts'
+import { type Admitted, askedFingerprint } from '../admit/admitted.ts'
+
+export function auditInstance(digest: Digest, instance: Instance, ending: AuditEnding, endedAt: number): AuditEntry {
+  const { id, tenant, owner, requestId, operation, createdAt: startedAt } = instance
+  const fingerprint = storedFingerprint(digest, instance)
+  return { id, tenant, owner, requestId, operation, fingerprint, ...ending, startedAt, endedAt }
+}
+
+export function auditEnding(
+  { extras, attempt, failures }: Instance,
+  { backend }: Operation,
+  end: Outcome,
+): AuditEnding {
+  const isFault = end.kind === 'fault'
+  const ending: AuditEnding = {
+    verdict: extras?.held ? 'hold' : 'allow',
+    backend: backend.kind,
+    attempts: attempt === 0 ? 0 : failures + 1,
+    outcome: isFault ? end.fault.kind : 'complete',
+  }
+  if (isFault) ending.code = end.fault.code
+  if (extras?.rule !== undefined) ending.rule = extras.rule
+  if (extras?.approvalId !== undefined) ending.approvalId = extras.approvalId
+  return ending
+}
+
+/** Of a call that was not recorded: it ended where it began. */
+export function auditUnrecorded(
+  env: Environment,
+  admitted: Admitted,
+  outcome: Outcome,
+  startedAt: number,
+  attempts: number,
+): AuditEntry {
+  const { decision, grant } = admitted
+  const entry = entryOf(env, admitted, startedAt)
+  entry.attempts = attempts
+  if (outcome.kind === 'fault') {
+    entry.outcome = outcome.fault.kind
+    entry.code = outcome.fault.code
+  }
+  if (decision?.rule !== undefined) entry.rule = decision.rule
+  if (grant) entry.approvalId = grant.id
+  return entry
+}
+
+/** Of a call that a rule did not let pass. */
+export function auditRefusal(env: Environment, admitted: Admitted, decision: Decision, why: Fault): AuditEntry {
+  const approvalId = why.details?.approval_id
+  return {
+    ...entryOf(env, admitted, env.clock.now()),
+    verdict: decision.verdict,
+    ...(decision.rule !== undefined && { rule: decision.rule }),
+    ...(typeof approvalId === 'string' && { approvalId }),
+    outcome: why.kind,
+    code: why.code,
+  }
+}
+
+/** Every unrecorded call may be told of, so that most of them should take one literal and nothing more. */
+function entryOf(env: Environment, admitted: Admitted, startedAt: number): AuditEntry {
+  const { id, call, caller, owner, operation } = admitted
+  return {
+    id,
+    tenant: caller.tenant,
+    owner,
+    requestId: call.requestId,
+    operation: operation.key,
+    fingerprint: askedFingerprint(env, admitted),
+    verdict: 'allow',
+    backend: operation.backend.kind,
+    attempts: 0,
+    outcome: 'complete',
+    startedAt,
+    endedAt: env.clock.now(),
+  }
+}

@@ -1,0 +1,154 @@
+/**
+ * Ends of attempts that the storage does not take: kept in memory, and written when it takes them again. A call of
+ * which one is kept counts as running, so a node keeps no more of them than it may run calls.
+ */
+import { Fault } from '../../core/fault.ts'
+import type { Instance } from '../../core/instance.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { Advanced, Change } from '../../core/ports/store.ts'
+
+export interface KeptWritesParts {
+  env: Environment
+  /** Counts a call as running; returns what ends that. */
+  occupy(instance: Instance): () => void
+}
+
+type Write = (change: Change) => Promise<Advanced>
+
+interface KeptWrite {
+  instance: Instance
+  change: Change
+  write: Write
+  settle(advanced: Advanced | undefined): void
+}
+
+const FIRST_DELAY_MS = 100
+const MAX_DELAY_MS = 5_000
+/** Tried at a time: what cannot be written costs a transaction each. */
+const BATCH = 32
+
+export class KeptWrites {
+  readonly #parts: KeptWritesParts
+  /** By instance, the next to be tried first. */
+  readonly #kept = new Map<string, KeptWrite>()
+  #delayMs = FIRST_DELAY_MS
+  #cancelTimer: (() => void) | undefined
+  #trying: Promise<void> | undefined
+  #givingUp: Promise<void> | undefined
+
+  constructor(parts: KeptWritesParts) {
+    this.#parts = parts
+  }
+
+  /** Whether it is worth keeping what could not be written for this reason. */
+  isKept(thrown: unknown): boolean {
+    return !this.#givingUp && isStorageTrouble(thrown)
+  }
+
+  /** Settles once it was written, with nothing if the node stops before. */
+  keep(instance: Instance, change: Change, write: Write): Promise<Advanced | undefined> {
+    // Of an older attempt, which counts no more.
+    this.#kept.get(instance.id)?.settle(undefined)
+    const free = this.#parts.occupy(instance)
+    return new Promise((resolve) => {
+      const settle = (advanced: Advanced | undefined) => {
+        free()
+        resolve(advanced)
+      }
+      this.#kept.set(instance.id, { instance, change, write, settle })
+      this.#schedule()
+    })
+  }
+
+  /** Whether the end of this call is kept: it is then written under this lease, and the call is not run again. */
+  takesUp({ id, attempt }: Instance): boolean {
+    const kept = this.#kept.get(id)
+    if (!kept) return false
+    const { change } = kept
+    const since = attempt - (change.attempt ?? attempt)
+    kept.change = { ...change, attempt, ...(change.settled !== undefined && { settled: change.settled + since }) }
+    return true
+  }
+
+  /** Tries now what waits for its next try. */
+  hurry(): void {
+    if (!this.#cancelTimer) return
+    this.#cancelTimer()
+    this.#start()
+  }
+
+  /** Tries once more and lets go of what still cannot be written. */
+  giveUp(): Promise<void> {
+    this.#givingUp ??= this.#tryForTheLastTime()
+    return this.#givingUp
+  }
+
+  async #tryForTheLastTime(): Promise<void> {
+    this.#cancelTimer?.()
+    await this.#trying
+    await Promise.all([...this.#kept.values()].map((kept) => this.#write(kept)))
+    for (const { instance, settle } of this.#kept.values()) {
+      this.#parts.env.log.error(
+        fieldsOf(instance),
+        'the end of an attempt was kept in memory and could not be stored before the server stopped; it is lost',
+      )
+      settle(undefined)
+    }
+    this.#kept.clear()
+  }
+
+  #schedule(): void {
+    if (this.#cancelTimer || this.#trying || this.#givingUp || this.#kept.size === 0) return
+    this.#cancelTimer = this.#parts.env.clock.schedule(this.#delayMs, () => this.#start())
+  }
+
+  #start(): void {
+    this.#cancelTimer = undefined
+    this.#trying ??= this.#try().finally(() => {
+      this.#trying = undefined
+      this.#schedule()
+    })
+  }
+
+  async #try(): Promise<void> {
+    const batch = [...this.#kept.values()].slice(0, BATCH)
+    const written = await Promise.all(batch.map((kept) => this.#write(kept)))
+    this.#delayMs = written.includes(true) ? 0 : Math.min(MAX_DELAY_MS, Math.max(FIRST_DELAY_MS, this.#delayMs * 2))
+    if (this.#kept.size === 0) this.#delayMs = FIRST_DELAY_MS
+  }
+
+  /** What still cannot be written goes behind the others: a large one must not hold up those for which there is room. */
+  async #write(kept: KeptWrite): Promise<boolean> {
+    const { instance, change } = kept
+    const { log } = this.#parts.env
+    try {
+      const advanced = await kept.write(change)
+      if (this.#kept.get(instance.id) !== kept) return true
+      // The lease ran out and was taken up here meanwhile: it is written again under the new one.
+      if (!advanced.applied && kept.change !== change) return this.#write(kept)
+      this.#kept.delete(instance.id)
+      if (advanced.applied) log.info(fieldsOf(instance), 'the end of an attempt that was kept in memory is stored now')
+      kept.settle(advanced)
+      return true
+    } catch (thrown) {
+      if (this.#kept.get(instance.id) !== kept) return true
+      this.#kept.delete(instance.id)
+      if (isStorageTrouble(thrown)) {
+        this.#kept.set(instance.id, kept)
+        return false
+      }
+      log.error({ ...fieldsOf(instance), err: thrown }, 'the end of an attempt could not be stored')
+      kept.settle(undefined)
+      return true
+    }
+  }
+}
+
+/** As `Store` says it: the storage cannot take this now, and may later. */
+function isStorageTrouble(thrown: unknown): boolean {
+  return thrown instanceof Fault && thrown.kind === 'unavailable' && thrown.retryable
+}
+
+function fieldsOf({ operation, requestId, attempt }: Instance): object {
+  return { operation, requestId, attempt }
+}

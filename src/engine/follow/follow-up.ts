@@ -1,0 +1,252 @@
+/** What a caller does after the call: look, wait, watch, cancel, fetch. Only the owner of an instance ever finds it. */
+
+import { type Caller, ownerOf } from '../../core/caller.ts'
+import { Fault } from '../../core/fault.ts'
+import type { Instance, Progress } from '../../core/instance.ts'
+import type { Chunk, ObjectInfo, ObjectStore } from '../../core/ports/objects.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { Store } from '../../core/ports/store.ts'
+import type { Answers, Questions } from '../../core/questions.ts'
+import type { Reply } from '../../core/reply.ts'
+import { canceled } from '../end/end-faults.ts'
+import { replyTo } from '../end/replies.ts'
+import type { Limits } from '../limits/limits.ts'
+import type { Registry } from '../registry.ts'
+import { chunksId } from '../run/attempt.ts'
+import type { Worker } from '../run/worker.ts'
+import { Answering } from '../wait/question-answers.ts'
+import { hasEnded, watchFor, within } from './waiting.ts'
+
+export interface FollowUpParts {
+  env: Environment
+  registry: Registry
+  store: Store
+  objects: ObjectStore
+  limits: Limits
+  worker: Worker
+  /** How long a cancel is waited for before the answer says that it is under way. */
+  cancelWaitMs: number
+}
+
+export interface ChunkReply {
+  requestId: string
+  sessionId?: string
+  /** Absent while the call has not said which it is. */
+  mimeType?: string
+  /** Absent while the next chunk is still being made. */
+  chunk?: Chunk
+  totalBytes?: number
+}
+
+export class FollowUp {
+  readonly #parts: FollowUpParts
+  readonly #answering: Answering
+
+  constructor(parts: FollowUpParts) {
+    this.#parts = parts
+    this.#answering = new Answering(parts.env, parts.store)
+  }
+
+  /** The call as it stands; with `waitMs`, once its state has changed, the time is over or nobody waits any more. */
+  async poll(caller: Caller, requestId: string, waitMs = 0, presence?: () => AbortSignal): Promise<Reply> {
+    const { limits } = this.#parts
+    const instance = await this.#find(caller, requestId)
+    await limits.countPoll(ownerOf(caller), requestId)
+    if (waitMs <= 0 || hasEnded(instance)) return replyTo(instance, 0)
+    const changed = (next: Instance) => next.state !== instance.state
+    return replyTo(await this.#after(instance, waitMs, changed, async () => {}, presence), 0)
+  }
+
+  /** Does something about an unended call, then waits until it is as wanted. The reply is to the one who asked, under their id. */
+  async #after(
+    seen: Instance,
+    waitMs: number,
+    wanted: (instance: Instance) => boolean,
+    act: () => Promise<void>,
+    presence?: () => AbortSignal,
+  ): Promise<Instance> {
+    const { store, env } = this.#parts
+    const watching = watchFor(store, seen.id, wanted)
+    try {
+      await act()
+      const current = await store.get(seen.id)
+      const latest =
+        current && wanted(current) ? current : await within(env.clock, waitMs, orGone(watching.found, presence))
+      return { ...seen, state: latest?.state ?? current?.state ?? seen.state, ...latestOf(latest ?? current ?? seen) }
+    } finally {
+      watching.stop()
+    }
+  }
+
+  /**
+   * Every change that a caller can see from now on, the present state first, until the call has ended or the signal
+   * aborts. A lease, a back-off and a claim are changes, too, and nobody is told of them.
+   */
+  async *watch(caller: Caller, requestId: string, signal: AbortSignal): AsyncIterable<Reply> {
+    const { store } = this.#parts
+    const first = await this.#find(caller, requestId)
+    let latest: Instance | undefined
+    let wake = () => {}
+    const stop = store.watch(first.id, (instance) => {
+      latest = instance
+      wake()
+    })
+    const aborted = () => wake()
+    signal.addEventListener('abort', aborted, { once: true })
+    try {
+      let current = (await store.get(first.id)) ?? first
+      let told: Progress | undefined
+      let last = ''
+      for (let revision = -1; !signal.aborted; ) {
+        if (current.revision > revision) {
+          // The last progress and the end may come at once: whoever has watched so far is to see both.
+          const { progress } = current
+          if (revision >= 0 && hasEnded(current) && progress && !isSame(progress, told))
+            yield replyTo({ ...first, state: 'pending', progress }, 0)
+          revision = current.revision
+          told = progress
+          const reply = replyTo({ ...first, state: current.state, ...latestOf(current) }, 0)
+          const text = JSON.stringify(reply)
+          if (text !== last) yield reply
+          last = text
+          if (hasEnded(current)) return
+        }
+        if (!latest && !signal.aborted) await new Promise<void>((resolve) => (wake = resolve))
+        current = latest ?? current
+        latest = undefined
+      }
+    } finally {
+      stop()
+      signal.removeEventListener('abort', aborted)
+    }
+  }
+
+  /** What a call of this caller's waits to be told; nothing if it waits for no answer. */
+  async questions(caller: Caller, requestId: string): Promise<Questions | undefined> {
+    const instance = await this.#find(caller, requestId)
+    if (hasEnded(instance)) return undefined
+    const open = await this.#answering.open(instance)
+    // All there, and whoever brought the last one did not get to say so.
+    if (!open && (await this.#answering.take(instance, {}))) this.#parts.worker.wake()
+    return open
+  }
+
+  /** Once the last one is answered the call goes on. */
+  async answer(caller: Caller, requestId: string, answers: Answers): Promise<void> {
+    const instance = await this.#find(caller, requestId)
+    if (!hasEnded(instance) && (await this.#answering.take(instance, answers))) this.#parts.worker.wake()
+  }
+
+  /** Stops a call. What has ended stays as it ended; the reply says which it was. */
+  async cancel(caller: Caller, requestId: string): Promise<Reply> {
+    const instance = await this.#find(caller, requestId)
+    if (hasEnded(instance)) return replyTo(instance, 0)
+    return replyTo(await this.#after(instance, this.#parts.cancelWaitMs, hasEnded, () => this.#stop(instance)), 0)
+  }
+
+  /** Stops a call for the request that started it. A call that the request joined by a key is left to the one that did. */
+  async callOff(caller: Caller, requestId: string): Promise<void> {
+    const { id } = await this.#find(caller, requestId)
+    const stored = await this.#parts.store.get(id)
+    if (stored?.requestId === requestId) await this.cancel(caller, requestId)
+  }
+
+  async #stop(instance: Instance): Promise<void> {
+    const { store, worker } = this.#parts
+    if (worker.stopAttempt(instance.id, canceled())) return
+    // Every attempt is accounted for, so nobody runs it now: it can be ended right here.
+    if (instance.attempt === instance.settled && (await worker.endUnrun(instance, canceled()))) return
+    await store.requestStop(instance.id)
+    // Whoever runs it, this process too by now, would hear of the request only with its next renewal.
+    worker.stopAnywhere(instance.id, canceled())
+  }
+
+  /** The chunk at a position, or nothing yet while the call is still making it. The position is asked for last: a call that is not there is not there, whatever the cursor. */
+  async chunk(caller: Caller, requestId: string, position: () => number): Promise<ChunkReply> {
+    const { objects, registry } = this.#parts
+    const instance = await this.#find(caller, requestId)
+    const info = await objects.chunks(chunksId(instance.id))
+    // What is stored says it; the registry only of a call that has stored nothing yet, since it may have changed.
+    const { chunked } = registry.byKey(instance.operation) ?? {}
+    const mimeType = info?.mimeType ?? chunked?.mimeType
+    if (!info && !chunked)
+      throw new Fault('not-found', 'The result of this call is not chunked; it is in the reply to a poll.')
+    const index = position()
+    if (index > (info ? info.count - (info.finished ? 1 : 0) : 0)) {
+      throw new Fault('malformed', 'This cursor is past the last chunk. Start again without one.', {
+        code: 'INVALID_CURSOR',
+      })
+    }
+    const chunk = info && (await objects.chunk(chunksId(instance.id), index))
+    if (!chunk && instance.outcome?.kind === 'fault') throw Fault.fromRecord(instance.outcome.fault)
+    const { sessionId } = instance
+    return {
+      requestId,
+      ...(mimeType !== undefined && { mimeType }),
+      ...(sessionId !== undefined && { sessionId }),
+      ...(chunk && { chunk }),
+      ...(info?.finished && { totalBytes: info.bytes }),
+    }
+  }
+
+  /** What a refusal repeats of a call; nothing if this caller has no such call. */
+  async known(caller: Caller, requestId: string): Promise<Pick<Instance, 'sessionId'> | undefined> {
+    return this.#parts.store.find(caller.tenant, ownerOf(caller), requestId)
+  }
+
+  /** An object of this caller; without one, of whoever holds a link signed by us. */
+  async object(
+    caller: Caller | undefined,
+    objectId: string,
+  ): Promise<{ info: ObjectInfo; read: (range?: { start: number; end: number }) => AsyncIterable<Uint8Array> }> {
+    const { store, objects, env } = this.#parts
+    const instance = await store.get(objectId.slice(0, objectId.indexOf('/')))
+    // As long as the bytes are kept: a repeat under the same key may have been told of them later than the first call.
+    const visible = instance && instance.keepUntil > env.clock.now() && isResult(instance, objectId)
+    const allowed = visible && (!caller || (instance.tenant === caller.tenant && instance.owner === ownerOf(caller)))
+    const info = allowed ? await objects.info(objectId) : undefined
+    if (!info) throw new Fault('not-found', 'There is no such object, or it has expired.')
+    return { info, read: (range) => objects.read(objectId, range) }
+  }
+
+  async #find(caller: Caller, requestId: string): Promise<Instance> {
+    const { store, worker } = this.#parts
+    const instance = await store.find(caller.tenant, ownerOf(caller), requestId)
+    // Whoever has seen it unended may come back for the end.
+    if (instance && !hasEnded(instance)) await worker.keepAnywhere(instance)
+    if (instance) return instance
+    throw new Fault('not-found', `There is no call "${requestId}" of yours, or it has expired.`)
+  }
+}
+
+/** Settles as well when whoever waits has gone; then there is nothing to tell. */
+function orGone(found: Promise<Instance>, presence: (() => AbortSignal) | undefined): Promise<Instance | undefined> {
+  if (!presence) return found
+  const signal = presence()
+  const gone = new Promise<undefined>((resolve) => {
+    if (signal.aborted) resolve(undefined)
+    else signal.addEventListener('abort', () => resolve(undefined), { once: true })
+  })
+  return Promise.race([found, gone])
+}
+
+/** What changes during a call, without what an alias has of its own. */
+function latestOf(instance: Instance): Pick<Instance, 'outcome' | 'progress' | 'failures' | 'endedAt' | 'extras'> {
+  const { outcome, progress, failures, endedAt, extras } = instance
+  return {
+    failures,
+    ...(outcome && { outcome }),
+    ...(progress && { progress }),
+    ...(endedAt !== undefined && { endedAt }),
+    ...(extras && { extras }),
+  }
+}
+
+function isSame(progress: Progress, told: Progress | undefined): boolean {
+  return progress.fraction === told?.fraction && progress.message === told.message && progress.attempt === told.attempt
+}
+
+/** Attachments and leftovers of earlier attempts share the owner id; only what the outcome points at is for callers. */
+function isResult({ outcome }: Instance, objectId: string): boolean {
+  return outcome?.kind === 'location' && outcome.location.kind === 'object' && outcome.location.objectId === objectId
+}

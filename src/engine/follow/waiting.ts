@@ -1,0 +1,76 @@
+/** Waiting with a bound. */
+import type { Instance } from '../../core/instance.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
+import type { Store } from '../../core/ports/store.ts'
+import { isTerminal } from '../../core/state.ts'
+
+/** The promise's value, or undefined if it takes longer. The promise must not reject. */
+export function within<T>(clock: Clock, limitMs: number, promise: Promise<T>): Promise<T | undefined> {
+  if (limitMs <= 0) return Promise.resolve(undefined)
+  return new Promise((resolve) => {
+    const cancel = clock.schedule(limitMs, () => resolve(undefined))
+    void promise.then((value) => {
+      cancel()
+      resolve(value)
+    })
+  })
+}
+
+export interface EndWatch {
+  /** The instance once it has ended; nothing if that takes longer, or if the watch is ended before. */
+  ended: Promise<Instance | undefined>
+  stop(): void
+}
+
+/** Watches from now on for the end of an instance. One promise and one timer: every durable call waits so. */
+export function watchEnd(clock: Clock, store: Store, id: string, limitMs: number): EndWatch {
+  if (limitMs <= 0) return { ended: Promise.resolve(undefined), stop() {} }
+  const { promise, resolve } = Promise.withResolvers<Instance | undefined>()
+  const finish = (instance?: Instance) => {
+    endWatch()
+    cancelTimer()
+    resolve(instance)
+  }
+  const endWatch = store.watch(id, (instance) => {
+    if (hasEnded(instance)) finish(instance)
+  })
+  const cancelTimer = clock.schedule(limitMs, () => finish())
+  return { ended: promise, stop: () => finish() }
+}
+
+/** Of a call that may have ended before it was watched. */
+export async function endOf(store: Store, { id }: Instance, watching: EndWatch): Promise<Instance | undefined> {
+  try {
+    const missed = await store.get(id)
+    return missed && hasEnded(missed) ? missed : await watching.ended
+  } finally {
+    watching.stop()
+  }
+}
+
+/** An end that is being written when the wait is over is waited for this much longer. */
+const CONCLUDING_MS = 5_000
+
+/** Of a call that has ended meanwhile, or is not `kept` for polling, since its end is being written. */
+export function lateEnd(clock: Clock, store: Store, instance: Instance, kept: boolean): Promise<Instance | undefined> {
+  return endOf(store, instance, watchEnd(clock, store, instance.id, kept ? 0 : CONCLUDING_MS))
+}
+
+/** Watches an instance from now on. `stop` must be called, or the watch stays. */
+export function watchFor(
+  store: Store,
+  id: string,
+  wanted: (instance: Instance) => boolean,
+): { found: Promise<Instance>; stop: () => void } {
+  let stop = () => {}
+  const found = new Promise<Instance>((resolve) => {
+    stop = store.watch(id, (instance) => {
+      if (wanted(instance)) resolve(instance)
+    })
+  })
+  return { found, stop }
+}
+
+export function hasEnded(instance: Instance): boolean {
+  return isTerminal(instance.state)
+}

@@ -1,0 +1,346 @@
+/** Writes calls down before they run; those that were written down before are for `repeats.ts`. */
+
+import { Fault } from '../../core/fault.ts'
+import { storedFingerprint } from '../../core/fingerprint.ts'
+import type { Instance } from '../../core/instance.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { ObjectStore } from '../../core/ports/objects.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { Acceptance, RecordChange, Store } from '../../core/ports/store.ts'
+import type { Reply } from '../../core/reply.ts'
+import type { Given } from '../../core/requirements.ts'
+import { type Admitted, approvalRequest, newInstance, waitLimit } from '../admit/admitted.ts'
+import { canceled } from '../end/end-faults.ts'
+import { replyTo } from '../end/replies.ts'
+import { endOf, hasEnded, lateEnd, watchEnd } from '../follow/waiting.ts'
+import type { Limits } from '../limits/limits.ts'
+import type { Attempt } from '../run/attempt.ts'
+import type { Worker } from '../run/worker.ts'
+import { APPROVAL_TTL_MS, type Approvals } from '../wait/approvals.ts'
+import { duplicateRequest, Repeats } from './repeats.ts'
+
+export interface CallOptions {
+  /** Aborts when whoever waits for the answer has gone; asked for only if the call takes a while. */
+  presence?: () => AbortSignal
+  /** How long the caller waits for an async call to end. */
+  holdMs?: number
+  /** Record even what would not need it: for carriers that acknowledge after recording. */
+  durable?: boolean
+  /** A repeated key returns the first outcome of every operation, also of those without effects. */
+  freezes?: boolean
+  /** Tokens and secrets the caller handed over; they are never written down. */
+  given?: Given
+  /** Whether the caller can be told that the call waits for an approval, and come back for it. */
+  hold?: boolean
+  /** A handler's call: it runs inside the room its parent has, since waiting for more could wait for ever. */
+  child?: boolean
+  /** Told once the call is written down as one of its own; not where it joins another. */
+  recorded?: () => void
+  /** The server's own: the limits of one caller are not for it. */
+  ours?: boolean
+}
+
+export class Recorder {
+  readonly #env: Environment
+  readonly #store: Store
+  readonly #objects: ObjectStore
+  readonly #limits: Limits
+  readonly #worker: Worker
+  readonly #approvals: Approvals
+  readonly #repeats: Repeats
+
+  constructor(
+    env: Environment,
+    store: Store,
+    objects: ObjectStore,
+    limits: Limits,
+    worker: Worker,
+    approvals: Approvals,
+  ) {
+    this.#env = env
+    this.#store = store
+    this.#objects = objects
+    this.#limits = limits
+    this.#worker = worker
+    this.#approvals = approvals
+    this.#repeats = new Repeats(env, store, worker)
+  }
+
+  /** Throws at once where there is no room. A promise is made only where there is something to wait for: the two writes. */
+  record(admitted: Admitted, options: CallOptions): Promise<Reply> {
+    if (admitted.held) return this.#recordHeld(admitted, options)
+    const free = this.#takeSlot(admitted, options)
+    if (free instanceof Promise) return this.#recordOnceFree(free, admitted, options)
+    return this.#recordInRoom(admitted, options, this.#takeRoom(admitted, options, free))
+  }
+
+  /** With a slot that is waited for, or asked for elsewhere. */
+  async #recordOnceFree(free: Promise<boolean>, admitted: Admitted, options: CallOptions): Promise<Reply> {
+    const { clock } = this.#env
+    const askedMs = clock.monotonicMs()
+    const startNow = this.#takeRoom(admitted, options, await free)
+    return this.#recordInRoom(admitted, options, startNow, clock.monotonicMs() - askedMs)
+  }
+
+  /** `waitedMs`: for a slot, which counts as part of the wait for the reply. */
+  #recordInRoom(admitted: Admitted, options: CallOptions, startNow: boolean, waitedMs = 0): Promise<Reply> {
+    const instance = newInstance(this.#env, admitted, startNow ? this.#leased(1) : { dueAt: this.#env.clock.now() })
+    const accepting = this.#accept(instance, () => this.#giveRoomBack(admitted, startNow), admitted.grant?.use)
+    return accepting.then((acceptance) =>
+      acceptance.kind === 'created'
+        ? this.#accepted(instance, admitted, options, startNow, waitedMs)
+        : this.#refused(acceptance, admitted, options),
+    )
+  }
+
+  /** It was called before, or another call has used its approval meanwhile. */
+  async #refused(why: Refused, admitted: Admitted, options: CallOptions): Promise<Reply> {
+    if (why.kind !== 'records-differ') return this.#repeats.answer(admitted, why, waitFor(admitted, options))
+    if (!admitted.askAgain) throw unexpected()
+    return this.record(await admitted.askAgain(), options)
+  }
+
+  #accepted(
+    instance: Instance,
+    admitted: Admitted,
+    options: CallOptions,
+    startNow: boolean,
+    waitedMs: number,
+  ): Reply | Promise<Reply> {
+    const { operation, parsed, given } = admitted
+    const waitMs = waitFor(admitted, options) - waitedMs
+    const watching = waitMs > 0 ? watchEnd(this.#env.clock, this.#store, instance.id, waitMs) : undefined
+    if (operation.model === 'sync' && watching) this.#worker.expectDirectly(instance.id)
+    this.#worker.keepGiven(instance, operation, given)
+    if (startNow) this.#worker.start(instance, operation, { parsed })
+    else this.#worker.wake()
+    options.recorded?.()
+    // OpenCALL, "Asynchronous": the first answer says accepted, and at this moment the handler has not begun.
+    if (!watching) return replyTo(operation.model === 'async' ? { ...instance, state: 'accepted' } : instance, 0)
+    // Another node may have run it to its end before the watch began.
+    const ending = startNow ? watching.ended : endOf(this.#store, instance, watching)
+    return ending.then((ended) => (ended ? replyTo(ended, this.#env.clock.now()) : this.#replyLate(instance)))
+  }
+
+  /** Written down before anybody is asked; a worker looks at it when it is decided, or when the time to decide is over. */
+  async #recordHeld(admitted: Admitted, options: CallOptions): Promise<Reply> {
+    const { owner, given, decision = { verdict: 'hold' } } = admitted
+    this.#limits.requireRoom(owner, false)
+    const approval = await this.#approvals.reserve(approvalRequest(this.#env, admitted, decision), admitted.id)
+    this.#limits.opened(owner)
+    const ttlMs = decision.approvalTtlMs ?? APPROVAL_TTL_MS
+    const instance = newInstance(this.#env, admitted, {})
+    const held: Instance = {
+      ...instance,
+      dueAt: instance.createdAt + ttlMs,
+      expiresAt: instance.expiresAt + ttlMs,
+      keepUntil: instance.keepUntil + ttlMs,
+      progress: { fraction: 0, message: 'Waiting for an approval.' },
+    }
+    const opening = this.#approvals.opening(approval)
+    const acceptance = await this.#accept(held, () => this.#limits.closed(owner), opening)
+    if (acceptance.kind !== 'created') {
+      await this.#approvals.unreserve(approval)
+      return this.#refused(acceptance, admitted, options)
+    }
+    this.#worker.keepGiven(held, admitted.operation, given)
+    this.#approvals.opened(approval)
+    this.#worker.wake()
+    options.recorded?.()
+    return replyTo(held, 0)
+  }
+
+  /** An inline call outlasted the wait: from now on it is a recorded one, and the worker keeps its lease. */
+  async recordRunning(
+    admitted: Admitted,
+    attempt: Attempt,
+    startedAt: number,
+    { recorded }: CallOptions,
+  ): Promise<Reply> {
+    const { operation } = admitted
+    const { failures } = attempt.run
+    const life = { ...this.#leased(failures + 1), settled: failures, failures }
+    const instance = newInstance(this.#env, admitted, life, startedAt + attempt.wallSetMs)
+    let standing: Instance | undefined
+    try {
+      standing = await this.#insert(instance)
+    } finally {
+      if (standing !== instance) {
+        attempt.stop(canceled())
+        attempt.whenReturned(() => {
+          this.#limits.ended(operation, admitted)
+          void this.discard(instance.id)
+        })
+      }
+    }
+    if (standing === instance) {
+      this.#worker.adopt(attempt, instance, operation)
+      recorded?.()
+    }
+    return replyTo(standing, 0)
+  }
+
+  /** An inline call that failed and whose next attempt lies beyond the wait. */
+  async recordWaiting(
+    admitted: Admitted,
+    failed: Attempt,
+    retryInMs: number,
+    startedAt: number,
+    { recorded }: CallOptions,
+  ): Promise<Reply> {
+    const { retries } = this.#worker
+    const failures = failed.run.failures + 1
+    const failedAt = failed.now()
+    const holdMs = retries.holdMs(failed, Math.max(0, retryInMs), failed.run.endsAt)
+    const dueAt = this.#env.clock.now() + holdMs
+    const life = { state: 'pending' as const, attempt: failures, settled: failures, failures, dueAt }
+    const instance = newInstance(this.#env, admitted, life, startedAt + failed.wallSetMs)
+    const standing = await this.insert(instance)
+    if (standing === instance) this.#worker.keepGiven(instance, admitted.operation, admitted.given)
+    this.#worker.wake()
+    if (standing === instance) {
+      retries.pullForward(failed, instance, failedAt + retryInMs, failedAt + holdMs)
+      recorded?.()
+    }
+    return replyTo(standing, 0)
+  }
+
+  /**
+   * Writes down what ran unrecorded so far. Where the same request was written down before, that one stands, and the
+   * bytes of this one go.
+   */
+  async insert(instance: Instance, records?: readonly RecordChange[]): Promise<Instance> {
+    let standing: Instance | undefined
+    try {
+      standing = await this.#insert(instance, records)
+      return standing
+    } finally {
+      if (standing !== instance) await this.discard(instance.id)
+    }
+  }
+
+  /** Removes the bytes of a call that was not recorded. The reply is what counts: the sweep finds what stays behind. */
+  async discard(id: string): Promise<void> {
+    try {
+      await this.#objects.removeOwner(id)
+    } catch (err) {
+      this.#env.log.warn({ err }, 'the bytes of a call that was not recorded could not be removed')
+    }
+  }
+
+  async #insert(instance: Instance, records?: readonly RecordChange[]): Promise<Instance> {
+    const first = await this.#store.accept(instance, records && { records })
+    const acceptance = first.kind === 'created' ? first : await this.#takeOver(instance, first, records)
+    if (acceptance.kind === 'created') {
+      if (!hasEnded(instance)) this.#limits.opened(instance.owner)
+      return instance
+    }
+    if (acceptance.kind === 'records-differ') throw unexpected()
+    if (!this.#areSame(acceptance.instance, instance)) throw duplicateRequest(instance.requestId)
+    return acceptance.instance
+  }
+
+  /** Taken before the write, or every call of one tick would see the same free place. Whether it may start at once. */
+  #takeSlot(admitted: Admitted, options: CallOptions): boolean | Promise<boolean> {
+    const { operation, call } = admitted
+    if (options.child) {
+      this.#limits.started(operation, admitted)
+      return true
+    }
+    if (operation.model === 'async') return this.#worker.canStart(admitted) && this.#limits.take(operation, admitted)
+    const taken = this.#limits.take(operation, admitted)
+    return taken || this.#limits.waitForSlot(operation, admitted, waitLimit(operation, call))
+  }
+
+  #takeRoom(admitted: Admitted, options: CallOptions, free: boolean): boolean {
+    const { operation, owner } = admitted
+    if (operation.model === 'sync' && !free) throw busy(operation)
+    try {
+      if (!options.child) this.#limits.requireRoom(options.ours ? undefined : owner, !free)
+    } catch (thrown) {
+      if (free) this.#limits.ended(operation, admitted)
+      throw thrown
+    }
+    this.#limits.opened(owner)
+    if (!free) this.#limits.enqueued(admitted)
+    return free
+  }
+
+  #giveRoomBack(admitted: Admitted, started: boolean): void {
+    this.#limits.closed(admitted.owner)
+    if (started) this.#limits.ended(admitted.operation, admitted)
+    else this.#limits.dequeued(admitted)
+  }
+
+  #accept(instance: Instance, giveRoomBack: () => void, records?: readonly RecordChange[]): Promise<Acceptance> {
+    return this.#store.accept(instance, records && { records }).then(
+      (first) => (first.kind === 'created' ? first : this.#acceptTaken(instance, first, giveRoomBack, records)),
+      (thrown) => {
+        giveRoomBack()
+        throw thrown
+      },
+    )
+  }
+
+  async #acceptTaken(
+    instance: Instance,
+    refused: Refused,
+    giveRoomBack: () => void,
+    records?: readonly RecordChange[],
+  ): Promise<Acceptance> {
+    let acceptance: Acceptance = refused
+    try {
+      acceptance = await this.#takeOver(instance, refused, records)
+      return acceptance
+    } finally {
+      if (acceptance.kind !== 'created') giveRoomBack()
+    }
+  }
+
+  /** A call that said what it lacked, and did nothing, makes way for the same call with what it lacked. */
+  async #takeOver(instance: Instance, taken: Refused, records?: readonly RecordChange[]): Promise<Acceptance> {
+    if (taken.kind === 'records-differ') return taken
+    const { id, outcome } = taken.instance
+    const unbegun = outcome?.kind === 'fault' && outcome.unbegun === true
+    const yields = unbegun && taken.kind === 'request-id-taken' && this.#areSame(taken.instance, instance)
+    return yields ? this.#store.accept(instance, { over: id, ...(records && { records }) }) : taken
+  }
+
+  #areSame(one: Instance, other: Instance): boolean {
+    const { digest } = this.#env
+    return storedFingerprint(digest, one) === storedFingerprint(digest, other)
+  }
+
+  /** It has not ended in time: where to look, unless its end is being written. */
+  async #replyLate(instance: Instance): Promise<Reply> {
+    const { clock } = this.#env
+    const ended = await lateEnd(clock, this.#store, instance, this.#worker.keepForPolling(instance.id))
+    return replyTo(ended ?? instance, clock.now())
+  }
+
+  #leased(attempt: number): Pick<Instance, 'state' | 'attempt'> & { dueAt: number } {
+    return { state: 'pending', attempt, dueAt: this.#env.clock.now() + this.#worker.leaseMs }
+  }
+}
+
+type Refused = Exclude<Acceptance, { kind: 'created' }>
+
+/** Nothing that was written with this call had a condition. */
+function unexpected(): Fault {
+  return new Fault('internal', 'The store refused a call for a reason that it cannot have. Report this, please.')
+}
+
+export function busy(operation: Operation): Fault {
+  const why =
+    operation.concurrency === undefined
+      ? 'The server runs as much as it may'
+      : `${operation.name.full} is running as often as it may`
+  return new Fault('overloaded', `${why}. Come back in a moment.`, {
+    code: 'BUSY',
+    retryAfterMs: 1_000,
+  })
+}
+
+function waitFor({ operation, call }: Admitted, { holdMs = 0 }: CallOptions): number {
+  return operation.model === 'sync' ? waitLimit(operation, call) : holdMs
+}

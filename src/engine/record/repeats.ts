@@ -1,0 +1,100 @@
+/** Calls that were written down before: whoever sends one again joins it, or is told that it was another one. */
+
+import { Fault } from '../../core/fault.ts'
+import { storedFingerprint } from '../../core/fingerprint.ts'
+import type { Instance } from '../../core/instance.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { Store, Taken } from '../../core/ports/store.ts'
+import type { Reply } from '../../core/reply.ts'
+import { type Admitted, askedFingerprint, retentionMs } from '../admit/admitted.ts'
+import { replyTo } from '../end/replies.ts'
+import { endOf, hasEnded, lateEnd, watchEnd } from '../follow/waiting.ts'
+import type { Worker } from '../run/worker.ts'
+
+export class Repeats {
+  readonly #env: Environment
+  readonly #store: Store
+  readonly #worker: Worker
+
+  constructor(env: Environment, store: Store, worker: Worker) {
+    this.#env = env
+    this.#store = store
+    this.#worker = worker
+  }
+
+  /** The request id or the key was used before: the same input joins what is there, other input is refused. */
+  async answer(admitted: Admitted, taken: Taken, waitMs: number): Promise<Reply> {
+    const { call, operation } = admitted
+    const same = storedFingerprint(this.#env.digest, taken.instance) === askedFingerprint(this.#env, admitted)
+    if (taken.kind === 'request-id-taken') {
+      if (!same) throw duplicateRequest(call.requestId)
+      return this.#join(taken.instance, waitMs)
+    }
+    if (!same) {
+      throw new Fault(
+        'conflict',
+        `The idempotency key was used for another input of ${operation.name.full}. Use a new key for a new call.`,
+        {
+          code: 'IDEMPOTENCY_KEY_REUSED',
+        },
+      )
+    }
+    return this.#join(await this.#alias(admitted, taken.instance), waitMs)
+  }
+
+  /** The stored call under the new request id and session; kept under them only if there is something to come back for. */
+  async #alias(
+    { call, operation, caller, owner }: Admitted,
+    { sessionId: _first, ...instance }: Instance,
+  ): Promise<Instance> {
+    const retained = operation.ttlSeconds > 0 || !hasEnded(instance) || instance.outcome?.kind === 'location'
+    const expiresAt = retained ? Math.min(this.#env.clock.now() + retentionMs(operation), instance.keepUntil) : 0
+    const session = call.sessionId === undefined ? {} : { sessionId: call.sessionId }
+    if (retained) {
+      const { tenant } = caller
+      const { requestId } = call
+      const aliased = await this.#store.alias({
+        tenant,
+        owner,
+        requestId,
+        instanceId: instance.id,
+        expiresAt,
+        ...session,
+      })
+      // The same repeat, sent twice at once, finds itself: that is no other call.
+      if (aliased.kind !== 'created' && aliased.instance.id !== instance.id) throw duplicateRequest(requestId)
+    }
+    return { ...instance, requestId: call.requestId, expiresAt, ...session }
+  }
+
+  async #join(instance: Instance, waitMs: number): Promise<Reply> {
+    const { clock } = this.#env
+    const store = this.#store
+    if (hasEnded(instance)) return replyTo(instance, clock.now())
+    const inTime = await endOf(store, instance, watchEnd(clock, store, instance.id, waitMs))
+    const ended = inTime ?? (await lateEnd(clock, store, instance, await this.#worker.keepAnywhere(instance)))
+    return replyTo(
+      {
+        ...instance,
+        ...(ended && endingOf(ended)),
+        ...(ended && ended.requestId === instance.requestId && { expiresAt: ended.expiresAt }),
+      },
+      clock.now(),
+    )
+  }
+}
+
+/** What an end changes of what the caller is told. */
+function endingOf({ state, failures, outcome, endedAt }: Instance): Partial<Instance> {
+  return { state, failures, ...(outcome && { outcome }), ...(endedAt !== undefined && { endedAt }) }
+}
+
+export function duplicateRequest(requestId: string): Fault {
+  return new Fault(
+    'conflict',
+    `The request id "${requestId}" was used for another call. Use a new one for each call.`,
+    {
+      code: 'DUPLICATE_REQUEST_ID',
+    },
+  )
+}

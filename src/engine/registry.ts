@@ -1,0 +1,221 @@
+/**
+ * All operations of a server by name, those that are gone included. Collisions and gaps are found here: at start-up
+ * they are refused, and of what is added later whatever collides is left out.
+ */
+import { Fault } from '../core/fault.ts'
+import { compareVersions, lineageOf, nameIn, type OperationName, parseName } from '../core/names.ts'
+import type { Operation, Tombstone } from '../core/operation.ts'
+import { sunsetOf } from '../core/operation-defaults.ts'
+
+export interface Registry {
+  /** By the name a caller uses, or by registry key; throws `unknown-operation` or `removed`. */
+  resolve(name: string, now: number): Operation
+  /** Whether it is not past its sunset. */
+  isServed(operation: Operation, now: number): boolean
+  /** By registry key, for instances accepted earlier: it is found even past its sunset. */
+  byKey(key: string): Operation | undefined
+  /** What everybody may see now: the highest version under each name, those past their sunset left out. */
+  list(now: number): readonly Operation[]
+  /** The same of the internal ones, which are for those who have their scopes. */
+  listInternal(now: number): readonly Operation[]
+  /** What everybody may know to be gone by now: past its sunset, or defined as removed. */
+  listRemoved(now: number): readonly Tombstone[]
+  /** When some version of an operation will be gone by itself, if ever. */
+  nextChangeAt(now: number): number | undefined
+  /** Every version of every operation, in the order of their definition; the same array while they do not change. */
+  readonly operations: readonly Operation[]
+  /** Registry keys of all operations that can be run; the same array while they do not change. */
+  readonly keys: readonly string[]
+  /**
+   * Lets calls that were accepted under a version that is gone be run by the one that has taken its place: under one
+   * name every version keeps to the same contract. False if there is none.
+   */
+  inherit(key: string): boolean
+  /**
+   * Puts these in the place of whatever came from this source before. Those that would take a name from somebody else
+   * are left out: the server runs, and what runs keeps its name.
+   */
+  replace(source: string, operations: readonly Operation[]): readonly Omission[]
+  /** Calls back each time operations come or go, until the returned function is called. */
+  watch(changed: () => void): () => void
+}
+
+/** An operation that was left out, and why. */
+export interface Omission {
+  operation: Operation
+  why: Fault
+}
+
+interface Entry {
+  operation: Operation
+  goneAt: number
+}
+
+interface Index {
+  operations: readonly Operation[]
+  byKey: Map<string, Operation>
+  byName: Map<string, Entry>
+  keys: readonly string[]
+  /** There are few, and they are looked for at each discovery. */
+  internal: readonly Entry[]
+}
+
+export function createRegistry(defined: readonly Operation[], tombstones: readonly Tombstone[] = []): Registry {
+  const gone = new Map(tombstones.map((tombstone) => [tombstone.name, tombstone]))
+  const sources = new Map<string, readonly Operation[]>()
+  const inherited = new Set<string>()
+  const watchers = new Set<() => void>()
+  const [omission] = admit([], defined, gone)
+  if (omission) throw omission.why
+  const started = firstVersions([...defined.map(({ name }) => name), ...[...gone.keys()].map(parseName)])
+  const unstarted = [...gone.keys()].flatMap((name) => startProblem(parseName(name), started) ?? [])
+  if (unstarted[0] !== undefined) throw collision(unstarted[0])
+  let index = buildIndex(defined, inherited)
+
+  return {
+    get operations() {
+      return index.operations
+    },
+    get keys() {
+      return index.keys
+    },
+    inherit(key) {
+      if (!index.byName.has(nameIn(key))) return false
+      inherited.add(key)
+      index = buildIndex(index.operations, inherited)
+      return true
+    },
+    replace(source, operations) {
+      sources.delete(source)
+      const others = [...defined, ...[...sources.values()].flat()]
+      const omissions = admit(others, operations, gone)
+      const leftOut = new Set(omissions.map(({ operation }) => operation))
+      sources.set(
+        source,
+        operations.filter((operation) => !leftOut.has(operation)),
+      )
+      index = buildIndex([...defined, ...[...sources.values()].flat()], inherited)
+      for (const told of watchers) told()
+      return omissions
+    },
+    watch(changed) {
+      // A function of its own each time: the same may be given twice, and ended once.
+      const told = () => changed()
+      watchers.add(told)
+      return () => watchers.delete(told)
+    },
+    byKey: (key) => index.byKey.get(key),
+    isServed: (operation, now) => now < goneAt(operation),
+    resolve(name, now) {
+      const entry = index.byName.get(name) ?? entryOf(index.byKey.get(name))
+      if (entry && now < entry.goneAt) return entry.operation
+      if (entry) throw removedFault(name, entry.operation.deprecated?.sunset, entry.operation.deprecated?.replacement)
+      const tombstone = gone.get(name)
+      if (tombstone) throw removedFault(name, tombstone.removed.on, tombstone.removed.replacement)
+      throw unknownOperation(name)
+    },
+    list: (now) => served([...index.byName.values()], now).filter((operation) => !operation.internal),
+    listInternal: (now) => served(index.internal, now),
+    listRemoved: (now) => [...[...index.byName.values()].flatMap((entry) => tombstoneOf(entry, now)), ...tombstones],
+    nextChangeAt(now) {
+      let next = Number.POSITIVE_INFINITY
+      for (const operation of index.operations) {
+        const at = goneAt(operation)
+        if (at > now && at < next) next = at
+      }
+      return Number.isFinite(next) ? next : undefined
+    },
+  }
+}
+
+function buildIndex(operations: readonly Operation[], inherited: ReadonlySet<string>): Index {
+  const byKey = new Map<string, Operation>()
+  const byName = new Map<string, Entry>()
+  for (const operation of operations) {
+    byKey.set(operation.key, operation)
+    const current = byName.get(operation.name.full)
+    if (!current || compareVersions(current.operation.version, operation.version) < 0) {
+      byName.set(operation.name.full, { operation, goneAt: goneAt(operation) })
+    }
+  }
+  for (const key of inherited) {
+    const heir = byName.get(nameIn(key))?.operation
+    if (heir && !byKey.has(key)) byKey.set(key, heir)
+  }
+  const internal = [...byName.values()].filter(({ operation }) => operation.internal)
+  return { operations, byKey, byName, keys: [...byKey.keys()], internal }
+}
+
+function served(entries: readonly Entry[], now: number): Operation[] {
+  return entries.filter((entry) => now < entry.goneAt).map((entry) => entry.operation)
+}
+
+function tombstoneOf({ operation, goneAt }: Entry, now: number): Tombstone[] {
+  const { name, internal, deprecated } = operation
+  if (internal || now < goneAt || deprecated?.sunset === undefined) return []
+  const { sunset: on, replacement } = deprecated
+  return [{ name: name.full, removed: { on, ...(replacement !== undefined && { replacement }) } }]
+}
+
+/** Which of these cannot stand beside the others. */
+function admit(
+  others: readonly Operation[],
+  operations: readonly Operation[],
+  gone: ReadonlyMap<string, Tombstone>,
+): Omission[] {
+  const taken = new Set(others.map(({ key }) => key))
+  const names = [...others, ...operations].map(({ name }) => name)
+  const started = firstVersions([...names, ...[...gone.keys()].map(parseName)])
+  const omissions: Omission[] = []
+  for (const operation of operations) {
+    const { key, name } = operation
+    const problem = taken.has(key)
+      ? `${key} is defined twice.`
+      : gone.has(name.full)
+        ? `${name.full} is both defined and listed as removed; keep one of the two.`
+        : startProblem(name, started)
+    if (problem === undefined) taken.add(key)
+    else omissions.push({ operation, why: collision(problem) })
+  }
+  return omissions
+}
+
+function entryOf(operation: Operation | undefined): Entry | undefined {
+  return operation && { operation, goneAt: goneAt(operation) }
+}
+
+function goneAt(operation: Operation): number {
+  const sunset = operation.deprecated?.sunset
+  return sunset === undefined ? Number.POSITIVE_INFINITY : sunsetOf(operation.name.full, sunset)
+}
+
+/** OpenCALL, "Operation Naming Convention": all operations start at v1, so a lineage without one has lost its start. */
+function firstVersions(names: readonly OperationName[]): ReadonlySet<string> {
+  return new Set(names.filter((name) => name.major === 1).map(lineageOf))
+}
+
+function startProblem(name: OperationName, started: ReadonlySet<string>): string | undefined {
+  const lineage = lineageOf(name)
+  if (started.has(lineage)) return undefined
+  return `${name.full} has no v1. If v1:${lineage} is gone, say so with removed('v1:${lineage}', { on: '…', replacement: '${name.full}' }).`
+}
+
+function collision(message: string): Fault {
+  return new Fault('malformed', message, { code: 'INVALID_REGISTRY' })
+}
+
+function removedFault(name: string, on: string | undefined, replacement: string | undefined): Fault {
+  const advice = replacement ? ` Use ${replacement} instead.` : ''
+  return new Fault('removed', `${name} was removed on ${on}.${advice}`, {
+    details: { removedOp: name, ...(replacement !== undefined && { replacement }) },
+  })
+}
+
+export function unknownOperation(name: string): Fault {
+  const versioned = /^v\d+:/.test(name)
+  const advice = versioned ? '' : ' Names start with a version, such as v1:orders.getItem.'
+  return new Fault(
+    'unknown-operation',
+    `There is no operation "${name.slice(0, 200)}".${advice} The registry lists those there are.`,
+  )
+}

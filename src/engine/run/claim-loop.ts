@@ -1,0 +1,110 @@
+/**
+ * Looks for due work: at once when woken, when the next call is due, and every so often for what other nodes have left.
+ * One claim is under way at a time. What is done with a claimed call is the worker's.
+ */
+
+import type { Instance } from '../../core/instance.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { Claim, Store } from '../../core/ports/store.ts'
+import type { Limits } from '../limits/limits.ts'
+import type { Registry } from '../registry.ts'
+
+export interface ClaimingParts {
+  env: Environment
+  registry: Registry
+  store: Store
+  limits: Limits
+  leaseMs: number
+  /** How long at most until due work of other nodes and crashed ones is looked for. */
+  claimEveryMs: number
+  begin(instance: Instance): void
+  /** For a call that was claimed while the node began to stop. */
+  giveBack(instance: Instance): Promise<void>
+}
+
+/** Child calls are claimed in any case, so many at a time. */
+const CHILD_BATCH = 64
+
+export class Claiming {
+  readonly #parts: ClaimingParts
+  /** Those with a bound of their own, of the operations there were when it was last looked. */
+  #bounded: readonly Operation[] = []
+  #boundedOf: readonly Operation[] = []
+  #claiming = false
+  #underWay: Promise<void> | undefined
+  #again = false
+  #stopped = false
+  #cancelTimer: (() => void) | undefined
+
+  constructor(parts: ClaimingParts) {
+    this.#parts = parts
+  }
+
+  get stopped(): boolean {
+    return this.#stopped
+  }
+
+  /** Looks for due work now. */
+  wake(): void {
+    if (this.#stopped) return
+    if (this.#claiming) this.#again = true
+    else this.#underWay = this.#claim()
+  }
+
+  /** Takes no new work; settles when what is under way is taken or given back. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancelTimer?.()
+    await this.#underWay
+  }
+
+  async #claim(): Promise<void> {
+    const { env, limits, store, begin, giveBack } = this.#parts
+    this.#claiming = true
+    this.#cancelTimer?.()
+    let nextInMs = this.#parts.claimEveryMs
+    const { free } = limits
+    try {
+      const claimed = await store.claim(this.#claimFor(free))
+      for (const instance of claimed.instances) {
+        if (this.#stopped) await giveBack(instance)
+        else begin(instance)
+      }
+      if (claimed.instances.length === free) this.#again = true
+      // Without a free slot somebody else's due time is of no use: a slot that is given back wakes us.
+      if (claimed.nextDueAt !== undefined && free > 0)
+        nextInMs = Math.min(nextInMs, Math.max(1, claimed.nextDueAt - env.clock.now()))
+    } catch (thrown) {
+      env.log.error({ err: thrown }, 'could not claim work; it is tried again')
+    }
+    limits.claimed(free > 0)
+    this.#claiming = false
+    if (this.#stopped) return
+    if (this.#again && limits.free > 0) {
+      this.#again = false
+      this.wake()
+      return
+    }
+    this.#cancelTimer = env.clock.schedule(nextInMs, () => this.wake())
+  }
+
+  /** Without a free slot only what running calls wait for: they hold the slots their children would need. */
+  #claimFor(free: number): Claim {
+    const { registry, limits, leaseMs } = this.#parts
+    const operations = registry.keys
+    if (free <= 0) return { operations, leaseMs, limit: CHILD_BATCH, onlyChildren: true }
+    if (registry.operations !== this.#boundedOf) {
+      this.#boundedOf = registry.operations
+      this.#bounded = registry.operations.filter(isBounded)
+    }
+    const slots = this.#bounded.length > 0 && { slots: limits.slotsOf(this.#bounded) }
+    const { shares } = limits
+    const { weights } = limits.rules
+    return { operations, leaseMs, limit: free, ...slots, ...(shares && { shares }), ...(weights && { weights }) }
+  }
+}
+
+function isBounded({ concurrency }: Operation): boolean {
+  return concurrency !== undefined
+}

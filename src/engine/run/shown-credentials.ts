@@ -1,0 +1,22 @@
+/** Keeps what a tool is shown for as long as its call may wait: only calls that can wait, and that show something. */
+
+import type { Instance } from '../../core/instance.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { AttemptRun } from './attempt.ts'
+import type { AttemptParts } from './job.ts'
+
+export function showingOf(
+  { shown }: AttemptParts,
+  { id, attempt, expiresAt }: Instance,
+  operation: Operation,
+): Pick<AttemptRun, 'keepShown' | 'recallShown'> {
+  if (!shown || !showsAndWaits(operation)) return {}
+  return {
+    keepShown: (values) => shown.keep(id, values, expiresAt),
+    ...(attempt > 1 && { recallShown: () => shown.recall(id) }),
+  }
+}
+
+export function showsAndWaits({ backend, auth }: Operation): boolean {
+  return auth !== undefined && backend.resume !== undefined
+}

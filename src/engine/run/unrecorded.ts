@@ -1,0 +1,321 @@
+/** Runs a call on the spot: no side effects and nothing retained, so no write, unless it takes longer than anyone waits. */
+
+import { ANONYMOUS } from '../../core/caller.ts'
+import type { SlotOwner } from '../../core/fairness/slot-shares.ts'
+import type { Outcome } from '../../core/instance.ts'
+import { canonicalJson } from '../../core/json.ts'
+import type { ResultCache } from '../../core/ports/cache.ts'
+import type { Execution } from '../../core/ports/observer.ts'
+import type { AuditTrail } from '../../core/ports/store.ts'
+import { questionsIn } from '../../core/questions.ts'
+import type { Reply, Usage } from '../../core/reply.ts'
+import { type Admitted, askedFingerprint, jobFor, newInstance, retentionMs, waitLimit } from '../admit/admitted.ts'
+import { auditUnrecorded } from '../end/audit.ts'
+import { canceled, faultOutcome, outcomeName } from '../end/end-faults.ts'
+import { type Identity, replyTo, replyWith } from '../end/replies.ts'
+import { within } from '../follow/waiting.ts'
+import type { Limits } from '../limits/limits.ts'
+import { busy, type CallOptions, type Recorder } from '../record/recorder.ts'
+import { Attempt, type AttemptRun, type Ending } from './attempt.ts'
+import { deadlineOf } from './call-terms.ts'
+import type { AttemptParts, Job } from './job.ts'
+import { retryDelay } from './retry.ts'
+import type { Worker } from './worker.ts'
+
+/** Watching for a client's departure costs more than most calls; those that end sooner never pay for it. */
+const PRESENCE_AFTER_MS = 25
+
+type Failure = Extract<Outcome, { kind: 'fault' }>
+
+export class InlineRunner {
+  readonly #parts: AttemptParts
+  readonly #limits: Limits
+  readonly #recorder: Recorder
+  readonly #cache: ResultCache
+  readonly #audit: AuditTrail
+  readonly #worker: Worker
+
+  constructor(
+    parts: AttemptParts,
+    limits: Limits,
+    recorder: Recorder,
+    worker: Worker,
+    cache: ResultCache,
+    audit: AuditTrail,
+  ) {
+    this.#parts = parts
+    this.#limits = limits
+    this.#recorder = recorder
+    this.#worker = worker
+    this.#cache = cache
+    this.#audit = audit
+  }
+
+  run(admitted: Admitted, options: CallOptions): Reply | Promise<Reply> {
+    const { operation, call } = admitted
+    const { cache } = operation
+    // A result that was made with somebody's token, or with what somebody answered, is for them alone.
+    const own = operation.requires !== undefined || Object.keys(call.asking?.answers ?? {}).length > 0
+    return cache.policy === 'server' && !own
+      ? this.#runCached(admitted, options, cache.ttlSeconds)
+      : this.#run(admitted, options)
+  }
+
+  async #runCached(admitted: Admitted, options: CallOptions, ttlSeconds: number): Promise<Reply> {
+    const { operation, call, owner, caller } = admitted
+    const scope = operation.public ? '' : `${caller.tenant}|${owner}`
+    const key = this.#parts.env.digest(
+      canonicalJson([askedFingerprint(this.#parts.env, admitted), scope, call.locale ?? '']),
+    )
+    const remembered = this.#cache.get(key)
+    if (remembered) return replyWith(identityOf(admitted), remembered)
+    const job = jobFor(admitted)
+    // What is remembered for everybody must not depend on who was the first to ask.
+    const reply = await this.#run(admitted, options, operation.public ? { ...job, caller: ANONYMOUS } : job)
+    if (reply.state === 'complete' && 'result' in reply) {
+      this.#cache.set(key, { kind: 'result', value: reply.result }, ttlSeconds * 1000)
+    }
+    return reply
+  }
+
+  /** A handler that answers at once, for good, costs no promise. */
+  #run(admitted: Admitted, options: CallOptions, job = jobFor(admitted)): Reply | Promise<Reply> {
+    const { operation } = admitted
+    if (options.child) this.#limits.started(operation, admitted)
+    const free = options.child === true || this.#limits.take(operation, admitted)
+    if (free instanceof Promise)
+      return free.then((taken) => (taken ? this.#begin(admitted, options, job) : this.#refuseBusy(admitted)))
+    return free ? this.#begin(admitted, options, job) : this.#waitAndBegin(admitted, options, job)
+  }
+
+  async #waitAndBegin(admitted: Admitted, options: CallOptions, job: Job): Promise<Reply> {
+    const { operation, call } = admitted
+    const { clock } = this.#parts.env
+    const askedMs = clock.monotonicMs()
+    const taken = await this.#limits.waitForSlot(operation, admitted, waitLimit(operation, call))
+    if (!taken) return this.#refuseBusy(admitted)
+    if (!options.presence?.().aborted) return this.#begin(admitted, options, job, clock.monotonicMs() - askedMs)
+    this.#limits.ended(operation, admitted)
+    await admitted.grant?.giveBack?.()
+    throw canceled()
+  }
+
+  /** `waitedMs`: for a slot, which counts as part of the wait for the reply. */
+  #begin(admitted: Admitted, options: CallOptions, job: Job, waitedMs = 0): Reply | Promise<Reply> {
+    const { operation } = admitted
+    const startedAt = this.#parts.env.clock.now()
+    const attempt = new Attempt(job, 1, this.#parts, firstRun(admitted, startedAt))
+    const outcome = settled(attempt.start(admitted.parsed))
+    if (!outcome || (outcome.kind === 'fault' && operation.retry.attempts > 1))
+      return this.#runOn(admitted, options, attempt, outcome, startedAt, waitedMs)
+    this.#limits.ended(operation, admitted)
+    return this.#conclude(admitted, attempt, outcome, startedAt)
+  }
+
+  #refuseBusy({ operation, grant }: Admitted): Promise<never> {
+    if (!grant?.giveBack) throw busy(operation)
+    return grant.giveBack().then(() => {
+      throw busy(operation)
+    })
+  }
+
+  async #runOn(
+    admitted: Admitted,
+    options: CallOptions,
+    first: Attempt,
+    firstOutcome: Outcome | undefined,
+    startedAt: number,
+    waitedMs: number,
+  ): Promise<Reply> {
+    const { operation, call } = admitted
+    const endsAt = startedAt + waitLimit(operation, call) - waitedMs
+    let handedOver = false
+    let attempt = first
+    try {
+      for (let outcome = firstOutcome; ; ) {
+        outcome ??= await this.#outcomeInTime(attempt, endsAt, options)
+        if (!outcome) {
+          handedOver = true
+          return this.#recorder.recordRunning(admitted, attempt, startedAt, options)
+        }
+        const retryInMs = this.#retryIn(attempt, outcome)
+        if (retryInMs === undefined) return this.#conclude(admitted, attempt, outcome, startedAt)
+        this.#worker.retries.log(attempt, (outcome as Failure).fault, retryInMs)
+        const dueAt = attempt.now() + retryInMs
+        const turn = await this.#turn(attempt, dueAt, endsAt, admitted, options)
+        if (turn === 'left') return this.#conclude(admitted, attempt, faultOutcome(canceled()), startedAt)
+        if (turn === 'later')
+          return this.#recorder.recordWaiting(admitted, attempt, dueAt - attempt.now(), startedAt, options)
+        const { storedObjects } = attempt
+        const failures = attempt.run.failures + 1
+        attempt = new Attempt(first.job, failures + 1, this.#parts, { ...first.run, failures })
+        attempt.follow(first)
+        attempt.storedObjects = storedObjects
+        outcome = settled(attempt.start(await operation.parseArgs(call.args)))
+      }
+    } catch (thrown) {
+      if (attempt.storedObjects) await this.#recorder.discard(admitted.id)
+      throw thrown
+    } finally {
+      if (!handedOver) attempt.whenReturned(() => this.#limits.ended(operation, admitted))
+    }
+  }
+
+  /** Nothing if the outcome is the call's: for good, or because its time would be over by then. */
+  #retryIn(attempt: Attempt, outcome: Outcome): number | undefined {
+    if (outcome.kind !== 'fault') return undefined
+    const { terms, run, job } = attempt
+    const delayMs = retryDelay(terms.retry, run.failures + 1, outcome.fault, this.#parts.env.random)
+    if (delayMs === undefined || delayMs >= retentionMs(job.operation)) return undefined
+    return attempt.now() + delayMs >= (run.endsAt ?? Number.POSITIVE_INFINITY) ? undefined : delayMs
+  }
+
+  /**
+   * Waits until the next attempt may begin: it is due, and the handler of this one has returned or its grace is over.
+   * `later` if the caller does not wait that long, or there is no room for a handler beside the one that still runs.
+   */
+  async #turn(
+    attempt: Attempt,
+    dueAt: number,
+    endsAt: number,
+    who: SlotOwner,
+    options: CallOptions,
+  ): Promise<'now' | 'later' | 'left'> {
+    const { clock } = this.#parts.env
+    const delayMs = dueAt - attempt.now()
+    const heldUntil = attempt.now() + this.#worker.retries.holdMs(attempt, delayMs, attempt.run.endsAt)
+    if (dueAt > endsAt) return 'later'
+    const presence = options.presence?.()
+    if (presence?.aborted) return 'left'
+    const left = Promise.withResolvers<'left'>()
+    const leave = () => left.resolve('left')
+    presence?.addEventListener('abort', leave, { once: true })
+    try {
+      if (await within(clock, delayMs, left.promise)) return 'left'
+      if (attempt.returned) return 'now'
+      const returned = new Promise<'now'>((resolve) => attempt.whenReturned(() => resolve('now')))
+      const first = await within(
+        clock,
+        Math.min(heldUntil, endsAt) - attempt.now(),
+        Promise.race([returned, left.promise]),
+      )
+      if (first) return first
+    } finally {
+      presence?.removeEventListener('abort', leave)
+    }
+    return heldUntil <= endsAt && (await this.#takeBeside(attempt, who, options)) ? 'now' : 'later'
+  }
+
+  /** A slot for the next attempt; that of the handler which still runs is given back when it returns. */
+  async #takeBeside(late: Attempt, who: SlotOwner, options: CallOptions): Promise<boolean> {
+    const { operation } = late.job
+    if (options.child) this.#limits.started(operation, who)
+    else if (!(await this.#limits.take(operation, who))) return false
+    late.whenReturned(() => this.#limits.ended(operation, who))
+    return true
+  }
+
+  async #outcomeInTime(attempt: Attempt, endsAt: number, options: CallOptions): Promise<Outcome | undefined> {
+    const { clock } = this.#parts.env
+    const limitMs = Math.max(0, endsAt - attempt.now())
+    const soon = await within(clock, Math.min(limitMs, PRESENCE_AFTER_MS), attempt.done)
+    if (soon || limitMs <= PRESENCE_AFTER_MS) return settled(soon)
+    const presence = options.presence?.()
+    const leave = () => attempt.stop(canceled())
+    if (presence?.aborted) leave()
+    presence?.addEventListener('abort', leave, { once: true })
+    try {
+      return settled(await within(clock, Math.max(0, endsAt - attempt.now()), attempt.done))
+    } finally {
+      presence?.removeEventListener('abort', leave)
+    }
+  }
+
+  #conclude(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {
+    const { observer } = this.#parts
+    const { operation } = admitted
+    observer?.callEnded?.(operation, outcomeName(outcome), attempt.now() - startedAt)
+    if (admitted.decision || objectIn(outcome)) return this.#account(admitted, attempt, outcome, startedAt)
+    if (observer?.executedUnrecorded) {
+      observer.executedUnrecorded(operation, this.#executionOf(admitted, attempt, outcome, startedAt))
+    }
+    return this.#replyOf(admitted, attempt, outcome, startedAt)
+  }
+
+  /** A call that a rule let pass, or that leaves a record, is in the trail before its outcome is told. */
+  async #account(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Promise<Reply> {
+    const { observer } = this.#parts
+    const execution = this.#executionOf(admitted, attempt, outcome, startedAt)
+    try {
+      await this.#audit.append(execution.entry)
+    } catch (thrown) {
+      if (attempt.storedObjects) await this.#recorder.discard(admitted.id)
+      throw thrown
+    }
+    try {
+      return await this.#replyOf(admitted, attempt, outcome, startedAt)
+    } finally {
+      observer?.executed?.(admitted.operation, execution)
+    }
+  }
+
+  #executionOf(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Execution {
+    const { traceparent, run } = attempt
+    const entry = auditUnrecorded(this.#parts.env, admitted, outcome, startedAt, run.failures + 1)
+    return traceparent === undefined ? { entry, outcome } : { entry, outcome, traceparent }
+  }
+
+  #replyOf(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {
+    if (objectIn(outcome)) return this.#recordObject(admitted, attempt, outcome, startedAt)
+    const { grant } = admitted
+    if (grant?.giveBack && outcome.kind === 'fault' && questionsIn(outcome.fault)) {
+      return grant.giveBack().then(() => this.#tell(admitted, attempt, outcome, startedAt))
+    }
+    return this.#tell(admitted, attempt, outcome, startedAt)
+  }
+
+  #tell(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {
+    const usage = { attempt: attempt.run.failures + 1, durationMs: attempt.now() - startedAt }
+    const reply = replyWith(identityOf(admitted, usage), outcome)
+    return attempt.storedObjects ? this.#recorder.discard(admitted.id).then(() => reply) : reply
+  }
+
+  /** Bytes that can be fetched belong to an instance, which says who may fetch them and until when; others go. */
+  async #recordObject(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Promise<Reply> {
+    const { env } = this.#parts
+    const { failures } = attempt.run
+    const tries = failures + 1
+    const endedAt = env.clock.now()
+    const life = { state: 'complete' as const, attempt: tries, settled: tries, failures, outcome, endedAt }
+    const instance = newInstance(env, admitted, life, startedAt)
+    const posted = this.#parts.outbox?.ended(
+      admitted.operation,
+      () => this.#executionOf(admitted, attempt, outcome, startedAt).entry,
+    )
+    const standing = await this.#recorder.insert(instance, posted)
+    return replyTo(standing, env.clock.now())
+  }
+}
+
+/** Whether the result is bytes on our side. */
+function objectIn(outcome: Outcome): boolean {
+  return outcome.kind === 'location' && outcome.location.kind === 'object'
+}
+
+/** What runs unrecorded cannot be left waiting: an attempt that is tells so itself. */
+function settled(ending: Ending | undefined): Outcome | undefined {
+  return ending?.kind === 'deferred' ? undefined : ending
+}
+
+function firstRun({ operation, call }: Admitted, startedAt: number): AttemptRun | undefined {
+  const deadlineMs = deadlineOf(operation, call.terms)
+  const deadlineAt = startedAt + (deadlineMs ?? 0)
+  return deadlineMs === undefined ? undefined : { failures: 0, endsAt: deadlineAt, deadlineAt }
+}
+
+function identityOf({ call, operation }: Admitted, usage?: Usage): Identity {
+  const identity: Identity = { requestId: call.requestId, model: operation.model }
+  if (usage) identity.usage = usage
+  if (call.sessionId !== undefined) identity.sessionId = call.sessionId
+  return identity
+}

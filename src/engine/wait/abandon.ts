@@ -1,0 +1,20 @@
+/** Lets the other side of a call that waits for an answer know that nobody waits any more. */
+
+import type { Instance } from '../../core/instance.ts'
+import type { Operation } from '../../core/operation.ts'
+import { canceled } from '../end/end-faults.ts'
+import { Attempt } from '../run/attempt.ts'
+import { AttemptContext } from '../run/attempt-context.ts'
+import type { AttemptParts } from '../run/job.ts'
+import { jobOf } from '../run/running.ts'
+
+export function abandon(parts: AttemptParts, instance: Instance, operation: Operation): void {
+  const { backend } = operation
+  const { waiting, attempt: number, failures } = instance
+  if (waiting === undefined || !backend.abandon) return
+  const attempt = new Attempt(jobOf(instance, operation), number, parts, { failures })
+  backend
+    .abandon(waiting, new AttemptContext(attempt, parts))
+    .catch((err) => parts.env.log.warn({ operation: operation.key, err }, 'a remote tool was not told to stop'))
+    .finally(() => attempt.refuse(canceled()))
+}

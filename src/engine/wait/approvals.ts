@@ -1,0 +1,326 @@
+/**
+ * Approvals: somebody other than the caller lets one exact call run, once. They are kept beside the calls, so that a
+ * decision counts whether the call still waits or is sent again, and whoever restarts meanwhile. What belongs together
+ * is one commit: an approval and the call that waits for it, a decision and the call that hears of it, a use and the call
+ * that uses it.
+ */
+
+import { type Caller, ownerOf } from '../../core/caller.ts'
+import { Fault } from '../../core/fault.ts'
+import type { Instance } from '../../core/instance.ts'
+import type { JsonValue } from '../../core/json.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Decision } from '../../core/ports/guard.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { RecordChange, Store } from '../../core/ports/store.ts'
+import { hasEnded } from '../follow/waiting.ts'
+import { type Approval, ApprovalBook, type Attachment, type Standing } from './approval-book.ts'
+import * as faults from './approval-faults.ts'
+
+export type { Approval } from './approval-book.ts'
+
+export interface ApprovalRequest {
+  caller: Caller
+  operation: Operation
+  args: JsonValue
+  attachments: readonly Attachment[]
+  /** Of operation, arguments and attachments. */
+  fingerprint: string
+  decision: Decision
+  /** A handler's call: its caller can only send the call again that the handler was run for. */
+  nested: boolean
+}
+
+/** An approval that a call may use. */
+export interface Grant {
+  readonly id: string
+  /** Uses it up. They are written with the call; absent if the same call has used it before. */
+  readonly use?: readonly RecordChange[]
+  /** For an unrecorded call that has used it and was not run after all. */
+  giveBack?(): Promise<void>
+}
+
+/** Whether a call that waits may run, which uses its approval up, or must wait on while that is as it was seen. */
+export type Ruling = { run: readonly RecordChange[] } | { waitUntil: number; seen: RecordChange }
+
+export const APPROVAL_TTL_MS = 600_000
+/** Each try but the last met another change of the same approval: more of them is a fault, not bad luck. */
+export const MOST_TRIES = 8
+
+export class Approvals {
+  readonly #env: Environment
+  readonly #store: Pick<Store, 'records' | 'get' | 'advance'>
+  readonly #book: ApprovalBook
+  readonly #pendingPerCaller: number
+  /** Records to be written with every new one. */
+  onOpening: ((approval: Approval) => readonly RecordChange[]) | undefined
+  /** Told of every new one. */
+  onOpened: ((approval: Approval) => void) | undefined
+
+  constructor(env: Environment, store: Pick<Store, 'records' | 'get' | 'advance'>, pendingPerCaller: number) {
+    this.#env = env
+    this.#store = store
+    this.#book = new ApprovalBook(env, store.records)
+    this.#pendingPerCaller = pendingPerCaller
+  }
+
+  /** For a call that is about to be recorded, to wait under this id: its place among those that wait, or a fault. */
+  async reserve(request: ApprovalRequest, id: string): Promise<Approval> {
+    const approval = this.#create(request, id, id)
+    await this.#reserve(approval)
+    return approval
+  }
+
+  /** Opens it: to be written with its call. */
+  opening(approval: Approval): RecordChange[] {
+    return [...this.#book.opening(approval), ...(this.onOpening?.(approval) ?? [])]
+  }
+
+  /** Now that it is written. */
+  opened(approval: Approval): void {
+    this.onOpened?.(approval)
+  }
+
+  /** Its call was not recorded. */
+  unreserve(approval: Approval): Promise<void> {
+    return this.#book.unreserve(approval)
+  }
+
+  /**
+   * For a call that cannot wait: the approval it may use now, or a fault that says how its approval stands. The first
+   * such call opens one, and a repeat of the call finds the same. Nothing if the call has been approved and sent
+   * under this key before, too long ago to be run: it can only be joined.
+   */
+  async use(request: ApprovalRequest, key?: string): Promise<Grant | undefined> {
+    const { tenant } = request.caller
+    const binding = this.#bindingOf(request)
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const before = key === undefined ? undefined : await this.#book.usedUnder(tenant, binding, key)
+      if (before) return this.#isOver(before) ? undefined : { id: before.id }
+      const standing = await this.#book.standing(tenant, binding)
+      const grant = this.#grantOf(standing?.approval, key)
+      if (grant) return grant
+      if (standing?.approval) await this.#refuse(standing.approval, request)
+      const opened = await this.#open(request, standing)
+      if (opened) throw faults.pending(opened, request.nested)
+    }
+    throw faults.contended()
+  }
+
+  /** Throws if the approval was not given: a denial and a time that has passed are told once. */
+  async #refuse(approval: Approval, { nested }: ApprovalRequest): Promise<void> {
+    const { status, operation } = approval
+    if (status === 'pending' && !this.#isOver(approval)) throw faults.pending(approval, nested)
+    if (status !== 'pending' && status !== 'denied') return
+    await this.#store.records.write([this.#book.steppingDown(approval)])
+    throw status === 'denied' ? faults.deniedApproval(approval) : faults.undecided(operation)
+  }
+
+  /** In place of what stood before; nothing if that has changed meanwhile. */
+  async #open(request: ApprovalRequest, before: Standing | undefined): Promise<Approval | undefined> {
+    const approval = this.#create(request, this.#env.newId())
+    await this.#reserve(approval)
+    const stand = this.#book.stand(approval, before)
+    if (!(await this.#store.records.write([stand, ...this.opening(approval)]))) {
+      await this.unreserve(approval)
+      return undefined
+    }
+    this.opened(approval)
+    return approval
+  }
+
+  /** An approval of the same that was given before and not used. */
+  async unused(request: ApprovalRequest): Promise<Grant | undefined> {
+    const standing = await this.#book.standing(request.caller.tenant, this.#bindingOf(request))
+    return this.#grantOf(standing?.approval)
+  }
+
+  /** Uses it up for a call that is not recorded; false if another call has, or it was changed otherwise. */
+  async spend(grant: Grant): Promise<boolean> {
+    return grant.use === undefined || this.#store.records.write(grant.use)
+  }
+
+  /** How it stands with the approval a recorded call waits for: it may run, must wait on, or ends with this fault. */
+  async settle({ tenant, operation, id }: Instance, approvalId: string): Promise<Fault | Ruling> {
+    const approval = await this.get(tenant, approvalId)
+    switch (approval?.status) {
+      case 'approved': {
+        if (this.#isOver(approval)) return faults.unusedInTime(operation)
+        return { run: [this.#book.change(approval, { ...approval, status: 'used' })] }
+      }
+      case 'used':
+        return approval.instanceId === id ? { run: [] } : faults.unusedInTime(operation)
+      case 'denied':
+        return faults.deniedApproval(approval)
+      case 'pending': {
+        if (this.#isOver(approval)) return faults.undecided(operation)
+        return { waitUntil: approval.expiresAt, seen: this.#book.change(approval, approval) }
+      }
+      default:
+        return approval ? faults.undecided(operation) : faults.lostApproval(operation)
+    }
+  }
+
+  get(tenant: string, id: string): Promise<Approval | undefined> {
+    return this.#book.get(tenant, id)
+  }
+
+  /** Decided or not, the oldest first, from behind the one with the id `after`. */
+  list(tenant: string, limit: number, after?: string): Promise<readonly Approval[]> {
+    return this.#book.list(tenant, limit, after)
+  }
+
+  /** Those that wait for a decision, the oldest first, from behind the one with the id `after`. */
+  async pending(tenant: string, limit: number, after?: string): Promise<{ approvals: Approval[]; next?: string }> {
+    const approvals: Approval[] = []
+    for await (const approval of this.#book.waiting(tenant, after)) {
+      if (this.isPending(approval)) approvals.push(approval)
+      if (approvals.length === limit) return { approvals, next: approval.id }
+    }
+    return { approvals }
+  }
+
+  /** Of every tenant: those that wait for a decision. */
+  waiting(): AsyncIterable<Approval> {
+    return this.#book.waiting()
+  }
+
+  isPending(approval: Approval): boolean {
+    return approval.status === 'pending' && !this.#isOver(approval)
+  }
+
+  /** The call that waits for it is due at once. */
+  async decide(decider: Caller, id: string, verdict: 'approve' | 'deny', why?: string): Promise<Approval> {
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const approval = this.#decidable(await this.get(decider.tenant, id), decider, id)
+      const now = this.#env.clock.now()
+      const decided: Approval = {
+        ...approval,
+        status: verdict === 'approve' ? 'approved' : 'denied',
+        expiresAt: now + (approval.expiresAt - approval.createdAt),
+        decision: { by: ownerOf(decider), at: now, ...(why !== undefined && { why }) },
+      }
+      const change = [this.#book.change(approval, decided), ...this.#book.striking(decided)]
+      const written =
+        approval.instanceId === undefined
+          ? await this.#store.records.write([...change, this.#book.standUntilExpiry(decided)])
+          : await this.#wake(await this.#store.get(approval.instanceId), change)
+      if (written) return decided
+    }
+    throw faults.contended()
+  }
+
+  #decidable(approval: Approval | undefined, decider: Caller, id: string): Approval {
+    if (!approval) throw new Fault('not-found', `There is no approval "${id}". List those there are.`)
+    if (approval.status === 'canceled') throw faults.callEnded()
+    if (approval.status !== 'pending') {
+      throw new Fault('conflict', `The approval "${id}" is ${approval.status} already.`, { code: 'APPROVAL_DECIDED' })
+    }
+    if (this.#isOver(approval)) throw faults.undecided(approval.operation)
+    if (ownerOf(decider) === approval.owner && !approval.selfApproval) {
+      throw new Fault('forbidden', 'Nobody approves a call of their own. Ask somebody else.', { code: 'SELF_APPROVAL' })
+    }
+    return approval
+  }
+
+  /** Writes with it that the call is due now; false if either has changed meanwhile. */
+  async #wake(instance: Instance | undefined, records: readonly RecordChange[]): Promise<boolean> {
+    if (!instance || hasEnded(instance)) throw faults.callEnded()
+    const { id, state, attempt, settled } = instance
+    // A worker has it in its hands, and looks at the approval before it lets go of it.
+    if (attempt !== settled) return this.#store.records.write(records)
+    const dueAt = this.#env.clock.now()
+    return (await this.#store.advance({ id, from: [state], to: state, attempt, dueAt, records })).applied
+  }
+
+  /**
+   * What versions before this one left when they were killed: decisions that their calls have not heard of, list entries
+   * and calls whose approval was never written. Such a call is due at once, and ends.
+   */
+  async repair(): Promise<void> {
+    for await (const { tenant, id, approval } of this.#book.listed()) {
+      if (approval && !approval.decision) continue
+      const instance = await this.#store.get(approval?.instanceId ?? id)
+      const owner = approval?.owner ?? instance?.owner ?? ''
+      const struck = this.#book.striking({ tenant, id, owner })
+      if (instance && !hasEnded(instance)) await this.#wake(instance, struck)
+      else await this.#store.records.write(struck)
+    }
+  }
+
+  /** Closes it, to be written with the end of its call: what it was about is not kept unless somebody has decided. */
+  async closing(instance: Instance): Promise<RecordChange[]> {
+    const { id, tenant, extras } = instance
+    const approval = await this.get(tenant, extras?.approvalId ?? id)
+    if (!approval || approval.instanceId !== id) return []
+    const struck = this.#book.striking(approval)
+    if (approval.status !== 'pending' && approval.status !== 'approved') return struck
+    const { attachments: _dropped, ...rest } = approval
+    const status = this.#isOver(approval) ? approval.status : 'canceled'
+    return [this.#book.change(approval, { ...rest, status, args: null }), ...struck]
+  }
+
+  /** For a call that has used one and only asked something: the same call, with the answers, may use it again. */
+  async handingBack(tenant: string, id: string): Promise<RecordChange[]> {
+    const approval = await this.get(tenant, id)
+    return approval?.status === 'used' && !approval.instanceId ? this.#givingBack(approval) : []
+  }
+
+  #givingBack(used: Approval): RecordChange[] {
+    const { usedUnder: _nobody, ...rest } = used
+    const again: Approval = { ...rest, status: 'approved' }
+    return [this.#book.change(used, again), this.#book.standUntilExpiry(again)]
+  }
+
+  #create(request: ApprovalRequest, id: string, instanceId?: string): Approval {
+    const { caller, operation, args, attachments, decision } = request
+    const now = this.#env.clock.now()
+    const { rule, reason, approvalTtlMs = APPROVAL_TTL_MS, selfApproval = false } = decision
+    return {
+      id,
+      tenant: caller.tenant,
+      status: 'pending',
+      owner: ownerOf(caller),
+      ...(caller.userId !== undefined && { userId: caller.userId }),
+      operation: operation.key,
+      risk: operation.risk,
+      args,
+      ...(attachments.length > 0 && { attachments }),
+      binding: this.#bindingOf(request),
+      ...(rule !== undefined && { rule }),
+      ...(reason !== undefined && { reason }),
+      ...(instanceId !== undefined && { instanceId }),
+      selfApproval,
+      createdAt: now,
+      expiresAt: now + approvalTtlMs,
+    }
+  }
+
+  #bindingOf({ caller, operation, fingerprint }: ApprovalRequest): string {
+    return this.#env.digest(JSON.stringify([caller.tenant, ownerOf(caller), operation.key, fingerprint]))
+  }
+
+  async #reserve(approval: Approval): Promise<void> {
+    if (!(await this.#book.reserve(approval, this.#pendingPerCaller)))
+      throw faults.tooManyPending(this.#pendingPerCaller)
+  }
+
+  /** Of two who would use it at once, one does. */
+  #grantOf(approval: Approval | undefined, key?: string): Grant | undefined {
+    if (approval?.status !== 'approved' || this.#isOver(approval)) return undefined
+    const used: Approval = { ...approval, status: 'used', ...(key !== undefined && { usedUnder: key }) }
+    return {
+      id: approval.id,
+      use: [
+        this.#book.change(approval, used),
+        this.#book.steppingDown(approval),
+        ...(key === undefined ? [] : [this.#book.noteUse(approval, key)]),
+      ],
+      giveBack: async () => void (await this.#store.records.write(this.#givingBack(used))),
+    }
+  }
+
+  #isOver({ expiresAt }: Approval): boolean {
+    return expiresAt <= this.#env.clock.now()
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * Takes answers from outside to the calls that wait for them. An answer counts once, for the try it was first delivered
+ * in; and a tool may repeat what it was shown, so that is taken out before anything is stored.
+ */
+import { Fault } from '../../core/fault.ts'
+import type { Instance } from '../../core/instance.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { Shown } from '../../core/ports/secrets.ts'
+import type { Store } from '../../core/ports/store.ts'
+import { isTerminal } from '../../core/state.ts'
+import type { SecretSource } from '../../security/secrets/secrets.ts'
+import type { Delivery } from '../../server/mount/callback-routes.ts'
+import type { Registry } from '../registry.ts'
+import type { Worker } from '../run/worker.ts'
+
+interface Parts {
+  env: Environment
+  store: Pick<Store, 'get' | 'records'>
+  registry: Registry
+  worker: Worker
+  secrets: SecretSource
+  shown: Shown
+}
+
+const RESOLVE_MS = 10_000
+
+export function createCallbackDesk({ env, store, registry, worker, secrets, shown }: Parts) {
+  /** Whether these very bytes were delivered in an earlier try: whoever saw them could send them once more. */
+  async function isReplayed({ id, failures, expiresAt }: Instance, signed: string): Promise<boolean> {
+    const key = `answer/${id}/${env.digest(signed)}`
+    if (await store.records.add(key, String(failures), expiresAt)) return false
+    // Of the same try: a repeat after we failed to take it, which must not be lost.
+    return (await store.records.get(key)) !== String(failures)
+  }
+
+  /** Without what the tool was shown. If that is not known now, the answer is not taken, and the tool sends it again. */
+  async function redacted(id: string, operation: Operation | undefined, answer: JsonObject): Promise<JsonValue> {
+    const values = operation?.auth ? await recall(id, operation) : []
+    const release = values.map((value) => env.conceal(value))
+    try {
+      return env.redact(answer)
+    } finally {
+      for (const done of release) done()
+    }
+  }
+
+  async function recall(id: string, operation: Operation): Promise<readonly string[]> {
+    let cause: unknown
+    try {
+      const values = await shown.recall(id)
+      if (values.length > 0) return values
+    } catch (err) {
+      cause = err
+    }
+    env.log.error({ operation: operation.key, err: cause }, 'an answer was not taken: what its tool was shown is gone')
+    throw new Fault('unavailable', 'The answer cannot be taken now. Send it again in a moment.', {
+      retryAfterMs: 5_000,
+      cause,
+    })
+  }
+
+  return {
+    async secretFor(id: string): Promise<string | undefined> {
+      const instance = await store.get(id)
+      const name = instance && registry.byKey(instance.operation)?.backend.callbackSecret
+      if (name === undefined) return undefined
+      const { value } = await secrets.resolve(name, AbortSignal.timeout(RESOLVE_MS))
+      // Not in use for longer than this: it signs, and is never sent.
+      if (value !== undefined) env.conceal(value)()
+      return value
+    },
+
+    async deliver(id: string, answer: JsonObject, signed: string): Promise<Delivery> {
+      const instance = await store.get(id)
+      if (!instance) return 'unknown'
+      if (isTerminal(instance.state) || instance.answer !== undefined) return 'answered'
+      const { failures, waiting, operation } = instance
+      if (waiting === undefined) return 'unknown'
+      const attempt = attemptIn(answer)
+      if (attempt !== undefined && attempt !== failures + 1) return 'other-try'
+      if (await isReplayed(instance, signed)) return 'answered'
+      return worker.deliver(id, await redacted(id, registry.byKey(operation), answer), failures)
+    },
+  }
+}
+
+/** Of which try it says it is. Zero is what some write who do not count. */
+function attemptIn({ usage }: JsonObject): number | undefined {
+  const attempt = isJsonObject(usage) ? usage.attempt : undefined
+  return typeof attempt === 'number' && attempt > 0 ? attempt : undefined
+}

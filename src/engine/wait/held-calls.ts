@@ -1,0 +1,67 @@
+/** Calls that wait for an approval, when a worker looks at one: whether it may run now. */
+
+import { Fault } from '../../core/fault.ts'
+import type { Instance } from '../../core/instance.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Guard } from '../../core/ports/guard.ts'
+import type { Log } from '../../core/ports/runtime.ts'
+import type { RecordChange } from '../../core/ports/store.ts'
+import { decideAll, denied } from '../admit/verdicts.ts'
+import { isHeld } from '../run/running.ts'
+import type { Approvals, Ruling } from './approvals.ts'
+
+export class HeldCalls {
+  readonly #approvals: Approvals
+  readonly #guards: readonly Guard[]
+  readonly #log: Log
+
+  constructor(approvals: Approvals, guards: readonly Guard[], log: Log) {
+    this.#approvals = approvals
+    this.#guards = guards
+    this.#log = log
+  }
+
+  /** It may run, must wait on, or ends with this fault. */
+  async rulingOn(instance: Instance, operation: Operation): Promise<Fault | Ruling> {
+    const { id, tenant, extras } = instance
+    const approvalId = extras?.approvalId ?? id
+    // Once it is used the call has begun, and goes on as calls do that needed no approval.
+    const approved = (await this.#approvals.get(tenant, approvalId))?.status === 'approved'
+    const objection = approved ? await this.#objectionTo(instance, operation) : undefined
+    return objection ?? this.#approvals.settle(instance, approvalId)
+  }
+
+  /**
+   * What is written with the end of a call. One that only `asks` gives back the approval it used, for the same call with
+   * the answers. The end is what counts: an approval that cannot be read stays behind and expires.
+   */
+  async ending(instance: Instance, asks: boolean): Promise<readonly RecordChange[]> {
+    const { tenant, extras } = instance
+    try {
+      if (isHeld(instance)) return await this.#approvals.closing(instance)
+      if (asks && extras?.approvalId !== undefined) return await this.#approvals.handingBack(tenant, extras.approvalId)
+    } catch (err) {
+      this.#log.warn({ operation: instance.operation, err }, 'the approval of a call that ends could not be read')
+    }
+    return []
+  }
+
+  /** What was approved is what was shown, under the rules of today: a person let it pass, and no rule may be against it. */
+  async #objectionTo(instance: Instance, operation: Operation): Promise<Fault | undefined> {
+    const { caller, args } = instance
+    if (operation.key !== instance.operation) return changedSince(instance, operation)
+    try {
+      const parsed = await operation.parseArgs(args)
+      for (const guard of this.#guards) await guard.admit?.(caller, operation)
+      const decision = await decideAll(this.#guards, { caller, operation, args, parsed })
+      return decision?.verdict === 'deny' ? denied(operation, decision) : undefined
+    } catch (thrown) {
+      return Fault.from(thrown)
+    }
+  }
+}
+
+function changedSince({ operation: asked }: Instance, { key }: Operation): Fault {
+  const message = `The approval was asked for ${asked}, and this server now has ${key}. Call again to ask anew.`
+  return new Fault('approval-expired', message)
+}

@@ -1,0 +1,58 @@
+/** Begins a call that waited for an approval: what the approval says is written with what becomes of the call. */
+
+import { Fault } from '../../core/fault.ts'
+import type { Instance } from '../../core/instance.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
+import type { Advanced, RecordChange } from '../../core/ports/store.ts'
+import type { Conclusions } from '../end/conclusions.ts'
+import { deadlineOf } from '../run/call-terms.ts'
+import { MOST_TRIES } from './approvals.ts'
+import type { HeldCalls } from './held-calls.ts'
+
+export interface HeldStartParts {
+  held: HeldCalls
+  conclusions: Conclusions
+  clock: Clock
+  leaseMs: number
+  end(instance: Instance, operation: Operation, why: Fault): Promise<void>
+}
+
+export class HeldStart {
+  readonly #parts: HeldStartParts
+
+  constructor(parts: HeldStartParts) {
+    this.#parts = parts
+  }
+
+  /** Nothing if it has ended or waits on. Looks again where its approval changed before the ruling was written. */
+  async begin(instance: Instance, operation: Operation): Promise<Instance | undefined> {
+    const { held, conclusions, end } = this.#parts
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      const ruling = await held.rulingOn(instance, operation)
+      if (ruling instanceof Fault) {
+        await end(instance, operation, ruling)
+        return undefined
+      }
+      const runs = 'run' in ruling
+      const after = runs
+        ? await this.#beginApproved(instance, operation, ruling.run)
+        : await conclusions.leaveHeld(instance, ruling.waitUntil, ruling.seen)
+      if (!after.recordsDiffer) return runs && after.applied ? after.instance : undefined
+    }
+    // As if the decision came while nobody looked.
+    await conclusions.giveBackUnbegun(instance)
+    return undefined
+  }
+
+  /** The time of all attempts begins when the call may run. */
+  async #beginApproved(instance: Instance, operation: Operation, use: readonly RecordChange[]): Promise<Advanced> {
+    const { conclusions, clock, leaseMs } = this.#parts
+    const { extras } = instance
+    const deadlineMs = extras?.deadlineAt === undefined ? deadlineOf(operation, extras?.terms) : undefined
+    if (use.length === 0 && deadlineMs === undefined) return { applied: true, instance }
+    const deadlineAt = clock.now() + (deadlineMs ?? 0)
+    const more = deadlineMs === undefined ? undefined : { ...extras, deadlineAt }
+    return conclusions.beginHeld(instance, use, more, leaseMs)
+  }
+}

@@ -1,0 +1,59 @@
+/** An authorization that a call lacks: asked of the person by the client where it can, else written for the model. */
+import { Fault } from '../../../core/fault.ts'
+import { isJsonObject } from '../../../core/json.ts'
+import type { Operation } from '../../../core/operation.ts'
+import { invalidParams } from '../faults.ts'
+import type { InputRequests } from '../wire.ts'
+import type { Asked } from './asked.ts'
+
+const PREFIX = 'authorization:'
+
+/** What there is to open; nothing if this server has no provider for it. */
+export function authorizationRequests(fault: Fault): InputRequests | undefined {
+  const asked = addressesIn(fault).map(({ id, url }) => [
+    PREFIX + id,
+    {
+      method: 'elicitation/create' as const,
+      params: { mode: 'url' as const, message: `${fault.message} Open this address to authorize it.`, url },
+    },
+  ])
+  return asked.length > 0 ? Object.fromEntries(asked) : undefined
+}
+
+/** The call is sent again with the person's answers. One who said no is not asked again. */
+export function declinedAuthorization({ params }: Asked, { requires }: Operation): Fault | undefined {
+  const { inputResponses } = params
+  if (inputResponses === undefined) return undefined
+  if (!isJsonObject(inputResponses)) throw invalidParams('"inputResponses" must be an object.')
+  const declined = requires?.authorization?.find(({ id }) => {
+    const answer = inputResponses[PREFIX + id]
+    return isJsonObject(answer) && answer.action !== 'accept'
+  })
+  if (!declined) return undefined
+  const { id } = declined
+  return new Fault(
+    'forbidden',
+    `The person did not authorize ${id}, which this needs. Ask them before calling again.`,
+    {
+      code: 'AUTHORIZATION_DECLINED',
+    },
+  )
+}
+
+/** The addresses go into what the model reads: it has to ask the person. */
+export function withAddresses(fault: Fault): Fault {
+  const addresses = addressesIn(fault)
+  if (addresses.length === 0) return fault
+  const lines = addresses.map(({ id, url }) => `Ask the person to open ${url} to authorize ${id}, then call again.`)
+  return new Fault(fault.kind, [fault.message, ...lines].join('\n'), fault.toRecord())
+}
+
+function addressesIn({ details }: Fault): { id: string; url: string }[] {
+  const challenges = details?.authorization
+  if (!Array.isArray(challenges)) return []
+  return challenges.flatMap((challenge) => {
+    if (!isJsonObject(challenge)) return []
+    const { id, url } = challenge
+    return typeof id === 'string' && typeof url === 'string' ? [{ id, url }] : []
+  })
+}

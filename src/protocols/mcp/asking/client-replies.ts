@@ -1,0 +1,161 @@
+/**
+ * Requests of ours to a client of the older revisions: they go out among the notifications of a call, and the replies
+ * come as messages of their own, with HTTP perhaps to another process than the one that waits.
+ */
+
+import type { Caller } from '../../../core/caller.ts'
+import { Fault } from '../../../core/fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../core/json.ts'
+import type { Environment } from '../../../core/ports/runtime.ts'
+import type { Records } from '../../../core/ports/store.ts'
+import type { Answers } from '../../../core/questions.ts'
+import { invalidParams } from '../faults.ts'
+import type { InputRequests, RpcMessage } from '../wire.ts'
+import { type Asked, callerKey } from './asked.ts'
+
+/** A client's reply to a request of ours. */
+export interface ClientReply {
+  id: string
+  result?: JsonValue
+  error?: JsonValue
+}
+
+interface Waiting {
+  owner: string
+  answered(reply: ClientReply): void
+  giveUp(why: Fault): void
+}
+
+type Needs = Pick<Environment, 'clock' | 'newId' | 'sign'>
+
+/** How long a person may take. */
+const ANSWER_MS = 600_000
+/** How often it is looked whether a reply has come to another process. */
+const LOOK_EVERY_MS = 500
+/** Of a reply that is kept for another process. */
+const MAX_KEPT_CHARACTERS = 262_144
+/** How many questions of one caller's calls may wait at a time. */
+const MAX_WAITING_PER_CALLER = 100
+
+export class ClientReplies {
+  readonly #env: Needs
+  readonly #records: Records
+  readonly #waiting = new Map<string, Waiting>()
+  #closed = false
+
+  constructor(env: Needs, records: Records) {
+    this.#env = env
+    this.#records = records
+  }
+
+  /** Sends all questions at once, and returns with the last answer. */
+  async *ask(requests: InputRequests, { caller, client }: Asked): AsyncGenerator<RpcMessage, Answers> {
+    const owner = callerKey({ caller })
+    this.#requireRoom(owner, Object.keys(requests).length)
+    const sent = Object.entries(requests).map(([key, request]) => ({ key, id: this.#newId(owner), request }))
+    const replies = sent.map(({ id }) => this.#reply(id, owner, client.signal))
+    // Whoever leaves has all of them fail, and only one is waited for at a time.
+    for (const reply of replies) reply.catch(() => undefined)
+    for (const { id, request } of sent) yield { jsonrpc: '2.0', id, ...request } as RpcMessage
+    const answers: Record<string, JsonValue> = {}
+    for (const [index, { key }] of sent.entries()) answers[key] = resultIn((await replies[index]) as ClientReply)
+    return answers
+  }
+
+  /** One that nobody has asked for, or that somebody else sends, is let go by. */
+  async take(caller: Caller | undefined, reply: ClientReply): Promise<void> {
+    if (!this.#isOurs(reply.id, callerKey({ caller }))) return
+    const waiting = this.#waiting.get(reply.id)
+    if (waiting) return waiting.answered(reply)
+    const text = JSON.stringify(reply)
+    if (text.length > MAX_KEPT_CHARACTERS) throw invalidParams('The reply is too long. Send a shorter one.')
+    await this.#records.add(keyOf(reply.id), text, this.#env.clock.now() + ANSWER_MS)
+  }
+
+  /** Nobody is waited for any more. */
+  close(): void {
+    this.#closed = true
+    for (const { giveUp } of [...this.#waiting.values()]) giveUp(closing())
+  }
+
+  #requireRoom(owner: string, more: number): void {
+    if (this.#closed) throw closing()
+    const own = [...this.#waiting.values()].filter((waiting) => waiting.owner === owner).length
+    if (own + more <= MAX_WAITING_PER_CALLER) return
+    const message = `${own} questions of your calls wait for an answer already. Answer some of them first.`
+    throw new Fault('overloaded', message, { code: 'TOO_MANY_QUESTIONS', retryAfterMs: 1_000 })
+  }
+
+  #reply(id: string, owner: string, signal: AbortSignal): Promise<ClientReply> {
+    const { clock } = this.#env
+    const giveUpAt = clock.monotonicMs() + ANSWER_MS
+    return new Promise<ClientReply>((resolve, reject) => {
+      let cancel = () => {}
+      const end = () => {
+        cancel()
+        this.#waiting.delete(id)
+        signal.removeEventListener('abort', leave)
+      }
+      const giveUp = (why: unknown) => {
+        end()
+        reject(why)
+      }
+      const leave = () => giveUp(new Fault('canceled', 'The client left before it answered.'))
+      const answered = (reply: ClientReply) => {
+        end()
+        resolve(reply)
+      }
+      const look = async () => {
+        const text = await this.#records.take(keyOf(id))
+        if (text !== undefined) answered(JSON.parse(text) as ClientReply)
+        else if (clock.monotonicMs() >= giveUpAt)
+          giveUp(new Fault('timeout', 'Nobody answered in time. Call again to be asked again.'))
+        else if (this.#waiting.has(id)) lookLater()
+      }
+      const lookLater = () => {
+        cancel = clock.schedule(LOOK_EVERY_MS, () => void look().catch(giveUp))
+      }
+      this.#waiting.set(id, { owner, answered, giveUp })
+      signal.addEventListener('abort', leave, { once: true })
+      if (signal.aborted) leave()
+      else lookLater()
+    })
+  }
+
+  /** Signed, so that replies are kept only to what was asked, one to each. */
+  #newId(owner: string): string {
+    const id = this.#env.newId()
+    return `${id}.${this.#signature(id, owner)}`
+  }
+
+  #isOurs(id: string, owner: string): boolean {
+    const at = id.indexOf('.')
+    return at > 0 && id.slice(at + 1) === this.#signature(id.slice(0, at), owner)
+  }
+
+  #signature(id: string, owner: string): string {
+    return this.#env.sign(JSON.stringify(['mcp-request', owner, id]))
+  }
+}
+
+function closing(): Fault {
+  return new Fault('unavailable', 'The server is shutting down. Call again in a moment.', { code: 'SHUTTING_DOWN' })
+}
+
+function keyOf(id: string): string {
+  return `mcp-reply/${id}`
+}
+
+function resultIn({ result, error }: ClientReply): JsonValue {
+  if (isJsonObject(result)) return result
+  const said = isJsonObject(error) && typeof error.message === 'string' ? `: ${error.message.slice(0, 500)}` : ''
+  throw new Fault('forbidden', `The client refused to answer${said}. Do without, or ask the person.`, {
+    code: 'NOT_ANSWERED',
+  })
+}
+
+export function replyIn(message: JsonObject): ClientReply | undefined {
+  const { id, result, error } = message
+  if (typeof id !== 'string') return undefined
+  return { id, ...(result !== undefined && { result }), ...(error !== undefined && { error }) }
+}

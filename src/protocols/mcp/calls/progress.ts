@@ -1,0 +1,46 @@
+/** Waits for a call within a bound, and tells meanwhile how far it has come. */
+
+import type { Clock } from '../../../core/ports/runtime.ts'
+import type { Reply } from '../../../core/reply.ts'
+import { hasEnded, type RunningReply } from '../codec.ts'
+import { notification } from '../rpc.ts'
+import type { RpcNotification } from '../wire.ts'
+
+export interface Following {
+  /** Every change from now on, until the signal aborts. */
+  replies(signal: AbortSignal): AsyncIterable<Reply>
+  clock: Clock
+  holdMs: number
+  presence: AbortSignal
+}
+
+/** Ends with the last that is known. Without a token nobody is told anything on the way. */
+export async function* followProgress(
+  first: RunningReply,
+  token: string | number | undefined,
+  { replies, clock, holdMs, presence }: Following,
+): AsyncGenerator<RpcNotification, Reply> {
+  const enough = new AbortController()
+  const cancel = clock.schedule(holdMs, () => enough.abort())
+  let told = -1
+  try {
+    let latest: Reply = first
+    for await (const reply of replies(AbortSignal.any([enough.signal, presence]))) {
+      latest = reply
+      if (hasEnded(reply)) break
+      const { fraction, message } = reply.progress ?? { fraction: -1 }
+      // The value must grow with each notification.
+      if (token === undefined || fraction <= told) continue
+      told = fraction
+      yield notification('notifications/progress', {
+        progressToken: token,
+        progress: Math.round(fraction * 1000) / 10,
+        total: 100,
+        ...(message !== undefined && { message }),
+      })
+    }
+    return latest
+  } finally {
+    cancel()
+  }
+}

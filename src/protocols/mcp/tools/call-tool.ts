@@ -1,0 +1,128 @@
+/**
+ * The other shape of the tools: one named `call`, whose input is OpenCALL's request envelope and whose output is its
+ * response envelope, and one named `search`, so that a model finds what to call among thousands without reading them all.
+ */
+
+import type { Caller } from '../../../core/caller.ts'
+import { Fault } from '../../../core/fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../core/json.ts'
+import { type Asked, idempotencyKeyOf, type Outcome, textParam } from '../asking/asked.ts'
+import type { CallingOff } from '../calls/calling-off.ts'
+import { completed, text } from '../codec.ts'
+import { encodeFailure, invalidParams } from '../faults.ts'
+import { RESULT_URI } from '../located.ts'
+import type { CallToolResult, Content, ToolDefinition } from '../wire.ts'
+import type { Search } from './search.ts'
+
+/** OpenCALL as this server has it. */
+export interface Envelopes {
+  readonly requestSchema: JsonObject
+  readonly responseSchema: JsonObject
+  call(
+    sent: JsonValue,
+    asker: {
+      caller: Caller | undefined
+      origin: string
+      signal: AbortSignal
+      holdMs: number
+      /** Told the id of the call that is waited for, if it is one that the caller started. */
+      waitsFor(requestId: string): void
+    },
+  ): Promise<{ envelope: object & { requestId: string; state: string }; failed: boolean }>
+}
+
+/** A model that asks how a call stands is told after a while, not at once: each question costs it more than the wait. */
+const HOLD_MS = 10_000
+const MAX_FOUND = 50
+const FEW = 10
+
+export class CallTool {
+  readonly #envelopes: Envelopes
+  readonly #search: Search
+  readonly #callingOff: CallingOff
+
+  constructor(envelopes: Envelopes, search: Search, callingOff: CallingOff) {
+    this.#envelopes = envelopes
+    this.#search = search
+    this.#callingOff = callingOff
+  }
+
+  definitions(): readonly ToolDefinition[] {
+    const { requestSchema, responseSchema } = this.#envelopes
+    return [
+      {
+        name: 'call',
+        title: 'Call an operation',
+        description:
+          'Calls an operation of this server; "search" finds operations and their arguments. While the state of the answer is accepted or pending, call again with the same op and args and the requestId of the answer in ctx.requestId: that starts nothing twice.',
+        inputSchema: requestSchema,
+        outputSchema: responseSchema,
+      },
+      {
+        name: 'search',
+        title: 'Find operations',
+        description:
+          'Finds operations by words of their name, title and description, with the schema of their arguments.',
+        inputSchema: {
+          type: 'object',
+          properties: {
+            query: { type: 'string', description: 'What you want to do, in a few words. Empty: all there are.' },
+            limit: { type: 'integer', minimum: 1, maximum: MAX_FOUND, default: FEW },
+          },
+          required: ['query'],
+        },
+        outputSchema: {
+          type: 'object',
+          properties: { operations: { type: 'array', items: { type: 'object' } }, total: { type: 'integer' } },
+          required: ['operations', 'total'],
+        },
+        annotations: { readOnlyHint: true, idempotentHint: true },
+      },
+    ]
+  }
+
+  async call(asked: Asked): Promise<Outcome> {
+    const name = textParam(asked, 'name')
+    const { arguments: args = {} } = asked.params
+    if (!isJsonObject(args)) throw invalidParams('"arguments" must be an object.')
+    if (name === 'call') return { result: completed(await this.#call(args, asked), asked.generation) }
+    if (name === 'search') return { result: completed(this.#find(args), asked.generation) }
+    throw new Fault('unknown-operation', `There is no tool "${name.slice(0, 100)}" here. Use "call", or "search".`)
+  }
+
+  async #call(args: JsonObject, asked: Asked): Promise<CallToolResult> {
+    const { caller, client } = asked
+    const { envelope, failed } = await this.#envelopes.call(withKey(args, idempotencyKeyOf(asked)), {
+      caller,
+      origin: client.origin,
+      signal: client.signal,
+      holdMs: HOLD_MS,
+      waitsFor: (requestId) => this.#callingOff.watch(asked, requestId),
+    })
+    const content: Content[] = [text(JSON.stringify(envelope))]
+    if (envelope.state === 'complete' && 'location' in envelope) content.push(linkTo(envelope.requestId))
+    return { content, structuredContent: envelope as unknown as JsonObject, ...(failed && { isError: true }) }
+  }
+
+  #find({ query, limit = FEW }: JsonObject): CallToolResult {
+    const whole = typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= MAX_FOUND
+    if (typeof query !== 'string' || !whole) {
+      const message = `"query" must be a text, and "limit" a whole number from 1 to ${MAX_FOUND}.`
+      return encodeFailure(new Fault('invalid-input', message))
+    }
+    const found = this.#search(query, limit)
+    return { content: [text(JSON.stringify(found))], structuredContent: found }
+  }
+}
+
+/** A key of the request counts where the envelope has none of its own. */
+function withKey(args: JsonObject, key: string | undefined): JsonObject {
+  const { ctx = {} } = args
+  if (key === undefined || !isJsonObject(ctx) || ctx.idempotencyKey !== undefined) return args
+  return { ...args, ctx: { ...ctx, idempotencyKey: key } }
+}
+
+/** The envelope has an address, for which one needs a credential; this can be read right here. */
+function linkTo(requestId: string): Content {
+  return { type: 'resource_link', uri: RESULT_URI + encodeURIComponent(requestId), name: 'The result of this call' }
+}

@@ -1,0 +1,75 @@
+/** `tools/list`: written once for each generation and audience, and anew only when an operation comes, goes or ends. */
+import type { Operation } from '../../../core/operation.ts'
+import type { Registry } from '../../../engine/registry.ts'
+import type { Tools } from '../../../engine/tools.ts'
+import { completed } from '../codec.ts'
+import { Written } from '../rpc.ts'
+import type { Generation, ToolDefinition } from '../wire.ts'
+import { encodeTool } from './definition.ts'
+
+/** As long as a client may go on with a list it has; what is gone since says so when it is called. */
+export const LIST_TTL_MS = 60_000
+
+export interface Caching {
+  ttlMs: number
+  cacheScope: 'public' | 'private'
+}
+
+export interface ToolList {
+  /**
+   * The result as it is written. Whoever has shown no credential finds public tools only, and internal ones are found by
+   * whoever may call them.
+   */
+  written(
+    generation: Generation,
+    audience: 'everybody' | 'known',
+    now: number,
+    internal?: readonly Operation[],
+  ): Written
+}
+
+interface Kept {
+  written: Written
+  validUntil: number
+  of: readonly Operation[]
+}
+
+const NONE: readonly Operation[] = []
+
+/** `own` are tools that are no operations, and stand for all of them where they are given. */
+export function createToolList(
+  registry: Registry,
+  tools: Tools,
+  cacheScope: Caching['cacheScope'],
+  own?: (generation: Generation) => readonly ToolDefinition[],
+): ToolList {
+  const kept = new Map<string, Kept>()
+  return {
+    written(generation, audience, now, internal = NONE) {
+      const key = `${generation} ${audience} ${internal.map((operation) => operation.key).join(' ')}`
+      const of = registry.operations
+      const known = kept.get(key)
+      if (known && known.of === of && now < known.validUntil) return known.written
+      const listed =
+        own?.(generation) ??
+        tools
+          .list(now)
+          .filter(({ operation }) => (operation.internal ? internal.includes(operation) : true))
+          .filter(({ operation }) => audience === 'known' || operation.public)
+          .map(({ name, operation }) => encodeTool(name, operation, generation))
+      const written = new Written(withCaching({ tools: listed }, generation, cacheScope))
+      kept.set(key, { written, validUntil: registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY, of })
+      return written
+    },
+  }
+}
+
+/** What the stateless revision says with every list. */
+export function withCaching<T extends object>(
+  result: T,
+  generation: Generation,
+  cacheScope: Caching['cacheScope'],
+  ttlMs = LIST_TTL_MS,
+): T | (T & Caching) {
+  return generation === 'stateless' ? completed({ ...result, ttlMs, cacheScope }, generation) : result
+}

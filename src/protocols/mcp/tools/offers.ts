@@ -1,0 +1,183 @@
+/** What an application offers agents besides its operations: texts and files to read, and prompts to start from. */
+
+import type { Caller } from '../../../core/caller.ts'
+import type { HandlerContext } from '../../../core/context.ts'
+import { Fault } from '../../../core/fault.ts'
+import { isJsonObject, type JsonObject } from '../../../core/json.ts'
+import type { Environment } from '../../../core/ports/runtime.ts'
+import { type Asking, answersTo } from '../../../core/questions.ts'
+import type { ResourceContents } from '../wire.ts'
+
+interface Offer {
+  name: string
+  title?: string
+  description?: string
+}
+
+/** `uri` may have parts in braces, such as `docs://{page}`: then `read` is given what stands there. */
+export interface McpResource extends Offer {
+  uri: string
+  mimeType?: string
+  read(values: Readonly<Record<string, string>>, asked: { caller: Caller; uri: string }): Readable | Promise<Readable>
+  /**
+   * Calls `changed` whenever there is something new to read, until the returned function is called; with the address
+   * where this resource has parts. Clients can subscribe to resources that have this.
+   */
+  watch?(changed: (uri?: string) => void): () => void
+}
+
+type Readable = string | Uint8Array
+
+export interface McpPrompt extends Offer {
+  arguments?: readonly McpPromptArgument[]
+  /** A text is one message of the user. */
+  get(args: Readonly<Record<string, string>>, asked: PromptContext): Prompted | Promise<Prompted>
+}
+
+/** What a prompt may know and ask, as a handler may. */
+export interface PromptContext extends Pick<HandlerContext, 'ask' | 'canAsk'> {
+  caller: Caller
+}
+
+export interface McpPromptArgument extends Offer {
+  required?: boolean
+  /** What the value could be, as far as it is written. */
+  complete?(value: string): readonly string[] | Promise<readonly string[]>
+}
+
+export type Prompted = string | readonly { role: 'user' | 'assistant'; content: object }[]
+
+const PART = /\{([A-Za-z_]\w*)\}/g
+/** As many as the specification allows in one answer. */
+const MAX_COMPLETIONS = 100
+
+interface Place {
+  resource: McpResource
+  pattern: RegExp
+}
+
+export class OfferedResources {
+  /** As they are listed. */
+  readonly listed: readonly JsonObject[]
+  readonly templates: readonly JsonObject[]
+  readonly #places: readonly Place[]
+  readonly #env: Pick<Environment, 'base64'>
+
+  constructor(resources: readonly McpResource[], env: Pick<Environment, 'base64'>) {
+    const hasParts = ({ uri }: McpResource) => uri.search(PART) >= 0
+    this.listed = resources
+      .filter((resource) => !hasParts(resource))
+      .map(({ uri, ...about }) => ({ uri, ...shown(about) }))
+    this.templates = resources.filter(hasParts).map(({ uri, ...about }) => ({ uriTemplate: uri, ...shown(about) }))
+    this.#places = resources.map((resource) => ({ resource, pattern: patternOf(resource.uri) }))
+    this.#env = env
+  }
+
+  /** Whether this is one that can be watched. */
+  isWatched(uri: string): boolean {
+    return this.#places.some(({ resource, pattern }) => resource.watch && pattern.test(uri))
+  }
+
+  get anyWatched(): boolean {
+    return this.#places.some(({ resource }) => resource.watch)
+  }
+
+  /** All that can be watched, until the returned function is called. */
+  watch(changed: (uri: string) => void): () => void {
+    const stops = this.#places.flatMap(({ resource }) => resource.watch?.((uri = resource.uri) => changed(uri)) ?? [])
+    return () => {
+      for (const stop of stops) stop()
+    }
+  }
+
+  /** Nothing if it is none of these. */
+  async read(uri: string, caller: Caller): Promise<ResourceContents | undefined> {
+    for (const { resource, pattern } of this.#places) {
+      const match = pattern.exec(uri)
+      if (!match) continue
+      const value = await resource.read(decodeAll(match.groups ?? {}), { caller, uri })
+      const about = { uri, ...(resource.mimeType !== undefined && { mimeType: resource.mimeType }) }
+      return typeof value === 'string' ? { ...about, text: value } : { ...about, blob: this.#env.base64(value) }
+    }
+    return undefined
+  }
+}
+
+export class OfferedPrompts {
+  readonly listed: readonly JsonObject[]
+  readonly #prompts: ReadonlyMap<string, McpPrompt>
+  readonly #env: Pick<Environment, 'conforms'>
+
+  constructor(prompts: readonly McpPrompt[], env: Pick<Environment, 'conforms'>) {
+    this.#env = env
+    this.#prompts = new Map(prompts.map((prompt) => [prompt.name, prompt]))
+    this.listed = prompts.map(({ arguments: args = [], ...about }) => ({ ...shown(about), arguments: args.map(shown) }))
+  }
+
+  get size(): number {
+    return this.#prompts.size
+  }
+
+  async get(name: string, args: unknown, caller: Caller, asking: Asking | undefined): Promise<JsonObject> {
+    const prompt = this.#find(name)
+    const given = textsIn(args)
+    const missing = prompt.arguments?.find((argument) => argument.required && !Object.hasOwn(given, argument.name))
+    if (missing) throw invalid(`The prompt "${name}" needs the argument "${missing.name}".`)
+    const prompted = await prompt.get(given, {
+      caller,
+      canAsk: (kind) => asking?.kinds.includes(kind) === true,
+      ask: async (questions) => answersTo(questions, asking, this.#env, `The prompt "${name}"`),
+    })
+    const messages =
+      typeof prompted === 'string' ? [{ role: 'user', content: { type: 'text', text: prompted } }] : prompted
+    const { description } = prompt
+    return { ...(description !== undefined && { description }), messages: messages as JsonObject[] }
+  }
+
+  async complete(name: string, argument: string, value: string): Promise<JsonObject> {
+    const { complete } = this.#find(name).arguments?.find((candidate) => candidate.name === argument) ?? {}
+    const values = complete ? [...(await complete(value))] : []
+    const shownValues = values.slice(0, MAX_COMPLETIONS)
+    return { values: shownValues, total: values.length, hasMore: values.length > shownValues.length }
+  }
+
+  #find(name: string): McpPrompt {
+    const prompt = this.#prompts.get(name)
+    if (prompt) return prompt
+    throw invalid(`There is no prompt "${name.slice(0, 100)}" here. prompts/list says which there are.`)
+  }
+}
+
+/** Without what is a function. */
+function shown(offer: object): JsonObject {
+  return Object.fromEntries(Object.entries(offer).filter(([, value]) => typeof value !== 'function')) as JsonObject
+}
+
+/** A part is anything up to the next slash. */
+function patternOf(uri: string): RegExp {
+  const source = uri.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&').replaceAll(PART, '(?<$1>[^/]+)')
+  return new RegExp(`^${source}$`)
+}
+
+function decodeAll(groups: Record<string, string>): Record<string, string> {
+  return Object.fromEntries(Object.entries(groups).map(([name, value]) => [name, decode(value)]))
+}
+
+function decode(value: string): string {
+  try {
+    return decodeURIComponent(value)
+  } catch (cause) {
+    throw new Fault('malformed', 'The address of the resource is not encoded as it should be.', { cause })
+  }
+}
+
+function textsIn(args: unknown = {}): Record<string, string> {
+  if (!isJsonObject(args) || Object.values(args).some((value) => typeof value !== 'string')) {
+    throw invalid('"arguments" must be an object of texts.')
+  }
+  return args as Record<string, string>
+}
+
+function invalid(message: string): Fault {
+  return new Fault('malformed', message)
+}

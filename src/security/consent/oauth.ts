@@ -1,0 +1,243 @@
+/**
+ * The OAuth 2 client for one provider: authorization code with PKCE (RFC 7636), and refresh. It speaks to the provider
+ * and keeps nothing but the provider's description of itself.
+ */
+import {
+  AuthorizationResponseError,
+  type AuthorizationServer,
+  allowInsecureRequests,
+  authorizationCodeGrantRequest,
+  type Client,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  calculatePKCECodeChallenge,
+  customFetch,
+  discoveryRequest,
+  None,
+  processAuthorizationCodeResponse,
+  processDiscoveryResponse,
+  processRefreshTokenResponse,
+  ResponseBodyError,
+  refreshTokenGrantRequest,
+  type TokenEndpointResponse,
+  validateAuthResponse,
+} from 'oauth4webapi'
+import { Fault } from '../../core/fault.ts'
+import { createProviderFetch, type ProviderFetch, unreachable } from './oauth-fetch.ts'
+import {
+  type AuthorizationConfig,
+  checkAddress,
+  checkProvider,
+  clientSecretOf,
+  type OAuthProvider,
+} from './provider.ts'
+
+export interface OAuthClient {
+  /** Asked for besides what operations need. */
+  readonly scopes: readonly string[]
+  /** Where people are sent back to, if not to our own address. */
+  readonly redirectUri: string | undefined
+  /** Where the person goes to authorize us. */
+  authorizationUrl(request: AuthorizationRequest, scopes: readonly string[]): Promise<string>
+  /** Trades the code in the parameters the person came back with. */
+  exchange(answer: URLSearchParams, request: AuthorizationRequest): Promise<Grant>
+  /** Nothing if the provider no longer honours the refresh token. */
+  refresh(refreshToken: string): Promise<Grant | undefined>
+}
+
+/** What ties the answer to the question. */
+export interface AuthorizationRequest {
+  state: string
+  verifier: string
+  redirectUri: string
+}
+
+export interface Grant {
+  accessToken: string
+  refreshToken?: string
+  lifetimeMs?: number
+  /** As the provider states them; absent: the ones that were asked for. */
+  scopes?: readonly string[]
+}
+
+/** How long a provider's description of itself is used without asking again. */
+const METADATA_MS = 3_600_000
+/** GitHub has a word of its own for it. */
+const REFUSED = new Set(['invalid_grant', 'bad_refresh_token'])
+
+export type OAuthClients = ReadonlyMap<string, OAuthClient>
+
+/** Whatever is wrong with the configuration is said here, before anything is asked or opened. */
+export function createOAuthClients({ providers }: AuthorizationConfig, now: () => number): OAuthClients {
+  return new Map(Object.entries(providers).map(([id, provider]) => [id, createOAuthClient(id, provider, now)]))
+}
+
+function createOAuthClient(id: string, provider: OAuthProvider, now: () => number): OAuthClient {
+  checkProvider(id, provider)
+  const client: Client = { client_id: provider.clientId }
+  const authenticate = clientAuthOf(provider, clientSecretOf(provider, `authorization.providers.${id}`))
+  const fetchFrom = createProviderFetch(id, provider)
+  const discovering = options(provider, fetchFrom)
+  const asking = options(provider, async (url, init) => plainTokenAnswer(await fetchFrom(url, init)))
+  const describe = createDescription(provider, discovering, now)
+
+  return {
+    scopes: provider.scopes ?? [],
+    redirectUri: provider.redirectUri,
+
+    async authorizationUrl({ state, verifier, redirectUri }, scopes) {
+      const { authorization_endpoint } = await explained(id, describe)
+      const url = checkAddress(authorization_endpoint ?? '', provider, `The authorization endpoint of ${id}`)
+      const parameters = {
+        ...provider.extraParams,
+        response_type: 'code',
+        client_id: provider.clientId,
+        redirect_uri: redirectUri,
+        state,
+        code_challenge: await calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+        ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+      }
+      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value)
+      return url.href
+    },
+
+    exchange(answer, { state, verifier, redirectUri }) {
+      return explained(id, async () => {
+        const server = await describe()
+        checkIssuer(provider, answer)
+        const accepted = validateAuthResponse(server, client, answer, state)
+        const response = await authorizationCodeGrantRequest(
+          server,
+          client,
+          authenticate,
+          accepted,
+          redirectUri,
+          verifier,
+          asking,
+        )
+        return grantOf(await processAuthorizationCodeResponse(server, client, response))
+      })
+    },
+
+    refresh(refreshToken) {
+      return explained(id, async () => {
+        const server = await describe()
+        const response = await refreshTokenGrantRequest(server, client, authenticate, refreshToken, asking)
+        try {
+          return grantOf(await processRefreshTokenResponse(server, client, response))
+        } catch (thrown) {
+          if (thrown instanceof ResponseBodyError && REFUSED.has(thrown.error)) return undefined
+          throw thrown
+        }
+      })
+    },
+  }
+}
+
+function clientAuthOf({ clientAuth }: OAuthProvider, secret: string | undefined): ClientAuth {
+  if (secret === undefined) return None()
+  const [basic, post] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
+  if (clientAuth) return clientAuth === 'post' ? post : basic
+  return (server, ...rest) => (takesOnlyPost(server) ? post : basic)(server, ...rest)
+}
+
+/** RFC 8414: without a list, it is the header. */
+function takesOnlyPost({ token_endpoint_auth_methods_supported: methods }: AuthorizationServer): boolean {
+  return methods !== undefined && !methods.includes('client_secret_basic') && methods.includes('client_secret_post')
+}
+
+function options({ allowInsecure = false }: OAuthProvider, fetchFrom: ProviderFetch) {
+  return { [customFetch]: fetchFrom, [allowInsecureRequests]: allowInsecure }
+}
+
+/** The provider's endpoints, asked for once an hour where they are not configured. */
+function createDescription(
+  provider: OAuthProvider,
+  discovering: ReturnType<typeof options>,
+  now: () => number,
+): () => Promise<AuthorizationServer> {
+  const { issuer, authorizationUrl, tokenUrl } = provider
+  if (authorizationUrl !== undefined) {
+    const described = {
+      issuer: issuer ?? new URL(authorizationUrl).origin,
+      authorization_endpoint: authorizationUrl,
+      token_endpoint: tokenUrl,
+    }
+    return async () => described
+  }
+  let known: { description: Promise<AuthorizationServer>; until: number } | undefined
+  return () => {
+    if (known && now() < known.until) return known.description
+    const description = discover(new URL(issuer), discovering)
+    known = { description, until: now() + METADATA_MS }
+    // The next one asks again.
+    description.catch(() => {
+      known = undefined
+    })
+    return description
+  }
+}
+
+/** OpenID Connect's address first, then the one of RFC 8414. */
+async function discover(issuer: URL, discovering: ReturnType<typeof options>): Promise<AuthorizationServer> {
+  const response = await discoveryRequest(issuer, { ...discovering, algorithm: 'oidc' })
+  if (response.status !== 404) return processDiscoveryResponse(issuer, response)
+  return processDiscoveryResponse(issuer, await discoveryRequest(issuer, { ...discovering, algorithm: 'oauth2' }))
+}
+
+/**
+ * RFC 9207 keeps one provider's code from being traded at another. Where no issuer is configured, what the provider
+ * calls itself must at least be at home where the person was sent.
+ */
+function checkIssuer({ issuer, authorizationUrl = '' }: OAuthProvider, answer: URLSearchParams): void {
+  const named = answer.get('iss')
+  if (named === null || issuer !== undefined) return
+  if (URL.parse(named)?.origin !== URL.parse(authorizationUrl)?.origin) {
+    throw new Error('"iss" names another issuer; if it is the right one, configure it as "issuer"')
+  }
+  answer.delete('iss')
+}
+
+/**
+ * Who the person is at the provider is of no interest here, so the ID token is not looked at, and a fault in it does
+ * not matter. And an error that comes with 200 (GitHub) is made the error it is.
+ */
+async function plainTokenAnswer(response: Response): Promise<Response> {
+  if (!response.headers.get('content-type')?.includes('json')) return response
+  const body: unknown = await response
+    .clone()
+    .json()
+    .catch(() => undefined)
+  if (typeof body !== 'object' || body === null) return response
+  const { id_token: _, ...rest } = body as Record<string, unknown>
+  const status = response.status === 200 && typeof rest.error === 'string' ? 400 : response.status
+  return Response.json(rest, { status })
+}
+
+function grantOf({ access_token, refresh_token, expires_in, scope }: TokenEndpointResponse): Grant {
+  return {
+    accessToken: access_token,
+    ...(refresh_token !== undefined && { refreshToken: refresh_token }),
+    ...(expires_in !== undefined && { lifetimeMs: expires_in * 1000 }),
+    // RFC 6749 separates scopes by spaces; GitHub by commas.
+    ...(scope !== undefined && { scopes: scope.split(/[\s,]+/).filter((each) => each !== '') }),
+  }
+}
+
+/** What the library throws may hold the answer with its tokens, so nothing of it but its words goes on. */
+async function explained<T>(id: string, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask()
+  } catch (thrown) {
+    if (thrown instanceof Fault) throw thrown
+    if (thrown instanceof AuthorizationResponseError) throw refusedBy(id, thrown.error)
+    if (thrown instanceof ResponseBodyError) throw refusedBy(id, `${thrown.status} ${thrown.error}`)
+    throw refusedBy(id, thrown instanceof Error ? thrown.message : 'an answer that is not understood')
+  }
+}
+
+function refusedBy(id: string, why: string): Fault {
+  return unreachable(id, new Error(`${id}: ${why.slice(0, 200)}`))
+}

@@ -1,0 +1,131 @@
+/**
+ * Access tokens in memory until shortly before they expire, the least used forgotten first. Those who need the same
+ * token at the same time wait for one exchange, which goes on as long as one of them still waits.
+ */
+import { LRUCache } from 'lru-cache'
+import { Fault } from '../../core/fault.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
+import type { AccessToken } from './client-credentials.ts'
+
+export interface HeldToken {
+  value: string
+  /** Others may be given it too. */
+  remembered: boolean
+}
+
+export type ExchangeToken = (signal: AbortSignal) => Promise<AccessToken>
+
+const MAX_TOKENS = 1_000
+const EXCHANGE_MS = 10_000
+
+export class TokenCache {
+  readonly #clock: Clock
+  readonly #tokens: LRUCache<string, { value: string; expiresAt: number }>
+  readonly #exchanges = new Map<string, SharedExchange>()
+  /** Whose token was refused and could not be replaced yet. */
+  readonly #refused = new LRUCache<string, true>({ max: MAX_TOKENS })
+
+  constructor(clock: Clock, maxTokens = MAX_TOKENS) {
+    this.#clock = clock
+    this.#tokens = new LRUCache({ max: maxTokens })
+  }
+
+  async take(key: string, exchange: ExchangeToken, signal: AbortSignal): Promise<HeldToken> {
+    const known = this.#tokens.get(key)
+    if (known && known.expiresAt > this.#clock.monotonicMs()) return { value: known.value, remembered: true }
+    this.#tokens.delete(key)
+    const running = this.#exchanges.get(key)
+    const shared = running ?? this.#start(key, exchange)
+    const { value, lifetimeMs } = await shared.join(signal)
+    if (lifetimeMs > 0) return { value, remembered: true }
+    if (!running) return { value, remembered: false }
+    // One that is good for one use belongs to whoever asked first.
+    const own = new SharedExchange(exchange, this.#clock)
+    return { value: (await own.join(signal)).value, remembered: false }
+  }
+
+  /** Only this value: another may have taken its place since it was handed out. */
+  evict(key: string, value: string): void {
+    if (this.#tokens.peek(key)?.value !== value) return
+    this.#tokens.delete(key)
+    this.#refused.set(key, true)
+  }
+
+  #start(key: string, exchange: ExchangeToken): SharedExchange {
+    // The time counts from here: when the endpoint made the token is not known.
+    const askedAt = this.#clock.monotonicMs()
+    const shared = new SharedExchange(async (signal) => {
+      try {
+        const token = await exchange(signal)
+        this.#refused.delete(key)
+        if (token.lifetimeMs > 0) {
+          this.#tokens.set(key, { value: token.value, expiresAt: askedAt + token.lifetimeMs })
+        }
+        return token
+      } catch (thrown) {
+        throw this.#explain(key, thrown)
+      }
+    }, this.#clock)
+    this.#exchanges.set(key, shared)
+    shared.whenOver(() => {
+      if (this.#exchanges.get(key) === shared) this.#exchanges.delete(key)
+    })
+    return shared
+  }
+
+  /** The tool refused the token and no other can be had now: that is worth one more try, and then it is a failure. */
+  #explain(key: string, thrown: unknown): unknown {
+    const temporary = thrown instanceof Fault && thrown.kind === 'upstream' && thrown.retryable
+    if (!this.#refused.delete(key) || !temporary) return thrown
+    return new Fault('credential-expired', `The tool no longer takes our access token. ${thrown.message}`, {
+      ...(thrown.retryAfterMs !== undefined && { retryAfterMs: thrown.retryAfterMs }),
+    })
+  }
+}
+
+/** One exchange that several wait for. Each can leave; the last to leave calls it off. */
+class SharedExchange {
+  readonly #stop = new AbortController()
+  readonly #token: Promise<AccessToken>
+  #waiting = 0
+  #over = () => {}
+
+  constructor(exchange: ExchangeToken, clock: Clock) {
+    const cancelTimer = clock.schedule(EXCHANGE_MS, () => this.#stop.abort(tooSlow()))
+    this.#token = exchange(this.#stop.signal).finally(() => {
+      cancelTimer()
+      this.#over()
+    })
+  }
+
+  /** Before anybody new could join what has ended or was called off. */
+  whenOver(over: () => void): void {
+    this.#over = over
+  }
+
+  join(signal: AbortSignal): Promise<AccessToken> {
+    this.#waiting += 1
+    return new Promise((resolve, reject) => {
+      const leave = () => {
+        this.#waiting -= 1
+        if (this.#waiting === 0) {
+          this.#over()
+          this.#stop.abort(reasonOf(signal))
+        }
+        reject(reasonOf(signal))
+      }
+      const settle = () => signal.removeEventListener('abort', leave)
+      this.#token.then(resolve, reject).finally(settle)
+      if (signal.aborted) leave()
+      else signal.addEventListener('abort', leave, { once: true })
+    })
+  }
+}
+
+function reasonOf({ reason }: AbortSignal): Fault {
+  return reason instanceof Fault ? reason : new Fault('canceled', 'The call was stopped; send it again.')
+}
+
+function tooSlow(): Fault {
+  return new Fault('upstream', `The token endpoint did not answer within ${EXCHANGE_MS} ms. Try again in a moment.`)
+}

@@ -1,0 +1,133 @@
+/**
+ * Who is calling: a static token, an API key or a JWT becomes a Caller. The credential itself goes no further than
+ * this file: it is in no Caller, no fault and no log line.
+ */
+import { hash } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
+import type { Caller } from '../../core/caller.ts'
+import { Fault } from '../../core/fault.ts'
+import type { PresentedAuth } from '../../core/ports/guard.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
+import { badCredential, createJwtVerifier, type JwtRules } from './jwt.ts'
+import { callerFrom, type VerifyCaller } from './own-verification.ts'
+import { MAX_TOKEN_LENGTH, type ReadHeader, readCredential, soleAuthorization } from './presented-credential.ts'
+import { createTokenFinder, expiredCredential, type Proved, type StaticToken } from './tokens.ts'
+
+export type { JwtRules } from './jwt.ts'
+export type { JwtKey } from './jwt-keys.ts'
+export type { VerifiedCaller, VerifyCaller } from './own-verification.ts'
+export { readCredential } from './presented-credential.ts'
+export { createToken, hashToken, type StaticToken, takeEnvironmentToken } from './tokens.ts'
+
+export interface AuthConfig {
+  /** The application's own way, asked before `tokens` and `jwt`, for every call and every transport. */
+  verify?: VerifyCaller
+  tokens?: readonly StaticToken[]
+  jwt?: readonly JwtRules[]
+  /** Of callers whose credential names none; `main` unless given. */
+  tenant?: string
+}
+
+export interface Authenticator {
+  /**
+   * Nothing for no credential: whether that will do is for the operation to say. A bad one is a fault of kind
+   * `unauthenticated`. Known tokens, and JWTs seen before, are answered at once, without a promise.
+   */
+  authenticate(header: ReadHeader, auth?: PresentedAuth): Caller | undefined | Promise<Caller | undefined>
+}
+
+/** A JWT is verified again after this long, so that a key taken out of use stops working. */
+const REMEMBER_MS = 300_000
+const MAX_REMEMBERED = 10_000
+
+export function createAuthenticator(config: AuthConfig, clock: Pick<Clock, 'now' | 'monotonicMs'>): Authenticator {
+  const { verify, tokens = [], jwt = [], tenant = 'main' } = config
+  if (!verify && tokens.length === 0 && jwt.length === 0) {
+    const message = 'auth names nobody: add "tokens", "jwt" or "verify", or leave auth out to serve loopback only.'
+    throw new Fault('malformed', message)
+  }
+  if (verify !== undefined && typeof verify !== 'function') {
+    throw new Fault('malformed', 'auth.verify must be a function that returns a caller.')
+  }
+  const own = tokens.length === 0 && jwt.length === 0 ? () => undefined : authenticateBy(tokens, jwt, tenant, clock)
+  return { authenticate: verify ? verifyFirst(verify, own, tenant) : own }
+}
+
+type ByHeader = (header: ReadHeader) => Caller | undefined | Promise<Caller>
+
+function verifyFirst(verify: VerifyCaller, own: ByHeader, tenant: string): Authenticator['authenticate'] {
+  return (header, auth) => {
+    const judge = (verified: Awaited<ReturnType<VerifyCaller>>) => (verified ? callerFrom(verified, tenant) : undefined)
+    const byHeader = (caller: Caller | undefined) => caller ?? own(header)
+    try {
+      const returned = verify({ header: (name) => header(name.toLowerCase()), ...(auth && { auth }) })
+      if (!returned || !('then' in returned)) return byHeader(judge(returned))
+      return returned.then(judge).catch(failed).then(byHeader)
+    } catch (thrown) {
+      return failed(thrown)
+    }
+  }
+}
+
+/** The application's refusal, or its failure: no operation has run, and none is to blame. */
+function failed(thrown: unknown): never {
+  if (thrown instanceof Fault) throw thrown
+  throw new Fault('internal', 'The server could not tell who is calling. Its log has the reason.', { cause: thrown })
+}
+
+function authenticateBy(
+  tokens: readonly StaticToken[],
+  jwt: readonly JwtRules[],
+  tenant: string,
+  clock: Pick<Clock, 'now' | 'monotonicMs'>,
+): ByHeader {
+  const findToken = createTokenFinder(tokens, tenant)
+  const verifyJwt = jwt.length > 0 ? createJwtVerifier(jwt, tenant, clock) : undefined
+  const prove: Prove = (header, now) => {
+    const credential = readCredential(header)
+    if (!credential) return undefined
+    const known = findToken(credential, now)
+    if (known) return known
+    if (!verifyJwt || credential.scheme !== 'bearer') throw badCredential()
+    return verifyJwt(credential.token)
+  }
+  return rememberProved(prove, clock)
+}
+
+type Prove = (header: ReadHeader, now: number) => Proved | undefined | Promise<Proved>
+
+/**
+ * By the hash of the whole Authorization field, signature included, so that only the very same text is recognised: it is
+ * not even read again. The text itself is not kept, and nobody can steer its hash towards one that is.
+ */
+function rememberProved(prove: Prove, clock: Pick<Clock, 'now' | 'monotonicMs'>): ByHeader {
+  const remembered = new LRUCache<string, Proved & { until: number }>({ max: MAX_REMEMBERED })
+  const remember = (digest: string, proved: Proved): Caller => {
+    remembered.set(digest, { ...proved, until: clock.monotonicMs() + REMEMBER_MS })
+    return proved.caller
+  }
+  return (header) => {
+    const now = clock.now()
+    const text = soleAuthorization(header)
+    if (text === undefined || text.length > MAX_TOKEN_LENGTH || !isPlain(text)) return callerIn(prove(header, now))
+    const digest = hash('sha256', text, 'binary')
+    const known = remembered.get(digest)
+    if (known && now >= known.expiresAt) {
+      remembered.delete(digest)
+      throw expiredCredential()
+    }
+    if (known && clock.monotonicMs() < known.until) return known.caller
+    const proved = prove(header, now)
+    if (proved instanceof Promise) return proved.then((jwt) => remember(digest, jwt))
+    return proved && remember(digest, proved)
+  }
+}
+
+/** With one space: or one token, spelled with more and more of them, would push all others out. */
+function isPlain(text: string): boolean {
+  return text.indexOf(' ') === text.lastIndexOf(' ')
+}
+
+function callerIn(proved: ReturnType<Prove>): ReturnType<ByHeader> {
+  return proved instanceof Promise ? proved.then(({ caller }) => caller) : proved?.caller
+}

@@ -1,0 +1,172 @@
+/**
+ * The key a JWT is verified with, and which algorithms it may be used for. The algorithms come from the kind of key,
+ * never from the token: that is what keeps a public key from being taken for an HMAC secret.
+ */
+import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
+import { createLocalJWKSet, createRemoteJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
+import { Fault } from '../../core/fault.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
+
+export type JwtKey =
+  /** HS256; at least 32 bytes. */
+  | { secret: string | Uint8Array }
+  /** PEM: RS256, ES256 or EdDSA, as the key is. */
+  | { publicKey: string }
+  | { jwk: JsonObject }
+  | { jwks: { keys: JsonObject[] } }
+  | ({ jwksUrl: string } & RemoteKeyOptions)
+
+interface RemoteKeyOptions {
+  /** How long fetched keys are used without asking again; 10 minutes unless given. */
+  maxAgeMs?: number
+  /** How soon an unknown key id, or a failure, may cause another fetch; 30 seconds unless given. */
+  cooldownMs?: number
+  /** 5 seconds unless given. */
+  timeoutMs?: number
+}
+
+export interface VerificationKey {
+  key: KeyObject | JWTVerifyGetKey
+  algorithms: string[]
+}
+
+// RFC 7518, "HMAC with SHA-2 Functions": a key at least as long as the hash.
+const MIN_SECRET_BYTES = 32
+const EDDSA = ['EdDSA', 'Ed25519']
+const SET_ALGORITHMS = ['RS256', 'ES256', ...EDDSA]
+
+export function createVerificationKey(
+  key: JwtKey,
+  where: string,
+  clock: Pick<Clock, 'now' | 'monotonicMs'>,
+): VerificationKey {
+  if ('secret' in key) return secretKey(key.secret, where)
+  if ('publicKey' in key) return publicKey(() => createPublicKey(refusePrivate(key.publicKey, where)), where)
+  if ('jwk' in key) return jwk(key.jwk, where)
+  if ('jwks' in key && typeof key.jwks === 'string') {
+    throw new Fault('malformed', `${where}.jwks is a key set itself; give the address of one as "jwksUrl".`)
+  }
+  if ('jwks' in key) return { key: localSet(key.jwks as JSONWebKeySet, where), algorithms: SET_ALGORITHMS }
+  if ('jwksUrl' in key) return { key: remoteSet(key, where, clock), algorithms: SET_ALGORITHMS }
+  throw new Fault('malformed', `${where} needs one of "secret", "publicKey", "jwk", "jwks" and "jwksUrl".`)
+}
+
+function secretKey(secret: string | Uint8Array, where: string): VerificationKey {
+  const bytes = typeof secret === 'string' ? Buffer.from(secret, 'utf8') : Buffer.from(secret)
+  if (bytes.length < MIN_SECRET_BYTES) {
+    throw new Fault('malformed', `${where}.secret has ${bytes.length} bytes; HS256 needs ${MIN_SECRET_BYTES} or more.`)
+  }
+  return { key: createSecretKey(bytes), algorithms: ['HS256'] }
+}
+
+function refusePrivate(pem: string, where: string): string {
+  if (/PRIVATE KEY-----/.test(pem)) {
+    throw new Fault(
+      'malformed',
+      `${where}.publicKey holds a private key. Keep that with the issuer, and give the public one.`,
+    )
+  }
+  return pem
+}
+
+function jwk(key: JsonObject, where: string): VerificationKey {
+  if (key.kty === 'oct' && typeof key.k === 'string') return secretKey(Buffer.from(key.k, 'base64url'), `${where}.jwk`)
+  if ('d' in key) throw new Fault('malformed', `${where}.jwk is a private key. Give the public one, without "d".`)
+  return publicKey(() => createPublicKey({ key: key as JsonWebKey, format: 'jwk' }), where)
+}
+
+function publicKey(read: () => KeyObject, where: string): VerificationKey {
+  const key = readKey(read, where)
+  return { key, algorithms: algorithmsOf(key, where) }
+}
+
+function readKey(read: () => KeyObject, where: string): KeyObject {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof Fault) throw error
+    throw new Fault('malformed', `${where} cannot be read as a key. Give a public key in PEM or as a JWK.`, {
+      cause: error,
+    })
+  }
+}
+
+function algorithmsOf(key: KeyObject, where: string): string[] {
+  const { modulusLength = 0, namedCurve } = key.asymmetricKeyDetails ?? {}
+  if (key.asymmetricKeyType === 'rsa' && modulusLength >= 2048) return ['RS256']
+  if (key.asymmetricKeyType === 'ec' && namedCurve === 'prime256v1') return ['ES256']
+  if (key.asymmetricKeyType === 'ed25519') return EDDSA
+  throw new Fault('malformed', `${where} must be an RSA key of 2048 bits or more, a P-256 key or an Ed25519 key.`)
+}
+
+function localSet(set: JSONWebKeySet, where: string): JWTVerifyGetKey {
+  try {
+    return createLocalJWKSet(set)
+  } catch (error) {
+    throw new Fault('malformed', `${where}.jwks must be a JSON Web Key Set: {"keys": [...]}.`, { cause: error })
+  }
+}
+
+/** Clocks are corrected by less all the time. */
+const CLOCK_SET_MS = 1_000
+
+/**
+ * jose caches the set, shares one fetch between all that wait, and limits fetches for unknown key ids. What it does
+ * not do is rest after a failed fetch; without that, every request would wait for an issuer that is down.
+ */
+function remoteSet(
+  { jwksUrl, maxAgeMs = 600_000, cooldownMs = 30_000, timeoutMs = 5000 }: { jwksUrl: string } & RemoteKeyOptions,
+  where: string,
+  clock: Pick<Clock, 'now' | 'monotonicMs'>,
+): JWTVerifyGetKey {
+  const url = parseKeyUrl(jwksUrl, where)
+  const open = () =>
+    createRemoteJWKSet(url, { cacheMaxAge: maxAgeMs, cooldownDuration: cooldownMs, timeoutDuration: timeoutMs })
+  const wallAhead = () => clock.now() - clock.monotonicMs()
+  let remote = open()
+  let aheadMs = wallAhead()
+  let failure: { at: number; fault: Fault } | undefined
+  return async (header, token) => {
+    // jose counts by the wall clock: after that was set back an hour, it would fetch no new key for an hour.
+    if (Math.abs(wallAhead() - aheadMs) > CLOCK_SET_MS) {
+      aheadMs = wallAhead()
+      remote = open()
+    }
+    if (failure && !remote.fresh && clock.monotonicMs() < failure.at + cooldownMs) throw failure.fault
+    try {
+      return await remote(header, token)
+    } catch (error) {
+      if (!isFetchFailure(error)) throw error
+      const fault = new Fault(
+        'unavailable',
+        'The keys that tokens are checked with cannot be fetched. Try again later.',
+        {
+          code: 'AUTH_KEYS_UNAVAILABLE',
+          retryAfterMs: cooldownMs,
+          cause: new Error(`${jwksUrl} could not be fetched`, { cause: error }),
+        },
+      )
+      failure = { at: clock.monotonicMs(), fault }
+      throw fault
+    }
+  }
+}
+
+/** Everything but "this set has no such key": a timeout, no connection, not 200, not JSON, not a key set. */
+function isFetchFailure(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return (
+    code !== 'ERR_JWKS_NO_MATCHING_KEY' &&
+    code !== 'ERR_JWKS_MULTIPLE_MATCHING_KEYS' &&
+    code !== 'ERR_JOSE_NOT_SUPPORTED'
+  )
+}
+
+const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+function parseKeyUrl(text: string, where: string): URL {
+  const url = URL.parse(text)
+  if (url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.has(url.hostname))) return url
+  throw new Fault('malformed', `${where}.jwksUrl must be an https address: whoever can change the keys can be anybody.`)
+}

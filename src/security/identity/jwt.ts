@@ -1,0 +1,238 @@
+/** Turns a JWT into a caller. jose checks signature, times, issuer and audience; this file decides what they must be. */
+import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
+import { ANONYMOUS, type Caller } from '../../core/caller.ts'
+import { Fault } from '../../core/fault.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
+import { createVerificationKey, type JwtKey, type VerificationKey } from './jwt-keys.ts'
+import { APPLICATION_ISSUER } from './own-verification.ts'
+import { expiredCredential, type Proved, STATIC_ISSUER } from './tokens.ts'
+
+export interface JwtRules {
+  /**
+   * What `iss` must be. Several rules may name one issuer, while it moves from one key to another. With a shared secret
+   * it may be left out: then tokens are taken that name no issuer, or one that no other rule names.
+   */
+  issuer?: string
+  /**
+   * What `aud` must contain, one of them if several: tokens meant for another service are refused. With a shared secret
+   * it may be left out, and is held only against tokens that have an `aud`.
+   */
+  audience?: string | readonly string[]
+  /** Who calls, whatever `sub` says, so that tokens need none. With a shared secret only. */
+  subject?: string
+  key: JwtKey
+  /** For clocks that differ; 5 unless given. */
+  clockToleranceSeconds?: number
+  /** False admits tokens that never expire. */
+  requireExpiry?: boolean
+  /** The claim that names the tenant. A token without it is refused, so that nobody falls into the default tenant. */
+  tenantClaim?: string
+  /**
+   * The claims that hold scopes, each by its name or by its path (`['realm_access', 'roles']`): a text of words, or a list.
+   * All that are there count. Default: the first there is of `scope`, `scp` and `scopes`.
+   */
+  scopeClaims?: readonly (string | readonly string[])[]
+}
+
+export type VerifyJwt = (token: string) => Promise<Proved>
+
+interface Rule extends VerificationKey {
+  issuer: string | undefined
+  audience: string[]
+  /** OXP and OTC, "JWT": an audience is checked where a token has one. */
+  audienceIfAny: boolean
+  subject: string | undefined
+  toleranceSeconds: number
+  required: string[]
+  tenantClaim: string | undefined
+  scopeClaims: readonly (readonly string[])[] | undefined
+}
+
+/**
+ * The issuer of callers whose rule names none. Never what their token says: whoever has the secret could then be a
+ * caller of any issuer.
+ */
+const SECRET_ISSUER = 'shared-secret'
+const RESERVED_ISSUERS = new Set([STATIC_ISSUER, SECRET_ISSUER, APPLICATION_ISSUER, ANONYMOUS.issuer])
+const NOT_CLAIMS = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'scope', 'scp', 'scopes'])
+const MAX_NAME_LENGTH = 256
+
+/** Throws for a token of an issuer that no rule names, and for one that breaks the rules of its issuer. */
+export function createJwtVerifier(
+  rules: readonly JwtRules[],
+  tenant: string,
+  clock: Pick<Clock, 'now' | 'monotonicMs'>,
+): VerifyJwt {
+  const byIssuer = Map.groupBy(
+    rules.map((rule, index) => prepare(rule, `auth.jwt[${index}]`, clock)),
+    (rule) => rule.issuer,
+  )
+  return async (token) => {
+    const claimed = claimsIn(token)
+    const candidates = claimed && (byIssuer.get(claimed.iss) ?? byIssuer.get(undefined))
+    if (!candidates) throw badCredential()
+    let refusal: unknown
+    for (const rule of candidates) {
+      try {
+        const payload = await verify(token, claimed, rule, new Date(clock.now()))
+        return { caller: callerOf(payload, rule, tenant), expiresAt: expiryOf(payload, rule) }
+      } catch (error) {
+        // With two keys of one issuer, "expired" from the key that fits says more than "bad signature" from the other.
+        if (!(refusal instanceof errors.JWTExpired)) refusal = error
+      }
+    }
+    throw refuse(refusal)
+  }
+}
+
+function prepare(rule: JwtRules, where: string, clock: Pick<Clock, 'now' | 'monotonicMs'>): Rule {
+  const shared = 'secret' in rule.key
+  return {
+    ...createVerificationKey(rule.key, `${where}.key`, clock),
+    issuer: parseIssuer(rule, where, shared),
+    audience: parseAudience(rule, where, shared),
+    audienceIfAny: shared,
+    subject: parseSubject(rule, where, shared),
+    toleranceSeconds: rule.clockToleranceSeconds ?? 5,
+    required: [...(rule.subject === undefined ? ['sub'] : []), ...(rule.requireExpiry === false ? [] : ['exp'])],
+    tenantClaim: rule.tenantClaim,
+    scopeClaims: parseScopeClaims(rule, where),
+  }
+}
+
+function parseIssuer({ issuer }: JwtRules, where: string, shared: boolean): string | undefined {
+  if (issuer === undefined && shared) return undefined
+  if (!issuer || RESERVED_ISSUERS.has(issuer)) {
+    throw new Fault('malformed', `${where}.issuer must be the "iss" of the tokens, such as https://login.example.`)
+  }
+  // It stands between issuer and subject where callers are told apart.
+  if (issuer.includes('|')) throw new Fault('malformed', `${where}.issuer must not hold "|"; no issuer should.`)
+  return issuer
+}
+
+function parseAudience({ audience }: JwtRules, where: string, shared: boolean): string[] {
+  if (audience === undefined && shared) return []
+  const all = typeof audience === 'string' ? [audience] : [...(audience ?? [])]
+  if (all.length > 0 && !all.includes('')) return all
+  throw new Fault('malformed', `${where}.audience must be the "aud" that tokens for this server carry.`)
+}
+
+function parseSubject({ subject }: JwtRules, where: string, shared: boolean): string | undefined {
+  if (subject === undefined) return undefined
+  if (!shared) {
+    throw new Fault(
+      'malformed',
+      `${where}.subject goes with a shared secret only; leave it out, "sub" names the caller.`,
+    )
+  }
+  if (subject !== '' && subject.length <= MAX_NAME_LENGTH) return subject
+  throw new Fault('malformed', `${where}.subject must be a name of 1 to ${MAX_NAME_LENGTH} characters.`)
+}
+
+function parseScopeClaims({ scopeClaims }: JwtRules, where: string): readonly (readonly string[])[] | undefined {
+  if (scopeClaims === undefined) return undefined
+  const paths = Array.isArray(scopeClaims) ? scopeClaims.map((claim) => (Array.isArray(claim) ? claim : [claim])) : []
+  const isName = (name: unknown) => typeof name === 'string' && name !== ''
+  if (paths.length > 0 && paths.every((path) => path.length > 0 && path.every(isName))) return paths
+  throw new Fault(
+    'malformed',
+    `${where}.scopeClaims must name claims, such as ["permissions", ["realm_access", "roles"]].`,
+  )
+}
+
+/** Not proved yet: they choose the rules only, and the same claims are checked again with the signature. */
+function claimsIn(token: string): JWTPayload | undefined {
+  try {
+    return decodeJwt(token)
+  } catch {
+    // Not a JWT at all: the same to its sender as one from an unknown issuer.
+    return undefined
+  }
+}
+
+async function verify(token: string, claimed: JWTPayload, rule: Rule, currentDate: Date): Promise<JWTPayload> {
+  const { algorithms, issuer, audience, toleranceSeconds: clockTolerance, required: requiredClaims } = rule
+  const checksAudience = !rule.audienceIfAny || (audience.length > 0 && claimed.aud !== undefined)
+  const options = {
+    algorithms,
+    ...(issuer !== undefined && { issuer }),
+    ...(checksAudience && { audience }),
+    clockTolerance,
+    requiredClaims,
+    currentDate,
+  }
+  try {
+    return (await jwtVerify(token, rule.key, options)).payload
+  } catch (error) {
+    if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
+    // A token without a key id, and a set with several keys of its kind: the one that fits is found by trying.
+    for await (const key of error) {
+      try {
+        return (await jwtVerify(token, key, options)).payload
+      } catch (failed) {
+        if (!(failed instanceof errors.JWSSignatureVerificationFailed)) throw failed
+      }
+    }
+    throw new errors.JWSSignatureVerificationFailed()
+  }
+}
+
+function callerOf(payload: JWTPayload, rule: Rule, tenant: string): Caller {
+  const claims = Object.entries(payload).filter(([name]) => !NOT_CLAIMS.has(name) && name !== rule.tenantClaim)
+  return {
+    tenant: rule.tenantClaim === undefined ? tenant : nameIn(payload, rule.tenantClaim),
+    issuer: rule.issuer ?? SECRET_ISSUER,
+    subject: rule.subject ?? nameIn(payload, 'sub'),
+    scopes: scopesOf(payload, rule),
+    ...(claims.length > 0 && { claims: Object.fromEntries(claims) as JsonObject }),
+  }
+}
+
+function nameIn(payload: JWTPayload, claim: string): string {
+  const value = payload[claim]
+  if (typeof value === 'string' && value.length > 0 && value.length <= MAX_NAME_LENGTH) return value
+  throw new errors.JWTClaimValidationFailed(`"${claim}" must name somebody`, {}, claim, 'invalid')
+}
+
+/** RFC 8693 has `scope` as words in one text; other issuers write `scp` or `scopes`, as text or as a list. */
+function scopesOf(payload: JWTPayload, { scopeClaims }: Rule): string[] {
+  if (!scopeClaims) return wordsIn(payload.scope ?? payload.scp ?? payload.scopes)
+  return [...new Set(scopeClaims.flatMap((path) => wordsIn(claimAt(payload, path))))]
+}
+
+function claimAt(payload: JWTPayload, path: readonly string[]): unknown {
+  let value: unknown = payload
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined
+    value = (value as Record<string, unknown>)[name]
+  }
+  return value
+}
+
+function wordsIn(value: unknown): string[] {
+  const words = typeof value === 'string' ? value.split(' ') : Array.isArray(value) ? value : []
+  return words.filter((word) => typeof word === 'string' && word !== '')
+}
+
+function expiryOf(payload: JWTPayload, rule: Rule): number {
+  return payload.exp === undefined ? Number.POSITIVE_INFINITY : (payload.exp + rule.toleranceSeconds) * 1000
+}
+
+/** jose's errors carry the claims, and those belong in no log: only their code and fixed text go on. */
+function refuse(error: unknown): Fault {
+  if (error instanceof Fault) return error
+  if (error instanceof errors.JWTExpired) return expiredCredential()
+  const cause = error instanceof errors.JOSEError ? new Error(`${error.code}: ${error.message}`) : error
+  return badCredential(cause)
+}
+
+export function badCredential(cause?: unknown): Fault {
+  return new Fault(
+    'unauthenticated',
+    'The credential is not valid here. Check that it is complete and meant for this server.',
+    {
+      ...(cause !== undefined && { cause }),
+    },
+  )
+}

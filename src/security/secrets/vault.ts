@@ -1,0 +1,122 @@
+/**
+ * Values that only this deployment can read: AES-256-GCM over the store's records. A sealed value is tied to the key
+ * it is stored under, so that a row copied to another person's key cannot be opened there.
+ */
+import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
+import { Fault } from '../../core/fault.ts'
+import type { RecordChange, Records } from '../../core/ports/store.ts'
+
+export interface Vault extends Pick<Records, 'put' | 'add' | 'get' | 'remove'> {
+  /** All of them in one commit. */
+  write(changes: readonly VaultChange[]): Promise<void>
+  /** Reads and removes, and writes these in the same commit: of two who take the same value, one gets it. */
+  takeAnd(name: string, changes: readonly VaultChange[]): Promise<string | undefined>
+}
+
+export interface VaultChange {
+  key: string
+  value: string
+  expiresAt?: number
+}
+
+export interface VaultKeys {
+  /** Seals and opens; 32 bytes. */
+  current: Uint8Array
+  /** Open what was sealed before the key was changed. */
+  old?: readonly Uint8Array[]
+}
+
+const CIPHER = 'aes-256-gcm'
+const IV_BYTES = 12
+const TAG_BYTES = 16
+
+const VAULT_KEY_BYTES = 32
+
+export function createVault(records: Records, { current, old = [] }: VaultKeys): Vault {
+  const currentId = keyId(current)
+  const keys = new Map([current, ...old].map((key) => [keyId(key), key]))
+  const open = (name: string, sealed: string | undefined) =>
+    sealed === undefined ? undefined : openValue(name, sealed, keys)
+  const seal = ({ key, value, ...rest }: VaultChange): RecordChange => ({
+    key,
+    value: sealValue(key, value, current, currentId),
+    ...rest,
+  })
+  return {
+    put: (name, value, expiresAt) => records.put(name, sealValue(name, value, current, currentId), expiresAt),
+    add: (name, value, expiresAt) => records.add(name, sealValue(name, value, current, currentId), expiresAt),
+    get: async (name) => open(name, await records.get(name)),
+    remove: (name) => records.remove(name),
+    write: async (changes) => void (await records.write(changes.map(seal))),
+    async takeAnd(name, changes) {
+      const sealed = await records.get(name)
+      if (sealed === undefined) return undefined
+      const taken = await records.write([{ key: name, expected: sealed }, ...changes.map(seal)])
+      return taken ? open(name, sealed) : undefined
+    },
+  }
+}
+
+/** `1.{key id}.{IV, tag and ciphertext}`; the id says which key opens it after the key was changed. */
+function sealValue(name: string, value: string, key: Uint8Array, id: string): string {
+  const iv = randomBytes(IV_BYTES)
+  const cipher = createCipheriv(CIPHER, key, iv).setAAD(Buffer.from(name, 'utf8'))
+  const ciphertext = Buffer.concat([cipher.update(value, 'utf8'), cipher.final()])
+  return `1.${id}.${Buffer.concat([iv, cipher.getAuthTag(), ciphertext]).toString('base64url')}`
+}
+
+function openValue(name: string, sealed: string, keys: ReadonlyMap<string, Uint8Array>): string {
+  const [, id = '', content = ''] = /^1\.([0-9a-f]+)\.([\w-]+)$/.exec(sealed) ?? []
+  const key = keys.get(id)
+  if (id !== '' && !key) throw unknownKey(id, keys)
+  try {
+    if (!key) throw new Error('not a sealed value')
+    const bytes = Buffer.from(content, 'base64url')
+    const decipher = createDecipheriv(CIPHER, key, bytes.subarray(0, IV_BYTES), { authTagLength: TAG_BYTES })
+      .setAAD(Buffer.from(name, 'utf8'))
+      .setAuthTag(bytes.subarray(IV_BYTES, IV_BYTES + TAG_BYTES))
+    return decipher.update(bytes.subarray(IV_BYTES + TAG_BYTES), undefined, 'utf8') + decipher.final('utf8')
+  } catch (cause) {
+    throw new Fault(
+      'internal',
+      'A stored secret is damaged or does not belong where it is. The operator can remove it; then authorize again.',
+      { code: 'VAULT_DAMAGED', cause },
+    )
+  }
+}
+
+function unknownKey(id: string, keys: ReadonlyMap<string, Uint8Array>): Fault {
+  return new Fault(
+    'unavailable',
+    'What this server has stored for you was sealed with another key. Ask its operator to bring that key back.',
+    {
+      code: 'VAULT_KEY',
+      retryable: false,
+      developerMessage:
+        `A record is sealed with the vault key ${id}, and this server has ${[...keys.keys()].join(', ')}. ` +
+        'Give the earlier key in "vault.oldKeys".',
+    },
+  )
+}
+
+/** Tells keys apart and says nothing of them: 48 bits of a hash over 256. */
+function keyId(key: Uint8Array): string {
+  return hash('sha256', Buffer.concat([Buffer.from('callplane vault key'), key]), 'hex').slice(0, 12)
+}
+
+/** 32 bytes as they are, or as 64 hex digits, or in base64. `where` names the option in the message. */
+export function parseVaultKey(key: string | Uint8Array, where: string): Uint8Array {
+  const bytes = typeof key === 'string' ? decodeKey(key.trim()) : key
+  if (bytes?.length === VAULT_KEY_BYTES) return bytes
+  throw new Fault(
+    'malformed',
+    `${where} must be ${VAULT_KEY_BYTES} bytes in hex or base64, such as "openssl rand -base64 32" makes.`,
+    { code: 'VAULT_KEY' },
+  )
+}
+
+function decodeKey(text: string): Uint8Array | undefined {
+  if (/^[0-9a-f]{64}$/i.test(text)) return Buffer.from(text, 'hex')
+  if (/^[\w+/-]{43}=?$/.test(text)) return Buffer.from(text, 'base64')
+  return undefined
+}

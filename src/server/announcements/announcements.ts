@@ -1,0 +1,211 @@
+/**
+ * Tells another service of pending approvals and of calls that have ended. Each announcement is kept until the engine
+ * has taken it as a call of its own, which then tries until it is delivered: a receiver may hear of an event twice.
+ */
+
+import type { Caller } from '../../core/caller.ts'
+import { Fault } from '../../core/fault.ts'
+import type { JsonObject } from '../../core/json.ts'
+import { type Operation, type OperationDefinition, operation } from '../../core/operation.ts'
+import type { Guard } from '../../core/ports/guard.ts'
+import type { Observer, Outbox } from '../../core/ports/observer.ts'
+import type { RemoteClient } from '../../core/ports/outbound.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { AuditEntry, Store } from '../../core/ports/store.ts'
+import { jsonSchema } from '../../core/schema.ts'
+import { timeText } from '../../engine/admin/approval-view.ts'
+import type { Engine } from '../../engine/engine.ts'
+import type { Approval } from '../../engine/wait/approvals.ts'
+import type { SecretSource } from '../../security/secrets/secrets.ts'
+import { deliver } from './delivery.ts'
+
+export const EVENTS = ['approval.pending', 'call.ended'] as const
+export type AnnouncedEvent = (typeof EVENTS)[number]
+
+export interface AnnounceOptions {
+  url: string
+  /** The secret that signs: HMAC-SHA256 over the timestamp, a dot and the body. */
+  secretRef: string
+  /** Both unless given. */
+  events?: readonly AnnouncedEvent[]
+  /** The receiver may be in a private network or on this machine. */
+  allowPrivate?: boolean
+}
+
+export interface AnnouncementParts {
+  engine: Engine
+  store: Store
+  env: Environment
+  remote: RemoteClient
+  secrets: SecretSource
+  /** Another process of the same server takes up what is left behind. */
+  sweptElsewhere?: boolean
+}
+
+/** One that is kept until the engine has taken it. */
+interface Announcement {
+  key: string
+  body: JsonObject
+}
+
+const NAME = 'v1:callplane.announce'
+const SCOPE = 'callplane:announce'
+const OUTBOX = 'announce/'
+const SWEEP_EVERY_MS = 60_000
+const SWEEP_BATCH = 100
+/** The server itself; as an object, so that nobody else can be it. */
+const ANNOUNCER: Caller = { tenant: 'main', issuer: 'callplane', subject: 'announcements', scopes: [SCOPE] }
+
+export class Announcements {
+  readonly #options: AnnounceOptions
+  readonly #events: readonly AnnouncedEvent[]
+  readonly #underWay = new Set<Promise<void>>()
+  readonly definition: OperationDefinition
+  readonly guard: Guard
+  #parts: AnnouncementParts | undefined
+  #cancelSweep = () => {}
+  #stopped = false
+
+  constructor(options: AnnounceOptions) {
+    this.#options = options
+    this.#events = options.events ?? EVENTS
+    this.definition = operation(NAME, {
+      description: 'Delivers one announcement. The server calls it, and nobody else can.',
+      internal: true,
+      model: 'async',
+      idempotencyRequired: true,
+      retry: { attempts: 8, backoffMs: 1_000, maxBackoffMs: 300_000, jitter: 'equal' },
+      timeoutMs: 15_000,
+      scopes: [SCOPE],
+      args: jsonSchema<{ body: JsonObject }>({ type: 'object', required: ['body'] }),
+      run: ({ body }, ctx) => deliver(this.#connected(), this.#options, body, ctx.signal),
+    })
+    this.guard = {
+      admit(caller, { name }) {
+        if (name.full !== NAME || caller === ANNOUNCER) return
+        throw new Fault('forbidden', 'Announcements are made by the server alone.', { code: 'SERVER_ONLY' })
+      },
+    }
+  }
+
+  /** Takes up what an earlier process has left. */
+  start(parts: AnnouncementParts): void {
+    this.#parts = parts
+    if (this.#events.includes('approval.pending')) {
+      parts.engine.approvals.onOpening = (approval) => [noteOf(pendingOf(approval))]
+      parts.engine.approvals.onOpened = (approval) => this.#track(this.#handOver(pendingOf(approval)))
+    }
+    if (!parts.sweptElsewhere) this.#track(this.#findPending().finally(() => this.#sweep()))
+  }
+
+  /** The end of a call and the note that it is to be announced are one commit. */
+  get outbox(): Outbox | undefined {
+    if (!this.#events.includes('call.ended')) return undefined
+    return { ended: ({ internal }, entry) => (internal ? undefined : [noteOf(endedOf(entry()))]) }
+  }
+
+  /** The same observer, and besides it every recorded call that has ended is announced. */
+  observing(observer: Observer | undefined): Observer | undefined {
+    if (!this.#events.includes('call.ended')) return observer
+    const executed: Observer['executed'] = (done, execution) => {
+      observer?.executed?.(done, execution)
+      this.#ended(done, execution.entry)
+    }
+    return { ...observer, executed }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#cancelSweep()
+    await Promise.all(this.#underWay)
+  }
+
+  #connected(): AnnouncementParts {
+    if (!this.#parts) throw new Fault('unavailable', 'The server is starting. Try again in a moment.')
+    return this.#parts
+  }
+
+  #ended({ internal }: Operation, entry: AuditEntry): void {
+    if (!internal) this.#track(this.#handOverIfNoted(endedOf(entry).key))
+  }
+
+  /** What ran unrecorded was told to its caller, and there is nothing to come back for: nothing is noted of it. */
+  async #handOverIfNoted(key: string): Promise<void> {
+    const noted = await this.#connected().store.records.get(OUTBOX + key)
+    if (noted !== undefined) await this.#handOver({ key, body: JSON.parse(noted) as JsonObject })
+  }
+
+  async #handOver({ key, body }: Announcement): Promise<void> {
+    const { engine, store, env } = this.#connected()
+    if (engine.draining) return
+    const call = { operation: NAME, args: { body }, media: [], requestId: env.newId(), idempotencyKey: key }
+    await engine.call(call, () => ANNOUNCER, { ours: true })
+    await store.records.remove(OUTBOX + key)
+  }
+
+  /** Approvals that were opened by a server that announced nothing. Those announced before are the same call. */
+  async #findPending(): Promise<void> {
+    const { engine, store } = this.#connected()
+    if (!this.#events.includes('approval.pending')) return
+    for await (const approval of engine.approvals.waiting()) {
+      if (engine.draining) return
+      if (!engine.approvals.isPending(approval)) continue
+      const { key, value } = noteOf(pendingOf(approval))
+      await store.records.put(key, value)
+    }
+  }
+
+  async #sweep(): Promise<void> {
+    const { store, env, engine } = this.#connected()
+    try {
+      for (let left = true; left && !engine.draining; ) {
+        const page = await store.records.list(OUTBOX, SWEEP_BATCH)
+        for (const { key, value } of page) {
+          await this.#handOver({ key: key.slice(OUTBOX.length), body: JSON.parse(value) as JsonObject })
+        }
+        left = page.length === SWEEP_BATCH
+      }
+    } catch (err) {
+      env.log.warn({ err }, 'announcements could not be taken up; it is tried again')
+    }
+    if (!this.#stopped) this.#cancelSweep = env.clock.schedule(SWEEP_EVERY_MS, () => this.#track(this.#sweep()))
+  }
+
+  #track(work: Promise<void>): void {
+    const settled = work
+      .catch((err) => this.#parts?.env.log.warn({ err }, 'an announcement could not be taken up; it is tried again'))
+      .finally(() => this.#underWay.delete(settled))
+    this.#underWay.add(settled)
+  }
+}
+
+/** Kept until the engine has taken it: whatever keeps it from that now, the next sweep tries again. */
+function noteOf({ key, body }: Announcement): { key: string; value: string } {
+  return { key: OUTBOX + key, value: JSON.stringify(body) }
+}
+
+function pendingOf(approval: Approval): Announcement {
+  const { id, tenant, owner, operation, risk, rule, reason, createdAt, expiresAt } = approval
+  return announcementOf('approval.pending', id, createdAt, {
+    approval: {
+      id,
+      tenant,
+      caller: owner,
+      operation,
+      risk,
+      ...(rule !== undefined && { rule }),
+      ...(reason !== undefined && { reason }),
+      expiresAt: timeText(expiresAt),
+    },
+  })
+}
+
+function endedOf({ fingerprint: _hash, owner, startedAt, endedAt, ...entry }: AuditEntry): Announcement {
+  const call = { ...entry, caller: owner, startedAt: timeText(startedAt), endedAt: timeText(endedAt) }
+  return announcementOf('call.ended', entry.id, endedAt, { call })
+}
+
+function announcementOf(event: AnnouncedEvent, id: string, at: number, about: JsonObject): Announcement {
+  const key = `${event}:${id}`
+  return { key, body: { event, id: key, at: timeText(at), ...about } }
+}

@@ -1,0 +1,62 @@
+/** Sends one announcement, signed as Tool Contract v1 has it for callbacks (reading A19). */
+import { createHmac } from 'node:crypto'
+import { Fault } from '../../core/fault.ts'
+import type { JsonObject } from '../../core/json.ts'
+import type { RemoteClient } from '../../core/ports/outbound.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { SecretSource } from '../../security/secrets/secrets.ts'
+
+interface DeliveryParts {
+  env: Pick<Environment, 'clock' | 'conceal'>
+  remote: RemoteClient
+  secrets: SecretSource
+}
+
+interface Receiver {
+  url: string
+  secretRef: string
+  allowPrivate?: boolean
+}
+
+/** Of the answer, of which only the status counts. */
+const MAX_BYTES = 64 * 1024
+
+export async function deliver(
+  { env, remote, secrets }: DeliveryParts,
+  { url, secretRef, allowPrivate = false }: Receiver,
+  announced: JsonObject,
+  signal: AbortSignal,
+): Promise<null> {
+  const { value: secret } = await secrets.resolve(secretRef, signal)
+  if (secret === undefined) {
+    throw new Fault('secret-missing', `The secret ${secretRef} has fields and no value. Set announce.secretRef to one.`)
+  }
+  const forget = env.conceal(secret)
+  try {
+    const body = JSON.stringify(announced)
+    const timestamp = String(Math.floor(env.clock.now() / 1000))
+    const signature = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')
+    const { status } = await remote.send({
+      method: 'POST',
+      url,
+      headers: { 'content-type': 'application/json', 'x-timestamp': timestamp, 'x-signature': `sha256=${signature}` },
+      body,
+      maxBytes: MAX_BYTES,
+      allowPrivate,
+      signal,
+    })
+    if (status < 200 || status > 299) throw refused(status)
+    return null
+  } finally {
+    forget()
+  }
+}
+
+/** Worth another try unless the receiver says that this very request is wrong. */
+function refused(status: number): Fault {
+  const retryable = status >= 500 || status === 408 || status === 425 || status === 429
+  return new Fault('upstream', `The receiver of announcements answered ${status}. Check announce.url and its log.`, {
+    retryable,
+    details: { status },
+  })
+}

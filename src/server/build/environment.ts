@@ -1,0 +1,64 @@
+/** Time, chance, identity and hashes as Node has them. */
+import { createHmac, hash, randomFillSync } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
+import type { Clock, Environment, Log } from '../../core/ports/runtime.ts'
+import { createConformance } from '../../schemas/index.ts'
+import type { Redactor } from '../../security/redaction/redaction.ts'
+
+/** The longest delay a Node timer takes; what lies beyond is looked at again then. */
+const MAX_DELAY_MS = 2 ** 31 - 1
+
+export const systemClock: Clock = {
+  now: Date.now,
+  monotonicMs: () => Math.floor(performance.now()),
+  schedule(delayMs, run) {
+    const timer = setTimeout(run, Math.min(delayMs, MAX_DELAY_MS))
+    timer.unref()
+    return () => clearTimeout(timer)
+  },
+}
+
+export function createEnvironment(log: Log, linkKey: Uint8Array, clock: Clock, redactor: Redactor): Environment {
+  return {
+    clock,
+    log,
+    newId: createUuids(clock),
+    random: Math.random,
+    digest: (text) => hash('sha256', text, 'hex'),
+    sign: (text) => createHmac('sha256', linkKey).update(text).digest('base64url'),
+    base64: (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64'),
+    gzip: (text) => gzipSync(text),
+    conforms: createConformance(),
+    conceal: redactor.add,
+    redact: redactor.redactJson,
+    redactBytes: redactor.redactBytes,
+  }
+}
+
+/** RFC 9562, version 7. Random bytes are drawn and spelled out in bulk: one draw per id costs six times as much. */
+function createUuids(clock: Clock): () => string {
+  const pool = Buffer.alloc(8192)
+  let hex = ''
+  let at = 0
+  let lastMs = -1
+  let time = ''
+  return () => {
+    if (at + 20 > hex.length) {
+      hex = randomFillSync(pool).toString('hex')
+      at = 0
+    }
+    const now = clock.now()
+    if (now !== lastMs) {
+      lastMs = now
+      const digits = now.toString(16).padStart(12, '0')
+      time = `${digits.slice(0, 8)}-${digits.slice(8, 12)}-7`
+    }
+    const variant = VARIANTS[hex.charCodeAt(at) & 3]
+    const id = `${time}${hex.slice(at + 1, at + 4)}-${variant}${hex.slice(at + 5, at + 8)}-${hex.slice(at + 8, at + 20)}`
+    at += 20
+    return id
+  }
+}
+
+/** The two highest bits of the variant are 10. */
+const VARIANTS = ['8', '9', 'a', 'b'] as const

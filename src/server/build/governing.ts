@@ -1,0 +1,83 @@
+/** Puts together what governs calls and what remote tools are shown: the policy, the secrets and their vault. */
+import type { Operation } from '../../core/operation.ts'
+import type { Guard } from '../../core/ports/guard.ts'
+import type { RemoteClient } from '../../core/ports/outbound.ts'
+import type { Clock, Log } from '../../core/ports/runtime.ts'
+import type { Credentials, Shown } from '../../core/ports/secrets.ts'
+import type { Store } from '../../core/ports/store.ts'
+import type { TokenEndpointRules } from '../../security/credentials/client-credentials.ts'
+import { createCredentials } from '../../security/credentials/credentials.ts'
+import { type IsolationRules, isolationGuard, type Placed, wantOfIsolation } from '../../security/policy/isolation.ts'
+import type { PolicyDefinition } from '../../security/policy/policy.ts'
+import { createSecrets, DEFAULT_PLACES, type SecretPlace, type SecretSource } from '../../security/secrets/secrets.ts'
+import { createShown } from '../../security/secrets/shown.ts'
+import { createSecretStore } from '../../security/secrets/store.ts'
+import { createVault, type Vault, type VaultKeys } from '../../security/secrets/vault.ts'
+import type { ToolImport } from '../declarations/index.ts'
+
+export interface SecretSettings {
+  places: readonly SecretPlace[] | undefined
+  tokenEndpoints: Readonly<Record<string, TokenEndpointRules>> | undefined
+  store: Store
+  /** Asked for when a secret is first looked for: making the key is not for servers without secrets. */
+  vaultKeys: () => VaultKeys
+  remote: RemoteClient
+  clock: Clock
+}
+
+export interface OpenSecrets {
+  secrets: SecretSource
+  credentials: Credentials
+  shown: Shown
+}
+
+export function openSecrets(settings: SecretSettings): OpenSecrets {
+  const { places = DEFAULT_PLACES, store, vaultKeys, remote, clock, tokenEndpoints } = settings
+  let opened: Vault | undefined
+  const vault = () => (opened ??= createVault(store.records, vaultKeys()))
+  const secrets = createSecrets(places, {
+    env: process.env,
+    folder: process.cwd(),
+    store: () => createSecretStore(store.records, vault()),
+  })
+  const credentials = createCredentials({ secrets, remote, clock, ...(tokenEndpoints && { tokenEndpoints }) })
+  return { secrets, credentials, shown: createShown(vault) }
+}
+
+/** Loaded when it is used: most servers on a laptop have none, and what can do harm is kept in a sandbox without one too. */
+export async function loadPolicyGuard(
+  given: string | PolicyDefinition | undefined,
+  operations: readonly Operation[],
+  imports: readonly ToolImport[],
+  log: Log,
+): Promise<Guard> {
+  const placed = [...operations, ...imports.map(toolsOf)]
+  if (given === undefined) {
+    warnOfHarm(placed, log)
+    return isolationGuard
+  }
+  const { checkOperations, createPolicyGuard } = await import('../../security/policy/guard.ts')
+  const policy = await readPolicy(given)
+  for (const warning of checkOperations(policy, operations)) log.warn({ policy: policy.name }, warning)
+  warnOfHarm(placed, log, policy)
+  return createPolicyGuard(policy)
+}
+
+/** Nobody should have to wait for the first call to learn of it. */
+function warnOfHarm(placed: readonly Placed[], log: Log, rules?: IsolationRules): void {
+  for (const one of placed) {
+    const refusal = wantOfIsolation(one, rules)
+    if (!refusal) continue
+    log.warn({ operation: one.name.full, problem: refusal.reason }, 'calls of an operation will be refused')
+  }
+}
+
+/** Which they are is known once their server is connected; where they run is known now. */
+function toolsOf({ kind, major, namespace, rules }: ToolImport): Placed {
+  return { name: { full: `v${major}:${namespace}.*` }, risk: rules.risk ?? 'low', backend: { kind } }
+}
+
+async function readPolicy(given: string | PolicyDefinition) {
+  if (typeof given === 'string') return (await import('../../security/policy/file.ts')).loadPolicy(given)
+  return (await import('../../security/policy/parse.ts')).parsePolicy(given)
+}

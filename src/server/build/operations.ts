@@ -1,0 +1,41 @@
+/** From what developers wrote to what the engine runs. */
+import { Fault } from '../../core/fault.ts'
+import type { Operation, OperationDefinition, Tombstone } from '../../core/operation.ts'
+import { completeOperation } from '../../core/operation-defaults.ts'
+import type { Backend } from '../../core/ports/backend.ts'
+import type { Log } from '../../core/ports/runtime.ts'
+import { createRegistry, type Registry } from '../../engine/registry.ts'
+import { type OnCostly, prepareSchemas, requireObjectArguments } from '../../schemas/index.ts'
+
+export function buildRegistry<App>(
+  given: readonly (OperationDefinition<App> | Tombstone)[],
+  backendFor: (definition: OperationDefinition<App>) => Backend,
+  log?: Log,
+): Registry {
+  const operations: Operation[] = []
+  const tombstones: Tombstone[] = []
+  for (const entry of given) {
+    if (typeof entry !== 'object' || entry === null || typeof entry.name !== 'string') {
+      throw new Fault(
+        'malformed',
+        'An entry of "operations" is not an operation. Make each with operation(...) or removed(...).',
+      )
+    }
+    if ('removed' in entry) tombstones.push(entry)
+    else {
+      const prepared = prepareSchemas(entry, log && tellOfCost(log, entry.name))
+      requireObjectArguments(entry, prepared)
+      operations.push(completeOperation(entry, prepared, backendFor(entry)))
+    }
+  }
+  return createRegistry(operations, tombstones)
+}
+
+/** A schema that needs a limit of time is worth mending; one whose steps are counted is not. */
+export function tellOfCost(log: Log, operation: string): OnCostly {
+  return (side, bound, reason) => {
+    const fields = { operation, side, reason }
+    if (bound === 'counted') log.debug(fields, 'the checks of a schema are counted')
+    else log.warn(fields, 'a schema can be slow to check; its checks run under a time limit and cost 0.1 ms more')
+  }
+}

@@ -1,8 +1,0 @@
-/** What the log says of operations that are served, though not as tools. */
-import type { Log } from '../core/ports.ts'
-import type { Omission } from '../core/registry.ts'
-
-export function warnOfLeftOut(log: Log): (omission: Omission) => void {
-  return ({ operation, why }) =>
-    log.warn({ operation: operation.key, problem: why.message }, 'an operation is left out of the tools')
-}

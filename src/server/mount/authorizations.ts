@@ -1,0 +1,33 @@
+/** Puts together what people's authorizations need: the providers, the vault and its key. */
+import type { Clock, Environment } from '../../core/ports/runtime.ts'
+import type { Store } from '../../core/ports/store.ts'
+import { type AuthorizationService, createAuthorizations } from '../../security/consent/authorizations.ts'
+import { createOAuthClients } from '../../security/consent/oauth.ts'
+import type { AuthorizationConfig } from '../../security/consent/provider.ts'
+import { createVault } from '../../security/secrets/vault.ts'
+import type { DataFolder } from '../open/data-folder.ts'
+import { vaultKeys } from '../open/vault-keys.ts'
+import type { VaultOptions } from '../options/options.ts'
+
+export interface AuthorizationSettings {
+  config: AuthorizationConfig
+  vault: VaultOptions
+  folder: DataFolder
+  clock: Clock
+}
+
+interface OpenParts {
+  env: Environment
+  store: Store
+  anonymous: boolean
+}
+
+/** In two steps, so that a wrong configuration is refused before the store is opened. */
+export function prepareAuthorizations({ config, vault, folder, clock }: AuthorizationSettings) {
+  const clients = createOAuthClients(config, () => clock.now())
+  const keys = vaultKeys(vault, folder)
+  return {
+    open: ({ env, store, anonymous }: OpenParts): AuthorizationService =>
+      createAuthorizations(clients, { env, anonymous, vault: createVault(store.records, keys) }),
+  }
+}

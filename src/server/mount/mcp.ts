@@ -1,0 +1,105 @@
+/** The Model Context Protocol for this server: which operations it offers, and what it says of itself. */
+import { readFileSync } from 'node:fs'
+import type { Readable, Writable } from 'node:stream'
+import type { Operation } from '../../core/operation.ts'
+import type { Route } from '../../core/ports/exchange.ts'
+import type { Identify } from '../../core/ports/guard.ts'
+import { createTools, type Tools } from '../../engine/tools.ts'
+import { createMcpRoutes, createMcpSession, type McpParts } from '../../protocols/mcp/index.ts'
+import type { IsBare } from '../options/bare-names.ts'
+import { warnOfLeftOut } from '../options/left-out.ts'
+import type { McpOptions } from '../options/options.ts'
+
+export interface McpSurfaceParts extends Omit<McpParts, 'settings' | 'envelopes'> {
+  /** OpenCALL's calls, for whoever wants all operations as one tool. */
+  envelopes: NonNullable<McpParts['envelopes']>
+  /** Who sent this, as its headers say. */
+  identify: (source: { header(name: string): string | undefined }) => Identify
+  toolkit: string
+  /** Whose tools have no namespace in their names. */
+  isBare: IsBare
+  /** Where a person reaches this server, for those who do not come by HTTP. */
+  origin: string
+  maxBodyBytes: number
+  /** Whose tokens are taken. */
+  issuers: readonly string[]
+  holdMs: number
+  authenticated: boolean
+}
+
+export interface McpStreams {
+  input: Readable
+  output: Writable
+  signal: AbortSignal
+  /** Who is at the other end, where the server has authentication. */
+  token?: string
+}
+
+export interface McpSurface {
+  readonly routes: readonly Route[]
+  serve(streams: McpStreams): Promise<void>
+  /** Ends what would go on for as long as the client likes. */
+  close(): void
+}
+
+export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, options: McpOptions): McpSurface {
+  const { holdMs, authenticated, origin, identify, maxBodyBytes } = parts
+  const { name = 'callplane', title, instructions, version = packageVersion(), administration = false } = options
+  const settings = {
+    serverInfo: { name, version, ...(title !== undefined && { title }) },
+    holdMs,
+    authenticated,
+    administration,
+    ...(instructions !== undefined && { instructions }),
+    ...(options.resources && { resources: options.resources }),
+    ...(options.prompts && { prompts: options.prompts }),
+    ...(options.tasksOnly && { tasksOnly: options.tasksOnly }),
+  }
+  const own: Parameters<typeof createMcpRoutes>[0] = {
+    ...parts,
+    tools: withFurther(parts, administration),
+    settings,
+    ...(options.shape === 'call' && { envelopes }),
+  }
+  const { routes, close } = createMcpRoutes(own)
+  return {
+    routes,
+    close,
+    async serve({ input, output, signal, token }) {
+      // Loaded when it is used.
+      const { serveLines } = await import('../../carriers/stdio/index.ts')
+      const shown = token === undefined ? undefined : `Bearer ${token}`
+      const identified = identify({ header: (header) => (header === 'authorization' ? shown : undefined) })
+      const open = (send: (line: string) => void) => createMcpSession(own, { send, identify: identified, origin })
+      await serveLines({ input, output, maxBytes: maxBodyBytes }, open, signal)
+    },
+  }
+}
+
+type FurtherParts = Pick<McpSurfaceParts, 'tools' | 'engine' | 'env' | 'toolkit' | 'isBare'>
+
+/** Here a tool can be given files, so that operations are tools, too, which cannot run without one; and, if asked for, ours. */
+function withFurther({ tools, engine, env, toolkit, isBare }: FurtherParts, administration: boolean): Tools {
+  const isFurther = (operation: Operation) => (operation.internal ? administration : needsAttachment(operation))
+  // All of them are tools of one client: refused at the start where two would have one name.
+  createTools(engine.registry, toolkit, (operation) => !operation.internal || administration, undefined, isBare)
+  const others = createTools(engine.registry, toolkit, isFurther, warnOfLeftOut(env.log), isBare)
+  return {
+    ...tools,
+    byName: (name, now) => tools.byName(name, now) ?? others.byName(name, now),
+    list(now) {
+      const added = others.list(now).filter((tool) => !tools.byName(tool.name, now))
+      if (added.length === 0) return tools.list(now)
+      return [...tools.list(now), ...added].sort((a, b) => (a.name < b.name ? -1 : 1))
+    },
+  }
+}
+
+function needsAttachment({ media }: Operation): boolean {
+  return media.some((slot) => slot.required)
+}
+
+function packageVersion(): string {
+  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(text) as { version: string }).version
+}

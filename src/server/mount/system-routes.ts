@@ -1,0 +1,53 @@
+/** What operators ask besides `/health`, which OXP has: does it take calls, how is it doing. */
+
+import { Fault } from '../../core/fault.ts'
+import type { Answer, Exchange, Refuse, Route } from '../../core/ports/exchange.ts'
+import type { Identify } from '../../core/ports/guard.ts'
+import { hasScope } from '../../core/scopes.ts'
+
+export interface SystemParts {
+  draining: () => boolean
+  /** Whether calls can be recorded. */
+  storing: () => boolean
+  renderMetrics: () => string | Promise<string>
+  metricsType: string
+  identify: (exchange: Exchange) => Identify
+  refuse: Refuse
+}
+
+const HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
+const OK: Answer = { status: 200, headers: HEADERS, body: '{"status":"ok"}' }
+const DRAINING: Answer = { status: 503, headers: HEADERS, body: '{"status":"draining"}' }
+const NOT_STORING: Answer = { status: 503, headers: HEADERS, body: '{"status":"storage-unavailable"}' }
+export const METRICS_SCOPE = 'callplane:metrics'
+
+export function createSystemRoutes(parts: SystemParts): Route[] {
+  const { draining, storing, renderMetrics, metricsType, identify, refuse } = parts
+  const ready = () => (draining() ? DRAINING : storing() ? OK : NOT_STORING)
+  return [
+    { path: '/ready', refuse, methods: { GET: ready } },
+    {
+      path: '/metrics',
+      refuse,
+      methods: {
+        async GET(exchange) {
+          await requireScope(identify(exchange))
+          return {
+            status: 200,
+            headers: { 'Content-Type': metricsType, 'Cache-Control': 'no-store' },
+            body: await renderMetrics(),
+          }
+        },
+      },
+    },
+  ]
+}
+
+async function requireScope(identify: Identify): Promise<void> {
+  const caller = await identify()
+  if (!caller) throw new Fault('unauthenticated', 'Metrics need a credential with the scope callplane:metrics.')
+  if (hasScope(caller, METRICS_SCOPE)) return
+  throw new Fault('forbidden', 'Metrics need the scope callplane:metrics.', {
+    details: { required: [METRICS_SCOPE] },
+  })
+}

@@ -1,0 +1,35 @@
+/** Opens the encrypted store of a data folder for somebody who is not a server: the command line. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { Fault } from '../../core/fault.ts'
+import { createSecretStore, type SecretStore } from '../../security/secrets/store.ts'
+import { createVault, parseVaultKey } from '../../security/secrets/vault.ts'
+import { createSqliteStore } from '../../stores/sqlite/index.ts'
+import { systemClock } from '../build/environment.ts'
+import { openDataFolder } from './data-folder.ts'
+
+export interface StoredSecretsOptions {
+  data: string
+  env: Readonly<Record<string, string | undefined>>
+  /** Whether a folder that is not there is made. */
+  create: boolean
+}
+
+/** The store is closed again when `use` has settled. */
+export async function withStoredSecrets<T>(
+  { data, env, create }: StoredSecretsOptions,
+  use: (secrets: SecretStore) => Promise<T>,
+): Promise<T> {
+  if (!create && !existsSync(join(data, 'callplane.db'))) {
+    throw new Fault('not-found', `There is no database in ${data}. Name the server's data folder with --data.`)
+  }
+  const folder = openDataFolder(data)
+  const { CALLPLANE_VAULT_KEY: given } = env
+  const current = given === undefined ? folder.vaultKey() : parseVaultKey(given, 'CALLPLANE_VAULT_KEY')
+  const store = createSqliteStore({ file: folder.database, clock: systemClock })
+  try {
+    return await use(createSecretStore(store.records, createVault(store.records, { current })))
+  } finally {
+    await store.close()
+  }
+}

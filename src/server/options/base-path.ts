@@ -1,0 +1,32 @@
+/** Checks the `basePath` option against the paths that the server has itself. */
+
+import { Fault } from '../../core/fault.ts'
+import type { Route } from '../../core/ports/exchange.ts'
+
+const SEGMENTS = /^(\/[A-Za-z0-9._~-]+)+$/
+
+/**
+ * A host may take the path off before the server sees a request, or leave it on. Both are understood only if no route
+ * of the server's own begins like it.
+ */
+export function checkBasePath(basePath: string, routes: readonly Route[]): string {
+  if (typeof basePath !== 'string' || !SEGMENTS.test(basePath)) {
+    throw refused('basePath must be a path without a slash at its end, such as /api.')
+  }
+  const own = firstSegment(basePath)
+  if (routes.some(({ path }) => firstSegment(path) === own)) {
+    throw refused(
+      `basePath must not begin with ${own}, which is a path of the server's own. Choose another, such as /api.`,
+    )
+  }
+  return basePath
+}
+
+function firstSegment(path: string): string {
+  const end = path.indexOf('/', 1)
+  return end < 0 ? path : path.slice(0, end)
+}
+
+function refused(message: string): Fault {
+  return new Fault('malformed', message, { code: 'INVALID_OPTION' })
+}

@@ -1,0 +1,230 @@
+/**
+ * Options from outside TypeScript's sight: a misspelt one is refused, not ignored, because it may be one that was meant
+ * to keep somebody out. As records, so that an option that is added does not compile until it is named here.
+ */
+import type { Weights } from '../../core/fairness/fair-turns.ts'
+import { Fault } from '../../core/fault.ts'
+import type { LimitRules } from '../../engine/limits/limits.ts'
+import type { AuthConfig, JwtRules, StaticToken } from '../../security/identity/identify.ts'
+import type { FetcherOptions } from '../../security/outbound/fetcher.ts'
+import { isSecretName } from '../../security/secrets/provider.ts'
+import type { SigningOptions } from '../../security/signatures.ts'
+import { type AnnounceOptions, EVENTS } from '../announcements/announcements.ts'
+import type {
+  ContractOptions,
+  GrpcServerOptions,
+  McpOptions,
+  OpenCallOptions,
+  OxpOptions,
+  RestOptions,
+  ServerOptions,
+  Sizes,
+  ToolOptions,
+  VaultOptions,
+  WorkSettings,
+} from './options.ts'
+
+type Names<T> = Record<keyof T, true>
+
+export const OPTIONS: Names<ServerOptions> = {
+  operations: true,
+  imports: true,
+  context: true,
+  data: true,
+  acceptLoss: true,
+  auth: true,
+  publicUrl: true,
+  basePath: true,
+  hosts: true,
+  cors: true,
+  references: true,
+  limits: true,
+  sizes: true,
+  work: true,
+  opencall: true,
+  oxp: true,
+  mcp: true,
+  rest: true,
+  toolkit: true,
+  tools: true,
+  authorization: true,
+  vault: true,
+  signing: true,
+  policy: true,
+  guards: true,
+  secrets: true,
+  tokenEndpoints: true,
+  contract: true,
+  grpc: true,
+  announce: true,
+  audit: true,
+  log: true,
+  logTo: true,
+  requestLog: true,
+  executionLog: true,
+  store: true,
+  objects: true,
+  clock: true,
+}
+
+const AUTH: Names<AuthConfig> = { verify: true, tokens: true, jwt: true, tenant: true }
+const TOKEN: Names<StaticToken> = {
+  hash: true,
+  kind: true,
+  subject: true,
+  scopes: true,
+  expiresAt: true,
+  tenant: true,
+}
+const JWT: Names<JwtRules> = {
+  issuer: true,
+  audience: true,
+  subject: true,
+  key: true,
+  clockToleranceSeconds: true,
+  requireExpiry: true,
+  tenantClaim: true,
+  scopeClaims: true,
+}
+const CORS: Names<NonNullable<ServerOptions['cors']>> = { origins: true }
+const REFERENCES: Names<FetcherOptions> = {
+  allowHosts: true,
+  allowPrivate: true,
+  resolve: true,
+  timeoutMs: true,
+  totalTimeoutMs: true,
+  maxRedirects: true,
+}
+const LIMITS: Names<LimitRules> = {
+  callsPerSecond: true,
+  callBurst: true,
+  openCallsPerCaller: true,
+  pendingApprovalsPerCaller: true,
+  queuedCalls: true,
+  runningCalls: true,
+  reservedCalls: true,
+  waitingCalls: true,
+  slotWaitMs: true,
+  weights: true,
+  pollBurst: true,
+  pollIntervalMs: true,
+}
+const SIZES: Names<Sizes> = { envelopeBytes: true, uploadBytes: true, chunkBytes: true, objectBytes: true }
+const WORK: Names<WorkSettings> = {
+  leaseMs: true,
+  claimEveryMs: true,
+  maxCutOffs: true,
+  progressEveryMs: true,
+  stopGraceMs: true,
+}
+const OPENCALL: Names<OpenCallOptions> = { strict: true, listRemoved: true, eventStreamsPerCaller: true }
+const OXP: Names<OxpOptions> = { unauthorizedStatus: true }
+const MCP: Names<McpOptions> = {
+  shape: true,
+  name: true,
+  title: true,
+  version: true,
+  instructions: true,
+  resources: true,
+  prompts: true,
+  administration: true,
+  tasksOnly: true,
+}
+const REST: Names<RestOptions> = {
+  allowExecute: true,
+  authHook: true,
+  title: true,
+  projectName: true,
+  projectUrl: true,
+}
+const VAULT: Names<VaultOptions> = { key: true, oldKeys: true }
+const TOOLS: Names<ToolOptions> = { bareNames: true }
+const CONTRACT: Names<ContractOptions> = { details: true }
+const GRPC: Names<GrpcServerOptions> = { host: true, port: true, tls: true }
+const AUDIT: Names<NonNullable<ServerOptions['audit']>> = { keepDays: true }
+const ANNOUNCE: Names<AnnounceOptions> = { url: true, secretRef: true, events: true, allowPrivate: true }
+const SIGNING: Names<SigningOptions> = { keyId: true, privateKey: true }
+
+export function checkOptions(options: Omit<ServerOptions, 'operations' | 'context'>): void {
+  check('createServer', options, OPTIONS)
+  check('auth', options.auth, AUTH)
+  for (const [at, token] of (options.auth?.tokens ?? []).entries()) check(`auth.tokens[${at}]`, token, TOKEN)
+  for (const [at, rules] of (options.auth?.jwt ?? []).entries()) check(`auth.jwt[${at}]`, rules, JWT)
+  check('cors', options.cors, CORS)
+  check('references', options.references, REFERENCES)
+  check('limits', options.limits, LIMITS)
+  checkLimits(options.limits)
+  check('sizes', options.sizes, SIZES)
+  check('work', options.work, WORK)
+  checkAmounts('work', options.work)
+  check('opencall', options.opencall, OPENCALL)
+  check('oxp', options.oxp, OXP)
+  check('mcp', options.mcp, MCP)
+  const { shape = 'operations' } = options.mcp ?? {}
+  if (shape !== 'operations' && shape !== 'call') throw refused('mcp.shape is "operations" or "call".')
+  check('rest', options.rest, REST)
+  check('vault', options.vault, VAULT)
+  check('signing', options.signing, SIGNING)
+  check('tools', options.tools, TOOLS)
+  check('contract', options.contract, CONTRACT)
+  const { details = 'json' } = options.contract ?? {}
+  if (details !== 'json' && details !== 'strings') throw refused('contract.details is "json" or "strings".')
+  check('grpc', options.grpc, GRPC)
+  check('audit', options.audit, AUDIT)
+  check('announce', options.announce, ANNOUNCE)
+  if (options.announce) checkAnnounce(options.announce)
+  if (options.publicUrl !== undefined) checkPublicUrl(options.publicUrl)
+}
+
+function check(where: string, given: unknown, names: Record<string, true>): void {
+  if (given === undefined) return
+  if (typeof given !== 'object' || given === null) throw refused(`"${where}" must be an object.`)
+  const unknown = Object.keys(given).find((key) => !Object.hasOwn(names, key))
+  if (unknown === undefined) return
+  throw refused(`${where} has no option "${unknown}". There are ${Object.keys(names).join(', ')}.`)
+}
+
+const WEIGHTS: Names<Weights> = { tenants: true, callers: true }
+
+function checkLimits({ weights, ...amounts }: Partial<LimitRules> = {}): void {
+  checkAmounts('limits', amounts)
+  check('limits.weights', weights, WEIGHTS)
+  for (const [kind, named] of Object.entries(weights ?? {})) {
+    for (const [name, weight] of Object.entries<number>(named ?? {})) {
+      if (Number.isSafeInteger(weight) && weight >= 1) continue
+      throw refused(`limits.weights.${kind}["${name}"] must be a whole number of at least 1.`)
+    }
+  }
+}
+
+/** NaN would be no limit at all, and Infinity cannot be said to another process or to a database. */
+function checkAmounts(where: string, given: object = {}): void {
+  for (const [name, value] of Object.entries(given)) {
+    if (Number.isFinite(value) && value >= 0) continue
+    throw refused(`${where}.${name} must be a number of at least 0, and finite. For as good as none, name a large one.`)
+  }
+}
+
+function checkAnnounce({ url, secretRef, events = EVENTS }: AnnounceOptions): void {
+  const target = typeof url === 'string' ? URL.parse(url) : null
+  if (target?.protocol !== 'https:' && target?.protocol !== 'http:') {
+    throw refused('announce.url must be where announcements go, such as https://hooks.example.com/callplane.')
+  }
+  if (typeof secretRef !== 'string' || !isSecretName(secretRef)) {
+    throw refused('announce.secretRef must be the name of the secret that signs, such as announce-key.')
+  }
+  const unknown = Array.isArray(events) ? events.find((event) => !EVENTS.includes(event)) : 'none'
+  if (unknown === undefined) return
+  throw refused(`announce.events must be a list of ${EVENTS.join(' and ')}; "${unknown}" is none of them.`)
+}
+
+function checkPublicUrl(publicUrl: unknown): void {
+  const url = typeof publicUrl === 'string' && URL.canParse(publicUrl) ? new URL(publicUrl) : undefined
+  const web = url?.protocol === 'https:' || url?.protocol === 'http:'
+  if (url && web && url.username === '' && url.password === '' && !/[?#]/.test(url.href)) return
+  throw refused('publicUrl must be how callers reach the server, such as https://tools.example.com or with a path.')
+}
+
+function refused(message: string): Fault {
+  return new Fault('malformed', message, { code: 'INVALID_OPTION' })
+}

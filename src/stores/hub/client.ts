@@ -1,0 +1,158 @@
+/**
+ * A store that another process keeps. It sends what it is asked and knows nothing of how it is kept; what this process
+ * can work out by itself, because it holds the lease and made the change, is not sent back to it.
+ */
+import { applyChange } from '../../core/applied-change.ts'
+import { Fault } from '../../core/fault.ts'
+import type { Instance } from '../../core/instance.ts'
+import type { Log } from '../../core/ports/runtime.ts'
+import type { Acceptance, Advanced, Change, Claim, Claimed, Store } from '../../core/ports/store.ts'
+import { isTerminal } from '../../core/state.ts'
+import type { Channel } from './channel.ts'
+import { createSeen } from './seen.ts'
+import { createBegunEncoder, encodeComplete } from './short-wire.ts'
+import { type ClaimMessage, decodeCounts, decodeInstance, encodeInstance, type InstanceMessage } from './wire.ts'
+
+const CREATED: Acceptance = { kind: 'created' }
+
+/** `close` leaves the channel open: others may still use it. */
+export function createStoreClient(channel: Channel, log?: Log): Store {
+  const { tell } = channel
+  /** What this process runs, as it last was. */
+  const leased = new Map<string, Instance>()
+  const seen = createSeen({
+    begin: (id) => tell('watch', id),
+    end: (id) => tell('unwatch', id),
+    runsHere: (id) => leased.has(id),
+    ...(log && { log }),
+  })
+  const encodeClaim = createClaimEncoder()
+  const encodeBegun = createBegunEncoder((number, alike) => tell('alike', number, alike))
+  let closing: Promise<void> | undefined
+  channel.on('changed', (message: InstanceMessage) => {
+    const instance = decodeInstance(message)
+    const { id, attempt, state } = instance
+    // Somebody else has taken it over, or ended it.
+    if (isTerminal(state) || attempt > (leased.get(id)?.attempt ?? attempt)) leased.delete(id)
+    seen.hear(instance)
+  })
+  channel.afterEach(seen.tell)
+
+  function ask<T>(
+    name: string,
+    args: readonly unknown[],
+    decode?: (answer: never) => T,
+    failed?: () => void,
+  ): Promise<T> {
+    if (closing)
+      return Promise.reject(new Fault('unavailable', 'The store is closed. Send this again to a running server.'))
+    return channel.ask(name, args, decode, failed)
+  }
+
+  /**
+   * What becomes of it from now on this process does not know by itself: whoever waits for it here, or begins to before
+   * the answer has come, has to hear it from the other side. Nothing else depends on it: what is said of it goes in full.
+   */
+  function letGo(id: string): void {
+    leased.delete(id)
+    seen.ask(id)
+  }
+
+  function changed(instance: Instance, mine: boolean): void {
+    const { id, attempt, settled, state } = instance
+    if (mine && attempt > settled && !isTerminal(state)) leased.set(id, instance)
+    else leased.delete(id)
+    seen.note(instance)
+  }
+
+  function advanced(after: Advanced, change?: Change): Advanced {
+    const { applied, instance, recordsDiffer } = after
+    if (!applied && !recordsDiffer && change && leased.get(change.id)?.attempt === change.attempt)
+      leased.delete(change.id)
+    if (!applied || !instance) return after
+    // The outcome as it was made may say more to whoever waits in this process than what is stored.
+    if (change?.outcome) instance.outcome = change.outcome
+    changed(instance, leased.has(instance.id))
+    return after
+  }
+
+  return {
+    accept(instance, more) {
+      const begun = more === undefined ? encodeBegun(instance) : undefined
+      const decode = (acceptance: 1 | Acceptance): Acceptance => {
+        if (acceptance !== 1) return acceptance
+        changed(instance, true)
+        return CREATED
+      }
+      return begun ? ask('begun', begun, decode) : ask('accept', [encodeInstance(instance), ...given(more)], decode)
+    },
+    alias: (alias) => ask('alias', [alias]),
+    get: (id) => ask('get', [id]),
+    find: (...args) => ask('find', args),
+    claim: (claim) =>
+      ask('claim', [encodeClaim(claim)], (claimed: Claimed) => {
+        for (const instance of claimed.instances) changed(instance, true)
+        return claimed
+      }),
+    extend: (leases, leaseMs) => ask('extend', [leases, leaseMs]),
+    advance(change) {
+      const before = leased.get(change.id)
+      const decode = (after: 1 | Advanced) =>
+        advanced(after === 1 ? { applied: true, instance: applyChange(before as Instance, change) } : after, change)
+      // An end that could not be stored: this process may never speak of it again.
+      const failed = before && (() => letGo(change.id))
+      const complete = encodeComplete(change, before)
+      if (complete) return ask('complete', complete, decode, failed)
+      const message = [change, ...given(before?.revision)]
+      // Whoever runs it from then on may be another process.
+      if (before && !isTerminal(change.to)) letGo(change.id)
+      return ask('advance', message, decode, failed)
+    },
+    answer: (id, answer, failures) => ask('answer', [id, answer, ...given(failures)], advanced),
+    progress(lease, progress) {
+      letGo(lease.id)
+      return ask('progress', [lease, progress])
+    },
+    requestStop: (id) => ask('requestStop', [id]),
+    watch: seen.watch,
+    overdue: (limit) => ask('overdue', [limit]),
+    purgeable: (limit) => ask('purgeable', [limit]),
+    purge: (ids) => ask('purge', [ids]),
+    openCounts: () => ask('openCounts', [], decodeCounts),
+    records: {
+      put: (key, value, expiresAt) => ask('records.put', [key, value, ...given(expiresAt)]),
+      get: (key) => ask('records.get', [key]),
+      add: (key, value, expiresAt) => ask('records.add', [key, value, ...given(expiresAt)]),
+      replace: (key, expected, value, expiresAt) => ask('records.replace', [key, expected, value, ...given(expiresAt)]),
+      take: (key) => ask('records.take', [key]),
+      remove: (key) => ask('records.remove', [key]),
+      write: (changes) => ask('records.write', [changes]),
+      list: (prefix, limit, after) => ask('records.list', [prefix, limit, ...given(after)]),
+      purge: (limit) => ask('records.purge', [limit]),
+    },
+    audit: {
+      append: (entry) => ask('audit.append', [entry]),
+      list: (query) => ask('audit.list', [query]),
+      purge: (endedBefore, limit) => ask('audit.purge', [endedBefore, limit]),
+    },
+    close() {
+      closing ??= channel.idle()
+      return closing
+    },
+  }
+}
+
+/** JSON has no word for what is left out in the middle, so it is left out at the end. */
+function given<T>(value: T | undefined): [] | [T] {
+  return value === undefined ? [] : [value]
+}
+
+/** The names of a node's operations are sent when they change, not with every claim. */
+function createClaimEncoder(): (claim: Claim) => ClaimMessage {
+  let sent: readonly string[] | undefined
+  return ({ operations, slots, ...rest }) => {
+    const known = sent === operations
+    sent = operations
+    return { ...rest, ...(!known && { operations }), ...(slots && { slots: [...slots] }) }
+  }
+}

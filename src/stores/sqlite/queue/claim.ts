@@ -1,0 +1,195 @@
+/**
+ * Handing out due instances to workers, caller by caller: `DueCalls` says whose turn it is, the database which of that
+ * caller's calls is next. Both see only what is handed out, however long the queues are.
+ */
+import type { Database } from 'better-sqlite3'
+import { SlotShares } from '../../../core/fairness/slot-shares.ts'
+import type { Instance } from '../../../core/instance.ts'
+import type { Claim, Claimed } from '../../../core/ports/store.ts'
+import type { FreshInstances } from '../fresh-instances.ts'
+import type { Action } from '../group-commit.ts'
+import type { Owners } from '../owners.ts'
+import type { Decode, InstanceRow } from '../rows.ts'
+import type { DueCaller, DueCalls, DuePair } from './due-calls.ts'
+
+/** Streaming instances hold leases too, but are never handed out again; what has expired is for the sweeper to end. */
+const CLAIMABLE = "due_at IS NOT NULL AND state IN ('accepted', 'pending') AND expires_at > @at"
+
+interface Candidate {
+  id: string
+  dueAt: number
+}
+
+interface DueRow {
+  ref: number
+  operation: string
+  dueAt: number
+}
+
+export interface ClaimParts {
+  fresh: FreshInstances
+  owners: Owners
+  due: DueCalls
+  decode: Decode
+  now(): number
+}
+
+/** Read at once: few where many callers have one call each, more where one has many. */
+const FIRST_READ = 4
+
+export function prepareClaim(db: Database, { fresh, owners, due, decode, now }: ClaimParts) {
+  const all = db.prepare<[], DueRow>(
+    `SELECT owner AS ref, operation, min(due_at) AS dueAt FROM instances INDEXED BY instances_due
+     WHERE due_at IS NOT NULL GROUP BY owner, operation`,
+  )
+  const ofPair = `FROM instances INDEXED BY instances_due WHERE ${CLAIMABLE} AND owner = @owner AND operation = @operation`
+  const head = db.prepare<{ at: number; owner: number; operation: string; limit: number }, Candidate>(
+    `SELECT id, due_at AS dueAt ${ofPair} AND due_at <= @at ORDER BY due_at LIMIT @limit`,
+  )
+  const next = db
+    .prepare<{ at: number; owner: number; operation: string }, number>(
+      `SELECT due_at ${ofPair} AND due_at > @at ORDER BY due_at LIMIT 1`,
+    )
+    .pluck()
+  const children = db
+    .prepare<[], string>(
+      `WITH RECURSIVE queues (operation) AS (
+         SELECT min(operation) FROM instances WHERE due_at IS NOT NULL AND lineage <> '[]'
+         UNION ALL
+         SELECT (SELECT min(operation) FROM instances
+           WHERE due_at IS NOT NULL AND lineage <> '[]' AND operation > queues.operation)
+         FROM queues WHERE operation IS NOT NULL)
+       SELECT operation FROM queues WHERE operation IS NOT NULL`,
+    )
+    .pluck()
+  const childHead = db.prepare<{ at: number; operation: string; limit: number }, Candidate>(
+    `SELECT id, due_at AS dueAt FROM instances
+     WHERE ${CLAIMABLE} AND operation = @operation AND due_at <= @at AND lineage <> '[]' ORDER BY due_at LIMIT @limit`,
+  )
+  const take = db.prepare<[number, string], InstanceRow>(
+    `UPDATE instances SET state = 'pending', revision = revision + 1, attempt = attempt + 1, due_at = ? WHERE id = ?
+     RETURNING *`,
+  )
+  const sets = new WeakMap<readonly string[], ReadonlySet<string>>()
+
+  function known(operations: readonly string[]): ReadonlySet<string> {
+    const set = sets.get(operations) ?? new Set(operations)
+    sets.set(operations, set)
+    return set
+  }
+
+  function* dueRows() {
+    for (const { ref, operation, dueAt } of all.all()) {
+      const { tenant, owner } = owners.byRef(ref)
+      yield { tenant, owner, operation, dueAt }
+    }
+  }
+
+  /** What one claim reads ahead of each queue. */
+  function createHeads(at: number) {
+    const read = new Map<DuePair, { found: Candidate[]; limit: number; more: boolean }>()
+    const refOf = ({ tenant, owner }: DueCaller) => owners.find(tenant, owner)?.ref
+    const nextOf = ({ of, operation }: DuePair) => {
+      const owner = refOf(of)
+      return owner === undefined ? undefined : next.get({ at, owner, operation })
+    }
+    return {
+      nextOf,
+      /** The call of it that has been due for longest; if there is none, it waits no longer. */
+      first(pair: DuePair): Candidate | undefined {
+        const before = read.get(pair)
+        if (before?.found[0]) return before.found[0]
+        const owner = before?.more === false ? undefined : refOf(pair.of)
+        const limit = before ? before.limit * 4 : FIRST_READ
+        const found = owner === undefined ? [] : head.all({ at, owner, operation: pair.operation, limit })
+        read.set(pair, { found, limit, more: found.length === limit })
+        if (found.length === 0) due.settle(pair, nextOf(pair))
+        return found[0]
+      },
+      taken: (pair: DuePair) => void read.get(pair)?.found.shift(),
+    }
+  }
+
+  /** Whoever waits for a child call holds the slot that it would wait for: so they come in any case, and first. */
+  function dueChildren(mine: ReadonlySet<string>, { limit }: Claim, at: number): Candidate[] {
+    const operations = children.all().filter((operation) => mine.has(operation))
+    const found = operations.flatMap((operation) => childHead.all({ at, operation, limit }))
+    return found.sort((a, b) => a.dueAt - b.dueAt).slice(0, limit)
+  }
+
+  return {
+    claim(claim: Claim): Action<Claimed> {
+      return (changed) => {
+        const at = now()
+        const mine = known(claim.operations)
+        if (due.isDoubtful) due.renew(dueRows())
+        // What the same transaction has written so far; of what is committed it knows.
+        for (const instance of changed) due.note(instance)
+        const instances: Instance[] = []
+        const hand = ({ id }: Candidate) => {
+          fresh.drop(id)
+          instances.push(decode(take.get(at + claim.leaseMs, id) as InstanceRow))
+        }
+        due.advance(at, mine)
+        for (const child of dueChildren(mine, claim, at)) hand(child)
+        const heads = createHeads(at)
+        const leftAt = claim.onlyChildren ? undefined : handOutFairly(claim, mine, instances, heads, hand)
+        changed.push(...instances)
+        const nextDueAt = leftAt ?? due.firstDue(mine, heads.nextOf)
+        return { instances, ...(nextDueAt !== undefined && { nextDueAt }) }
+      }
+    },
+  }
+
+  /** Returns since when the next one has been due for which there was no more room. */
+  function handOutFairly(
+    { limit, slots, shares: snapshot, weights }: Claim,
+    mine: ReadonlySet<string>,
+    instances: readonly Instance[],
+    heads: ReturnType<typeof createHeads>,
+    hand: (candidate: Candidate) => void,
+  ): number | undefined {
+    const room = new Map(slots)
+    const shares = snapshot && SlotShares.from(snapshot)
+    let leftAt: number | undefined
+    due.turns.give((caller) => {
+      const can = [...caller.pairs.values()].filter(
+        ({ ready, operation }) => ready && mine.has(operation) && (room.get(operation) ?? limit) > 0,
+      )
+      if (can.length === 0) return leave(caller)
+      if (shares && !shares.admits(caller)) return 'blocked'
+      const [pair, candidate] = earliest(can, heads.first)
+      if (!pair || !candidate) return leave(caller)
+      if (instances.length >= limit) {
+        leftAt = candidate.dueAt
+        return 'enough'
+      }
+      hand(candidate)
+      heads.taken(pair)
+      shares?.take(caller)
+      const left = room.get(pair.operation)
+      if (left !== undefined) room.set(pair.operation, left - 1)
+      return 'used'
+    }, weights)
+    return leftAt
+  }
+}
+
+function leave(caller: DueCaller): 'blocked' | 'idle' {
+  for (const { ready } of caller.pairs.values()) if (ready) return 'blocked'
+  caller.waits = false
+  return 'idle'
+}
+
+/** A caller's calls come in the order they became due, whichever operations they are of. */
+function earliest(
+  pairs: readonly DuePair[],
+  first: (pair: DuePair) => Candidate | undefined,
+): [pair?: DuePair, candidate?: Candidate] {
+  let found: [DuePair, Candidate] | [] = []
+  for (const pair of pairs) {
+    const candidate = first(pair)
+    if (candidate && (!found[1] || candidate.dueAt < found[1].dueAt)) found = [pair, candidate]
+  }
+  return found
+}

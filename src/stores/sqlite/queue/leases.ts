@@ -1,0 +1,90 @@
+/** What a worker says of an attempt while it runs, and what it is told in return. */
+import type { Database } from 'better-sqlite3'
+import type { Progress } from '../../../core/instance.ts'
+import type { Lease, Renewal } from '../../../core/ports/store.ts'
+import type { FreshInstances } from '../fresh-instances.ts'
+import type { Action } from '../group-commit.ts'
+import type { Owners } from '../owners.ts'
+import type { Decode, InstanceRow } from '../rows.ts'
+import type { DueCalls } from './due-calls.ts'
+
+export interface LeaseParts {
+  fresh: FreshInstances
+  owners: Owners
+  due: DueCalls
+  decode: Decode
+  now(): number
+}
+
+export function prepareLeases(db: Database, { fresh, owners, due, decode, now }: LeaseParts) {
+  const renew = db.prepare<[number, string, number], { stop: number; ref: number; operation: string }>(
+    `UPDATE instances SET due_at = ? WHERE id = ? AND attempt = ? AND due_at IS NOT NULL AND ended = 0
+     RETURNING stop_requested AS stop, owner AS ref, operation`,
+  )
+  const stopOf = db.prepare<[string], number>('SELECT stop_requested FROM instances WHERE id = ?').pluck()
+  const stop = db.prepare<[string], InstanceRow>(
+    `UPDATE instances SET stop_requested = 1, revision = revision + 1 WHERE id = ? AND stop_requested = 0 AND ended = 0
+     RETURNING *`,
+  )
+  const report = db.prepare<[string, string, number], InstanceRow>(
+    `UPDATE instances SET progress = ?, revision = revision + 1 WHERE id = ? AND attempt = ? AND ended = 0 RETURNING *`,
+  )
+
+  const prolong = db
+    .prepare<[number, number], string>(
+      'UPDATE instances SET due_at = ? WHERE due_at < ? AND ended = 0 AND attempt > settled RETURNING id',
+    )
+    .pluck()
+  /** What holders ask for. */
+  let usualMs = 30_000
+
+  const forget = db.prepare<[number, number]>(
+    'UPDATE instances SET due_at = ? WHERE due_at > ? AND ended = 0 AND attempt > settled',
+  )
+
+  return {
+    /** The file is this process's alone, so whoever held a lease when it was opened is dead: nobody need wait it out. */
+    voidAll(): void {
+      forget.run(now(), now())
+    },
+
+    /** After a time in which no lease could be extended: whoever holds one gets the chance to, before others may claim. */
+    prolongAll(): void {
+      const dueAt = now() + usualMs
+      for (const id of prolong.all(dueAt, dueAt)) fresh.drop(id)
+    },
+
+    /** Leaves the revision alone: a caller sees nothing of a lease. */
+    extend(leases: readonly Lease[], leaseMs: number): Action<readonly Renewal[]> {
+      usualMs = leaseMs
+      return () => {
+        const dueAt = now() + leaseMs
+        return leases.map(({ id, attempt }) => {
+          fresh.drop(id)
+          const renewed = renew.get(dueAt, id, attempt)
+          const stopRequested = (renewed?.stop ?? stopOf.get(id)) === 1
+          // A lease of a process that has ended is cut short so.
+          if (renewed) due.note({ ...owners.byRef(renewed.ref), operation: renewed.operation, dueAt })
+          return { id, attempt, held: renewed !== undefined, stopRequested }
+        })
+      }
+    },
+
+    progress({ id, attempt }: Lease, progress: Progress): Action<void> {
+      const text = JSON.stringify(progress)
+      return (changed) => {
+        fresh.drop(id)
+        const row = report.get(text, id, attempt)
+        if (row) changed.push(decode(row))
+      }
+    },
+
+    requestStop(id: string): Action<void> {
+      return (changed) => {
+        fresh.drop(id)
+        const row = stop.get(id)
+        if (row) changed.push(decode(row))
+      }
+    },
+  }
+}

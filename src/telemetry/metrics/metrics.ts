@@ -1,0 +1,144 @@
+/**
+ * Counts calls and their durations, reads gauges when asked, and writes it all in Prometheus' text format. A call
+ * costs two map lookups and a few additions: the label texts are built once per operation and outcome.
+ */
+import { Fault } from '../../core/fault.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Observer } from '../../core/ports/observer.ts'
+import { escapeHelp, escapeLabel, formatNumber } from './prometheus.ts'
+
+export interface Metrics extends Pick<Required<Observer>, 'callEnded'> {
+  /** Read at each rendering: queue length, open calls, memory. */
+  register(reading: Reading): void
+  render(): string
+}
+
+export interface Reading {
+  /** Such as `callplane_queue_length`; a counter's ends in `_total`. */
+  name: string
+  help: string
+  type: 'gauge' | 'counter'
+  read(): number
+}
+
+export interface MetricsOptions {
+  /** Upper bounds of the duration histogram, ascending. */
+  bucketsSeconds?: readonly number[]
+  /** Operations beyond this many are counted together, as `_other`. */
+  maxOperations?: number
+  /** A further label, which follows from the outcome and so makes no further series. */
+  codeOf?: (outcome: string) => string
+}
+
+interface OperationCells {
+  labels: string
+  /** One per bucket, not cumulative; the last is for what is longer than all bounds. */
+  buckets: Float64Array
+  sum: Float64Array
+  outcomes: Map<string, Counter>
+}
+
+interface Counter {
+  labels: string
+  count: number
+}
+
+export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
+
+const DEFAULT_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600]
+const METRIC_NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
+/** Fault kinds are fewer; this holds even if somebody passes codes. */
+const MAX_OUTCOMES = 32
+const OTHER = '_other'
+
+export function createMetrics({
+  bucketsSeconds = DEFAULT_BUCKETS,
+  maxOperations = 1000,
+  codeOf,
+}: MetricsOptions = {}): Metrics {
+  const boundsMs = bucketsSeconds.map((seconds) => seconds * 1000)
+  const byKey = new Map<string, OperationCells>()
+  const readings = new Map<string, Reading>()
+
+  const openCells = (key: string, labels: string): OperationCells => {
+    const buckets = new Float64Array(boundsMs.length + 1)
+    const cells = { labels, buckets, sum: new Float64Array(1), outcomes: new Map() }
+    byKey.set(key, cells)
+    return cells
+  }
+  const cellsOf = (operation: Operation): OperationCells => {
+    const labels = `operation="${escapeLabel(operation.name.full)}",version="${escapeLabel(operation.version)}"`
+    if (byKey.size < maxOperations) return openCells(operation.key, labels)
+    return byKey.get(OTHER) ?? openCells(OTHER, `operation="${OTHER}",version=""`)
+  }
+
+  return {
+    callEnded(operation, outcome, durationMs) {
+      const cells = byKey.get(operation.key) ?? cellsOf(operation)
+      const counter = cells.outcomes.get(outcome) ?? openCounter(cells, outcome, codeOf)
+      counter.count++
+      // A clock that was set back must not make the sum shrink.
+      const elapsedMs = Math.max(durationMs, 0)
+      let index = 0
+      while (index < boundsMs.length && elapsedMs > (boundsMs[index] as number)) index++
+      ;(cells.buckets[index] as number)++
+      ;(cells.sum[0] as number) += elapsedMs
+    },
+    register(reading) {
+      if (!METRIC_NAME.test(reading.name) || readings.has(reading.name)) {
+        throw new Fault('malformed', `"${reading.name}" cannot be registered: use a new name of letters, digits and _.`)
+      }
+      readings.set(reading.name, reading)
+    },
+    render() {
+      const cells = [...byKey.values()]
+      return [
+        ...renderCalls(cells),
+        ...renderDurations(cells, bucketsSeconds),
+        ...[...readings.values()].flatMap(renderReading),
+        '',
+      ].join('\n')
+    },
+  }
+}
+
+function openCounter(cells: OperationCells, outcome: string, codeOf: MetricsOptions['codeOf']): Counter {
+  const name = cells.outcomes.size < MAX_OUTCOMES ? outcome : OTHER
+  const existing = cells.outcomes.get(name)
+  if (existing) return existing
+  const code = codeOf && name !== OTHER ? `,code="${escapeLabel(codeOf(outcome))}"` : ''
+  const counter = { labels: `${cells.labels},outcome="${escapeLabel(name)}"${code}`, count: 0 }
+  cells.outcomes.set(name, counter)
+  return counter
+}
+
+function renderCalls(all: readonly OperationCells[]): string[] {
+  const name = 'callplane_calls_total'
+  return [
+    ...describeMetric(name, 'Calls that have ended, by operation and outcome.', 'counter'),
+    ...all.flatMap((cells) => [...cells.outcomes.values()].map(({ labels, count }) => `${name}{${labels}} ${count}`)),
+  ]
+}
+
+function renderDurations(all: readonly OperationCells[], bounds: readonly number[]): string[] {
+  const name = 'callplane_call_duration_seconds'
+  const lines = describeMetric(name, 'From the arrival of a call to its end.', 'histogram')
+  for (const { labels, buckets, sum } of all) {
+    let count = 0
+    for (const [index, inBucket] of buckets.entries()) {
+      count += inBucket
+      const bound = bounds[index]
+      lines.push(`${name}_bucket{${labels},le="${bound === undefined ? '+Inf' : formatNumber(bound)}"} ${count}`)
+    }
+    lines.push(`${name}_sum{${labels}} ${formatNumber((sum[0] as number) / 1000)}`, `${name}_count{${labels}} ${count}`)
+  }
+  return lines
+}
+
+function renderReading({ name, help, type, read }: Reading): string[] {
+  return [...describeMetric(name, help, type), `${name} ${formatNumber(read())}`]
+}
+
+function describeMetric(name: string, help: string, type: string): string[] {
+  return [`# HELP ${name} ${escapeHelp(help)}`, `# TYPE ${name} ${type}`]
+}

@@ -1,0 +1,31 @@
+/** Instances for tests: valid as they are, different where the test says so. */
+import { randomUUID } from 'node:crypto'
+import type { Instance } from '../../core/instance.ts'
+
+export function sampleInstance(now: number, changes: Partial<Instance> = {}): Instance {
+  const id = randomUUID()
+  return {
+    id,
+    tenant: 'main',
+    owner: 'none|ada',
+    caller: { tenant: 'main', issuer: 'none', subject: 'ada', scopes: ['reports:write'] },
+    requestId: id,
+    operation: 'v1:reports.generate@1.0.0',
+    model: 'async',
+    args: { month: '2026-01' },
+    media: [],
+    fingerprint: 'f1',
+    lineage: [],
+    state: 'accepted',
+    revision: 1,
+    attempt: 0,
+    settled: 0,
+    failures: 0,
+    rerunnable: true,
+    stopRequested: false,
+    createdAt: now,
+    expiresAt: now + 3_600_000,
+    keepUntil: now + 86_400_000,
+    ...changes,
+  }
+}

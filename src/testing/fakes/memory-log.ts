@@ -1,0 +1,21 @@
+/** A log that keeps its lines, for tests that look at them. */
+import type { Log } from '../../core/ports/runtime.ts'
+
+export interface LogLine {
+  level: 'debug' | 'info' | 'warn' | 'error'
+  fields: Readonly<Record<string, unknown>>
+  message: string
+}
+
+/** Lines are added to `lines` in the order they are written, those of child logs included. */
+export function createMemoryLog(lines: LogLine[], own: object = {}): Log {
+  const at = (level: LogLine['level']) => (fields: object, message: string) =>
+    void lines.push({ level, fields: { ...own, ...fields }, message })
+  return {
+    debug: at('debug'),
+    info: at('info'),
+    warn: at('warn'),
+    error: at('error'),
+    child: (fields) => createMemoryLog(lines, { ...own, ...fields }),
+  }
+}

@@ -1,0 +1,36 @@
+/** Time, chance and identity for an operation that is run without a server. */
+import { hash, randomUUID } from 'node:crypto'
+import { gzipSync } from 'node:zlib'
+import type { Clock, Environment } from '../../core/ports/runtime.ts'
+import { createConformance } from '../../schemas/index.ts'
+import { createRedactor } from '../../security/redaction/redaction.ts'
+import { createMemoryLog, type LogLine } from '../fakes/memory-log.ts'
+
+/** Unlike a server's, these timers keep the process alive: a script that waits for its run must not end before. */
+const realTime: Clock = {
+  now: Date.now,
+  monotonicMs: () => Math.floor(performance.now()),
+  schedule(delayMs, run) {
+    const timer = setTimeout(run, delayMs)
+    return () => clearTimeout(timer)
+  },
+}
+
+export function createRunEnvironment(lines: LogLine[], clock: Clock = realTime): Environment {
+  const redactor = createRedactor()
+  return {
+    clock,
+    log: createMemoryLog(lines),
+    newId: randomUUID,
+    random: Math.random,
+    digest: (text) => hash('sha256', text),
+    sign: (text) => hash('sha256', text, 'base64url'),
+    base64: (bytes) => Buffer.from(bytes).toString('base64'),
+    gzip: (text) => gzipSync(text),
+    conforms: createConformance(),
+    // As in a server: a test sees what a caller would.
+    conceal: redactor.add,
+    redact: redactor.redactJson,
+    redactBytes: redactor.redactBytes,
+  }
+}

@@ -1,0 +1,58 @@
+/** Attachments for an operation that is run without a server: given as text or bytes, stored where its context reads. */
+
+import type { MediaInput } from '../../core/call.ts'
+import { Fault } from '../../core/fault.ts'
+import { cleanFilename, slotFor } from '../../core/media.ts'
+import type { MediaSlot, Operation } from '../../core/operation.ts'
+import type { ObjectStore } from '../../core/ports/objects.ts'
+import type { Fetcher } from '../../core/ports/outbound.ts'
+import { bytes } from '../suites/objects/object-content.ts'
+
+/** The content; without its type, the first one the operation accepts by name. */
+export type GivenMedia = string | Uint8Array | { content: string | Uint8Array; mimeType: string; filename?: string }
+
+export async function storeMedia(
+  operation: Operation,
+  owner: string,
+  given: Readonly<Record<string, GivenMedia>>,
+  objects: ObjectStore,
+): Promise<MediaInput[]> {
+  return Promise.all(
+    Object.entries(given).map(async ([name, media]) => {
+      const slot = slotFor(operation, name)
+      const plain = typeof media === 'string' || media instanceof Uint8Array
+      const content = plain ? media : media.content
+      const mimeType = plain ? defaultType(slot, content) : media.mimeType
+      const objectId = `${owner}/media-${name}`
+      const put = await objects.put(objectId, once(content), { mimeType, maxBytes: Number.POSITIVE_INFINITY })
+      const filename = plain || media.filename === undefined ? undefined : cleanFilename(media.filename)
+      return {
+        name,
+        mimeType,
+        ...(filename !== undefined && { filename }),
+        source: { kind: 'object', objectId, bytes: put.bytes, sha256: put.sha256 },
+      }
+    }),
+  )
+}
+
+function defaultType({ acceptedTypes }: MediaSlot, content: string | Uint8Array): string {
+  const named = acceptedTypes.find((type) => !type.includes('*'))
+  return named ?? (typeof content === 'string' ? 'text/plain' : 'application/octet-stream')
+}
+
+async function* once(content: string | Uint8Array): AsyncGenerator<Uint8Array> {
+  yield typeof content === 'string' ? bytes(content) : content
+}
+
+/** Attachments are given by value here, so there is nothing to fetch. */
+export const noFetcher: Fetcher = {
+  probe: () => Promise.reject(nothingToFetch()),
+  open: () => {
+    throw nothingToFetch()
+  },
+}
+
+function nothingToFetch(): Fault {
+  return new Fault('internal', 'An operation that is run without a server fetches nothing; give the content itself.')
+}

@@ -1,0 +1,175 @@
+/**
+ * What every backend must do, as tests that any adapter can run: hand in your runner's `describe`, `test` and `expect`,
+ * and a function that opens a backend whose tool behaves as asked. Its wire, its settings and what can go wrong
+ * underneath are the adapter's own to test. Tool Contract v1, "Runtime Semantics".
+ */
+import type { BackendContext } from '../../../core/context.ts'
+import { Fault } from '../../../core/fault.ts'
+import type { Backend } from '../../../core/ports/backend.ts'
+import { createManualClock, type ManualClock } from '../../fakes/clock.ts'
+import type { TestRunner } from '../runner.ts'
+import { BackendRun } from './backend-run.ts'
+
+/**
+ * `echo`: the result is the arguments. `hang`: never answers. `fail`: fails the same way each time, and trying again
+ * makes no sense. `flood`: answers with more than the backend takes.
+ */
+export type ToolBehaviour = 'echo' | 'hang' | 'fail' | 'flood'
+
+export interface OpenedBackend {
+  backend: Backend
+  /** Resolves when the tool has begun to work. */
+  begun: Promise<void>
+  /** Resolves when the tool has learned that it should stop, or is gone. */
+  stopped: Promise<void>
+  cleanup(): Promise<void>
+}
+
+export type OpenBackend = (behaviour: ToolBehaviour, clock: ManualClock) => Promise<OpenedBackend>
+
+export interface BackendStories {
+  /** Called in the body of the tests with what each of them shows, such as `timeout`. */
+  shows?(what: 'timeout' | 'cancel' | 'bounded' | 'deterministic'): void
+}
+
+const ARGS = { text: 'héllo', list: [1, null, { deep: true }] }
+const TIMEOUT_MS = 60_000
+
+export function describeBackend(
+  { describe, test, expect }: TestRunner,
+  name: string,
+  open: OpenBackend,
+  { shows = () => {} }: BackendStories = {},
+): void {
+  async function story(
+    behaviour: ToolBehaviour,
+    body: (opened: OpenedBackend, clock: ManualClock) => Promise<void>,
+  ): Promise<void> {
+    const clock = createManualClock()
+    const opened = await open(behaviour, clock)
+    try {
+      await body(opened, clock)
+    } finally {
+      await opened.backend.close?.()
+      await opened.cleanup()
+    }
+  }
+
+  describe(`${name}: what every backend does`, () => {
+    test('gives the arguments to the tool and brings its result back', () =>
+      story('echo', async ({ backend }, clock) => {
+        expect(await new BackendRun(backend, clock, ARGS).outcome).toEqual({ kind: 'result', value: ARGS })
+      }))
+
+    test('ends the work when its time is over, and says how long that was', () =>
+      story('hang', async ({ backend, begun, stopped }, clock) => {
+        shows('timeout')
+        const run = new BackendRun(backend, clock, ARGS, { timeoutMs: TIMEOUT_MS })
+        await begun
+
+        clock.advance(TIMEOUT_MS)
+
+        expect(await run.outcome).toMatchObject({
+          kind: 'fault',
+          fault: { kind: 'timeout', retryable: true, details: { timeoutMs: TIMEOUT_MS } },
+        })
+        await stopped
+      }))
+
+    test('carries a cancellation through to the work', () =>
+      story('hang', async ({ backend, begun, stopped }, clock) => {
+        shows('cancel')
+        const run = new BackendRun(backend, clock, ARGS, { retry: { attempts: 3 } })
+        await begun
+
+        run.cancel()
+
+        expect(await run.outcome).toMatchObject({ kind: 'fault', fault: { kind: 'canceled', retryable: false } })
+        await stopped
+      }))
+
+    test('is given up at once if it does not listen', () =>
+      story('hang', async ({ backend, begun }, clock) => {
+        shows('bounded')
+        const run = new BackendRun(deaf(backend), clock, ARGS)
+        await begun
+
+        run.cancel()
+
+        expect(await run.outcome).toMatchObject({ kind: 'fault', fault: { kind: 'canceled' } })
+      }))
+
+    // Whether the tool hears of it is for the adapter to show.
+    test('runs at a later try, which is told from the first and has the same key', () =>
+      story('echo', async ({ backend }, clock) => {
+        const tries: { tryNumber: number; key: string }[] = []
+
+        const { outcome } = new BackendRun(failingFirst(backend, tries), clock, ARGS, { retry: { attempts: 2 } })
+
+        expect(await outcome).toEqual({ kind: 'result', value: ARGS })
+        const key = tries[0]?.key
+        expect(tries).toEqual([
+          { tryNumber: 1, key },
+          { tryNumber: 2, key },
+        ])
+      }))
+
+    test('tells of the same failure in the same words', () =>
+      story('fail', async ({ backend }, clock) => {
+        shows('deterministic')
+        const first = await new BackendRun(backend, clock, ARGS).outcome
+        const second = await new BackendRun(backend, clock, ARGS).outcome
+
+        expect(first).toMatchObject({ kind: 'fault', fault: { retryable: false } })
+        expect(second).toEqual(first)
+      }))
+
+    test('takes no more than its limit from a tool that answers without end', () =>
+      story('flood', async ({ backend, stopped }, clock) => {
+        const outcome = await new BackendRun(backend, clock, ARGS).outcome
+
+        expect(outcome).toMatchObject({ kind: 'fault', fault: { kind: 'upstream', retryable: false } })
+        expect(typeof (outcome.kind === 'fault' && outcome.fault.details?.limit_bytes)).toBe('number')
+        await stopped
+      }))
+  })
+}
+
+/** The backend as it would be if it never looked at its signal. */
+function deaf(backend: Backend): Backend {
+  const { signal } = new AbortController()
+  const hearsNothing = (context: BackendContext): BackendContext =>
+    new Proxy(context, {
+      get: (target, name) => {
+        if (name === 'signal') return signal
+        const value: unknown = Reflect.get(target, name, target)
+        return typeof value === 'function' ? value.bind(target) : value
+      },
+    })
+  return wrap(backend, hearsNothing)
+}
+
+function failingFirst(backend: Backend, tries: { tryNumber: number; key: string }[]): Backend {
+  const whole = wrap(backend, (context) => context)
+  return {
+    ...whole,
+    execute(args, context) {
+      const { tryNumber, key } = context
+      tries.push({ tryNumber, key })
+      if (tryNumber === 1) throw new Fault('upstream', 'Not at the first try.')
+      return whole.execute(args, context)
+    },
+  }
+}
+
+/** Member by member, because a backend may be an object whose methods a spread would lose. */
+function wrap(backend: Backend, change: (context: BackendContext) => BackendContext): Backend {
+  return {
+    kind: backend.kind,
+    ...(backend.isolated !== undefined && { isolated: backend.isolated }),
+    ...(backend.durable !== undefined && { durable: backend.durable }),
+    execute: (args, context) => backend.execute(args, change(context)),
+    ...(backend.resume && { resume: (waiting, args, context) => backend.resume?.(waiting, args, change(context)) }),
+    ...(backend.abandon && { abandon: async (waiting, context) => backend.abandon?.(waiting, context) }),
+  }
+}

@@ -1,0 +1,160 @@
+/** Part of the store suite: the trail of who did what. */
+import { createHash } from 'node:crypto'
+import type { Instance } from '../../../core/instance.ts'
+import type { AuditEnding, AuditEntry, AuditQuery } from '../../../core/ports/store.ts'
+import { statesBefore } from '../../../core/state.ts'
+import { sampleInstance } from '../../fakes/instances.ts'
+import type { TestRunner } from '../runner.ts'
+import type { StoreStory } from './store.ts'
+
+const USUAL: AuditEnding = { verdict: 'allow', backend: 'handler', attempts: 1, outcome: 'complete' }
+
+function entryFor(instance: Instance, endedAt: number, ending: AuditEnding): AuditEntry {
+  const { id, tenant, owner, requestId, operation, fingerprint = '', createdAt: startedAt } = instance
+  return { id, tenant, owner, requestId, operation, fingerprint, ...ending, startedAt, endedAt }
+}
+
+export function entryOf(id: string, changes: Partial<AuditEntry> = {}): AuditEntry {
+  return {
+    id,
+    tenant: 'main',
+    owner: 'none|ada',
+    requestId: `r-${id}`,
+    operation: 'v1:reports.generate@1.0.0',
+    fingerprint: 'f1',
+    verdict: 'allow',
+    backend: 'handler',
+    attempts: 1,
+    outcome: 'complete',
+    startedAt: 1_000,
+    endedAt: 2_000,
+    ...changes,
+  }
+}
+
+export function describeAudit({ describe, expect }: TestRunner, story: StoreStory): void {
+  describe('the audit trail', () => {
+    story('entries come back as they were given, the newest first, a page at a time', async ({ audit }) => {
+      const full = entryOf('4', {
+        verdict: 'deny',
+        rule: 'p.yaml#ü',
+        approvalId: 'a1',
+        outcome: 'forbidden',
+        code: 'X',
+      })
+      for (const entry of [entryOf('2'), full, entryOf('1'), entryOf('3')]) await audit.append(entry)
+
+      const first = await audit.list({ tenant: 'main', limit: 3 })
+      const rest = await audit.list({ tenant: 'main', limit: 3, before: '2' })
+
+      expect(first).toEqual([full, entryOf('3'), entryOf('2')])
+      expect(rest).toEqual([entryOf('1')])
+    })
+
+    story('a tenant sees its own, and may ask for one owner or one operation', async ({ audit }) => {
+      const bob = entryOf('2', { owner: 'none|bob' })
+      const other = entryOf('3', { operation: 'v1:other@1.0.0' })
+      for (const entry of [entryOf('1'), bob, other, entryOf('4', { tenant: 'other' })]) await audit.append(entry)
+      const list = (query: { owner?: string; operation?: string }) => audit.list({ tenant: 'main', limit: 9, ...query })
+
+      expect(await list({})).toEqual([other, bob, entryOf('1')])
+      expect(await list({ owner: 'none|bob' })).toEqual([bob])
+      expect(await list({ operation: 'v1:other@1.0.0' })).toEqual([other])
+      expect(await list({ owner: 'none|bob', operation: 'v1:other@1.0.0' })).toEqual([])
+    })
+
+    story('an entry is written with the change it belongs to, or not at all', async (store, clock) => {
+      const instance = sampleInstance(clock.now())
+      await store.accept(instance)
+      const endedAt = clock.now() + 5
+      const ending = { id: instance.id, from: statesBefore('complete'), to: 'complete' as const, endedAt }
+
+      const ends = await Promise.all([
+        store.advance({ ...ending, audit: USUAL }),
+        store.advance({ ...ending, audit: { ...USUAL, outcome: 'canceled' } }),
+      ])
+
+      expect(ends.map(({ applied }) => applied)).toEqual([true, false])
+      expect(await store.audit.list({ tenant: 'main', limit: 9 })).toEqual([entryFor(instance, endedAt, USUAL)])
+    })
+
+    story(
+      'what an end said is in the entry, before its call goes and after, among the others',
+      async (store, clock) => {
+        const instance = sampleInstance(clock.now(), { id: '2', keepUntil: clock.now(), expiresAt: clock.now() })
+        const endedAt = clock.now() + 5
+        const said: AuditEnding = {
+          verdict: 'hold',
+          rule: 'p.yaml#ü',
+          approvalId: 'a1',
+          backend: 'http',
+          attempts: 3,
+          outcome: 'timeout',
+          code: 'X',
+        }
+        await store.accept(instance)
+        await store.advance({ id: '2', from: statesBefore('error'), to: 'error', endedAt, audit: said })
+        await store.audit.append(entryOf('1'))
+        await store.audit.append(entryOf('3'))
+        const all = [entryOf('3'), entryFor(instance, endedAt, said), entryOf('1')]
+        const list = (query: Partial<AuditQuery> = {}) => store.audit.list({ tenant: 'main', limit: 9, ...query })
+
+        for (const purged of [[], ['2']]) {
+          await store.purge(purged)
+          expect(await list()).toEqual(all)
+          expect(await list({ limit: 2 })).toEqual(all.slice(0, 2))
+          expect(await list({ before: '3', limit: 1 })).toEqual([all[1]])
+          expect(await list({ owner: instance.owner, operation: instance.operation })).toEqual(all)
+          expect(await list({ owner: 'none|bob' })).toEqual([])
+          expect(await list({ operation: 'v1:other@1.0.0' })).toEqual([])
+          expect(await list({ tenant: 'other' })).toEqual([])
+        }
+      },
+    )
+
+    const sizes = { small: { month: '2026-01' }, large: { notes: 'x'.repeat(10_000) } }
+    for (const [size, args] of Object.entries(sizes)) {
+      story(`an entry names the ${size} arguments of its call by their hash`, async (store, clock) => {
+        const { fingerprint: _none, ...instance } = sampleInstance(clock.now(), { args: { ...args } })
+        const ending = { from: statesBefore('complete'), to: 'complete' as const, endedAt: 1, audit: USUAL }
+        await store.accept(instance)
+        await store.advance({ id: instance.id, ...ending })
+        const asked = `["v1:reports.generate",${JSON.stringify(args)},[]]`
+        const fingerprint = createHash('sha256').update(asked).digest('hex')
+
+        // Before the call goes and after.
+        for (const purged of [[], [instance.id]]) {
+          await store.purge(purged)
+          expect(await store.audit.list({ tenant: 'main', limit: 9 })).toMatchObject([{ id: instance.id, fingerprint }])
+        }
+      })
+    }
+
+    story('an entry keeps the request id that its call has given up to another', async (store, clock) => {
+      const instance = sampleInstance(clock.now(), { id: '1', requestId: 'r1' })
+      const ending = { from: statesBefore('error'), to: 'error' as const, endedAt: clock.now() }
+      await store.accept(instance)
+      await store.advance({ id: '1', ...ending, audit: { ...USUAL, outcome: 'requirements-missing' } })
+
+      await store.accept(sampleInstance(clock.now(), { id: '2', requestId: 'r1' }), { over: '1' })
+      const kept = await store.audit.list({ tenant: 'main', limit: 9 })
+      await store.purge(['1'])
+
+      expect(kept).toMatchObject([{ id: '1', requestId: 'r1', outcome: 'requirements-missing' }])
+      expect(await store.audit.list({ tenant: 'main', limit: 9 })).toEqual(kept)
+    })
+
+    story('entries outlive their calls, and go when they are old', async (store, clock) => {
+      const { id } = sampleInstance(clock.now())
+      await store.accept(sampleInstance(clock.now(), { id, state: 'complete', keepUntil: clock.now() }))
+      for (const endedAt of [10, 20, 30, 40]) await store.audit.append(entryOf(`${id}-${endedAt}`, { endedAt }))
+      await store.purge([id])
+      const left = async () => (await store.audit.list({ tenant: 'main', limit: 9 })).map(({ endedAt }) => endedAt)
+
+      expect(await left()).toEqual([40, 30, 20, 10])
+      expect([await store.audit.purge(40, 2), await left()]).toEqual([2, [40, 30]])
+      expect([await store.audit.purge(40, 2), await left()]).toEqual([1, [40]])
+      expect(await store.audit.purge(40, 2)).toBe(0)
+    })
+  })
+}

@@ -1,0 +1,49 @@
+/**
+ * What every store must do, as tests that any adapter can run: hand in your runner's `describe`, `test` and `expect`,
+ * and a function that opens an empty store on a clock the tests can move. Files, servers and crashes are the
+ * adapter's own to test.
+ */
+import type { Store } from '../../../core/ports/store.ts'
+import type { ManualClock } from '../../fakes/clock.ts'
+import type { TestRunner } from '../runner.ts'
+import { describeAcceptance } from './acceptance.ts'
+import { describeAudit } from './audit.ts'
+import { describeRecords } from './records.ts'
+import { describeTogether } from './together.ts'
+import { describeTurns } from './turns.ts'
+import { describeUpkeep } from './upkeep.ts'
+import { describeWaiting } from './waiting.ts'
+import { describeWork } from './work.ts'
+
+export interface OpenedStore {
+  store: Store
+  /** The store's own clock. */
+  clock: ManualClock
+  /** Closes the store and takes away everything that was stored. */
+  cleanup(): Promise<void>
+}
+
+export type StoreStory = (title: string, body: (store: Store, clock: ManualClock) => Promise<void>) => void
+
+export function describeStore(runner: TestRunner, name: string, open: () => Promise<OpenedStore>): void {
+  const story: StoreStory = (title, body) => {
+    runner.test(title, async () => {
+      const { store, clock, cleanup } = await open()
+      try {
+        await body(store, clock)
+      } finally {
+        await cleanup()
+      }
+    })
+  }
+  runner.describe(name, () => {
+    describeAcceptance(runner, story)
+    describeWork(runner, story)
+    describeTurns(runner, story)
+    describeWaiting(runner, story)
+    describeUpkeep(runner, story)
+    describeRecords(runner, story)
+    describeTogether(runner, story)
+    describeAudit(runner, story)
+  })
+}

@@ -1,0 +1,125 @@
+/** Part of the store suite: expiry, purging and counting. */
+import { statesBefore } from '../../../core/state.ts'
+import { sampleInstance } from '../../fakes/instances.ts'
+import type { TestRunner } from '../runner.ts'
+import type { StoreStory } from './store.ts'
+
+const ENDING = {
+  from: statesBefore('complete'),
+  to: 'complete' as const,
+  outcome: { kind: 'result' as const, value: 1 },
+}
+
+export function describeUpkeep({ describe, expect }: TestRunner, story: StoreStory): void {
+  describe('keeping house', () => {
+    story(
+      'past its expiry a call is hidden from callers, yet its ids stay taken until it is purged',
+      async (store, clock) => {
+        const now = clock.now()
+        const dates = { expiresAt: now + 1_000, keepUntil: now + 5_000 }
+        const instance = sampleInstance(now, { ...dates, requestId: 'r1', idempotencyKey: 'k1' })
+        await store.accept(instance)
+        await store.advance({ id: instance.id, ...ENDING })
+        const alias = { tenant: 'main', owner: instance.owner, requestId: 'r2', instanceId: instance.id }
+        await store.alias({ ...alias, expiresAt: now + 3_000 })
+        const find = async (requestId: string) => (await store.find('main', instance.owner, requestId))?.id
+        const accept = async (ids: { requestId?: string; idempotencyKey?: string }) =>
+          (await store.accept(sampleInstance(clock.now(), ids))).kind
+
+        clock.advance(999)
+        expect(await find('r1')).toBe(instance.id)
+        clock.advance(1)
+        expect([await find('r1'), await find('r2')]).toEqual([undefined, instance.id])
+        clock.advance(2_000)
+        expect(await find('r2')).toBe(undefined)
+        expect(await accept({ requestId: 'r1' })).toBe('request-id-taken')
+        expect(await accept({ requestId: 'r2' })).toBe('request-id-taken')
+        expect(await accept({ idempotencyKey: 'k1' })).toBe('key-taken')
+
+        clock.advance(1_999)
+        expect(await store.purgeable(10)).toEqual([])
+        clock.advance(1)
+        expect(await store.purgeable(10)).toEqual([instance.id])
+        await store.purge([instance.id])
+
+        expect(await store.get(instance.id)).toBe(undefined)
+        expect(await accept({ requestId: 'r1', idempotencyKey: 'k1' })).toBe('created')
+        expect(await accept({ requestId: 'r2' })).toBe('created')
+      },
+    )
+
+    story('a later expiry and a later end of keeping come with the change that ends a call', async (store, clock) => {
+      const instance = sampleInstance(clock.now(), { expiresAt: clock.now() + 10, keepUntil: clock.now() + 20 })
+      await store.accept(instance)
+      const dates = { expiresAt: clock.now() + 100, keepUntil: clock.now() + 200 }
+
+      const { instance: ended } = await store.advance({ id: instance.id, ...ENDING, ...dates })
+
+      expect(ended).toMatchObject(dates)
+      clock.advance(20)
+      expect(await store.find('main', instance.owner, instance.requestId)).toEqual(ended)
+      expect(await store.purgeable(10)).toEqual([])
+    })
+
+    story('the overdue are the unended past their expiry, oldest first', async (store, clock) => {
+      const expiring = (ms: number) =>
+        sampleInstance(clock.now(), { expiresAt: clock.now() + ms, keepUntil: clock.now() + ms })
+      const [second, first, later, ended] = [expiring(20), expiring(10), expiring(500), expiring(5)] as const
+      await Promise.all([second, first, later, ended].map((instance) => store.accept(instance)))
+      await store.advance({ id: ended.id, ...ENDING })
+      clock.advance(100)
+
+      expect(await store.overdue(10)).toEqual([first, second])
+      expect(await store.overdue(1)).toEqual([first])
+      expect(await store.purgeable(10)).toEqual([ended.id])
+    })
+
+    story('open calls are counted by owner, and the queue by what never started', async (store, clock) => {
+      const [ada, bob] = [{ owner: 'none|ada' }, { owner: 'none|bob' }]
+      const ended = sampleInstance(clock.now(), bob)
+      const instances = [
+        sampleInstance(clock.now(), ada),
+        sampleInstance(clock.now(), { ...ada, state: 'pending', attempt: 1 }),
+        sampleInstance(clock.now(), bob),
+        ended,
+      ]
+      await Promise.all(instances.map((instance) => store.accept(instance)))
+      await store.advance({ id: ended.id, ...ENDING })
+
+      const { queued, byOwner } = await store.openCounts()
+
+      expect(queued).toBe(2)
+      expect([...byOwner].sort()).toEqual([
+        ['none|ada', 2],
+        ['none|bob', 1],
+      ])
+    })
+
+    story('what waits for an approval is open, and not in the queue', async (store, clock) => {
+      const held = sampleInstance(clock.now(), { extras: { held: true, approvalId: 'a1' } })
+      const plain = sampleInstance(clock.now(), { extras: { rule: 'policy.yaml#any' } })
+      await Promise.all([held, plain].map((instance) => store.accept(instance)))
+
+      const { queued, byOwner, byOperation } = await store.openCounts()
+
+      expect(queued).toBe(1)
+      expect([...byOwner, ...byOperation]).toEqual([
+        [held.owner, 2],
+        [held.operation, 2],
+      ])
+    })
+
+    story('closing waits for the writes under way and refuses later ones', async (store, clock) => {
+      const writing = store.accept(sampleInstance(clock.now()))
+
+      await store.close()
+
+      expect(await writing).toEqual({ kind: 'created' })
+      await expect(store.accept(sampleInstance(clock.now()))).rejects.toMatchObject({
+        name: 'Fault',
+        kind: 'unavailable',
+      })
+      await expect(store.get('any')).rejects.toMatchObject({ name: 'Fault', kind: 'unavailable' })
+    })
+  })
+}

@@ -1,0 +1,123 @@
+/**
+ * Finds the route of a path. Paths are compared as they were sent: nothing is normalised, so `/call/`, `//call` and
+ * `/%63all` are not `/call`.
+ */
+
+import { Fault } from '../../core/fault.ts'
+import type { Handle, Refuse, Route } from '../../core/ports/exchange.ts'
+
+export interface RouteEntry {
+  readonly handles: ReadonlyMap<string, Handle>
+  /** For the `Allow` header. */
+  readonly allow: readonly string[]
+  readonly refuse: Refuse
+  /** One per segment; a parameter is an object, a literal a string. Empty for a path without parameters. */
+  readonly segments: readonly Segment[]
+}
+
+type Segment = string | { readonly name: string }
+
+export interface RouteTable {
+  find(path: string): RouteEntry | undefined
+}
+
+export function createRouteTable(routes: readonly Route[]): RouteTable {
+  const exact = new Map<string, RouteEntry>()
+  // Keyed by the first segment, so that a request looks at the few patterns that can match and not at all of them.
+  const patterns = new Map<string, RouteEntry[]>()
+  const seen = new Set<string>()
+  for (const route of routes) {
+    const segments = parsePattern(route.path)
+    const shape = segments.map((segment) => (typeof segment === 'string' ? segment : '{}')).join('/')
+    if (seen.has(shape)) {
+      throw new Fault('malformed', `Two routes claim the path ${route.path}; give one of them another path.`)
+    }
+    seen.add(shape)
+    if (segments.every((segment) => typeof segment === 'string')) {
+      exact.set(route.path, entryOf(route, []))
+      continue
+    }
+    const first = segments[0]
+    const key = typeof first === 'string' ? first : ''
+    const list = patterns.get(key) ?? []
+    list.push(entryOf(route, segments))
+    patterns.set(key, list.sort(literalsFirst))
+  }
+  const anywhere = patterns.get('') ?? []
+  return {
+    find(path) {
+      const found = exact.get(path)
+      if (found || patterns.size === 0) return found
+      const parts = path.split('/')
+      if (parts[0] !== '' || parts[1] === undefined || parts[1] === '') return undefined
+      const candidates = patterns.get(parts[1])
+      return (candidates && firstMatch(candidates, parts)) ?? firstMatch(anywhere, parts)
+    },
+  }
+}
+
+/** The parameters of a path that `find` gave this entry for; a malformed escape is a fault. */
+export function readParams(entry: RouteEntry, path: string): Readonly<Record<string, string>> {
+  const params: Record<string, string> = {}
+  const parts = path.split('/')
+  for (const [index, segment] of entry.segments.entries()) {
+    if (typeof segment !== 'string') params[segment.name] = decodeSegment(parts[index + 1] ?? '')
+  }
+  return params
+}
+
+function decodeSegment(text: string): string {
+  if (!text.includes('%')) return text
+  try {
+    return decodeURIComponent(text)
+  } catch (cause) {
+    throw new Fault('malformed', 'The path has a "%" that starts no valid escape; write a literal one as "%25".', {
+      code: 'INVALID_PATH',
+      cause,
+    })
+  }
+}
+
+function firstMatch(entries: readonly RouteEntry[], parts: readonly string[]): RouteEntry | undefined {
+  for (const entry of entries) if (matches(entry.segments, parts)) return entry
+  return undefined
+}
+
+function matches(segments: readonly Segment[], parts: readonly string[]): boolean {
+  if (parts.length !== segments.length + 1) return false
+  for (let index = 0; index < segments.length; index += 1) {
+    const segment = segments[index]
+    const part = parts[index + 1]
+    if (typeof segment === 'string' ? part !== segment : part === '') return false
+  }
+  return true
+}
+
+/** `/ops/{id}/chunks` before `/ops/{id}/{part}`: the more literal pattern is the more particular one. */
+function literalsFirst(a: RouteEntry, b: RouteEntry): number {
+  for (let index = 0; index < Math.min(a.segments.length, b.segments.length); index += 1) {
+    const order = Number(typeof a.segments[index] !== 'string') - Number(typeof b.segments[index] !== 'string')
+    if (order !== 0) return order
+  }
+  return 0
+}
+
+function parsePattern(path: string): Segment[] {
+  if (!path.startsWith('/')) throw new Fault('malformed', `The route path "${path}" must start with "/".`)
+  return path
+    .slice(1)
+    .split('/')
+    .map((text) => {
+      const name = /^\{(\w+)\}$/.exec(text)?.[1]
+      if (name !== undefined) return { name }
+      if (!/[{}]/.test(text)) return text
+      throw new Fault('malformed', `In the route path "${path}" a parameter must be a whole segment, such as {id}.`)
+    })
+}
+
+function entryOf(route: Route, segments: readonly Segment[]): RouteEntry {
+  const handles = new Map<string, Handle>(Object.entries(route.methods))
+  const get = handles.get('GET')
+  if (get) handles.set('HEAD', get)
+  return { handles, allow: [...handles.keys()], refuse: route.refuse, segments }
+}

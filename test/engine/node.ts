@@ -1,0 +1,225 @@
+/** Engines on a clock that stands still and a real SQLite file: as many nodes as a test wants, each of which can die. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import type { Call } from '../../src/core/call.ts'
+import type { Caller } from '../../src/core/caller.ts'
+import type { Instance } from '../../src/core/instance.ts'
+import type { OperationDefinition } from '../../src/core/operation.ts'
+import type { Backend } from '../../src/core/ports/backend.ts'
+import type { ResultCache } from '../../src/core/ports/cache.ts'
+import type { Guard } from '../../src/core/ports/guard.ts'
+import type { ObjectStore } from '../../src/core/ports/objects.ts'
+import type { Observer } from '../../src/core/ports/observer.ts'
+import type { Fetcher } from '../../src/core/ports/outbound.ts'
+import type { Clock } from '../../src/core/ports/runtime.ts'
+import type { Store } from '../../src/core/ports/store.ts'
+import type { Reply } from '../../src/core/reply.ts'
+import { isTerminal } from '../../src/core/state.ts'
+import { Engine } from '../../src/engine/engine.ts'
+import { FollowUp } from '../../src/engine/follow/follow-up.ts'
+import { Maintenance } from '../../src/engine/follow/maintenance.ts'
+import { DEFAULT_LIMITS, type LimitRules, Limits } from '../../src/engine/limits/limits.ts'
+import type { CallOptions } from '../../src/engine/record/recorder.ts'
+import type { WorkerSettings } from '../../src/engine/run/worker.ts'
+import { createRedactor } from '../../src/security/redaction/redaction.ts'
+import { createEnvironment } from '../../src/server/build/environment.ts'
+import { buildRegistry } from '../../src/server/build/operations.ts'
+import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
+import { createManualClock, type ManualClock } from '../../src/testing/fakes/clock.ts'
+import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'
+import { createMemoryObjects } from '../../src/testing/fakes/memory-objects.ts'
+
+export const ADA: Caller = { tenant: 'main', issuer: 'test', subject: 'ada', scopes: ['*'] }
+export const OWNER = 'test|ada'
+export const LEASE_MS = 30_000
+export const STOP_GRACE_MS = 5_000
+
+const NO_CACHE: ResultCache = { get: () => undefined, set: () => {} }
+const WORK: WorkerSettings = { leaseMs: LEASE_MS, claimEveryMs: 5_000, maxCutOffs: 10, progressEveryMs: 100 }
+
+/** What nodes share: time, the file, the bytes. */
+export class Cluster implements AsyncDisposable {
+  readonly clock: ManualClock = createManualClock()
+  readonly objects: ObjectStore = createMemoryObjects(() => this.clock.now())
+  readonly #folder = mkdtempSync(join(tmpdir(), 'callplane-engine-'))
+  store: Store = this.#open()
+
+  #open(): Store {
+    return createSqliteStore({ file: join(this.#folder, 'calls.db'), clock: this.clock })
+  }
+
+  /** Everything in memory is gone; what was committed is not. */
+  async restart(): Promise<void> {
+    await this.store.close()
+    this.store = this.#open()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.store.close()
+    rmSync(this.#folder, { recursive: true, force: true })
+  }
+
+  /** Resolves when a stored instance is as wanted: now, or after a change. */
+  async until(id: string, wanted: (instance: Instance) => boolean): Promise<Instance> {
+    const found = Promise.withResolvers<Instance>()
+    const stop = this.store.watch(id, (instance) => wanted(instance) && found.resolve(instance))
+    try {
+      const current = await this.store.get(id)
+      return current && wanted(current) ? current : await found.promise
+    } finally {
+      stop()
+    }
+  }
+
+  ended(id: string): Promise<Instance> {
+    return this.until(id, ({ state }) => isTerminal(state))
+  }
+
+  async find(requestId: string): Promise<Instance> {
+    const found = await this.store.find(ADA.tenant, OWNER, requestId)
+    if (!found) throw new Error(`no call ${requestId}`)
+    return found
+  }
+}
+
+export function openCluster(): Cluster {
+  const cluster = new Cluster()
+  onTestFinished(() => cluster[Symbol.asyncDispose]())
+  return cluster
+}
+
+export interface NodeOptions {
+  operations: readonly OperationDefinition[]
+  limits?: Partial<LimitRules>
+  work?: Partial<WorkerSettings>
+  /** What an operation declared with this kind of backend runs on. */
+  backends?: Readonly<Record<string, Backend>>
+  guards?: readonly Guard[]
+  observer?: Observer
+  cache?: ResultCache
+  random?: () => number
+  sweepUnfinished?: (untouchedForMs: number) => Promise<number>
+}
+
+export class Node {
+  readonly log: LogLine[] = []
+  readonly limits: Limits
+  readonly engine: Engine
+  readonly followUp: FollowUp
+  readonly maintenance: Maintenance
+  readonly #held: (() => void)[] = []
+  #life: 'running' | 'frozen' | 'dead' = 'running'
+  #calls = 0
+
+  constructor(cluster: Cluster, options: NodeOptions) {
+    const {
+      operations,
+      limits: rules,
+      work,
+      backends,
+      guards = [],
+      observer,
+      random,
+      cache = NO_CACHE,
+      sweepUnfinished,
+    } = options
+    const { store, objects } = cluster
+    const clock = this.#mortal(cluster.clock)
+    const system = createEnvironment(createMemoryLog(this.log), new Uint8Array(32), clock, createRedactor())
+    const env = random ? { ...system, random } : system
+    const registry = buildRegistry(
+      operations,
+      ({ run = () => {}, backend }) => (backend && backends?.[backend.kind]) ?? { kind: 'handler', execute: run },
+    )
+    const limits = new Limits({ ...DEFAULT_LIMITS, ...rules }, clock)
+    const shared = { env, registry, store, objects, limits }
+    this.limits = limits
+    this.engine = new Engine({
+      ...shared,
+      fetcher: {} as Fetcher,
+      guards,
+      cache,
+      ...(observer && { observer }),
+      work: { ...WORK, ...work },
+      chunkBytes: 1_024,
+      maxObjectBytes: 1_000_000,
+      stopGraceMs: STOP_GRACE_MS,
+    })
+    const { worker } = this.engine
+    this.followUp = new FollowUp({ ...shared, worker, cancelWaitMs: STOP_GRACE_MS * 2 })
+    this.maintenance = new Maintenance({
+      ...shared,
+      worker,
+      everyMs: 5_000,
+      ...(sweepUnfinished && { sweepUnfinished }),
+    })
+  }
+
+  /** Timers are what a process that hangs or is gone no longer has. */
+  #mortal(clock: ManualClock): Clock {
+    return {
+      now: clock.now,
+      monotonicMs: clock.monotonicMs,
+      schedule: (delayMs, run) =>
+        clock.schedule(delayMs, () => {
+          if (this.#life === 'running') run()
+          else if (this.#life === 'frozen') this.#held.push(run)
+        }),
+    }
+  }
+
+  async call(
+    operation: string,
+    args: object = {},
+    more: Partial<Call> = {},
+    options: CallOptions = {},
+    caller = ADA,
+  ): Promise<Reply> {
+    const requestId = `r${++this.#calls}`
+    const call: Call = { operation, args: args as Call['args'], media: [], requestId, ...more }
+    return this.engine.call(call, () => caller, options)
+  }
+
+  /** Stops for a while, as under a debugger or a long garbage collection. */
+  freeze(): void {
+    this.#life = 'frozen'
+  }
+
+  thaw(): void {
+    this.#life = 'running'
+    for (const run of this.#held.splice(0)) run()
+  }
+
+  kill(): void {
+    this.#life = 'dead'
+  }
+}
+
+/** A handler that waits until the test lets it go on, and says when it has begun. */
+export class Gate<T = unknown> {
+  readonly #begun = Promise.withResolvers<void>()
+  readonly #opened = Promise.withResolvers<T>()
+  runs = 0
+
+  /** Settles when a handler stands at the gate. */
+  get reached(): Promise<void> {
+    return this.#begun.promise
+  }
+
+  pass(): Promise<T> {
+    this.runs++
+    this.#begun.resolve()
+    return this.#opened.promise
+  }
+
+  open(value: T): void {
+    this.#opened.resolve(value)
+  }
+}
+
+/** Lets everything that is under way run as far as it can without the clock: writes commit within one of these turns. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
+}

@@ -1,0 +1,36 @@
+/** Operations and callers to ask policies about. */
+
+import type { Caller } from '../../src/core/caller.ts'
+import type { JsonObject } from '../../src/core/json.ts'
+import { type Operation, type OperationRules, operation } from '../../src/core/operation.ts'
+import { completeOperation } from '../../src/core/operation-defaults.ts'
+import type { Decision } from '../../src/core/ports/guard.ts'
+import { prepareSchemas } from '../../src/schemas/index.ts'
+import { createPolicyGuard } from '../../src/security/policy/guard.ts'
+import { parsePolicy } from '../../src/security/policy/parse.ts'
+
+export function anOperation(
+  name: string,
+  rules: Pick<OperationRules, 'capabilities' | 'risk'> = {},
+  isolated = false,
+): Operation {
+  const definition = operation(name, { ...rules, run: () => 'done' })
+  const backend = { kind: isolated ? 'wasm' : 'handler', isolated, execute: () => 'done' }
+  return completeOperation(definition, prepareSchemas(definition), backend)
+}
+
+export function aCaller(subject: string, claims?: JsonObject, issuer = 'https://login.example'): Caller {
+  return { tenant: 'main', issuer, subject, scopes: [], ...(claims && { claims }) }
+}
+
+/** What the policy decides, as the engine hears it. */
+export function decide(
+  policy: unknown,
+  operation: Operation | string,
+  caller: Caller = aCaller('somebody'),
+  args: JsonObject = {},
+): Decision | undefined {
+  const asked = typeof operation === 'string' ? anOperation(operation) : operation
+  const decision = createPolicyGuard(parsePolicy(policy)).decide?.(caller, asked, args)
+  return decision as Decision | undefined
+}
