@@ -36,7 +36,6 @@ export {
   type Schema,
   type StandardSchema,
 } from './core/schema.ts'
-export type { LimitRules } from './engine/limits/limits.ts'
 export type { AuthorizationConfig, OAuthProvider } from './security/consent/provider.ts'
 export type { AuthConfig, JwtRules, VerifiedCaller, VerifyCaller } from './security/identity/identify.ts'
 export { createToken, hashToken, type StaticToken } from './security/identity/tokens.ts'
@@ -59,4 +58,10 @@ export {
 export { type CallplaneServer, createServer } from './server/create-server.ts'
 export type { ToolImport } from './server/declarations/index.ts'
 export type { AuthHook } from './server/options/auth-hook.ts'
-export type { ContextSource, GrpcServerOptions, ServerOptions, VaultOptions } from './server/options/options.ts'
+export type {
+  ContextSource,
+  GrpcServerOptions,
+  LimitRules,
+  ServerOptions,
+  VaultOptions,
+} from './server/options/options.ts'

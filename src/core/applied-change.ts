@@ -1,5 +1,5 @@
 /** What a change makes of an instance: what a store does to its row, for those who know the instance before it. */
-import { correlate } from '../engine/admit/admitted.ts'
+import { correlate } from './call.ts'
 import type { Instance } from './instance.ts'
 import type { Change } from './ports/store.ts'
 

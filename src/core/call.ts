@@ -51,3 +51,13 @@ export interface CallTerms {
   /** Of all attempts together, the waits between them included. */
   deadlineMs?: number
 }
+
+/** Sets the optional fields that tie a call to others. Field by field: what is left out of most calls costs them nothing. */
+export function correlate(made: Correlated, { sessionId, parentId, locale, traceparent }: Correlated): void {
+  if (sessionId !== undefined) made.sessionId = sessionId
+  if (parentId !== undefined) made.parentId = parentId
+  if (locale !== undefined) made.locale = locale
+  if (traceparent !== undefined) made.traceparent = traceparent
+}
+
+type Correlated = Pick<Call, 'sessionId' | 'parentId' | 'locale' | 'traceparent'>

@@ -1,11 +1,18 @@
 /** What a handler is given besides its arguments. */
 
-import type { EffectiveTerms } from '../engine/run/call-terms.ts'
 import type { Caller } from './caller.ts'
 import type { FaultOptions } from './fault.ts'
 import type { LocationAuth, Progress } from './instance.ts'
 import type { JsonValue } from './json.ts'
-import type { Chunked, ChunkedOptions, ChunkSource, Located, Operation, OperationDefinition } from './operation.ts'
+import type {
+  Chunked,
+  ChunkedOptions,
+  ChunkSource,
+  EffectiveTerms,
+  Located,
+  Operation,
+  OperationDefinition,
+} from './operation.ts'
 import type { Log } from './ports/runtime.ts'
 import type { Credential } from './ports/secrets.ts'
 import type { AnswerTo, QuestionKind, Questions } from './questions.ts'

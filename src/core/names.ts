@@ -96,3 +96,12 @@ export function importedName(major: number, namespace: string, tool: string): st
   const cleaned = tool.replaceAll(/[^\w-]/g, '_')
   return `v${major}:${namespace}.${/^[A-Za-z]/.test(cleaned) ? cleaned : `tool_${cleaned}`}`
 }
+
+export function unknownOperation(name: string): Fault {
+  const versioned = /^v\d+:/.test(name)
+  const advice = versioned ? '' : ' Names start with a version, such as v1:orders.getItem.'
+  return new Fault(
+    'unknown-operation',
+    `There is no operation "${name.slice(0, 200)}".${advice} The registry lists those there are.`,
+  )
+}

@@ -32,6 +32,13 @@ export interface RetryRules {
   jitter?: 'none' | 'full' | 'equal'
 }
 
+/** The limits a call runs under. */
+export interface EffectiveTerms {
+  /** Of one attempt. */
+  timeoutMs?: number
+  retry: RetryRules
+}
+
 /** Everything about an operation that is data: what the registry shows and the engine follows. */
 export interface OperationRules {
   description?: string

@@ -4,6 +4,7 @@
  */
 
 import type { Call, MediaInput } from '../core/call.ts'
+import { correlate } from '../core/call.ts'
 import { ANONYMOUS, type Caller, ownerOf } from '../core/caller.ts'
 import type { ChildOptions } from '../core/context.ts'
 import { Fault } from '../core/fault.ts'
@@ -15,7 +16,7 @@ import type { Decision, Guard, Identify } from '../core/ports/guard.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Reply } from '../core/reply.ts'
 import { checkAnswers, checkRequirements, NOTHING_GIVEN, personOf } from '../core/requirements.ts'
-import { type Admitted, approvalRequest, correlate, OVERRUN_RETENTION_MS } from './admit/admitted.ts'
+import { type Admitted, approvalRequest, OVERRUN_RETENTION_MS } from './admit/admitted.ts'
 import { decideAll, denied } from './admit/verdicts.ts'
 import { auditRefusal } from './end/audit.ts'
 import { faultOutcome } from './end/end-faults.ts'

@@ -2,8 +2,9 @@
  * All operations of a server by name, those that are gone included. Collisions and gaps are found here: at start-up
  * they are refused, and of what is added later whatever collides is left out.
  */
+
 import { Fault } from '../core/fault.ts'
-import { compareVersions, lineageOf, nameIn, type OperationName, parseName } from '../core/names.ts'
+import { compareVersions, lineageOf, nameIn, type OperationName, parseName, unknownOperation } from '../core/names.ts'
 import type { Operation, Tombstone } from '../core/operation.ts'
 import { sunsetOf } from '../core/operation-defaults.ts'
 
@@ -209,13 +210,4 @@ function removedFault(name: string, on: string | undefined, replacement: string 
   return new Fault('removed', `${name} was removed on ${on}.${advice}`, {
     details: { removedOp: name, ...(replacement !== undefined && { replacement }) },
   })
-}
-
-export function unknownOperation(name: string): Fault {
-  const versioned = /^v\d+:/.test(name)
-  const advice = versioned ? '' : ' Names start with a version, such as v1:orders.getItem.'
-  return new Fault(
-    'unknown-operation',
-    `There is no operation "${name.slice(0, 200)}".${advice} The registry lists those there are.`,
-  )
 }

@@ -15,28 +15,36 @@ interface FolderRule {
 }
 
 const CORE = '^src/core/'
+const WIRE = '^src/wire/'
 const ADAPTERS = '^src/(?:protocols|carriers|backends|stores|objects)/'
 
 export const folderRules: readonly FolderRule[] = [
   { name: 'core', files: CORE, may: [CORE], platform: false },
-  { name: 'protocols', files: '^src/protocols/([^/]+)/', may: [CORE, '^src/protocols/$1/'], platform: false },
+  { name: 'engine', files: '^src/engine/', may: [CORE, '^src/engine/'], platform: false },
+  { name: 'wire', files: WIRE, may: [CORE, WIRE], platform: false },
+  {
+    name: 'protocols',
+    files: '^src/protocols/([^/]+)/',
+    may: [CORE, WIRE, '^src/engine/', '^src/protocols/$1/'],
+    platform: false,
+  },
   {
     name: 'adapters',
     files: '^src/((?:carriers|stores|objects)/[^/]+)/',
-    may: [CORE, '^src/$1/'],
+    may: [CORE, WIRE, '^src/$1/'],
     platform: true,
   },
   // A backend that speaks a protocol with its tool shares that protocol's shapes and its client side: docs/adr/0008.
   {
     name: 'backends',
     files: '^src/(backends/[^/]+)/',
-    may: [CORE, '^src/$1/', '^src/protocols/[^/]+/(?:wire|faults|client)\\.ts$'],
+    may: [CORE, WIRE, '^src/$1/', '^src/backends/remote/', '^src/protocols/[^/]+/(?:wire|faults|client)\\.ts$'],
     platform: true,
   },
   {
     name: 'services',
-    files: '^src/(schemas|governance|telemetry|codegen)/',
-    may: [CORE, '^src/$1/'],
+    files: '^src/(schemas|security|telemetry|codegen)/',
+    may: [CORE, WIRE, '^src/$1/'],
     platform: true,
   },
   // Schemas and redaction too: `runOperation` checks arguments and results and keeps secrets out as a server does, and
@@ -44,19 +52,26 @@ export const folderRules: readonly FolderRule[] = [
   {
     name: 'testing',
     files: '^src/testing/',
-    may: [CORE, '^src/testing/', '^src/schemas/index\\.ts$', '^src/governance/redaction\\.ts$'],
+    may: [
+      CORE,
+      WIRE,
+      '^src/engine/',
+      '^src/testing/',
+      '^src/schemas/index\\.ts$',
+      '^src/security/redaction/redaction\\.ts$',
+    ],
     platform: true,
   },
   {
     name: 'client',
     files: '^src/client/',
-    may: ['^src/client/', '^src/core/(?:model|fault)\\.ts$', '^src/protocols/[^/]+/wire\\.ts$'],
+    may: ['^src/client/', CORE, '^src/protocols/[^/]+/wire\\.ts$'],
     platform: false,
   },
   {
     name: 'agents',
     files: '^src/agents/',
-    may: [CORE, '^src/agents/', '^src/protocols/[^/]+/wire\\.ts$'],
+    may: [CORE, WIRE, '^src/agents/', '^src/protocols/[^/]+/wire\\.ts$'],
     platform: false,
   },
   { name: 'server', files: '^src/server/', may: ['^src/(?!cli/|index\\.ts$)'], platform: true },
@@ -65,10 +80,10 @@ export const folderRules: readonly FolderRule[] = [
   {
     name: 'cli',
     files: '^src/cli/',
-    may: ['^src/(?:cli|core|server|client|codegen|testing|governance|schemas)/'],
+    may: ['^src/(?:cli|core|server|client|codegen|testing|security|schemas)/'],
     platform: true,
   },
-  { name: 'index', files: '^src/index\\.ts$', may: ['^src/(?:core|server|schemas|governance)/'], platform: false },
+  { name: 'index', files: '^src/index\\.ts$', may: ['^src/(?:core|server|schemas|security)/'], platform: false },
   {
     name: 'examples',
     files: '^examples/',
@@ -96,7 +111,7 @@ const forbidden: IForbiddenRuleType[] = [
     from: {
       path: '^src/server/',
       pathNot:
-        '^src/server/(?:compose|node|surfaces|tool-handler|backends|imports|mcp|stored-secrets|workers/hub|workers/link)\\.ts$',
+        '^src/server/(?:create-server|build/(?:node|tool-handler|backends|imports)|mount/(?:surfaces|mcp)|open/stored-secrets|workers/(?:hub|link))\\.ts$',
     },
     to: { path: ADAPTERS, pathNot: '^src/protocols/[^/]+/client\\.ts$', dependencyTypesNot: ['type-only'] },
   },

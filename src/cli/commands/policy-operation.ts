@@ -4,7 +4,6 @@ import type { JsonObject } from '../../core/json.ts'
 import { type Operation, operation, type Risk } from '../../core/operation.ts'
 import { completeOperation } from '../../core/operation-defaults.ts'
 import type { Backend } from '../../core/ports/backend.ts'
-import type { Registry } from '../../engine/registry.ts'
 import { prepareSchemas } from '../../schemas/index.ts'
 import { buildRegistry } from '../../server/build/operations.ts'
 import type { ToolImport } from '../../server/declarations/index.ts'
@@ -31,7 +30,11 @@ export async function operationIn(modules: Modules, name: string, args: JsonObje
   return found
 }
 
-function resolveIn(registry: Registry, name: string, imports: readonly ToolImport[]): Operation {
+function resolveIn(
+  registry: ReturnType<typeof buildRegistry>,
+  name: string,
+  imports: readonly ToolImport[],
+): Operation {
   try {
     return registry.resolve(name, Date.now())
   } catch (thrown) {

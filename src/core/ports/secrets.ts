@@ -25,3 +25,14 @@ export interface Shown {
   /** Removes it: to be written with the end of the call. */
   forgetting(id: string): readonly RecordChange[]
 }
+
+/** One value, or several by name, or both. */
+export interface Secret {
+  value?: string
+  fields?: Readonly<Record<string, string>>
+}
+
+export interface SecretSource {
+  /** Throws a fault that names the secret and where it was looked for. */
+  resolve(name: string, signal: AbortSignal): Promise<Secret>
+}

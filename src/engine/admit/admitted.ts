@@ -1,6 +1,7 @@
 /** A call that has passed every check, and the instance it becomes when it is recorded. */
 
 import type { Call, MediaInput } from '../../core/call.ts'
+import { correlate } from '../../core/call.ts'
 import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import { fingerprintOf } from '../../core/fingerprint.ts'
@@ -142,16 +143,6 @@ export function jobFor({ id, operation, caller, call, media, given }: Admitted):
 }
 
 const NO_LINEAGE: readonly string[] = []
-
-/** Sets the optional fields that tie a call to others. Field by field: what is left out of most calls costs them nothing. */
-export function correlate(made: Correlated, { sessionId, parentId, locale, traceparent }: Correlated): void {
-  if (sessionId !== undefined) made.sessionId = sessionId
-  if (parentId !== undefined) made.parentId = parentId
-  if (locale !== undefined) made.locale = locale
-  if (traceparent !== undefined) made.traceparent = traceparent
-}
-
-type Correlated = Pick<Call, 'sessionId' | 'parentId' | 'locale' | 'traceparent'>
 
 /** How long the caller of a sync operation waits for a direct answer. */
 export function waitLimit(operation: Operation, call: Call): number {

@@ -6,6 +6,7 @@ import { Fault } from '../../core/fault.ts'
 import type { LocationAuth } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { isLocation, isMediaType, openMedia } from '../../core/media.ts'
+import type { EffectiveTerms } from '../../core/operation.ts'
 import {
   Chunked,
   type ChunkedOptions,
@@ -19,7 +20,6 @@ import type { Credential } from '../../core/ports/secrets.ts'
 import { type AnswerTo, answersTo, type QuestionKind, type Questions } from '../../core/questions.ts'
 import { NOTHING_GIVEN, type SaidLevel, secretGone, tokenGone } from '../../core/requirements.ts'
 import type { Attempt } from './attempt.ts'
-import type { EffectiveTerms } from './call-terms.ts'
 import type { AttemptParts } from './job.ts'
 
 /** A class rather than a literal: what a handler does not ask for is not built. */

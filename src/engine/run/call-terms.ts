@@ -1,12 +1,7 @@
 /** The limits a call runs under: the operation's, and the tighter of the two where the call names its own. */
-import type { CallTerms } from '../../core/call.ts'
-import type { Operation, RetryRules } from '../../core/operation.ts'
 
-export interface EffectiveTerms {
-  /** Of one attempt. */
-  timeoutMs?: number
-  retry: RetryRules
-}
+import type { CallTerms } from '../../core/call.ts'
+import type { EffectiveTerms, Operation } from '../../core/operation.ts'
 
 export function effectiveTerms(operation: Operation, asked: CallTerms | undefined): EffectiveTerms {
   const { timeoutMs, retry } = operation

@@ -1,10 +1,10 @@
 /** A recorded call while an attempt of it runs here, and what can be told of it. */
 
+import { correlate } from '../../core/call.ts'
 import type { FaultKind } from '../../core/fault.ts'
 import type { Instance, Outcome } from '../../core/instance.ts'
 import type { Operation } from '../../core/operation.ts'
 import { type Questions, questionsIn } from '../../core/questions.ts'
-import { correlate } from '../admit/admitted.ts'
 import type { Attempt } from './attempt.ts'
 import type { Job } from './job.ts'
 

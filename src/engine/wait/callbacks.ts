@@ -7,13 +7,13 @@ import type { Instance } from '../../core/instance.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
-import type { Shown } from '../../core/ports/secrets.ts'
+import type { SecretSource, Shown } from '../../core/ports/secrets.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { isTerminal } from '../../core/state.ts'
-import type { SecretSource } from '../../security/secrets/secrets.ts'
-import type { Delivery } from '../../server/mount/callback-routes.ts'
 import type { Registry } from '../registry.ts'
 import type { Worker } from '../run/worker.ts'
+
+export type Delivery = 'taken' | 'answered' | 'other-try' | 'unknown'
 
 interface Parts {
   env: Environment

@@ -7,9 +7,7 @@ import type { AuthBinding } from '../../core/credential.ts'
 import { Fault } from '../../core/fault.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
-import type { Credential, Credentials } from '../../core/ports/secrets.ts'
-import type { Secret } from '../secrets/provider.ts'
-import type { SecretSource } from '../secrets/secrets.ts'
+import type { Credential, Credentials, Secret, SecretSource } from '../../core/ports/secrets.ts'
 import {
   type ClientCredentials,
   encodeTokenRequest,

@@ -2,10 +2,10 @@
 
 import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
+import { unknownOperation } from '../../core/names.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Guard } from '../../core/ports/guard.ts'
 import { hasScope } from '../../core/scopes.ts'
-import { unknownOperation } from '../../engine/registry.ts'
 
 export const scopesGuard: Guard = {
   admit(caller: Caller, operation: Operation): void {

@@ -5,8 +5,9 @@
 import { type ExecFileException, execFile } from 'node:child_process'
 import { basename } from 'node:path'
 import { isJsonObject, type JsonValue } from '../../core/json.ts'
+import type { Secret } from '../../core/ports/secrets.ts'
 import type { Variables } from './environment.ts'
-import { decodeSecretText, MAX_SECRET_BYTES, type Secret, type SecretProvider, unusableSecret } from './provider.ts'
+import { decodeSecretText, MAX_SECRET_BYTES, type SecretProvider, unusableSecret } from './provider.ts'
 
 export interface CommandSecrets {
   command: readonly string[]

@@ -1,5 +1,6 @@
 /** Secrets in environment variables: `search-api-key` is in `CALLPLANE_SECRET_SEARCH_API_KEY`. */
-import type { Secret, SecretProvider } from './provider.ts'
+import type { Secret } from '../../core/ports/secrets.ts'
+import type { SecretProvider } from './provider.ts'
 
 export type Variables = Readonly<Record<string, string | undefined>>
 

@@ -4,7 +4,8 @@
  */
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
-import { decodeSecretText, MAX_SECRET_BYTES, type Secret, type SecretProvider, unusableSecret } from './provider.ts'
+import type { Secret } from '../../core/ports/secrets.ts'
+import { decodeSecretText, MAX_SECRET_BYTES, type SecretProvider, unusableSecret } from './provider.ts'
 
 const MAX_FIELDS = 100
 /** Kubernetes puts all keys behind this link and changes them at once by changing it. */

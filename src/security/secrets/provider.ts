@@ -1,11 +1,7 @@
 /** What a secret is, and what a place that keeps secrets has to offer. */
-import { Fault } from '../../core/fault.ts'
 
-/** One value, or several by name, or both. */
-export interface Secret {
-  value?: string
-  fields?: Readonly<Record<string, string>>
-}
+import { Fault } from '../../core/fault.ts'
+import type { Secret } from '../../core/ports/secrets.ts'
 
 export interface SecretProvider {
   /** Where it looks for this one, for messages. */

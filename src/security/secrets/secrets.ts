@@ -2,18 +2,15 @@
  * Where the secrets that operations refer to come from. They are asked for by name, each time anew, so that a secret
  * that was changed counts from the next call on; nothing here remembers a value.
  */
+
 import { resolve as resolvePath } from 'node:path'
 import { Fault } from '../../core/fault.ts'
+import type { Secret, SecretSource } from '../../core/ports/secrets.ts'
 import { createCommandSecrets } from './command.ts'
 import { createEnvironmentSecrets, type Variables } from './environment.ts'
 import { createFileSecrets } from './files.ts'
-import { isSecretName, type Secret, type SecretProvider } from './provider.ts'
+import { isSecretName, type SecretProvider } from './provider.ts'
 import { createStoredSecrets, type SecretStore } from './store.ts'
-
-export interface SecretSource {
-  /** Throws a fault that names the secret and where it was looked for. */
-  resolve(name: string, signal: AbortSignal): Promise<Secret>
-}
 
 /** A place to look for secrets, as it is configured. */
 export type SecretPlace =

@@ -1,7 +1,8 @@
 /** Secrets in the server's own database, sealed: what `callplane secrets` keeps. */
 import { Fault } from '../../core/fault.ts'
+import type { Secret } from '../../core/ports/secrets.ts'
 import type { Records } from '../../core/ports/store.ts'
-import { isSecretName, type Secret, type SecretProvider } from './provider.ts'
+import { isSecretName, type SecretProvider } from './provider.ts'
 import type { Vault } from './vault.ts'
 
 export interface SecretStore {

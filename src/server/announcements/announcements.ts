@@ -11,12 +11,12 @@ import type { Guard } from '../../core/ports/guard.ts'
 import type { Observer, Outbox } from '../../core/ports/observer.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
+import type { SecretSource } from '../../core/ports/secrets.ts'
 import type { AuditEntry, Store } from '../../core/ports/store.ts'
 import { jsonSchema } from '../../core/schema.ts'
 import { timeText } from '../../engine/admin/approval-view.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { Approval } from '../../engine/wait/approvals.ts'
-import type { SecretSource } from '../../security/secrets/secrets.ts'
 import { deliver } from './delivery.ts'
 
 export const EVENTS = ['approval.pending', 'call.ended'] as const

@@ -4,7 +4,7 @@ import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
-import type { SecretSource } from '../../security/secrets/secrets.ts'
+import type { SecretSource } from '../../core/ports/secrets.ts'
 
 interface DeliveryParts {
   env: Pick<Environment, 'clock' | 'conceal'>

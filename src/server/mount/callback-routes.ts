@@ -2,11 +2,13 @@
  * Where the tools of webhook backends deliver their answers. Whoever knows the secret of a call's operation may answer
  * it, once. Tool Contract v1, "Transport-Specific Behavior", webhook-callback; reading A19.
  */
+
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Answer, Exchange, Refuse, Route } from '../../core/ports/exchange.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
+import type { Delivery } from '../../engine/wait/callbacks.ts'
 import { DEFAULT_MAX_BYTES, parseResponse } from '../../protocols/contract/client.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'
 
@@ -19,8 +21,6 @@ export interface CallbackParts {
   refuse: Refuse
   maxBytes?: number
 }
-
-export type Delivery = 'taken' | 'answered' | 'other-try' | 'unknown'
 
 const MAX_SKEW_SECONDS = 300
 

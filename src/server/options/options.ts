@@ -19,6 +19,8 @@ import type { AnnounceOptions } from '../announcements/announcements.ts'
 import type { ToolImport } from '../declarations/index.ts'
 import type { AuthHook } from './auth-hook.ts'
 
+export type { LimitRules }
+
 export type ServerOptions<App = unknown> = BaseOptions<App> & Injected<App>
 
 /** `context` may be left out only where no operation expects anything of it. */

@@ -26,8 +26,8 @@ import type { FaultKind, FaultRecord } from '../../core/fault.ts'
 import type { Outcome } from '../../core/instance.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { AttemptObservation, ObservedAttempt, Observer } from '../../core/ports/observer.ts'
-import { encodeTraceparent, parseTraceparent } from '../../wire/traceparent.ts'
 import { authFields, outcomeFields, type ToolWords } from '../logs/tool-fields.ts'
+import { encodeTraceparent, parseTraceparent } from './traceparent.ts'
 
 export interface TracingOptions {
   /** Texts of callers and faults pass through it before a span has them. */

@@ -1,6 +1,6 @@
 /** The W3C trace context as one text, which is how protocols carry it, and as OpenTelemetry has it. */
 import type { SpanContext } from '@opentelemetry/api'
-import { parseTraceIds } from '../telemetry/traces/trace-ids.ts'
+import { parseTraceIds } from './trace-ids.ts'
 
 export function parseTraceparent(text: string | undefined): SpanContext | undefined {
   const ids = parseTraceIds(text)
