@@ -40,6 +40,8 @@ export interface LedgerRules {
   announced?: boolean
   /** Whether nothing is left to do: no call runs or is due. */
   atRest?: boolean
+  /** Whether approvals are used by calls that leave no row. */
+  unrecordedUse?: boolean
 }
 
 export function readLedger(data: string, now: number): Ledger {
@@ -92,10 +94,11 @@ function ownersBelow(folder: string): string[] {
 }
 
 /** Every rule that is broken, in words; an empty list is what a good server leaves. */
-export function problemsInLedger(ledger: Ledger, { announced = false, atRest = true }: LedgerRules = {}): string[] {
+export function problemsInLedger(ledger: Ledger, rules: LedgerRules = {}): string[] {
+  const { announced = false, atRest = true, unrecordedUse = false } = rules
   const index = new Index(ledger)
   return [
-    ...index.approvals.flatMap((approval) => approvalProblems(approval, index)),
+    ...index.approvals.flatMap((approval) => approvalProblems(approval, index, unrecordedUse)),
     ...entriesOf(ledger, 'approval-for/').flatMap(([key, id]) => standingProblems(key, id, index)),
     ...listProblems(index),
     ...ledger.calls.flatMap((call) => callProblems(call, index, atRest)),
@@ -156,7 +159,7 @@ function entriesOf({ records }: Ledger, prefix: string): [string, string][] {
   return [...records].filter(([key]) => key.startsWith(prefix))
 }
 
-function approvalProblems(approval: Approval, index: Index): string[] {
+function approvalProblems(approval: Approval, index: Index, unrecordedUse: boolean): string[] {
   const { id, status, instanceId, args } = approval
   const name = `the approval ${id} (${status})`
   const call = instanceId === undefined ? undefined : index.call(instanceId)
@@ -172,7 +175,11 @@ function approvalProblems(approval: Approval, index: Index): string[] {
     open && instanceId === undefined && !index.stands(approval) && `${name} is open, and no key stands for it`,
     status === 'approved' && call && !call.ended && isIdle(call, index.ledger) && `${name}: its call does not know`,
     status === 'used' && instanceId !== undefined && call?.attempt === 0 && `${name}: its call has not begun`,
-    status === 'used' && instanceId === undefined && users.length === 0 && `${name}: no call has used it`,
+    status === 'used' &&
+      instanceId === undefined &&
+      users.length === 0 &&
+      !unrecordedUse &&
+      `${name}: no call has used it`,
     status === 'canceled' && call && !call.ended && `${name}: its call has not ended`,
     status === 'canceled' && args !== null && `${name} keeps its arguments`,
     began.length > 1 && `${name} was used by ${began.length} calls`,

@@ -31,6 +31,13 @@ export function officeOf(life: Life): Partial<ServerOptions> {
           return { refunded: n }
         },
       }),
+      operation('v1:desk.look', {
+        args,
+        run: ({ n }) => {
+          life.note(`look ${n}`)
+          return { seen: n }
+        },
+      }),
       operation('v1:desk.ask', {
         model: 'async',
         requires: { answers: { sure } },
@@ -57,9 +64,9 @@ export async function hold(life: Life, requestId = 'r1', n = 1, key?: string) {
 }
 
 /** In a protocol that cannot wait. */
-export async function use(life: Life, n = 1, callId?: string) {
+export async function use(life: Life, n = 1, callId?: string, tool = 'desk.refund') {
   const more = callId === undefined ? {} : { call_id: callId }
-  return life.request('/tools/call', { tool_id: 'desk.refund', input: { n }, ...more }, AGENT.headers)
+  return life.request('/tools/call', { tool_id: tool, input: { n }, ...more }, AGENT.headers)
 }
 
 export async function decide(life: Life, verdict: 'approve' | 'deny'): Promise<void> {
@@ -81,11 +88,11 @@ export function cancel(life: Life, requestId = 'r1') {
 }
 
 /** Sends until it is let through, and says what it heard last. */
-async function useUntilRun(life: Life, callId?: string): Promise<unknown> {
-  const first = await use(life, 1, callId)
+async function useUntilRun(life: Life, callId?: string, tool?: string): Promise<unknown> {
+  const first = await use(life, 1, callId, tool)
   if (first.status === 200) return first.body
   await decide(life, 'approve')
-  return (await use(life, 1, callId)).body
+  return (await use(life, 1, callId, tool)).body
 }
 
 const story = (
@@ -153,6 +160,15 @@ export const APPROVAL_STORIES: readonly PointStory[] = [
   ),
   story('used by a call with an id', (life) => useUntilRun(life, 'c1'), { success: true }, [1, 2]),
   story('used by a call without an id', (life) => useUntilRun(life), {}, [1, 2]),
+  {
+    ...story(
+      'used by a call that is not recorded',
+      (life) => useUntilRun(life, undefined, 'desk.look'),
+      { success: true },
+      [1, 2],
+    ),
+    rules: { unrecordedUse: true },
+  },
   story(
     'denied to a call that cannot wait',
     async (life) => {

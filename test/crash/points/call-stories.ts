@@ -11,6 +11,7 @@ import type { PointStory } from './every-point.ts'
 import type { Life } from './world.ts'
 
 const args = z.object({ n: z.number() })
+const KEPT_SECONDS = 60
 
 function plant(life: Life): Partial<ServerOptions> {
   return {
@@ -42,6 +43,25 @@ function plant(life: Life): Partial<ServerOptions> {
         async run({ n }, ctx) {
           life.note(`draw ${n}`)
           return ctx.object(`drawing ${n}`, { mimeType: 'text/plain' })
+        },
+      }),
+      operation('v1:plant.sketch', {
+        args,
+        model: 'async',
+        ttlSeconds: KEPT_SECONDS,
+        async run({ n }, ctx) {
+          life.note(`sketch ${n}`)
+          return ctx.object(`sketch ${n}`, { mimeType: 'text/plain' })
+        },
+      }),
+      operation('v1:plant.paint', {
+        args,
+        model: 'async',
+        async run(_args, ctx) {
+          const schema = { type: 'object', properties: { colour: { type: 'string' } } } as const
+          const { which } = await ctx.ask({ which: { kind: 'form', message: 'Which colour?', schema } })
+          life.note('paint')
+          return which.action === 'accept' ? which.content : null
         },
       }),
       operation('v1:plant.wait', {
@@ -89,7 +109,7 @@ async function mcp(life: Life, method: string, params: object, key?: string) {
   }
   const _meta = {
     [META.version]: STATELESS_VERSION,
-    [META.capabilities]: { extensions: { [TASKS]: {} } },
+    [META.capabilities]: { extensions: { [TASKS]: {} }, elicitation: {} },
     ...(key !== undefined && { [META.idempotencyKey]: key }),
   }
   return (await life.request('/mcp', { jsonrpc: '2.0', id: 1, method, params: { ...params, _meta } }, headers)).body
@@ -139,6 +159,38 @@ export const CALL_STORIES: readonly PointStory[] = [
       return ended(life, 'r1')
     },
     { state: 'complete' },
+    [1, 2],
+  ),
+  story(
+    'a call with an object that is removed when its time is over',
+    async (life) => {
+      await send(life, 'sketch', 'r1')
+      await ended(life, 'r1')
+      for (let passed = 0; passed < 3 * KEPT_SECONDS; passed += 10) {
+        await life.quiet()
+        life.clock.advance(10_000)
+      }
+      return { status: (await life.request('/ops/r1')).status }
+    },
+    { status: 404 },
+    [1, 2],
+  ),
+  story(
+    'a task that asks, and goes on with the answer',
+    async (life) => {
+      const { result } = await mcp(life, 'tools/call', { name: 'plant_paint', arguments: { n: 1 } }, 'k')
+      if (result.taskId === undefined) return result.structuredContent
+      const { taskId } = result
+      return life.until(async () => {
+        const task = (await mcp(life, 'tasks/get', { taskId })).result
+        for (const id of Object.keys(task.inputRequests ?? {})) {
+          const inputResponses = { [id]: { action: 'accept', content: { colour: 'blue' } } }
+          await mcp(life, 'tasks/update', { taskId, inputResponses })
+        }
+        return task.status === 'completed' ? task.result.structuredContent : undefined
+      }, 50)
+    },
+    { colour: 'blue' },
     [1, 2],
   ),
   story(
