@@ -1,0 +1,73 @@
+/**
+ * Ends calls for good: writes the outcome with everything that belongs to it, then frees what this node kept for the
+ * call.
+ */
+
+import type { Fault } from '../../core/fault.ts'
+import type { Instance, Outcome } from '../../core/instance.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { RecordChange } from '../../core/ports/store.ts'
+import { questionsIn } from '../../core/questions.ts'
+import type { Conclusions } from '../end/conclusions.ts'
+import type { Limits } from '../limits/limits.ts'
+import type { Registry } from '../registry.ts'
+import { abandon } from '../wait/abandon.ts'
+import type { KeptGiven } from '../wait/call-secrets.ts'
+import type { HeldCalls } from '../wait/held-calls.ts'
+import type { AwaitedCalls } from './awaited-calls.ts'
+import type { AttemptParts } from './job.ts'
+import { isHeld } from './running.ts'
+import { showsAndWaits } from './shown-credentials.ts'
+
+export interface CallEndsParts {
+  attempts: AttemptParts
+  registry: Registry
+  limits: Limits
+  conclusions: Conclusions
+  awaited: AwaitedCalls
+  given: KeptGiven
+  held: HeldCalls
+}
+
+export class CallEnds {
+  readonly #parts: CallEndsParts
+
+  constructor(parts: CallEndsParts) {
+    this.#parts = parts
+  }
+
+  /** Ends a call this node holds the lease of. */
+  end(instance: Instance, operation: Operation, outcome: Outcome, acted = true, traceparent?: string): Promise<void> {
+    const { limits, conclusions, awaited, given } = this.#parts
+    const direct = awaited.end(instance.id)
+    const asks = outcome.kind === 'fault' && questionsIn(outcome.fault) !== undefined
+    const shows = showsAndWaits(operation)
+    const together = asks || isHeld(instance) || shows ? () => this.#records(instance, asks, shows) : undefined
+    const ending = conclusions.end(instance, operation, outcome, { acted, direct, traceparent, together })
+    return ending.then((applied) => {
+      given.forget(instance, operation, applied)
+      if (applied) limits.closed(instance.owner)
+    })
+  }
+
+  /** Ends a call as it was seen; false, and nothing happens, if a worker has taken it up since. */
+  async endUnrun(seen: Instance, why: Fault): Promise<boolean> {
+    const { attempts, registry, limits, conclusions, given } = this.#parts
+    const operation = registry.byKey(seen.operation)
+    const shows = operation !== undefined && showsAndWaits(operation)
+    const together = isHeld(seen) || shows ? () => this.#records(seen, false, shows) : undefined
+    if (!(await conclusions.endUnrun(seen, operation, why, together))) return false
+    given.forget(seen, operation, true)
+    limits.closed(seen.owner)
+    if (seen.attempt === 0 && !isHeld(seen)) limits.dequeued(seen)
+    if (operation) abandon(attempts, seen, operation)
+    return true
+  }
+
+  /** Written with the end of a call: its approval is closed, and the credentials its tool was shown are forgotten. */
+  async #records(instance: Instance, asks: boolean, shows: boolean): Promise<readonly RecordChange[]> {
+    const { attempts, held } = this.#parts
+    const records = await held.ending(instance, asks)
+    return shows ? [...records, ...(attempts.shown?.forgetting(instance.id) ?? [])] : records
+  }
+}

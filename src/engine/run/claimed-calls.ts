@@ -1,0 +1,122 @@
+/**
+ * Decides what happens to a call this node has claimed: it is started, given back for lack of room, held for its
+ * approval, or ended where running it again would be wrong.
+ */
+
+import type { Fault } from '../../core/fault.ts'
+import type { Instance } from '../../core/instance.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Conclusions } from '../end/conclusions.ts'
+import { canceled, faultOutcome, givenUp, outcomeUnknown } from '../end/end-faults.ts'
+import type { Limits } from '../limits/limits.ts'
+import type { Registry } from '../registry.ts'
+import { abandon } from '../wait/abandon.ts'
+import type { HeldStart } from '../wait/held-start.ts'
+import type { CallEnds } from './call-ends.ts'
+import type { AttemptParts } from './job.ts'
+import { canGoOn, isHeld } from './running.ts'
+import type { RunningCalls } from './running-calls.ts'
+import type { Starting } from './starting.ts'
+
+export interface ClaimedCallsParts {
+  attempts: AttemptParts
+  registry: Registry
+  limits: Limits
+  conclusions: Conclusions
+  running: RunningCalls
+  ends: CallEnds
+  starting: Starting
+  heldStart: HeldStart
+  /** A call that was cut off more often than this is given up. */
+  maxCutOffs: number
+}
+
+/** Delay before the next look at a claimed call, after a failure of the server itself. */
+const LOOK_AGAIN_MS = 1_000
+
+export class ClaimedCalls {
+  readonly #parts: ClaimedCallsParts
+
+  constructor(parts: ClaimedCallsParts) {
+    this.#parts = parts
+  }
+
+  begin(instance: Instance): void {
+    const { attempts, registry, limits, conclusions, maxCutOffs } = this.#parts
+    if (this.#goesOn(instance)) return
+    const operation = registry.byKey(instance.operation)
+    if (!operation) {
+      // The operation was removed while the call was being claimed: the call waits until it comes back.
+      void conclusions.giveBackUnbegun(instance)
+      return
+    }
+    if (instance.attempt === 1 && !isHeld(instance)) limits.dequeued(instance)
+    const cutOffs = instance.attempt - 1 - instance.settled
+    if (instance.stopRequested) {
+      this.#end(instance, operation, canceled())
+      abandon(attempts, instance, operation)
+    } else if (cutOffs > 0 && !canGoOn(instance)) this.#end(instance, operation, outcomeUnknown())
+    else if (cutOffs > maxCutOffs) this.#end(instance, operation, givenUp(cutOffs))
+    else this.#beginIfRoom(instance, operation)
+  }
+
+  /** Whether this node still has the call in hand: its end is yet to be written, or its handler still runs. */
+  #goesOn(instance: Instance): boolean {
+    const running = this.#parts.running.get(instance.id)
+    if (this.#parts.conclusions.takesUp(instance)) {
+      if (running) running.instance = instance
+      return true
+    }
+    if (!running || running.concluding || running.attempt.stoppedBy) return false
+    // The lease ran out while the whole process stood still: the handler goes on under the new lease.
+    running.instance = instance
+    return true
+  }
+
+  #end(instance: Instance, operation: Operation, why: Fault): void {
+    void this.#parts.ends.end(instance, operation, faultOutcome(why))
+  }
+
+  #beginIfRoom(instance: Instance, operation: Operation): void {
+    const { limits } = this.#parts
+    const isChild = instance.lineage.length > 0
+    if (isChild) limits.started(operation, instance)
+    const free = isChild || limits.takeClaimed(operation, instance)
+    if (free instanceof Promise) void this.#beginOnceFree(free, instance, operation)
+    else this.#beginOrGiveBack(free, instance, operation)
+  }
+
+  async #beginOnceFree(taking: Promise<boolean>, instance: Instance, operation: Operation): Promise<void> {
+    try {
+      this.#beginOrGiveBack(await taking, instance, operation)
+    } catch (err) {
+      this.#lookAgain(instance, operation, err, 'a slot could not be asked for')
+    }
+  }
+
+  #beginOrGiveBack(free: boolean, instance: Instance, operation: Operation): void {
+    if (!free) void this.#parts.conclusions.giveBackUnbegun(instance)
+    else if (isHeld(instance)) void this.#beginHeld(instance, operation)
+    else this.#parts.starting.start(instance, operation)
+  }
+
+  /** Begins a call that waited for an approval, now decided or expired. It takes its slot before it uses the approval. */
+  async #beginHeld(instance: Instance, operation: Operation): Promise<void> {
+    const { limits, starting, heldStart } = this.#parts
+    let ready: Instance | undefined
+    try {
+      ready = await heldStart.begin(instance, operation)
+    } catch (err) {
+      this.#lookAgain(instance, operation, err, 'an approval could not be looked up')
+    }
+    if (ready) starting.start(ready, operation)
+    else limits.ended(operation, instance)
+  }
+
+  /** Nothing of the call has begun, and the next node must not take it for one that was cut off. */
+  #lookAgain(instance: Instance, operation: Operation, err: unknown, message: string): void {
+    const { clock, log } = this.#parts.attempts.env
+    log.error({ operation: operation.key, err }, message)
+    void this.#parts.conclusions.giveBackUnbegun(instance, clock.now() + LOOK_AGAIN_MS)
+  }
+}

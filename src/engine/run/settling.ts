@@ -1,0 +1,117 @@
+/**
+ * Decides what follows the end of an attempt: the call ends, is tried again, waits for an answer, or goes back to be
+ * run by another node.
+ */
+
+import type { Outcome } from '../../core/instance.ts'
+import type { Deferred } from '../../core/operation.ts'
+import type { Store } from '../../core/ports/store.ts'
+import { questionsIn } from '../../core/questions.ts'
+import type { Conclusions } from '../end/conclusions.ts'
+import type { Limits } from '../limits/limits.ts'
+import { abandon } from '../wait/abandon.ts'
+import type { Ending } from './attempt.ts'
+import type { AwaitedCalls } from './awaited-calls.ts'
+import type { CallEnds } from './call-ends.ts'
+import type { AttemptParts } from './job.ts'
+import { lastAt, type Retries } from './retries.ts'
+import { retryDelay } from './retry.ts'
+import { canWaitForAnswers, isLacking, mayHaveActed, type Running } from './running.ts'
+import type { RunningCalls } from './running-calls.ts'
+
+export interface SettlingParts {
+  attempts: AttemptParts
+  store: Store
+  limits: Limits
+  conclusions: Conclusions
+  running: RunningCalls
+  awaited: AwaitedCalls
+  ends: CallEnds
+  retries: Retries
+  wake(): void
+}
+
+type Failure = Extract<Outcome, { kind: 'fault' }>
+
+export class Settling {
+  readonly #parts: SettlingParts
+
+  constructor(parts: SettlingParts) {
+    this.#parts = parts
+  }
+
+  /** Here and below each promise counts: five async functions in a row were 5 % of a durable call. */
+  ended(running: Running, ending: Ending, progressWritten?: Promise<void>): void {
+    const { attempts, limits, running: table } = this.#parts
+    const failed = (err: unknown) => {
+      table.leave(running)
+      attempts.env.log.error({ operation: running.operation.key, err }, 'what follows the end of a call failed')
+    }
+    running.concluding = true
+    try {
+      const { attempt, operation, instance } = running
+      // The slot is taken until the handler returns, whatever has become of the call.
+      if (attempt.returned) limits.ended(operation, instance)
+      else attempt.whenReturned(() => limits.ended(operation, instance))
+      // The last progress report is seen before the end, or never.
+      const settling = progressWritten
+        ? progressWritten.then(() => this.#settle(running, ending))
+        : this.#settle(running, ending)
+      settling.then(() => table.leave(running), failed)
+    } catch (err) {
+      failed(err)
+    }
+  }
+
+  #settle(running: Running, ending: Ending): Promise<void> {
+    if (ending.kind === 'deferred') return this.#leaveWaiting(running, ending.deferred)
+    if (ending.kind !== 'fault') return this.#conclude(running, ending)
+    if (this.#parts.running.wasCutOff(running)) return this.#parts.conclusions.giveBack(running.instance)
+    return this.#failed(running, ending)
+  }
+
+  async #leaveWaiting({ instance, attempt }: Running, deferred: Deferred): Promise<void> {
+    await this.#parts.conclusions.leaveWaiting(instance, deferred, attempt)
+    this.#parts.wake()
+  }
+
+  async #failed(running: Running, outcome: Failure): Promise<void> {
+    const { attempts, conclusions, awaited, retries, wake } = this.#parts
+    const { instance, operation, attempt } = running
+    if (await this.#wasAnswered(running)) {
+      await conclusions.giveBack(instance)
+      wake()
+      return
+    }
+    if (!attempt.began) abandon(attempts, instance, operation)
+    const questions = questionsIn(outcome.fault)
+    // A caller that waits for the outcome itself gets the questions, and sends the call again with the answers.
+    if (questions && !awaited.isAwaited(instance.id) && canWaitForAnswers(instance, questions)) {
+      await conclusions.leaveAsking(instance, questions, attempt)
+      wake()
+      return
+    }
+    if (await retries.afterStorageFailure(attempt, instance)) return
+    const failures = instance.failures + 1
+    const delayMs = retryDelay(attempt.terms.retry, failures, outcome.fault, attempts.env.random)
+    // Both times are the attempt's, whatever the wall clock was set to since.
+    if (delayMs === undefined || attempt.now() + delayMs >= lastAt(instance, attempt))
+      return this.#conclude(running, outcome)
+    await retries.schedule(attempt, instance, outcome.fault, delayMs)
+  }
+
+  #conclude(running: Running, outcome: Outcome): Promise<void> {
+    const { instance, operation, attempt } = running
+    const acted = mayHaveActed(running, outcome)
+    const unbegun = !acted && outcome.kind === 'fault' && isLacking(outcome)
+    const told = unbegun ? { ...outcome, unbegun } : outcome
+    return this.#parts.ends.end(instance, operation, told, acted, attempt.traceparent)
+  }
+
+  /** Whether an answer has come that this attempt did not know of: it counts, however the attempt ended. */
+  async #wasAnswered({ instance, attempt }: Running): Promise<boolean> {
+    if (instance.waiting === undefined || attempt.run.answer !== undefined) return false
+    if (attempt.stoppedBy?.kind === 'canceled') return false
+    return (await this.#parts.store.get(instance.id))?.answer !== undefined
+  }
+}

@@ -1,0 +1,104 @@
+/** Starts an attempt of a recorded call that this node holds the lease and a slot for. */
+
+import { Fault } from '../../core/fault.ts'
+import type { Instance } from '../../core/instance.ts'
+import type { JsonValue } from '../../core/json.ts'
+import type { Operation } from '../../core/operation.ts'
+import type { Given } from '../../core/requirements.ts'
+import type { Conclusions } from '../end/conclusions.ts'
+import { leaseLost } from '../end/end-faults.ts'
+import type { Limits } from '../limits/limits.ts'
+import type { KeptGiven } from '../wait/call-secrets.ts'
+import { Attempt, type AttemptRun } from './attempt.ts'
+import type { AttemptParts } from './job.ts'
+import { jobOf } from './running.ts'
+import type { RunningCalls } from './running-calls.ts'
+import { showingOf } from './shown-credentials.ts'
+
+export interface StartingParts {
+  attempts: AttemptParts
+  limits: Limits
+  conclusions: Conclusions
+  running: RunningCalls
+  given: KeptGiven
+  leaseMs: number
+}
+
+export class Starting {
+  readonly #parts: StartingParts
+
+  constructor(parts: StartingParts) {
+    this.#parts = parts
+  }
+
+  /** `args` saves parsing again where they were parsed just now. */
+  start(instance: Instance, operation: Operation, args?: { parsed: unknown }): void {
+    const given = this.#parts.given.of(instance, operation)
+    if (given instanceof Promise) void this.#startWithHandedOver(given, instance, operation)
+    else this.#startWith(given, instance, operation, args)
+  }
+
+  /** Another process of this server may have taken the call, and has the secrets sent with it. */
+  async #startWithHandedOver(
+    given: Promise<Given | undefined>,
+    instance: Instance,
+    operation: Operation,
+  ): Promise<void> {
+    try {
+      this.#startWith(await given, instance, operation)
+    } catch (err) {
+      const { attempts, limits, conclusions } = this.#parts
+      attempts.env.log.error({ operation: operation.key, err }, "could not fetch the call's secrets")
+      limits.ended(operation, instance)
+      await conclusions.giveBackUnbegun(instance)
+    }
+  }
+
+  #startWith(given: Given | undefined, instance: Instance, operation: Operation, args?: { parsed: unknown }): void {
+    const { attempts, conclusions, running } = this.#parts
+    conclusions.noteAsked(instance)
+    const job = jobOf(instance, operation)
+    const run = this.#runOf(instance, operation)
+    const attempt = new Attempt(given ? { ...job, given } : job, instance.attempt, attempts, run)
+    running.watch(attempt, instance, operation)
+    if (args) attempt.start(args.parsed)
+    else void parseAndStart(attempt, instance, operation)
+  }
+
+  #runOf(instance: Instance, operation: Operation): AttemptRun | undefined {
+    const { id, failures, extras, waiting, answer } = instance
+    const { backend } = operation
+    if (failures === 0 && !extras && !backend.resume) return undefined
+    const endsAt = Math.min(
+      extras?.tryEndsAt ?? Number.POSITIVE_INFINITY,
+      extras?.deadlineAt ?? Number.POSITIVE_INFINITY,
+    )
+    return {
+      failures,
+      ...(Number.isFinite(endsAt) && { endsAt }),
+      ...(extras?.deadlineAt !== undefined && { deadlineAt: extras.deadlineAt }),
+      ...(waiting !== undefined && { waiting }),
+      ...(answer !== undefined && { answer }),
+      ...(backend.resume && { expectAnswer: (more) => this.#expectAnswer(id, more) }),
+      ...showingOf(this.#parts.attempts, instance, operation),
+    }
+  }
+
+  async #expectAnswer(id: string, waiting: JsonValue): Promise<void> {
+    const { conclusions, leaseMs } = this.#parts
+    const running = this.#parts.running.get(id)
+    if (!running) throw leaseLost()
+    running.instance = await conclusions.expectAnswer(running.instance, waiting, running.attempt, leaseMs)
+  }
+}
+
+/** Arguments are stored as received and parsed at each attempt, so that today's schema gives its defaults and transforms. */
+async function parseAndStart(attempt: Attempt, instance: Instance, operation: Operation): Promise<void> {
+  try {
+    const args = await operation.parseArgs(instance.args)
+    if (attempt.stoppedBy) attempt.refuse(attempt.stoppedBy)
+    else attempt.start(args)
+  } catch (thrown) {
+    attempt.refuse(Fault.from(thrown))
+  }
+}
