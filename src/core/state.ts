@@ -2,10 +2,14 @@
 
 export type State = 'accepted' | 'pending' | 'streaming' | 'complete' | 'error'
 
-/** OpenCALL, "Backend Execution Model": forward only; `pending` may be skipped; `complete` and `error` are final. */
+/**
+ * OpenCALL, "Backend Execution Model": forward only; `pending` may be skipped; `complete` and `error` are final. A
+ * change may also leave the state as it is: an approval makes an `accepted` call due, and a `pending` one is tried
+ * again, handed back, or waits.
+ */
 const NEXT: Record<State, readonly State[]> = {
-  accepted: ['pending', 'streaming', 'complete', 'error'],
-  pending: ['streaming', 'complete', 'error'],
+  accepted: ['accepted', 'pending', 'streaming', 'complete', 'error'],
+  pending: ['pending', 'streaming', 'complete', 'error'],
   streaming: ['complete', 'error'],
   complete: [],
   error: [],

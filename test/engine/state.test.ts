@@ -1,4 +1,4 @@
-/** The state table: forward only, and every call can end. */
+/** The state table: a call moves forward or stays, and can always end. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isTerminal, mayFollow, STATES, type State, statesBefore } from '../../src/core/state.ts'
@@ -15,11 +15,13 @@ const lives = fc.array(fc.nat()).map((choices) => {
   return life
 })
 
-test('the table is the one of the specification', () => {
-  verifies('opencall:290', 'opencall:292', 'opencall:293')
-  const pairs = STATES.flatMap((from) => STATES.filter((to) => mayFollow(from, to)).map((to) => `${from} → ${to}`))
+const steps = STATES.flatMap((from) => STATES.filter((to) => mayFollow(from, to)).map((to) => ({ from, to })))
 
-  expect(pairs).toEqual([
+test('the moves are those of the specification', () => {
+  verifies('opencall:290', 'opencall:292', 'opencall:293')
+  const moves = steps.filter(({ from, to }) => from !== to).map(({ from, to }) => `${from} → ${to}`)
+
+  expect(moves).toEqual([
     'accepted → pending',
     'accepted → streaming',
     'accepted → complete',
@@ -32,11 +34,18 @@ test('the table is the one of the specification', () => {
   ])
 })
 
-test('no life passes through a state twice, and none goes on after its end', () => {
+test('a call that is approved stays accepted, and one that is retried, handed back or waits stays pending', () => {
+  const stays = steps.filter(({ from, to }) => from === to).map(({ to }) => to)
+
+  expect(stays).toEqual(['accepted', 'pending'])
+})
+
+test('no life returns to a state that it has left, and none goes on after its end', () => {
   verifies('opencall:291')
   fc.assert(
     fc.property(lives, (life) => {
-      expect(new Set(life).size).toBe(life.length)
+      const entered = life.filter((state, at) => state !== life[at - 1])
+      expect(new Set(entered).size).toBe(entered.length)
       expect(life.slice(0, -1).some(isTerminal)).toBe(false)
     }),
   )

@@ -71,7 +71,7 @@ const alias = fc.record({ instanceId: ids, requestId: requestIds }).map(
 const advance = fc
   .record({
     id: ids,
-    to: fc.constantFrom(...STATES.slice(1)),
+    to: fc.constantFrom(...STATES),
     attempt: fc.option(attempts),
     backOff: fc.boolean(),
     releaseKey: fc.boolean(),
@@ -80,11 +80,11 @@ const advance = fc
   .map(
     ({ id, to, attempt, backOff, releaseKey, waiting }): Step =>
       ({ model, store, clock }) => {
-        const again = to === 'pending' && backOff
+        const again = mayFollow(to, to) && backOff
         const change: Change = {
           id,
           to,
-          from: again ? ['pending'] : statesBefore(to),
+          from: statesBefore(to),
           releaseKey,
           ...(attempt !== null && { attempt }),
           ...(again ? { dueAt: clock.now() + 5, failures: 1 } : { outcome: { kind: 'result', value: to } }),

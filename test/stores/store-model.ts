@@ -13,7 +13,7 @@ import type {
   Renewal,
   Taken,
 } from '../../src/core/ports/store.ts'
-import { isTerminal } from '../../src/core/state.ts'
+import { isTerminal, mayFollow } from '../../src/core/state.ts'
 
 export class StoreModel {
   readonly #instances: Instance[] = []
@@ -77,7 +77,7 @@ export class StoreModel {
   claim({ operations, limit, leaseMs }: Claim): Claimed {
     const waiting = () =>
       this.#instances
-        .filter(({ dueAt, state }) => dueAt !== undefined && (state === 'accepted' || state === 'pending'))
+        .filter(({ dueAt, state }) => dueAt !== undefined && mayFollow(state, 'pending'))
         .filter(({ operation, expiresAt }) => operations.includes(operation) && expiresAt > this.#clock.now())
         .sort((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0))
     const now = this.#clock.now()

@@ -13,11 +13,11 @@ import type { Observer, Outbox } from '../../core/ports/observer.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Advanced, AuditEnding, Change, RecordChange, Store } from '../../core/ports/store.ts'
 import type { Questions } from '../../core/questions.ts'
-import { statesBefore } from '../../core/state.ts'
 import type { Attempt } from '../run/attempt.ts'
 import { auditEnding, auditInstance } from './audit.ts'
 import { faultOutcome, leaseLost, outcomeName } from './end-faults.ts'
 import { KeptWrites } from './kept-writes.ts'
+import * as transitions from './transitions.ts'
 
 export interface EndOptions {
   /** Whether a repeat could do twice what this call has done; if not, it gives its key back. */
@@ -27,14 +27,8 @@ export interface EndOptions {
   /** The span of its last attempt. */
   traceparent?: string | undefined
   /** What belongs to the end, as it is now: written with it, and read again if it has changed by then. */
-  together?: Together | undefined
+  together?: transitions.Together | undefined
 }
-
-/** Reads records and says what becomes of them. */
-export type Together = () => Promise<readonly RecordChange[]>
-
-/** After so many the end is written without them: it is what counts, and what they are about expires. */
-const MOST_TRIES = 8
 
 export class Conclusions {
   readonly #env: Environment
@@ -80,24 +74,16 @@ export class Conclusions {
   /** For good. False if somebody else has taken the call over, or it could not be stored. */
   end(instance: Instance, operation: Operation, outcome: Outcome, options: EndOptions = {}): Promise<boolean> {
     const { acted = true, direct = false, traceparent, together } = options
-    const to = outcome.kind === 'fault' ? 'error' : 'complete'
     const endedAt = this.#env.clock.now()
     const audit = auditEnding(instance, operation, outcome)
     const atOnce = direct && outcome.kind !== 'location'
-    const expiresAt = atOnce ? instance.createdAt + operation.ttlSeconds * 1000 : instance.expiresAt
-    const change: Change = {
-      id: instance.id,
-      from: statesBefore(to),
-      to,
-      attempt: instance.attempt,
-      outcome,
-      releaseKey: !acted,
+    const change = transitions.endingChange(instance, outcome, {
       endedAt,
+      releaseKey: !acted,
       audit,
-    }
-    if (expiresAt !== instance.expiresAt) Object.assign(change, expiry(instance, expiresAt))
-    const posted = this.#outbox && this.#posted(this.#outbox, instance, operation, { audit, endedAt })
-    if (posted) change.records = posted
+      expiresAt: atOnce ? instance.createdAt + operation.ttlSeconds * 1000 : instance.expiresAt,
+      records: this.#outbox && this.#posted(this.#outbox, instance, operation, { audit, endedAt }),
+    })
     return this.#write(instance, change, together).then((after) => {
       if (after) this.#tell(instance, operation, { outcome, audit, endedAt }, traceparent)
       return after !== undefined
@@ -119,25 +105,15 @@ export class Conclusions {
     seen: Instance,
     operation: Operation | undefined,
     why: Fault,
-    together: Together | undefined,
+    together: transitions.Together | undefined,
   ): Promise<boolean> {
-    const { id, attempt } = seen
     const outcome = faultOutcome(why)
     const endedAt = this.#env.clock.now()
     const audit = operation && auditEnding(seen, operation, outcome)
     const posted = this.#outbox && operation && audit && this.#posted(this.#outbox, seen, operation, { audit, endedAt })
-    const change: Change = {
-      id,
-      from: statesBefore('error'),
-      to: 'error',
-      attempt,
-      outcome,
-      releaseKey: attempt === 0,
-      endedAt,
-      ...(audit && { audit }),
-      ...(posted && { records: posted }),
-    }
-    const { applied } = await this.#advance(change, together)
+    const releaseKey = seen.attempt === 0
+    const change = transitions.endingChange(seen, outcome, { endedAt, releaseKey, audit, records: posted })
+    const { applied } = await transitions.writeChange(this.#store, change, together)
     if (applied && operation && audit) this.#tell(seen, operation, { outcome, audit, endedAt })
     return applied
   }
@@ -165,7 +141,7 @@ export class Conclusions {
 
   /** Of a try that waits for its time, if nobody has taken it up or ended it. */
   async makeDue(id: string, attempt: number, dueAt: number): Promise<void> {
-    await this.#store.advance({ id, from: ['pending'], to: 'pending', attempt, dueAt })
+    await transitions.makeDue(this.#store, { id, attempt }, dueAt)
   }
 
   /** Ready for whoever comes next, without counting as a failure. */
@@ -204,15 +180,9 @@ export class Conclusions {
   /** Commits what taking the call up again needs, under the lease that is held. */
   async expectAnswer(instance: Instance, waiting: JsonValue, attempt: Attempt, leaseMs: number): Promise<Instance> {
     const extras = extrasUntil(instance, attempt)
-    const { applied, instance: after } = await this.#store.advance({
-      id: instance.id,
-      from: ['pending'],
-      to: 'pending',
-      attempt: instance.attempt,
-      dueAt: this.#env.clock.now() + leaseMs,
-      waiting,
-      ...(extras && { extras }),
-    })
+    const leasedUntil = this.#env.clock.now() + leaseMs
+    const advancing = transitions.expectAnswer(this.#store, instance, leasedUntil, waiting, extras)
+    const { applied, instance: after } = await advancing
     if (!applied || !after) throw leaseLost()
     return after
   }
@@ -222,62 +192,27 @@ export class Conclusions {
    * begin, and what was seen of the approval is to be looked at again, where `recordsDiffer`.
    */
   beginHeld(
-    { id, attempt }: Instance,
+    held: Instance,
     records: readonly RecordChange[],
     extras: InstanceExtras | undefined,
     leaseMs: number,
   ): Promise<Advanced> {
-    const dueAt = this.#env.clock.now() + leaseMs
-    return this.#store.advance({
-      id,
-      from: ['pending'],
-      to: 'pending',
-      attempt,
-      dueAt,
-      records,
-      ...(extras && { extras }),
-    })
+    return transitions.beginHeld(this.#store, held, this.#env.clock.now() + leaseMs, records, extras)
   }
 
-  /** Leaves it until then, if its approval is still as it was `seen`: a decision that came since would not be heard. */
-  leaveHeld({ id, attempt, settled }: Instance, waitUntil: number, seen: RecordChange): Promise<Advanced> {
-    return this.#store.advance({
-      id,
-      from: ['pending'],
-      to: 'pending',
-      attempt,
-      dueAt: waitUntil,
-      settled: settled + 1,
-      records: [seen],
-    })
+  /** Leaves it until then, if its approval is still as it was `seen`. */
+  leaveHeld(held: Instance, waitUntil: number, seen: RecordChange): Promise<Advanced> {
+    return transitions.leaveHeld(this.#store, held, waitUntil, seen)
   }
 
-  #reschedule(
-    instance: Instance,
-    rest: Pick<Change, 'failures' | 'settled' | 'waiting' | 'extras' | 'dueAt'>,
-  ): Promise<Instance | undefined> {
-    const { id, attempt } = instance
-    return this.#write(instance, { id, from: ['pending'], to: 'pending', attempt, settled: attempt, ...rest })
+  #reschedule(instance: Instance, later: transitions.Later): Promise<Instance | undefined> {
+    return this.#write(instance, transitions.laterChange(instance, later))
   }
 
-  #advance(change: Change, together: Together | undefined): Promise<Advanced> {
-    return together ? this.#advanceWith(change, together) : this.#store.advance(change)
-  }
-
-  /** With the records as they are at the moment of the write. */
-  async #advanceWith(change: Change, together: Together): Promise<Advanced> {
-    const { records = [] } = change
-    for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const after = await this.#store.advance({ ...change, records: [...records, ...(await together())] })
-      if (!after.recordsDiffer) return after
-    }
-    return this.#store.advance(change)
-  }
-
-  async #write(instance: Instance, change: Change, together?: Together): Promise<Instance | undefined> {
+  async #write(instance: Instance, change: Change, together?: transitions.Together): Promise<Instance | undefined> {
     const { log } = this.#env
     try {
-      const { applied, instance: after } = await this.#advance(change, together)
+      const { applied, instance: after } = await transitions.writeChange(this.#store, change, together)
       if (applied) return after
       log.warn(fieldsOf(instance), LEASE_LOST)
     } catch (thrown) {
@@ -290,14 +225,15 @@ export class Conclusions {
   async #writeLater(
     instance: Instance,
     change: Change,
-    together: Together | undefined,
+    together: transitions.Together | undefined,
     err: unknown,
   ): Promise<Instance | undefined> {
     const { log } = this.#env
     log.error({ ...fieldsOf(instance), err }, 'the end of an attempt could not be stored; it is kept and written later')
     // Nobody can wait for it directly any more, so it is kept as long as a call that is polled for.
-    const { expiresAt: _direct, keepUntil: _too, ...polled } = change
-    const advanced = await this.#kept.keep(instance, polled, (latest) => this.#advance(latest, together))
+    const polled = transitions.keptForPolling(change)
+    const write = (latest: Change) => transitions.writeChange(this.#store, latest, together)
+    const advanced = await this.#kept.keep(instance, polled, write)
     if (advanced?.applied || isThatEnd(advanced?.instance, change)) return advanced?.instance
     if (advanced) log.warn(fieldsOf(instance), LEASE_LOST)
     return undefined
@@ -313,11 +249,6 @@ function isThatEnd(now: Instance | undefined, { attempt, endedAt }: Change): boo
 
 function fieldsOf({ operation, requestId, attempt }: Instance): object {
   return { operation, requestId, attempt }
-}
-
-/** A key is kept for as long as it was. */
-function expiry({ idempotencyKey }: Instance, expiresAt: number): Pick<Change, 'expiresAt' | 'keepUntil'> {
-  return idempotencyKey === undefined ? { expiresAt, keepUntil: expiresAt } : { expiresAt }
 }
 
 /** The try's time goes on while nobody runs it: by the wall clock as it is now, if that was set meanwhile. */

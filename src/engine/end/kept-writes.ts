@@ -6,6 +6,7 @@ import { Fault } from '../../core/fault.ts'
 import type { Instance } from '../../core/instance.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Advanced, Change } from '../../core/ports/store.ts'
+import { underLease } from './transitions.ts'
 
 export interface KeptWritesParts {
   env: Environment
@@ -61,12 +62,10 @@ export class KeptWrites {
   }
 
   /** Whether the end of this call is kept: it is then written under this lease, and the call is not run again. */
-  takesUp({ id, attempt }: Instance): boolean {
-    const kept = this.#kept.get(id)
+  takesUp(instance: Instance): boolean {
+    const kept = this.#kept.get(instance.id)
     if (!kept) return false
-    const { change } = kept
-    const since = attempt - (change.attempt ?? attempt)
-    kept.change = { ...change, attempt, ...(change.settled !== undefined && { settled: change.settled + since }) }
+    kept.change = underLease(kept.change, instance)
     return true
   }
 

@@ -13,6 +13,7 @@ import type { Operation } from '../../core/operation.ts'
 import type { Decision } from '../../core/ports/guard.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { RecordChange, Store } from '../../core/ports/store.ts'
+import { wakeHeld } from '../end/transitions.ts'
 import { hasEnded } from '../follow/waiting.ts'
 import { type Approval, ApprovalBook, type Attachment, type Standing } from './approval-book.ts'
 import * as faults from './approval-faults.ts'
@@ -226,11 +227,9 @@ export class Approvals {
   /** Writes with it that the call is due now; false if either has changed meanwhile. */
   async #wake(instance: Instance | undefined, records: readonly RecordChange[]): Promise<boolean> {
     if (!instance || hasEnded(instance)) throw faults.callEnded()
-    const { id, state, attempt, settled } = instance
     // A worker has it in its hands, and looks at the approval before it lets go of it.
-    if (attempt !== settled) return this.#store.records.write(records)
-    const dueAt = this.#env.clock.now()
-    return (await this.#store.advance({ id, from: [state], to: state, attempt, dueAt, records })).applied
+    if (instance.attempt !== instance.settled) return this.#store.records.write(records)
+    return (await wakeHeld(this.#store, instance, this.#env.clock.now(), records)).applied
   }
 
   /**

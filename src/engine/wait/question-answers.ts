@@ -6,6 +6,7 @@ import type { Instance } from '../../core/instance.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { type Answers, isAnswer, type Questions } from '../../core/questions.ts'
+import { goOnAnswered } from '../end/transitions.ts'
 
 export class Answering {
   readonly #env: Environment
@@ -48,18 +49,13 @@ export class Answering {
   }
 
   /** Fenced by the attempt that asked: of two who bring the last answer at once, both would write the same. */
-  async #goOn({ id, attempt, extras }: Instance, more: Answers): Promise<boolean> {
+  async #goOn(instance: Instance, more: Answers): Promise<boolean> {
+    const { extras } = instance
     const { questions: _answered, ...asking } = { kinds: [], ...extras?.asking }
     const answers = { ...extras?.asking?.answers, ...more }
-    const { applied } = await this.#store.advance({
-      id,
-      from: ['pending'],
-      to: 'pending',
-      attempt,
-      extras: { ...extras, asking: { ...asking, answers } },
-      dueAt: this.#env.clock.now(),
-    })
-    return applied
+    const now = this.#env.clock.now()
+    const goingOn = goOnAnswered(this.#store, instance, now, { ...extras, asking: { ...asking, answers } })
+    return (await goingOn).applied
   }
 }
 
