@@ -74,8 +74,9 @@ function optional(rules: OperationRules): Partial<Operation> {
 
 function check(operation: Operation): void {
   const { name, model, ttlSeconds, retry, media, cache, deprecated, backend } = operation
-  if (operation.auth && backend.refusesAuth !== undefined) {
-    refuseUnless(false, name, `"auth" is of no use to a ${backend.kind} backend. ${backend.refusesAuth}`)
+  if (operation.auth && !backend.usesAuth) {
+    const { kind, insteadOfAuth = 'Leave it out.' } = backend
+    refuseUnless(false, name, `a backend of kind ${kind} does not use "auth". ${insteadOfAuth}`)
   }
   parseVersion(operation.version)
   refuseUnless(model === 'sync' || model === 'async', name, `model "${String(model)}" is not one of sync, async.`)

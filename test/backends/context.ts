@@ -15,7 +15,11 @@ export const KEY = '0196d4f0-0000-7000-8000-000000000001'
 export function backendContext({ rules = {}, auth, ...more }: ContextOptions = {}): BackendContext {
   const backend = { kind: 'any' }
   const definition = operation('v1:orders.getItem', { ...rules, backend, ...(auth && { auth }) } as never)
-  const declared = completeOperation(definition, prepareSchemas(definition), { ...backend, execute: () => undefined })
+  const declared = completeOperation(definition, prepareSchemas(definition), {
+    ...backend,
+    usesAuth: true,
+    execute: () => undefined,
+  })
   const { timeoutMs, retry } = declared
   const given: Partial<BackendContext> = {
     caller: ANONYMOUS,

@@ -73,9 +73,11 @@ test('auth of a tool that can show nobody a credential is refused at the start, 
   }
 
   await expect(start({ backend: { kind: 'wasm', module: join(folder, 'tool.wasm') } })).rejects.toMatchObject({
-    message: expect.stringMatching(/wasm backend\. .*Leave "auth" out, or run the tool as a container/),
+    message: expect.stringMatching(
+      /kind wasm does not use "auth"\. .*Leave "auth" out, or run the tool as a container/,
+    ),
   })
   await expect(start({ run: () => 1 })).rejects.toMatchObject({
-    message: expect.stringMatching(/handler backend\. Leave it out/),
+    message: expect.stringMatching(/kind handler does not use "auth"\. Leave it out/),
   })
 })

@@ -3,12 +3,17 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { parseHttpSettings } from '../../src/backends/http/settings.ts'
+import { httpTraits } from '../../src/backends/http/traits.ts'
+import { wasmTraits } from '../../src/backends/wasm/traits.ts'
 import { Fault } from '../../src/core/fault.ts'
 import { loadBackendChecks } from '../../src/server/build/backends.ts'
 import { loadDeclarations } from '../../src/server/declarations/index.ts'
 import { temporaryFolder } from '../cli/processes.ts'
 
-const FEW: Awaited<ReturnType<typeof loadBackendChecks>> = { http: parseHttpSettings, wasm: () => undefined }
+const FEW: Awaited<ReturnType<typeof loadBackendChecks>> = {
+  http: { traits: httpTraits, parse: parseHttpSettings },
+  wasm: { traits: wasmTraits, parse: () => undefined },
+}
 
 /** Every problem as `file:line:column  message`, with the file as it was named here. */
 async function problemsIn(files: Record<string, string | Uint8Array>, checks = FEW): Promise<string[]> {
@@ -56,6 +61,11 @@ const mistakes: [what: string, text: string, problem: RegExp][] = [
   ['another kind', 'operation: v1:a\nbackend:\n  kind: htpp', /:3:9 {2}backend\.kind is "htpp".*Did you mean "http"\?/],
   ['an inherited kind', 'operation: v1:a\nbackend: { kind: toString }', /:2:18 {2}backend\.kind is "toString"/],
   ['an MCP server', 'operation: v1:a\nbackend: { kind: mcp }', /:2:18 {2}.*are imported: import: \{ kind: mcp/],
+  [
+    '"auth" for a tool that cannot use it',
+    'operation: v1:a\nbackend: { kind: wasm, module: a.wasm }\nauth: { profile: bearer, secretRef: k }',
+    /:1:1 {2}v1:a: a backend of kind wasm does not use "auth"\. A module has no network/,
+  ],
   [
     'a bad setting',
     'operation: v1:a\nbackend:\n  kind: http\n  endpoint: x',

@@ -27,7 +27,8 @@ const OPERATIONS = `
   const args = jsonSchema({ type: 'object', properties: { amount: { type: 'number' } } })
   const run = () => { throw new Error('it was started') }
   export const refund = operation('v1:orders.refund', { args, scopes: ['orders:write'], run })
-  export const purge = operation('v1:orders.purge', { risk: 'high', run })`
+  export const purge = operation('v1:orders.purge', { risk: 'high', run })
+  export const convert = operation('v1:orders.convert', { risk: 'high', backend: { kind: 'wasm', module: 'none.wasm' } })`
 
 const ask = async (...args: string[]) => {
   const folder = await temporaryFolder({ 'policy.yaml': POLICY })
@@ -77,17 +78,19 @@ test('with the operations at hand, scopes, arguments and the sandbox count as we
       cwd: folder,
     })
 
-  const [unscoped, scoped, wrong, risky] = [
+  const [unscoped, scoped, wrong, risky, sandboxed] = [
     await testing('v1:orders.refund'),
     await testing('v1:orders.refund', '--scopes', 'orders:write', '--args', '{"amount":5}'),
     await testing('v1:orders.refund', '--scopes', '*', '--args', '{"amount":"5"}'),
     await testing('v1:orders.purge'),
+    await testing('v1:orders.convert'),
   ]
 
   expect(unscoped.stdout).toContain('needs the scope orders:write')
   expect(scoped.stdout).toContain('ALLOWED by policy.yaml#read')
   expect(wrong.stderr).toContain('amount')
   expect(risky.stdout).toContain('REFUSED by policy.yaml#isolation.high')
+  expect(sandboxed.stdout).not.toContain('#isolation')
   expect([unscoped.code, scoped.code, wrong.code, risky.code]).toEqual([1, 0, 2, 1])
 }, 30_000)
 

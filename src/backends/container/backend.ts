@@ -11,6 +11,7 @@ import { newContainerName } from './names.ts'
 import { type Finished, runContainer } from './run.ts'
 import { runArguments } from './run-arguments.ts'
 import { type ContainerSettings, parseContainerSettings } from './settings.ts'
+import { containerTraits } from './traits.ts'
 
 /** Both engines say so when it is them who failed, not what is in the container. */
 const ENGINE_FAILED = 125
@@ -59,8 +60,7 @@ export function createContainerBackend(spec: BackendSpec, { folder, log }: Backe
   }
 
   return {
-    kind: 'container',
-    isolated: true,
+    ...containerTraits,
     execute(args, context) {
       const call = run(args, context)
       running.add(call)

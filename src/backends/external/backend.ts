@@ -5,6 +5,7 @@ import type { Backend, BackendParts } from '../../core/ports/backend.ts'
 import { decodeResponse, encodeRequest, postToTool } from '../../protocols/contract/client.ts'
 import { CONTRACT_VERSION, VERSION_HEADER } from '../../protocols/contract/wire.ts'
 import { parseExternalSettings } from './settings.ts'
+import { externalTraits } from './traits.ts'
 
 export function createExternalBackend(spec: BackendSpec, parts: BackendParts): Backend {
   const { endpoint, headers, maxBytes, allowPrivate, tool } = parseExternalSettings(spec)
@@ -16,7 +17,7 @@ export function createExternalBackend(spec: BackendSpec, parts: BackendParts): B
   }
   const naming = { mode: 'external', ...(tool !== undefined && { tool }) }
   return {
-    kind: 'external',
+    ...externalTraits,
     async execute(args: unknown, context: BackendContext) {
       const body = JSON.stringify(encodeRequest(args, context, naming))
       const sent = { url: endpoint, headers: own, body, maxBytes, allowPrivate }

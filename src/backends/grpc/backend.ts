@@ -10,6 +10,7 @@ import { sendWithCredential } from '../../wire/send-with-credential.ts'
 import { createConnection } from './connection.ts'
 import { parseGrpcSettings } from './settings.ts'
 import { faultOfGrpc } from './statuses.ts'
+import { grpcTraits } from './traits.ts'
 import { sendUnary, type UnaryAnswer } from './unary.ts'
 
 export function createGrpcBackend(spec: BackendSpec, parts: BackendParts): Backend {
@@ -40,7 +41,7 @@ export function createGrpcBackend(spec: BackendSpec, parts: BackendParts): Backe
   }
 
   return {
-    kind: 'grpc',
+    ...grpcTraits,
     async execute(args: unknown, context: BackendContext) {
       const text = JSON.stringify(encodeRequest(args, context, naming))
       const answer = await sendWithCredential(

@@ -4,11 +4,12 @@ import type { BackendSpec } from '../../core/operation.ts'
 import type { Backend, BackendParts } from '../../core/ports/backend.ts'
 import { decodeRaw, encodeRaw, postToTool } from '../../protocols/contract/client.ts'
 import { parseHttpSettings } from './settings.ts'
+import { httpTraits } from './traits.ts'
 
 export function createHttpBackend(spec: BackendSpec, parts: BackendParts): Backend {
   const { endpoint, headers: declared, maxBytes, allowPrivate } = parseHttpSettings(spec)
   return {
-    kind: 'http',
+    ...httpTraits,
     async execute(args: unknown, context: BackendContext) {
       const type = typeof args === 'string' ? 'text/plain; charset=utf-8' : 'application/json'
       // The same at every attempt, so that a tool can tell a repeat from another call.

@@ -8,6 +8,7 @@ import { loadModule } from './load-module.ts'
 import { parseWasmSettings, type WasmSettings } from './settings.ts'
 import type { RunAnswer } from './thread-messages.ts'
 import { ThreadPool } from './thread-pool.ts'
+import { wasmTraits } from './traits.ts'
 
 /** Of the tool's error output, in a fault's details. */
 const MAX_SAID = 1_000
@@ -18,10 +19,7 @@ export function createWasmBackend(spec: BackendSpec, { clock, folder }: BackendP
   const pool = new ThreadPool(settings.threads, clock)
   const { maxBytes } = settings
   return {
-    kind: 'wasm',
-    isolated: true,
-    refusesAuth:
-      'A module has no network, so it cannot use a credential. Leave "auth" out, or run the tool as a container, which finds it in its environment.',
+    ...wasmTraits,
     async execute(args, context) {
       const module = await compiled()
       const answer = await pool.run({ module, maxBytes }, new TextEncoder().encode(encodeRaw(args)), context)

@@ -18,6 +18,7 @@ import {
 } from '../../protocols/contract/client.ts'
 import { RemoteJob } from './job.ts'
 import { parseWebhookSettings } from './settings.ts'
+import { webhookTraits } from './traits.ts'
 import { decodeWaiting, encodeWaiting, type Waiting } from './waiting.ts'
 
 /** Whatever `Retry-After` says, no tool is asked more often than this. */
@@ -62,7 +63,7 @@ export function createWebhookBackend(spec: BackendSpec, parts: BackendParts): Ba
   }
 
   return {
-    kind: 'webhook',
+    ...webhookTraits,
     durable: true,
     ...(settings.callback && { callbackSecret: settings.callback.secretRef }),
     async execute(args, context) {

@@ -3,14 +3,12 @@ import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { type Operation, operation, type Risk } from '../../core/operation.ts'
 import { completeOperation } from '../../core/operation-defaults.ts'
-import type { Backend } from '../../core/ports/backend.ts'
 import { prepareSchemas } from '../../schemas/index.ts'
+import { describeBackend } from '../../server/build/backends.ts'
 import { buildRegistry } from '../../server/build/operations.ts'
 import type { ToolImport } from '../../server/declarations/index.ts'
 import { loadApplication } from '../serve/application.ts'
 import { findModulesBeside } from '../serve/modules.ts'
-
-const SANDBOXES = new Set(['container', 'wasm'])
 
 export interface Modules {
   /** The file or folder that defines the operations. */
@@ -22,9 +20,7 @@ export interface Modules {
 /** Throws if these arguments would be refused before anybody asked the policy. */
 export async function operationIn(modules: Modules, name: string, args: JsonObject): Promise<Operation> {
   const { operations, imports, settings } = await loadApplication(findModulesBeside(modules.policy, modules.place))
-  const registry = buildRegistry(operations, ({ backend }) =>
-    standIn(backend?.kind ?? 'handler', SANDBOXES.has(backend?.kind ?? '')),
-  )
+  const registry = buildRegistry(operations, describeBackend)
   const found = resolveIn(registry, name, [...(settings.imports ?? []), ...imports])
   await found.parseArgs(args)
   return found
@@ -64,16 +60,5 @@ export interface Described {
 export function describedOperation(name: string, { capabilities, risk, isolated }: Described): Operation {
   const rules = { capabilities, ...(risk !== undefined && { risk: risk as Risk }) }
   const definition = operation(name, { ...rules, backend: { kind: 'described' } })
-  return completeOperation(definition, prepareSchemas(definition), standIn('described', isolated))
-}
-
-/** Nothing of the real one is made: it could open connections, and nothing is run here. */
-function standIn(kind: string, isolated: boolean): Backend {
-  return {
-    kind,
-    isolated,
-    execute() {
-      throw new Fault('internal', 'A policy test runs nothing.')
-    },
-  }
+  return completeOperation(definition, prepareSchemas(definition), { ...describeBackend(definition), isolated })
 }

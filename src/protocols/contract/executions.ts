@@ -23,7 +23,7 @@ import {
 } from './codec.ts'
 import { identityIn, parseRequest } from './envelope.ts'
 import { failureLine, failureMetadata } from './metadata.ts'
-import { checkRuntimePolicy } from './runtime-policy.ts'
+import { checkRuntimePolicy, type IsolationOf } from './runtime-policy.ts'
 import type { Waiters } from './waiters.ts'
 import { type ToolExecutionResponse, type Trace, VERSION_HEADER } from './wire.ts'
 
@@ -50,6 +50,7 @@ export interface ContractSettings {
   jobWaitMs: number
   /** `strings`: every value in `error.details` is text. */
   details: 'json' | 'strings'
+  isolationOf: IsolationOf
 }
 
 /** A request as a carrier hands it over. */
@@ -167,7 +168,7 @@ export class Executions {
     const operation = this.#resolve(request.toolName, caller)
     // Before what it asks for is compared with the declaration: whoever may not call it learns nothing of that.
     await engine.admit(operation.name.full, () => caller)
-    checkRuntimePolicy(request, operation)
+    checkRuntimePolicy(request, operation, this.#parts.settings.isolationOf)
     const call = decodeCall(request, operation.name.full, identityIn(body).trace)
     const waitMs = kind === 'job' ? settings.jobWaitMs : settings.holdMs
     if (kind === 'job') call.waitMs = waitMs

@@ -7,31 +7,40 @@ import type { Operation } from '../../core/operation.ts'
 import type { ParsedRequest } from './envelope.ts'
 
 /**
- * How the request got here, and no wish about where the tool runs: a runtime of these kinds describes its own way to
- * us, and its `auth` is the credential it has shown us.
+ * These modes say how the request got here, not where the tool should run: a runtime of such a kind describes its own
+ * way to this server, and its `auth` is the credential that it showed here.
  */
 const TRANSPORTS = ['', 'external', 'grpc', 'webhook-callback', 'webhook']
-const SANDBOXED = ['container', 'wasm', 'sandboxed']
-const OPEN = ['http', 'mcp', 'handler', 'none']
 
-export function checkRuntimePolicy({ mode, auth }: Pick<ParsedRequest, 'mode' | 'auth'>, operation: Operation): void {
-  checkMode(mode, operation)
+/** Modes that name no kind of backend: any sandbox, and none. */
+const ANY_SANDBOX = 'sandboxed'
+const NO_SANDBOX = 'none'
+
+/** Whether backends of a kind are sandboxes. Nothing for a kind that does not exist. */
+export type IsolationOf = (kind: string) => boolean | undefined
+
+export function checkRuntimePolicy(
+  { mode, auth }: Pick<ParsedRequest, 'mode' | 'auth'>,
+  operation: Operation,
+  isolationOf: IsolationOf,
+): void {
+  if (!TRANSPORTS.includes(mode)) checkMode(mode, operation, isolationOf)
   if (mode === '' || !TRANSPORTS.includes(mode)) checkAuth(auth, operation)
 }
 
-function checkMode(mode: string, { backend, name }: Operation): void {
-  if (TRANSPORTS.includes(mode)) return
+function checkMode(mode: string, { backend, name }: Operation, isolationOf: IsolationOf): void {
+  const sandboxed = mode === ANY_SANDBOX || (mode !== NO_SANDBOX && isolationOf(mode))
+  if (sandboxed === (backend.isolated ?? false)) return
   const details = { field: 'runtime.mode', requested: mode, backend: backend.kind }
-  if (SANDBOXED.includes(mode)) {
-    if (backend.isolated) return
+  if (sandboxed) {
     throw new Fault(
       'isolation-unavailable',
       `${name.full} does not run in a sandbox. Leave runtime.mode out, or call a tool that does.`,
       { details },
     )
   }
-  const problem = OPEN.includes(mode) ? 'is a weaker isolation than the one it has' : 'is no mode that is known here'
-  if (OPEN.includes(mode) && !backend.isolated) return
+  const problem =
+    sandboxed === undefined ? 'is no mode that is known here' : 'is a weaker isolation than the one it has'
   throw new Fault('policy-invalid', `For ${name.full} this runtime.mode ${problem}. Leave it out.`, { details })
 }
 

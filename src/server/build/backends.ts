@@ -1,51 +1,86 @@
 /** From what a definition says about where it runs to what runs it. A kind's code is loaded when a definition names it. */
-import { createHandlerBackend } from '../../backends/handler/index.ts'
+import { containerTraits } from '../../backends/container/traits.ts'
+import { externalTraits } from '../../backends/external/traits.ts'
+import { grpcTraits } from '../../backends/grpc/traits.ts'
+import { createHandlerBackend, handlerTraits } from '../../backends/handler/index.ts'
+import { httpTraits } from '../../backends/http/traits.ts'
+import { mcpTraits } from '../../backends/mcp/traits.ts'
+import { wasmTraits } from '../../backends/wasm/traits.ts'
+import { webhookTraits } from '../../backends/webhook/traits.ts'
 import type { HandlerContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
-import type { BackendSpec, OperationDefinition } from '../../core/operation.ts'
-import type { Backend, BackendParts } from '../../core/ports/backend.ts'
+import type { OperationDefinition } from '../../core/operation.ts'
+import type { Backend, BackendKind, BackendParts, BackendTraits } from '../../core/ports/backend.ts'
+import type { BackendChecks } from '../declarations/entry.ts'
 
-type CreateBackend = (spec: BackendSpec, parts: BackendParts) => Backend
-type ParseSettings = (spec: BackendSpec) => unknown
-
-interface BackendKind {
-  create: CreateBackend
-  parse: ParseSettings
+interface DeclarableKind {
+  traits: BackendTraits
+  load(): Promise<BackendKind>
 }
 
-const KINDS: Readonly<Record<string, () => Promise<BackendKind>>> = {
-  http: async () => {
-    const { createHttpBackend, parseHttpSettings } = await import('../../backends/http/index.ts')
-    return { create: createHttpBackend, parse: parseHttpSettings }
+/** The kinds that `backend.kind` can name. */
+const DECLARABLE: readonly DeclarableKind[] = [
+  {
+    traits: httpTraits,
+    async load() {
+      const { createHttpBackend, parseHttpSettings } = await import('../../backends/http/index.ts')
+      return { create: createHttpBackend, parse: parseHttpSettings }
+    },
   },
-  external: async () => {
-    const { createExternalBackend, parseExternalSettings } = await import('../../backends/external/index.ts')
-    return { create: createExternalBackend, parse: parseExternalSettings }
+  {
+    traits: externalTraits,
+    async load() {
+      const { createExternalBackend, parseExternalSettings } = await import('../../backends/external/index.ts')
+      return { create: createExternalBackend, parse: parseExternalSettings }
+    },
   },
-  grpc: async () => {
-    const { createGrpcBackend, parseGrpcSettings } = await import('../../backends/grpc/index.ts')
-    return { create: createGrpcBackend, parse: parseGrpcSettings }
+  {
+    traits: grpcTraits,
+    async load() {
+      const { createGrpcBackend, parseGrpcSettings } = await import('../../backends/grpc/index.ts')
+      return { create: createGrpcBackend, parse: parseGrpcSettings }
+    },
   },
-  webhook: async () => {
-    const { createWebhookBackend, parseWebhookSettings } = await import('../../backends/webhook/index.ts')
-    return { create: createWebhookBackend, parse: parseWebhookSettings }
+  {
+    traits: webhookTraits,
+    async load() {
+      const { createWebhookBackend, parseWebhookSettings } = await import('../../backends/webhook/index.ts')
+      return { create: createWebhookBackend, parse: parseWebhookSettings }
+    },
   },
-  container: async () => {
-    const { createContainerBackend, parseContainerSettings } = await import('../../backends/container/index.ts')
-    return { create: createContainerBackend, parse: parseContainerSettings }
+  {
+    traits: containerTraits,
+    async load() {
+      const { createContainerBackend, parseContainerSettings } = await import('../../backends/container/index.ts')
+      return { create: createContainerBackend, parse: parseContainerSettings }
+    },
   },
-  wasm: async () => {
-    const { createWasmBackend, parseWasmSettings } = await import('../../backends/wasm/index.ts')
-    return { create: createWasmBackend, parse: parseWasmSettings }
+  {
+    traits: wasmTraits,
+    async load() {
+      const { createWasmBackend, parseWasmSettings } = await import('../../backends/wasm/index.ts')
+      return { create: createWasmBackend, parse: parseWasmSettings }
+    },
   },
+]
+
+/** What each kind says about itself, imported tools and functions included. */
+const TRAITS: ReadonlyMap<string, BackendTraits> = new Map(
+  [handlerTraits, mcpTraits, ...DECLARABLE.map(({ traits }) => traits)].map((traits) => [traits.kind, traits]),
+)
+
+/** Whether backends of this kind are sandboxes. Nothing for a kind that does not exist. */
+export function isolationOf(kind: string): boolean | undefined {
+  const traits = TRAITS.get(kind)
+  return traits && traits.isolated === true
 }
 
-/** By kind, what checks the settings of a declared backend. */
-export async function loadBackendChecks(): Promise<Readonly<Record<string, ParseSettings>>> {
-  const kinds = await Promise.all(
-    Object.entries(KINDS).map(async ([kind, load]) => [kind, (await load()).parse] as const),
+/** By kind: what a declaration is checked with. */
+export async function loadBackendChecks(): Promise<BackendChecks> {
+  const kinds = DECLARABLE.map(
+    async ({ traits, load }) => [traits.kind, { traits, parse: (await load()).parse }] as const,
   )
-  return Object.fromEntries(kinds)
+  return Object.fromEntries(await Promise.all(kinds))
 }
 
 export interface Backends<App> {
@@ -75,11 +110,10 @@ export async function loadBackends<App>(
 }
 
 async function loadKind(kind: string): Promise<BackendKind> {
-  const load = Object.hasOwn(KINDS, kind) ? KINDS[kind] : undefined
-  if (load) return load()
-  throw new Fault('malformed', `backend.kind "${kind}" is none of ${Object.keys(KINDS).join(', ')}.`, {
-    code: 'INVALID_OPERATION',
-  })
+  const found = DECLARABLE.find(({ traits }) => traits.kind === kind)
+  if (found) return found.load()
+  const kinds = DECLARABLE.map(({ traits }) => traits.kind).join(', ')
+  throw new Fault('malformed', `backend.kind "${kind}" is none of ${kinds}.`, { code: 'INVALID_OPERATION' })
 }
 
 function createBackend<App>(
@@ -102,10 +136,11 @@ function createBackend<App>(
   })
 }
 
-/** For descriptions: it knows its kind and runs nothing. */
-export function describeBackend({ backend }: OperationDefinition): Backend {
+/** For descriptions and policy tests: it says what the real backend says about itself, and opens and runs nothing. */
+export function describeBackend({ backend }: Pick<OperationDefinition, 'backend'>): Backend {
+  const kind = backend?.kind
   return {
-    kind: backend?.kind ?? 'handler',
+    ...(kind === undefined ? handlerTraits : (TRAITS.get(kind) ?? { kind })),
     execute() {
       throw new Fault('internal', 'This operation is described, not served.')
     },

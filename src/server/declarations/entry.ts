@@ -1,11 +1,11 @@
 /** What the two kinds of declaration have in common: faults of others told at the line they are about. */
 import { Fault } from '../../core/fault.ts'
-import type { BackendSpec } from '../../core/operation.ts'
+import type { BackendKind, BackendTraits } from '../../core/ports/backend.ts'
 import { type Located, placeAt } from './located.ts'
 import type { Place, Problems } from './problems.ts'
 
-/** By kind: what checks the settings of a backend. It throws a fault whose message starts with the field it is about. */
-export type BackendChecks = Readonly<Record<string, (spec: BackendSpec) => unknown>>
+/** By kind: what a backend says about itself, and what checks its settings. */
+export type BackendChecks = Readonly<Record<string, Pick<BackendKind, 'parse'> & { traits: BackendTraits }>>
 
 export interface Source {
   /** Paths in a declaration are relative to it. */

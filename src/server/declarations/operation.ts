@@ -52,9 +52,10 @@ export function parseOperation(entry: LocatedObject, source: Source): PlacedOper
   if (problems.count > before) return undefined
   const { operation: name, ...options } = entry.value as unknown as Declared
   const { backend } = options
+  const traits = source.checks[backend.kind]?.traits ?? { kind: backend.kind }
   const definition = operation(name, options)
   const complete = attempt(entry, problems, () =>
-    completeOperation(definition, schemas[0] as PreparedSchemas, { kind: backend.kind, execute: () => undefined }),
+    completeOperation(definition, schemas[0] as PreparedSchemas, { ...traits, execute: () => undefined }),
   )
   if (!complete) return undefined
   const place = placeAt(entry, ['operation'])
@@ -75,10 +76,10 @@ function checkBackend(entry: LocatedObject, { checks, problems }: Source): void 
   const backend = entry.fields.get('backend')?.content
   if (!backend?.fields) return
   const { kind } = backend.value as Partial<BackendSpec>
-  const kinds = Object.keys(checks).filter((known) => known !== 'mcp')
+  const kinds = Object.keys(checks)
   const check = typeof kind === 'string' && kinds.includes(kind) ? checks[kind] : undefined
   if (check) {
-    attempt(entry, problems, () => check(backend.value as BackendSpec))
+    attempt(entry, problems, () => check.parse(backend.value as BackendSpec))
     return
   }
   const place = placeAt(backend, ['kind'])

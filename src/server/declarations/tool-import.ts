@@ -28,7 +28,7 @@ export interface ToolImport {
 type Declared = OperationRules & { import: BackendSpec & { as: string }; auth?: AuthDeclaration }
 
 /** Nothing if something is wrong with it. */
-export function parseImport(entry: LocatedObject, { checks, problems, folder }: Source): ToolImport | undefined {
+export function parseImport(entry: LocatedObject, { problems, folder }: Source): ToolImport | undefined {
   const before = problems.count
   checkFields(entry, '', IMPORT, {}, problems)
   const given = entry.fields.get('import')?.content
@@ -56,7 +56,6 @@ export function parseImport(entry: LocatedObject, { checks, problems, folder }: 
   }
   if (problems.count > before || !name?.namespace) return undefined
   if (auth) attempt(entry, problems, () => parseAuth(auth))
-  if (checks.mcp) attempt(entry, problems, () => checks.mcp?.(rest))
   if (problems.count > before) return undefined
   const { namespace, major } = name
   return { kind: 'mcp', namespace, major, settings: rest, rules, folder, place: entry.place, ...(auth && { auth }) }

@@ -10,6 +10,7 @@ import {
 import { createOxpRoutes } from '../../protocols/oxp/index.ts'
 import { createOperationTools } from '../../protocols/rest/index.ts'
 import { METRICS_CONTENT_TYPE } from '../../telemetry/index.ts'
+import { isolationOf } from '../build/backends.ts'
 import type { Node } from '../build/node.ts'
 import type { Prepared } from '../build/prepare.ts'
 import { createToolSurface } from '../build/tool-handler.ts'
@@ -36,7 +37,7 @@ export const EXPLORER = '/explorer'
 const JOB_WAIT_MS = 1_000
 
 function contractSettings(sizes: Sizes, { details = 'json' }: ContractOptions = {}): ContractSettings {
-  return { maxBodyBytes: sizes.envelopeBytes, holdMs: HOLD_MS, jobWaitMs: JOB_WAIT_MS, details }
+  return { maxBodyBytes: sizes.envelopeBytes, holdMs: HOLD_MS, jobWaitMs: JOB_WAIT_MS, details, isolationOf }
 }
 
 /** Every protocol's routes. */

@@ -43,7 +43,7 @@ test('the example of the document is executed where its tool is as the example h
     backend: { kind: 'container' },
     auth: { profile: 'api_key_header', secretRef: 'search-api-key', headerName: 'X-Api-Key' },
   })
-  const run = { kind: 'container', isolated: true, execute: (args: unknown) => ({ summary: args }) }
+  const run = { kind: 'container', isolated: true, usesAuth: true, execute: (args: unknown) => ({ summary: args }) }
   const { execute } = await openHost({ operations: [sandboxed], backend: run })
 
   const { status, headers, body } = await execute({ ...EXAMPLE, tomorrow: { more: true } })
@@ -231,6 +231,11 @@ test.each([
   ['weaker isolation', { runtime: { mode: 'http' } }, true, 'runtime_policy_invalid'],
   ['an unknown mode', { runtime: { mode: 'elsewhere' } }, true, 'runtime_policy_invalid'],
   ['a sandbox that is not there', { runtime: { mode: 'wasm' } }, false, 'isolation_unavailable'],
+  ['any sandbox, where there is none', { runtime: { mode: 'sandboxed' } }, false, 'isolation_unavailable'],
+  ['another sandbox', { runtime: { mode: 'container' } }, true, undefined],
+  ['no sandbox, where there is none', { runtime: { mode: 'none' } }, false, undefined],
+  ['another way without a sandbox', { runtime: { mode: 'mcp' } }, false, undefined],
+  ['a mode that only looks known', { runtime: { mode: 'toString' } }, false, 'runtime_policy_invalid'],
   ['another secret', { auth: { secret_ref: 'root-key' } }, true, 'runtime_policy_invalid'],
   ['another profile', { auth: { profile: 'basic' } }, true, 'runtime_policy_invalid'],
   ['its own way to us', { runtime: { mode: 'external' }, auth: { secret_ref: 'our-token' } }, true, undefined],
@@ -238,7 +243,10 @@ test.each([
   'a request that asks for %s gets what the tool is declared with, or nothing',
   async (_name, more, isolated, code) => {
     const declared = operation('v1:web.search', { backend: { kind: 'any' }, auth: { secretRef: 'search-key' } })
-    const { execute } = await openHost({ operations: [declared], backend: { isolated, execute: () => ({}) } })
+    const { execute } = await openHost({
+      operations: [declared],
+      backend: { isolated, usesAuth: true, execute: () => ({}) },
+    })
 
     const { body } = await execute(request('r1', 'web_search', more))
 

@@ -25,6 +25,7 @@ import {
 import type { ToolExecutionRequest, ToolExecutionResponse } from '../../../src/protocols/contract/wire.ts'
 import { scopesGuard } from '../../../src/security/identity/scope-guard.ts'
 import { createRedactor } from '../../../src/security/redaction/redaction.ts'
+import { isolationOf } from '../../../src/server/build/backends.ts'
 import { createEnvironment, systemClock } from '../../../src/server/build/environment.ts'
 import { buildRegistry } from '../../../src/server/build/operations.ts'
 import { createSqliteStore } from '../../../src/stores/sqlite/index.ts'
@@ -102,7 +103,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
     identify: (source: { header(name: string): string | undefined }) => () => callerOf(source, tokens),
     locate: (_reply: unknown, origin: string) => ({ uri: `${origin}/objects/1`, mimeType: 'text/plain' }),
     waiters: createWaiters(),
-    settings: { maxBodyBytes: maxBytes, holdMs, jobWaitMs, details: options.details ?? 'json' },
+    settings: { maxBodyBytes: maxBytes, holdMs, jobWaitMs, details: options.details ?? 'json', isolationOf },
   }
   const none = (): Answer => ({ status: 404, headers: {} })
   const server = createHttpServer(createRequestListener(createContractRoutes(parts), { fallback: none }))

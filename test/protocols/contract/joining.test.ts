@@ -78,7 +78,11 @@ test('whoever lacks the scope learns neither how a tool runs nor what its secret
     backend: { kind: 'http' },
     auth: { profile: 'bearer', secretRef: 'bank-key' },
   })
-  const { execute } = await openHost({ operations: [pay], backend: { kind: 'http' }, tokens: { mallory: [] } })
+  const { execute } = await openHost({
+    operations: [pay],
+    backend: { kind: 'http', usesAuth: true },
+    tokens: { mallory: [] },
+  })
   const guesses = [
     {},
     { runtime: { mode: 'wasm' } },

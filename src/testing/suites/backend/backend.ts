@@ -167,6 +167,7 @@ function wrap(backend: Backend, change: (context: BackendContext) => BackendCont
   return {
     kind: backend.kind,
     ...(backend.isolated !== undefined && { isolated: backend.isolated }),
+    ...(backend.usesAuth !== undefined && { usesAuth: backend.usesAuth }),
     ...(backend.durable !== undefined && { durable: backend.durable }),
     execute: (args, context) => backend.execute(args, change(context)),
     ...(backend.resume && { resume: (waiting, args, context) => backend.resume?.(waiting, args, change(context)) }),

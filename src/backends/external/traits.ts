@@ -1,0 +1,4 @@
+/** What the rest of the server knows about this kind, without loading what runs it. */
+import type { BackendTraits } from '../../core/ports/backend.ts'
+
+export const externalTraits: BackendTraits = { kind: 'external', usesAuth: true }
