@@ -80,7 +80,7 @@ export const folderRules: readonly FolderRule[] = [
   {
     name: 'cli',
     files: '^src/cli/',
-    may: ['^src/(?:cli|core|server|client|codegen|testing|security|schemas)/'],
+    may: ['^src/(?:cli|core|wire|server|client|codegen|testing|security|schemas)/'],
     platform: true,
   },
   { name: 'index', files: '^src/index\\.ts$', may: ['^src/(?:core|server|schemas|security)/'], platform: false },

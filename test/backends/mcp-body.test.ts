@@ -15,9 +15,14 @@ test('a body has one limit, a stream of events has it for each event', () => {
 
 test('lines of one event count together, and an id makes the stream one that can be resumed', () => {
   const events = new BodyMeter(10, true)
-  events.add(bytes('data: a\n'))
-
+  events.add(bytes('data: a\n\ni'))
   expect(events.resumable).toBe(false)
-  expect(() => events.add(bytes('id: 1'))).toThrow('more than the 10 bytes')
+
+  events.add(bytes('d:1\ndata:\n'))
+  expect(events.resumable).toBe(false)
+  events.add(bytes('\n'))
   expect(events.resumable).toBe(true)
+
+  events.add(bytes('data: a\n'))
+  expect(() => events.add(bytes('id: 1'))).toThrow('more than the 10 bytes')
 })

@@ -5,6 +5,7 @@
 import type { Agent, IncomingMessage } from 'node:http'
 import { Fault } from '../../core/fault.ts'
 import type { Credential } from '../../core/ports/secrets.ts'
+import { isEventStream } from '../../wire/http/event-stream.ts'
 import { sendWithCredential } from '../../wire/send-with-credential.ts'
 import { BodyMeter, tooLarge } from './bounded-body.ts'
 import { NO_ANSWER } from './faults.ts'
@@ -129,7 +130,7 @@ function toResponse(got: IncomingMessage, host: string, maxBytes: number, sendin
     got.resume()
     return new Response(null, { status, headers })
   }
-  const events = /^text\/event-stream\b/i.test(headers.get('content-type') ?? '')
+  const events = isEventStream(headers.get('content-type'))
   const body = ReadableStream.from(metered(got, new BodyMeter(maxBytes, events), host, sending))
   return new Response(body, { status, headers })
 }

@@ -1,9 +1,12 @@
 /** Follows a call to its end: by server-sent events where the server has them, else by polls that wait. */
 import { Fault } from '../../core/fault.ts'
+import { EventDecoder, isEventStream } from '../../wire/http/event-stream.ts'
 import type { Envelope, Remote } from './remote.ts'
 
 const WAIT_SECONDS = 30
 const POLL_AGAIN_MS = 250
+/** A result that is part of an event; a call with a longer one is followed by polls. */
+const MAX_EVENT = 64 * 1024 * 1024
 
 export function isOver({ state }: Envelope): boolean {
   return state === 'complete' || state === 'error'
@@ -24,35 +27,24 @@ async function followEvents(
   onChange: (now: Envelope) => void,
 ): Promise<Envelope | undefined> {
   const response = await remote.fetch(`${address}/events`, { headers: { Accept: 'text/event-stream' } })
-  const type = response.headers.get('content-type') ?? ''
-  if (response.status !== 200 || !type.startsWith('text/event-stream') || !response.body) {
+  if (response.status !== 200 || !isEventStream(response.headers.get('content-type')) || !response.body) {
     await response.body?.cancel()
     return undefined
   }
   try {
-    for await (const data of eventData(response.body)) {
-      const now = JSON.parse(data) as Envelope
-      onChange(now)
-      if (isOver(now)) return now
+    const decoder = new EventDecoder({ maxLength: MAX_EVENT })
+    for await (const piece of response.body) {
+      for (const { data } of decoder.push(piece)) {
+        const now = JSON.parse(data) as Envelope
+        onChange(now)
+        if (isOver(now)) return now
+      }
     }
   } catch (thrown) {
     // A stream that broke off is no failure of the call. But whoever interrupts wants no poll either.
     if (remote.interrupted) throw thrown
   }
   return undefined
-}
-
-/** The data of each event: WHATWG HTML, "Server-sent events", without ids and retry times, which are not sent. */
-export async function* eventData(body: ReadableStream<Uint8Array>): AsyncIterable<string> {
-  let rest = ''
-  for await (const text of body.pipeThrough(new TextDecoderStream())) {
-    const events = (rest + text).split(/\r?\n\r?\n/)
-    rest = events.pop() ?? ''
-    for (const event of events) {
-      const data = event.split(/\r?\n/).filter((line) => line.startsWith('data:'))
-      if (data.length > 0) yield data.map((line) => line.slice(5).replace(/^ /, '')).join('\n')
-    }
-  }
 }
 
 async function followPolls(remote: Remote, address: string, onChange: (now: Envelope) => void): Promise<Envelope> {

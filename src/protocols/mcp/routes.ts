@@ -6,6 +6,7 @@ import type { JsonValue } from '../../core/json.ts'
 import { bareType } from '../../core/media.ts'
 import type { Answer, Exchange, Refuse, Route } from '../../core/ports/exchange.ts'
 import type { Identify } from '../../core/ports/guard.ts'
+import { EVENT_STREAM_HEADERS } from '../../wire/http/event-stream.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'
 import type { Asked, Client, Outcome } from './asking/asked.ts'
 import { HEADERS, METHOD_REFUSED, refusalAnswer } from './calls/answers.ts'
@@ -29,12 +30,6 @@ export interface McpHttpParts extends McpParts {
 const PATH = '/mcp'
 
 const ACCEPTED: Answer = { status: 202, headers: {} }
-
-const EVENTS: Record<string, string> = {
-  'Content-Type': 'text/event-stream',
-  'Cache-Control': 'no-store',
-  'X-Accel-Buffering': 'no',
-}
 
 export interface McpRoutes {
   readonly routes: readonly Route[]
@@ -142,7 +137,7 @@ class McpOverHttp {
     const { env } = this.#parts
     return {
       status: 200,
-      headers: EVENTS,
+      headers: EVENT_STREAM_HEADERS,
       body: encodeEvents(id, outcome.stream, env.clock, (thrown) => this.#explain(thrown)),
     }
   }
@@ -157,7 +152,7 @@ class McpOverHttp {
       const session = this.#session(exchange, 'GET', caller) as ClientSession
       const { env } = this.#parts
       const stream = this.#methods.notifications(session, caller, exchange.signal)
-      return { status: 200, headers: EVENTS, body: encodeNotifications(stream, env.clock) }
+      return { status: 200, headers: EVENT_STREAM_HEADERS, body: encodeNotifications(stream, env.clock) }
     } catch (thrown) {
       return refusalAnswer(this.#explain(thrown), null, 'initialized', exchange)
     }

@@ -2,10 +2,8 @@
 
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { Reply } from '../../core/reply.ts'
+import { encodeEvent, HEARTBEAT, orHeartbeat } from '../../wire/http/event-stream.ts'
 import type { ResponseEnvelope } from './wire.ts'
-
-/** Comments this often keep proxies from taking a quiet connection for a dead one. */
-const HEARTBEAT_MS = 15_000
 
 export async function* encodeEvents(
   first: IteratorResult<Reply>,
@@ -19,26 +17,16 @@ export async function* encodeEvents(
     for (;;) {
       const step = await orHeartbeat(next, clock)
       if (!step) {
-        yield ': still here\n\n'
+        yield HEARTBEAT
         continue
       }
       if (step.done) return
       const envelope = encode(step.value)
-      yield `event: ${envelope.state === state ? 'progress' : 'state'}\ndata: ${JSON.stringify(envelope)}\n\n`
+      yield encodeEvent(envelope.state === state ? 'progress' : 'state', JSON.stringify(envelope))
       state = envelope.state
       next = replies.next()
     }
   } finally {
     await replies.return?.()
   }
-}
-
-function orHeartbeat<T>(next: Promise<T>, clock: Clock): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const cancel = clock.schedule(HEARTBEAT_MS, () => resolve(undefined))
-    next.then((step) => {
-      cancel()
-      resolve(step)
-    }, reject)
-  })
 }

@@ -13,6 +13,7 @@ import type { Reply } from '../../core/reply.ts'
 import { withChallenges } from '../../engine/admit/challenges.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { FollowUp } from '../../engine/follow/follow-up.ts'
+import { EVENT_STREAM_HEADERS } from '../../wire/http/event-stream.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'
 import {
   type AddressSettings,
@@ -288,7 +289,7 @@ class OpenCall {
         const encode = (reply: Reply) => replyEnvelope(reply, exchange)
         return {
           status: 200,
-          headers: { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' },
+          headers: EVENT_STREAM_HEADERS,
           body: withEnd(encodeEvents(first, replies, encode, env.clock), () => {
             leave()
             void replies.return?.()

@@ -1,12 +1,10 @@
 /** Notifications and then the answer, as server-sent events. */
 import type { Fault } from '../../../core/fault.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
+import { encodeComment, encodeEvent, HEARTBEAT, orHeartbeat } from '../../../wire/http/event-stream.ts'
 import { encodeError } from '../faults.ts'
 import { encodeErrorResponse, encodeResult } from '../rpc.ts'
 import type { RequestId, RpcMessage } from '../wire.ts'
-
-/** Comments this often keep proxies from taking a quiet connection for a dead one. */
-const HEARTBEAT_MS = 15_000
 
 export async function* encodeEvents(
   id: RequestId,
@@ -19,7 +17,7 @@ export async function* encodeEvents(
     for (;;) {
       const step = await orHeartbeat(next, clock)
       if (!step) {
-        yield ': still here\n\n'
+        yield HEARTBEAT
         continue
       }
       if (step.done) {
@@ -44,10 +42,10 @@ export async function* encodeNotifications(
   let next = stream.next()
   try {
     // The headers leave with the first bytes, and a client waits for them.
-    yield ': listening\n\n'
+    yield encodeComment('listening')
     for (;;) {
       const step = await orHeartbeat(next, clock)
-      if (!step) yield ': still here\n\n'
+      if (!step) yield HEARTBEAT
       else if (step.done) return
       else {
         yield event(JSON.stringify(step.value))
@@ -60,21 +58,5 @@ export async function* encodeNotifications(
 }
 
 function event(data: string): string {
-  return `event: message\ndata: ${data}\n\n`
-}
-
-function orHeartbeat<T>(next: Promise<T>, clock: Clock): Promise<T | undefined> {
-  return new Promise((resolve, reject) => {
-    const cancel = clock.schedule(HEARTBEAT_MS, () => resolve(undefined))
-    next.then(
-      (step) => {
-        cancel()
-        resolve(step)
-      },
-      (thrown: unknown) => {
-        cancel()
-        reject(thrown)
-      },
-    )
-  })
+  return encodeEvent('message', data)
 }
