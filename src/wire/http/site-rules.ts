@@ -4,7 +4,6 @@
  */
 
 import { Fault } from '../../core/fault.ts'
-import type { Exchange } from '../../core/ports/exchange.ts'
 
 export interface SiteOptions {
   /** Accepted `Host` values: `name` for any port, `name:port` for one. Absent: every host. */
@@ -30,12 +29,19 @@ export function isHostHeader(text: string): boolean {
 // A server that listens on IPv6 and IPv4 at once sees the latter as ::ffff:127.0.0.1.
 const LOOPBACK_ADDRESS = /^(?:::ffff:)?127(?:\.\d{1,3}){3}$|^::1$/i
 
+/** The part of a request that the rules look at. An upgrade request has it as well, before there is an exchange. */
+export interface RequestHead {
+  readonly method: string
+  /** Lower-case name. */
+  header(name: string): string | undefined
+}
+
 export interface SiteRules {
   /** Why this request gets no further, if so. `remoteAddress` is absent where it is not known. */
-  objection(exchange: Exchange, remoteAddress?: string): Fault | undefined
+  objection(head: RequestHead, remoteAddress?: string): Fault | undefined
   /** For every answer, as name, value, name, value. */
-  answerHeaders(exchange: Exchange): readonly string[]
-  preflightHeaders(exchange: Exchange, allow: readonly string[]): Record<string, string>
+  answerHeaders(head: RequestHead): readonly string[]
+  preflightHeaders(head: RequestHead, allow: readonly string[]): Record<string, string>
 }
 
 const NONE: readonly string[] = []
@@ -66,39 +72,39 @@ export function createSiteRules(options: SiteOptions): SiteRules | undefined {
     return origins.has(origin.toLowerCase()) || origins.has('*')
   }
 
-  function fromElsewhere(exchange: Exchange): boolean {
-    const origin = exchange.header('origin')
+  function fromElsewhere(head: RequestHead): boolean {
+    const origin = head.header('origin')
     if (origin !== undefined) {
       if (namedOrigin(origin)) return false
       // The scheme is left out: behind a proxy that ends TLS it is not the one the browser sees.
       const host = /^https?:\/\/(.+)$/i.exec(origin)?.[1]?.toLowerCase()
-      return host === undefined || (host !== exchange.header('host')?.toLowerCase() && host !== publicHost)
+      return host === undefined || (host !== head.header('host')?.toLowerCase() && host !== publicHost)
     }
-    const { method } = exchange
-    return method !== 'GET' && method !== 'HEAD' && exchange.header('sec-fetch-site') === 'cross-site'
+    const { method } = head
+    return method !== 'GET' && method !== 'HEAD' && head.header('sec-fetch-site') === 'cross-site'
   }
 
   return {
-    objection(exchange, remoteAddress) {
+    objection(head, remoteAddress) {
       // Not known also means no: a socket that has been reset has no address any more.
       if (remote && (remoteAddress === undefined || remoteAddress !== lastLoopback)) {
         if (!LOOPBACK_ADDRESS.test(remoteAddress ?? '')) return notLoopback()
         lastLoopback = remoteAddress
       }
-      if (!hostAllowed(exchange.header('host'))) return hostNotAllowed(exchange.header('host'))
-      if (options.crossSite === 'refuse' && fromElsewhere(exchange)) return crossSite(exchange.header('origin'))
+      if (!hostAllowed(head.header('host'))) return hostNotAllowed(head.header('host'))
+      if (options.crossSite === 'refuse' && fromElsewhere(head)) return crossSite(head.header('origin'))
       return undefined
     },
-    answerHeaders(exchange) {
+    answerHeaders(head) {
       if (!cors) return NONE
-      const origin = exchange.header('origin')
+      const origin = head.header('origin')
       if (origin === undefined || !namedOrigin(origin)) return ['Vary', 'Origin']
       return ['Vary', 'Origin', 'Access-Control-Allow-Origin', origin, 'Access-Control-Expose-Headers', expose]
     },
-    preflightHeaders(exchange, allow) {
-      const origin = exchange.header('origin')
+    preflightHeaders(head, allow) {
+      const origin = head.header('origin')
       if (!cors || origin === undefined || !namedOrigin(origin)) return {}
-      const wanted = exchange.header('access-control-request-headers')
+      const wanted = head.header('access-control-request-headers')
       return {
         'Access-Control-Allow-Methods': allow.join(', '),
         'Access-Control-Max-Age': maxAge,
