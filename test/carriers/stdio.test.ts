@@ -1,28 +1,41 @@
 /** Lines on a pair of streams: in pieces, several at once, too long, and what happens at the end. */
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { type LineSession, serveLines } from '../../src/carriers/stdio/index.ts'
+import { serveLines } from '../../src/carriers/stdio/index.ts'
+import type { Connection, Session } from '../../src/core/ports/session.ts'
+import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'
 
-function connect(session: Partial<LineSession> = {}, maxBytes = 100) {
+function connect(session: Partial<Session> = {}, maxBytes = 100) {
   const input = new PassThrough()
   const output = new PassThrough()
   const received: string[] = []
+  const log: LogLine[] = []
   const leaving = new AbortController()
-  const served = serveLines(
-    { input, output, maxBytes },
-    (send) => ({
+  let connection: Connection | undefined
+  const open = (given: Connection): Session => {
+    connection = given
+    return {
       receive: (line) => {
-        received.push(line)
-        send(line.toUpperCase())
+        received.push(String(line))
+        return given.send(String(line).toUpperCase())
       },
-      overflow: () => received.push('too long'),
-      finished: async () => {},
+      refuse: ({ code }) => void received.push(code),
+      finish: async () => {},
       close: async () => {},
       ...session,
-    }),
-    leaving.signal,
-  )
-  return { input, output, received, leaving, served }
+    }
+  }
+  const served = serveLines(open, {
+    input,
+    output,
+    peer: { header: (name) => (name === 'authorization' ? 'Bearer t' : undefined) },
+    origin: 'http://a.example',
+    limits: { maxBytes },
+    log: createMemoryLog(log),
+    signal: leaving.signal,
+    flushMs: 1,
+  })
+  return { input, output, received, leaving, served, log, connection: () => connection }
 }
 
 test('a line may come in pieces, several may come at once, and a character may be cut in two', async () => {
@@ -38,19 +51,35 @@ test('a line may come in pieces, several may come at once, and a character may b
   expect(output.read().toString()).toBe('ONE\nTWO\nTHREE\nGRÜSSE\n')
 })
 
-test('a line that is too long is thrown away as it comes, and the next one is taken', async () => {
+test('a line that is too long is discarded as it comes, counted in bytes, and the next one is taken', async () => {
   const { input, received, served } = connect()
   for (let at = 0; at < 50; at++) input.write('x'.repeat(10))
-  input.end('\nnext\n')
+  input.write(`\n${'ü'.repeat(51)}\n`)
+  input.end('next\n')
   await served
-  expect(received).toEqual(['too long', 'next'])
+  expect(received).toEqual(['BODY_TOO_LARGE', 'BODY_TOO_LARGE', 'next'])
+})
+
+test('a line that is not UTF-8 is refused, and the next one is taken', async () => {
+  const { input, received, served } = connect()
+  input.write(Buffer.from([0x61, 0x80, 0x0a]))
+  input.end('next\n')
+  await served
+  expect(received).toEqual(['INVALID_UTF8', 'next'])
+})
+
+test('the session sees what the other end presents, and where it reaches the server', async () => {
+  const { input, served, connection } = connect()
+  input.end()
+  await served
+  expect([connection()?.peer.header('authorization'), connection()?.origin]).toEqual(['Bearer t', 'http://a.example'])
 })
 
 test('at the end of the input what is under way is answered first; a signal does not wait for it', async () => {
   const answered = Promise.withResolvers<void>()
   const order: string[] = []
   const session = {
-    finished: () => answered.promise.then(() => void order.push('answered')),
+    finish: () => answered.promise.then(() => void order.push('answered')),
     close: async () => void order.push('closed'),
   }
   const patient = connect(session)
@@ -59,9 +88,26 @@ test('at the end of the input what is under way is answered first; a signal does
   await patient.served
   expect(order).toEqual(['answered', 'closed'])
 
-  const hurried = connect({ ...session, finished: () => new Promise(() => {}) })
+  const hurried = connect({ ...session, finish: () => new Promise(() => {}) })
   hurried.input.end('last\n')
   hurried.leaving.abort()
   await hurried.served
   expect(order).toEqual(['answered', 'closed', 'closed'])
+})
+
+test('an output that breaks ends the session, and not the process', async () => {
+  const { output, served, connection, log } = connect()
+  output.destroy(new Error('EPIPE'))
+  await served
+  expect(connection()?.signal.aborted).toBe(true)
+  expect(log.map(({ message }) => message)).toEqual(['a stream of lines broke'])
+})
+
+test('a reader that takes nothing does not keep a session that closes', async () => {
+  const { input, served, leaving, received } = connect({}, 1_000_000)
+  input.write(`${'x'.repeat(500_000)}\n`)
+  while (received.length === 0) await new Promise(setImmediate)
+  leaving.abort()
+  await served
+  expect(received.length).toBe(1)
 })

@@ -1,1 +1,1 @@
-export { type LineSession, serveLines } from './lines.ts'
+export { serveLines } from './lines.ts'

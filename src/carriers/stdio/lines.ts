@@ -1,87 +1,131 @@
 /**
- * Messages as lines, one each, on a pair of streams such as standard input and output. It knows no protocol. A line may
- * come in pieces and several at once; what is longer than the limit is told to the session and thrown away.
+ * Messages as lines on a pair of streams, such as standard input and output. It knows no protocol. A line may arrive in
+ * pieces, and several may arrive at once. A line above the size limit is discarded as it arrives, and the session is told.
  */
 import type { Readable, Writable } from 'node:stream'
-import { StringDecoder } from 'node:string_decoder'
+import { joinBytes } from '../../core/bytes.ts'
+import { Fault } from '../../core/fault.ts'
+import type { Presented } from '../../core/ports/guard.ts'
+import type { Log } from '../../core/ports/runtime.ts'
+import type { Message, OpenSession } from '../../core/ports/session.ts'
+import { Link, MAX_IN_FLIGHT, type MessageLimits } from '../../wire/messages/link.ts'
+import { messageTooLarge, readText } from '../../wire/messages/text.ts'
 
-export interface LineStreams {
+export interface LineOptions {
   input: Readable
   output: Writable
-  /** Of one line. */
-  maxBytes: number
+  /** What the process at the other end presents. */
+  peer: Presented
+  origin: string
+  limits: Pick<MessageLimits, 'maxBytes'> & Partial<MessageLimits>
+  log: Log
+  /** Ends the session before the input has ended. */
+  signal: AbortSignal
+  /** How long the peer may take to read the last lines when the session closes (default: 5,000). */
+  flushMs?: number
 }
 
-export interface LineSession {
-  receive(line: string): void
-  /** A line was too long to be taken. */
-  overflow(): void
-  /** Resolves when everything that came has been answered. */
-  finished(): Promise<void>
-  close(): Promise<void>
-}
-
-/** Resolves when the input has ended and all of it was answered, or the signal aborts, and the session has closed. */
-export async function serveLines(
-  { input, output, maxBytes }: LineStreams,
-  open: (send: (line: string) => void) => LineSession,
-  signal: AbortSignal,
-): Promise<void> {
-  const session = open((line) => void output.write(`${line}\n`))
-  const lines = new Lines(session, maxBytes)
+/** Resolves when the session has closed: after the input has ended and was answered, or when the signal aborts. */
+export async function serveLines(open: OpenSession, options: LineOptions): Promise<void> {
+  const { input, output, peer, origin, log, signal, flushMs = 5_000 } = options
+  const limits = { maxInFlight: MAX_IN_FLIGHT, ...options.limits }
+  const transmit = (message: Message) => writeLine(output, message)
+  const link = new Link({ open, peer, origin, transmit, limits, log })
+  const lines = new Lines(link, limits.maxBytes)
   const done = Promise.withResolvers<void>()
-  const take = (chunk: Buffer) => lines.take(chunk)
-  const finish = () => session.finished().then(done.resolve, done.reject)
+  let isOpen = true
+  const take = (chunk: Buffer | string) => {
+    const waiting = lines.take(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+    if (!waiting) return
+    input.pause()
+    void waiting.then(() => {
+      if (isOpen) input.resume()
+    })
+  }
+  const finish = () => void link.finish().then(done.resolve)
   const leave = () => done.resolve()
-  input.on('data', take).once('end', finish).once('error', done.reject)
+  const lose = (err?: Error) => {
+    if (err) log.debug({ err }, 'a stream of lines broke')
+    void link.leave()
+    done.resolve()
+  }
+  // A stream that has ended closes, too, and then its last lines are still being answered.
+  const closed = () => {
+    if (!input.readableEnded) lose()
+  }
+  input.on('data', take).once('end', finish).on('error', lose).once('close', closed)
+  output.on('error', lose).once('close', lose)
   signal.addEventListener('abort', leave, { once: true })
   if (signal.aborted) leave()
-  try {
-    await done.promise
-  } finally {
-    signal.removeEventListener('abort', leave)
-    input.off('data', take).off('end', finish).off('error', done.reject).pause()
-    await session.close()
-  }
+  await done.promise
+  isOpen = false
+  signal.removeEventListener('abort', leave)
+  input.off('data', take).off('end', finish).off('close', closed).pause()
+  await link.close(AbortSignal.timeout(flushMs))
+  input.off('error', lose)
+  output.off('error', lose).off('close', lose)
 }
 
-class Lines {
-  readonly #session: LineSession
-  readonly #maxBytes: number
-  readonly #decoder = new StringDecoder('utf8')
-  #pieces: string[] = []
-  #length = 0
-  #tooLong = false
+/** JSON on one line has no line break inside, so one line is one message. */
+function writeLine(output: Writable, message: Message): void | Promise<void> {
+  if (typeof message !== 'string') output.write(message)
+  if (output.write(typeof message === 'string' ? `${message}\n` : '\n')) return
+  return new Promise((resolve) => output.once('drain', resolve))
+}
 
-  constructor(session: LineSession, maxBytes: number) {
-    this.#session = session
+const NEWLINE = 0x0a
+
+class Lines {
+  readonly #link: Link
+  readonly #maxBytes: number
+  #pieces: Uint8Array[] = []
+  #bytes = 0
+
+  constructor(link: Link, maxBytes: number) {
+    this.#link = link
     this.#maxBytes = maxBytes
   }
 
-  take(chunk: Buffer): void {
-    const [first = '', ...more] = this.#decoder.write(chunk).split('\n')
-    this.#add(first)
-    for (const piece of more) {
+  /** A promise where the rest of the chunk waits for room: nothing more may be read until it resolves. */
+  take(chunk: Uint8Array): Promise<void> | undefined {
+    let start = 0
+    for (;;) {
+      const end = chunk.indexOf(NEWLINE, start)
+      if (end < 0) {
+        this.#add(chunk.subarray(start))
+        return undefined
+      }
+      this.#add(chunk.subarray(start, end))
       this.#finish()
-      this.#add(piece)
+      start = end + 1
+      const rest = chunk.subarray(start)
+      const room = this.#link.room()
+      if (room) return room.then(() => this.take(rest))
     }
   }
 
-  #add(piece: string): void {
-    this.#length += piece.length
-    if (this.#length > this.#maxBytes) {
-      this.#tooLong = true
-      this.#pieces = []
-    } else this.#pieces.push(piece)
+  #add(piece: Uint8Array): void {
+    this.#bytes += piece.length
+    if (this.#bytes > this.#maxBytes) this.#pieces = []
+    else this.#pieces.push(piece)
   }
 
   #finish(): void {
-    const line = this.#pieces.join('').trim()
-    const tooLong = this.#tooLong
+    const pieces = this.#pieces
+    const isTooLarge = this.#bytes > this.#maxBytes
     this.#pieces = []
-    this.#length = 0
-    this.#tooLong = false
-    if (tooLong) this.#session.overflow()
-    else if (line !== '') this.#session.receive(line)
+    this.#bytes = 0
+    if (isTooLarge) void this.#link.refuse(messageTooLarge(this.#maxBytes))
+    else this.#hand(joinBytes(pieces))
+  }
+
+  /** Empty lines are no messages. */
+  #hand(bytes: Uint8Array): void {
+    try {
+      const line = readText(bytes).trim()
+      if (line !== '') void this.#link.receive(line)
+    } catch (thrown) {
+      void this.#link.refuse(Fault.from(thrown))
+    }
   }
 }

@@ -1,5 +1,5 @@
 /** The Model Context Protocol: the protocol's public face. */
 export type { McpParts } from './methods.ts'
 export { createMcpRoutes } from './routes.ts'
-export { createMcpSession } from './sessions/session.ts'
+export { createMcpSessions } from './sessions/session.ts'
 export type { McpPrompt, McpResource } from './tools/offers.ts'

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import type { Operation } from '../../core/operation.ts'
 import type { Route } from '../../core/ports/exchange.ts'
-import type { Identify } from '../../core/ports/guard.ts'
+import type { Identify, Presented } from '../../core/ports/guard.ts'
 import { createTools, type Tools } from '../../engine/tools.ts'
-import { createMcpRoutes, createMcpSession, type McpParts } from '../../protocols/mcp/index.ts'
+import { createMcpRoutes, createMcpSessions, type McpParts } from '../../protocols/mcp/index.ts'
 import type { IsBare } from '../options/bare-names.ts'
 import { warnOfLeftOut } from '../options/left-out.ts'
 import type { McpOptions } from '../options/options.ts'
@@ -14,7 +14,7 @@ export interface McpSurfaceParts extends Omit<McpParts, 'settings' | 'envelopes'
   /** OpenCALL's calls, for whoever wants all operations as one tool. */
   envelopes: NonNullable<McpParts['envelopes']>
   /** Who sent this, as its headers say. */
-  identify: (source: { header(name: string): string | undefined }) => Identify
+  identify: (presented: Presented) => Identify
   toolkit: string
   /** Whose tools have no namespace in their names. */
   isBare: IsBare
@@ -43,7 +43,7 @@ export interface McpSurface {
 }
 
 export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, options: McpOptions): McpSurface {
-  const { holdMs, authenticated, origin, identify, maxBodyBytes } = parts
+  const { holdMs, authenticated, origin, maxBodyBytes } = parts
   const { name = 'callplane', title, instructions, version = packageVersion(), administration = false } = options
   const settings = {
     serverInfo: { name, version, ...(title !== undefined && { title }) },
@@ -55,7 +55,7 @@ export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, optio
     ...(options.prompts && { prompts: options.prompts }),
     ...(options.tasksOnly && { tasksOnly: options.tasksOnly }),
   }
-  const own: Parameters<typeof createMcpRoutes>[0] = {
+  const own = {
     ...parts,
     tools: withFurther(parts, administration),
     settings,
@@ -69,9 +69,9 @@ export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, optio
       // Loaded when it is used.
       const { serveLines } = await import('../../carriers/stdio/index.ts')
       const shown = token === undefined ? undefined : `Bearer ${token}`
-      const identified = identify({ header: (header) => (header === 'authorization' ? shown : undefined) })
-      const open = (send: (line: string) => void) => createMcpSession(own, { send, identify: identified, origin })
-      await serveLines({ input, output, maxBytes: maxBodyBytes }, open, signal)
+      const peer = { header: (header: string) => (header === 'authorization' ? shown : undefined) }
+      const limits = { maxBytes: maxBodyBytes }
+      await serveLines(createMcpSessions(own), { input, output, peer, origin, limits, signal, log: parts.env.log })
     },
   }
 }

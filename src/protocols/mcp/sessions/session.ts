@@ -3,8 +3,10 @@
 import type { Caller } from '../../../core/caller.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { JsonValue } from '../../../core/json.ts'
-import type { Identify } from '../../../core/ports/guard.ts'
+import type { Identify, Presented } from '../../../core/ports/guard.ts'
+import type { Connection, OpenSession, Message as ReceivedMessage, Session } from '../../../core/ports/session.ts'
 import { within } from '../../../engine/follow/waiting.ts'
+import { readText } from '../../../wire/messages/text.ts'
 import { parseJsonText } from '../../../wire/strict-json.ts'
 import type { Asked } from '../asking/asked.ts'
 import type { ClientReply } from '../asking/client-replies.ts'
@@ -15,28 +17,13 @@ import { encodeErrorResponse, encodeResult, idIn, type Message, parseMessage } f
 import type { RequestId } from '../wire.ts'
 import { type ClientSession, readSession } from './sessions.ts'
 
-export interface McpConnection {
-  /** Sends one message. */
-  send(text: string): void
-  /** Who is at the other end. */
-  identify: Identify
-  /** Where a person reaches this server, for addresses to open. */
-  origin: string
+export interface McpSessionParts extends McpParts {
+  /** Who presented these credentials. */
+  identify: (presented: Presented) => Identify
 }
 
-export interface McpSession {
-  /** One message, as text. */
-  receive(text: string): void
-  /** A message was too long to be taken. */
-  overflow(): void
-  /** Nothing more will be asked. Resolves when every request has been answered, or has had its time to be. */
-  finished(): Promise<void>
-  /** Nobody waits any more: what need not go on stops. */
-  close(): Promise<void>
-}
-
-export function createMcpSession(parts: McpParts, connection: McpConnection): McpSession {
-  return new Session(parts, connection)
+export function createMcpSessions(parts: McpSessionParts): OpenSession {
+  return (connection) => new McpSession(parts, connection)
 }
 
 /**
@@ -47,9 +34,10 @@ const FINISH_MS = 10_000
 
 type Request = Extract<Message, { kind: 'request' }>
 
-class Session implements McpSession {
-  readonly #parts: McpParts
-  readonly #connection: McpConnection
+class McpSession implements Session {
+  readonly #parts: McpSessionParts
+  readonly #connection: Connection
+  readonly #identify: Identify
   readonly #methods: Methods
   readonly #running = new Map<RequestId, AbortController>()
   readonly #open = new Set<Promise<void>>()
@@ -57,31 +45,32 @@ class Session implements McpSession {
   /** Of the older revisions, once it has begun. */
   #session: ClientSession | undefined
 
-  constructor(parts: McpParts, connection: McpConnection) {
+  constructor(parts: McpSessionParts, connection: Connection) {
     this.#parts = parts
     this.#connection = connection
+    this.#identify = parts.identify(connection.peer)
     this.#methods = new Methods(parts)
   }
 
-  receive(text: string): void {
+  /** A request is not waited for: its client may have to answer a question first, on the same connection. */
+  receive(received: ReceivedMessage): void | Promise<void> {
     let body: JsonValue | undefined
     try {
-      body = parseJsonText(text)
+      body = parseJsonText(readText(received))
       const message = parseMessage(body)
       if (message.kind === 'request') this.#begin(message)
       else if (message.kind === 'notification') this.#note(message)
       else if (message.reply) this.#hear(this.#takeReply(message.reply))
     } catch (thrown) {
-      this.#refuse(idIn(body), thrown)
+      return this.#answerFault(idIn(body), thrown)
     }
   }
 
-  overflow(): void {
-    const message = 'The message is longer than this server takes. Send a shorter one.'
-    this.#refuse(null, new Fault('malformed', message, { code: 'BODY_TOO_LARGE' }))
+  refuse(fault: Fault): Promise<void> {
+    return this.#answerFault(null, fault)
   }
 
-  async finished(): Promise<void> {
+  async finish(): Promise<void> {
     // A subscription has no end of its own, and would keep a process whose client is gone.
     this.#methods.close()
     await within(this.#parts.env.clock, FINISH_MS, Promise.all(this.#open))
@@ -103,14 +92,14 @@ class Session implements McpSession {
   async #tell(session: ClientSession, caller: Caller | undefined): Promise<void> {
     try {
       const changes = this.#methods.notifications(session, caller, this.#leaving.signal)
-      for await (const change of changes) this.#connection.send(JSON.stringify(change))
+      for await (const change of changes) await this.#connection.send(JSON.stringify(change))
     } catch (thrown) {
       this.#parts.env.log.error({ err: thrown }, 'a client could not be told what changed')
     }
   }
 
   async #takeReply(reply: ClientReply): Promise<void> {
-    await this.#methods.takeReply(await this.#connection.identify(), reply)
+    await this.#methods.takeReply(await this.#identify(), reply)
   }
 
   #hear(taking: Promise<void>): void {
@@ -141,33 +130,33 @@ class Session implements McpSession {
 
   async #handle(request: Request, signal: AbortSignal): Promise<void> {
     const { id } = request
-    const send = (text: string) => {
-      if (!signal.aborted) this.#connection.send(text)
+    const send = async (text: string) => {
+      if (!signal.aborted) await this.#connection.send(text)
     }
     try {
       const asked = await this.#ask(request, signal)
       if (signal.aborted) return
       const outcome = await this.#methods.find(request.method, asked.generation)(asked)
       if ('result' in outcome) {
-        send(encodeResult(id, outcome.result))
+        await send(encodeResult(id, outcome.result))
         if (outcome.sessionId !== undefined) this.#start(outcome.sessionId, asked)
         return
       }
       for (;;) {
         const step = await outcome.stream.next()
-        if (step.done) return send(encodeResult(id, step.value))
-        send(JSON.stringify(step.value))
+        if (step.done) return await send(encodeResult(id, step.value))
+        await send(JSON.stringify(step.value))
       }
     } catch (thrown) {
-      if (!signal.aborted) this.#refuse(id, thrown)
+      if (!signal.aborted) await this.#answerFault(id, thrown)
     }
   }
 
   async #ask({ id, method, params }: Request, signal: AbortSignal): Promise<Asked> {
-    const { identify, origin } = this.#connection
+    const { origin } = this.#connection
     const generation = generationByBody(params)
     if (generation === 'stateless') checkMeta(params)
-    const caller = await identify()
+    const caller = await this.#identify()
     this.#methods.requireCaller({ caller })
     return {
       id,
@@ -179,9 +168,9 @@ class Session implements McpSession {
     }
   }
 
-  #refuse(id: RequestId | null, thrown: unknown): void {
+  #answerFault(id: RequestId | null, thrown: unknown): Promise<void> {
     const fault = Fault.from(thrown, 'The request failed; the log says why.')
     if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a request failed')
-    this.#connection.send(encodeErrorResponse(id, encodeError(fault)))
+    return this.#connection.send(encodeErrorResponse(id, encodeError(fault)))
   }
 }

@@ -1,0 +1,173 @@
+/**
+ * One session on one connection, for every carrier of messages: sends in order with back-pressure, bounded receives,
+ * and one end. The carrier moves the bytes: it gives `transmit`, calls `receive` for each message, and stops reading
+ * while `room` returns a promise.
+ */
+import type { Fault } from '../../core/fault.ts'
+import type { Presented } from '../../core/ports/guard.ts'
+import type { Log } from '../../core/ports/runtime.ts'
+import type { Message, OpenSession, Session } from '../../core/ports/session.ts'
+import { isLargerThan, messageTooLarge } from './text.ts'
+
+export interface MessageLimits {
+  /** Of one message that is received. */
+  maxBytes: number
+  /** How many received messages may wait for their acknowledgement. */
+  maxInFlight: number
+}
+
+/** Enough for a client that sends in bursts; each costs the memory of its message and of its call. */
+export const MAX_IN_FLIGHT = 1_000
+
+export interface LinkParts {
+  open: OpenSession
+  peer: Presented
+  origin: string
+  /**
+   * Hands one message to the transport. Returns a promise while the transport is full; it resolves when there is room
+   * again. A throw means that the transport is broken.
+   */
+  transmit(message: Message, about?: string): void | Promise<void>
+  limits: MessageLimits
+  log: Log
+}
+
+const SENT = Promise.resolve()
+
+export class Link {
+  readonly #parts: LinkParts
+  readonly #session: Session
+  readonly #gone = new AbortController()
+  readonly #left: Promise<void>
+  /** The last message that waits for the transport; absent while the transport has room. */
+  #lastSend: Promise<void> | undefined
+  #inFlight = 0
+  #room: PromiseWithResolvers<void> | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(parts: LinkParts) {
+    const { peer, origin, open } = parts
+    const { signal } = this.#gone
+    this.#parts = parts
+    this.#left = new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
+    this.#session = open({ peer, origin, signal, send: (message, about) => this.#send(message, about) })
+  }
+
+  /** Whether the carrier may acknowledge this message. Never rejects: a session that throws is logged. */
+  async receive(message: Message): Promise<boolean> {
+    const { limits } = this.#parts
+    if (isLargerThan(message, limits.maxBytes)) return this.refuse(messageTooLarge(limits.maxBytes))
+    return this.#take(() => this.#session.receive(message))
+  }
+
+  /** Tells the peer why one of its messages was not taken. */
+  refuse(fault: Fault): Promise<boolean> {
+    return this.#take(() => this.#session.refuse(fault))
+  }
+
+  /** A promise while the peer must wait: it reads too slowly, or too many of its messages are in progress. */
+  room(): Promise<void> | undefined {
+    if (this.#hasRoom()) return undefined
+    this.#room ??= Promise.withResolvers()
+    return this.#room.promise
+  }
+
+  /** The peer sends no more. Resolves when it has been answered, or is gone. */
+  async finish(): Promise<void> {
+    try {
+      await Promise.race([this.#session.finish(), this.#left])
+    } catch (err) {
+      this.#parts.log.error({ err }, 'a session did not finish')
+    }
+  }
+
+  /** The peer is gone: what waits to be sent is discarded, and the session closes. */
+  leave(): Promise<void> {
+    this.#gone.abort()
+    return this.close()
+  }
+
+  /** Closes the session and sends what it has handed over, until `cut` aborts. */
+  close(cut?: AbortSignal): Promise<void> {
+    if (!this.#closing) {
+      this.#closing = this.#end(cut)
+      this.#wake()
+    }
+    return this.#closing
+  }
+
+  async #end(cut: AbortSignal | undefined): Promise<void> {
+    const abandon = () => this.#gone.abort()
+    if (cut?.aborted) abandon()
+    cut?.addEventListener('abort', abandon, { once: true })
+    try {
+      await this.#session.close()
+    } catch (err) {
+      this.#parts.log.error({ err }, 'a session did not close')
+    }
+    while (this.#lastSend) await this.#lastSend
+    cut?.removeEventListener('abort', abandon)
+    this.#gone.abort()
+  }
+
+  async #take(act: () => void | Promise<void>): Promise<boolean> {
+    if (this.#closing) return false
+    try {
+      const taking = act()
+      if (!taking) return true
+      this.#inFlight++
+      try {
+        await taking
+      } finally {
+        this.#inFlight--
+        this.#wake()
+      }
+      return true
+    } catch (err) {
+      this.#parts.log.error({ err }, 'a message could not be taken')
+      return false
+    }
+  }
+
+  #send(message: Message, about: string | undefined): Promise<void> {
+    const before = this.#lastSend
+    const sending = before ? before.then(() => this.#transmit(message, about)) : this.#transmit(message, about)
+    if (!sending) return SENT
+    const last = sending.then(() => {
+      if (this.#lastSend === last) this.#lastSend = undefined
+      this.#wake()
+    })
+    this.#lastSend = last
+    return last
+  }
+
+  /** Never throws, and settles also when the peer is gone. */
+  #transmit(message: Message, about: string | undefined): Promise<void> | undefined {
+    if (this.#gone.signal.aborted) return undefined
+    try {
+      const full = this.#parts.transmit(message, about)
+      if (!full) return undefined
+      return Promise.race([full, this.#left]).catch((thrown: unknown) => this.#break(thrown))
+    } catch (thrown) {
+      this.#break(thrown)
+      return undefined
+    }
+  }
+
+  #break(err: unknown): void {
+    this.#parts.log.debug({ err }, 'a connection broke')
+    void this.leave()
+  }
+
+  #hasRoom(): boolean {
+    if (this.#closing) return true
+    return this.#lastSend === undefined && this.#inFlight < this.#parts.limits.maxInFlight
+  }
+
+  #wake(): void {
+    if (!this.#room || !this.#hasRoom()) return
+    const { resolve } = this.#room
+    this.#room = undefined
+    resolve()
+  }
+}

@@ -1,0 +1,30 @@
+/** The size and the text of a message, and what can be wrong with either. */
+import { Fault } from '../../core/fault.ts'
+import type { Message } from '../../core/ports/session.ts'
+
+export function isLargerThan(message: Message, maxBytes: number): boolean {
+  if (typeof message !== 'string') return message.length > maxBytes
+  // A UTF-16 code unit takes one to three bytes in UTF-8, so most texts need no count.
+  if (message.length > maxBytes) return true
+  if (message.length * 3 <= maxBytes) return false
+  return new TextEncoder().encode(message).length > maxBytes
+}
+
+/** Throws a fault if bytes are not UTF-8. */
+export function readText(message: Message): string {
+  if (typeof message === 'string') return message
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(message)
+  } catch (cause) {
+    throw new Fault('malformed', 'The message is not UTF-8; encode it as UTF-8 and send it again.', {
+      code: 'INVALID_UTF8',
+      cause,
+    })
+  }
+}
+
+export function messageTooLarge(maxBytes: number): Fault {
+  return new Fault('malformed', `The message is larger than the ${maxBytes} bytes allowed here; send a shorter one.`, {
+    code: 'BODY_TOO_LARGE',
+  })
+}
