@@ -18,6 +18,7 @@ export {
 export { createManualClock, type ManualClock } from './fakes/clock.ts'
 export { createMemoryLog, type LogLine } from './fakes/memory-log.ts'
 export { createMemoryObjects } from './fakes/memory-objects.ts'
+export { createMessagePair, type MessagePair, type MessagePairOptions } from './fakes/message-pair.ts'
 export type { GivenMedia } from './run-operation/run-media.ts'
 export {
   type Child,
@@ -35,6 +36,13 @@ export {
   type ToolBehaviour,
 } from './suites/backend/backend.ts'
 export { type CarrierOptions, describeCarrier, type OpenCarrier, type OpenedCarrier } from './suites/carrier/carrier.ts'
+export {
+  describeMessages,
+  type MessageCarrierOptions,
+  type MessageCarrierTraits,
+  type OpenedMessages,
+  type OpenMessages,
+} from './suites/messages/messages.ts'
 export { describeObjectStore, type OpenedObjects } from './suites/objects/objects.ts'
 export type { Expectation, TestRunner } from './suites/runner.ts'
 export { describeStore, type OpenedStore } from './suites/store/store.ts'

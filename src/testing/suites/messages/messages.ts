@@ -1,0 +1,71 @@
+/**
+ * What every carrier of messages must do, as tests that any adapter can run: hand in your runner's `describe`, `test`
+ * and `expect`, and a function that connects a peer to a session over your carrier. How messages are framed and how a
+ * peer connects are the adapter's own to test.
+ */
+import type { Log } from '../../../core/ports/runtime.ts'
+import type { Message, OpenSession } from '../../../core/ports/session.ts'
+import { createMemoryLog, type LogLine } from '../../fakes/memory-log.ts'
+import type { TestRunner } from '../runner.ts'
+import { describeMessageEnds } from './ends.ts'
+import { describeMessageFlow } from './flow.ts'
+import { describeMessageReceipt } from './receipt.ts'
+import { MAX_BYTES } from './scripted.ts'
+
+export interface MessageCarrierOptions {
+  /** The limit of one message that the session receives. */
+  maxBytes: number
+  log: Log
+}
+
+/** The peer's end of one connection, and the carrier behind it. */
+export interface OpenedMessages {
+  /** Resolves when the message is on its way, with whether it was acknowledged where the carrier acknowledges. */
+  send(message: Message): Promise<unknown>
+  /** The next message of the session, as text; nothing once the connection has ended. Nothing is read ahead. */
+  read(): Promise<string | undefined>
+  /** The peer disappears without a farewell. */
+  leave(): Promise<void>
+  /** The carrier closes its connections in order. */
+  close(): Promise<void>
+  cleanup(): Promise<void>
+}
+
+export type OpenMessages = (open: OpenSession, options: MessageCarrierOptions) => Promise<OpenedMessages>
+
+export interface MessageCarrierTraits {
+  /** Whether the carrier delivers again what was not acknowledged. Then `send` resolves to whether it was. */
+  acknowledges: boolean
+}
+
+/** Connects a peer to a session for one story, and cleans up after it. */
+export type MessageStory = (
+  title: string,
+  open: () => { session: OpenSession; body: (peer: OpenedMessages, log: readonly LogLine[]) => Promise<void> },
+) => void
+
+export function describeMessages(
+  runner: TestRunner,
+  name: string,
+  openMessages: OpenMessages,
+  { acknowledges }: MessageCarrierTraits,
+): void {
+  const story: MessageStory = (title, open) => {
+    runner.test(title, async () => {
+      const { session, body } = open()
+      const lines: LogLine[] = []
+      const log = createMemoryLog(lines)
+      const peer = await openMessages(session, { maxBytes: MAX_BYTES, log })
+      try {
+        await body(peer, lines)
+      } finally {
+        await peer.cleanup()
+      }
+    })
+  }
+  runner.describe(name, () => {
+    describeMessageFlow(runner, story)
+    describeMessageEnds(runner, story)
+    describeMessageReceipt(runner, story, acknowledges)
+  })
+}
