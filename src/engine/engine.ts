@@ -137,6 +137,12 @@ export class Engine {
     return operation
   }
 
+  /** The id of a call that has yet to come: its uploads are stored under it. */
+  async newCallId(identify: Identify): Promise<string> {
+    const caller = await identifyOrNobody(identify)
+    return this.#parts.env.newCallId(caller.tenant, ownerOf(caller))
+  }
+
   /** Counts a request that makes no call and costs as much as checking one. Without a good credential it is nobody's. */
   async count(identify: Identify): Promise<void> {
     const caller = await identifyOrNobody(identify)
@@ -191,13 +197,14 @@ export class Engine {
     const decided =
       deciders.length > 0 ? decideAll(deciders, { caller, operation, args: call.args, parsed }) : undefined
     const keyed = freezes || call.idempotencyKey === undefined || isKeyed(operation)
+    const owner = this.#ownerOf(caller)
     const admitted: Admitted = {
-      id: call.uploads ?? this.#parts.env.newId(),
+      id: call.uploads ?? this.#parts.env.newCallId(caller.tenant, owner),
       call: keyed ? call : withoutKey(call),
       operation,
       caller,
       tenant: caller.tenant,
-      owner: this.#ownerOf(caller),
+      owner,
       parsed,
       media,
     }

@@ -6,6 +6,8 @@ export interface Environment {
   readonly clock: Clock
   /** UUID version 7: unique, and ordered by time so that stores index well. */
   newId(): string
+  /** The same with the slot of its owner inside (`core/slots.ts`): for calls, so that a shard can be found from the id. */
+  newCallId(tenant: string, owner: string): string
   /** 0 ≤ x < 1. */
   random(): number
   /** SHA-256 in hex. */

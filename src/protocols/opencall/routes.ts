@@ -209,8 +209,8 @@ class OpenCall {
     identify: Identify,
     parse: (value: JsonValue) => RequestEnvelope,
   ): Promise<Answer> {
-    const { env, objects } = this.#parts
-    const uploads = env.newId()
+    const { engine, objects } = this.#parts
+    const uploads = await engine.newCallId(identify)
     let received: Awaited<ReturnType<typeof receiveMultipart>>
     try {
       received = await receiveMultipart(exchange, uploads, identify, parse, this.#uploads)

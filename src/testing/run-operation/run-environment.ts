@@ -2,6 +2,7 @@
 import { hash, randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import type { Clock, Environment } from '../../core/ports/runtime.ts'
+import { slotDigits, withSlot } from '../../core/slots.ts'
 import { createConformance } from '../../schemas/index.ts'
 import { createRedactor } from '../../security/redaction/redaction.ts'
 import { createMemoryLog, type LogLine } from '../fakes/memory-log.ts'
@@ -18,12 +19,14 @@ const realTime: Clock = {
 
 export function createRunEnvironment(lines: LogLine[], clock: Clock = realTime): Environment {
   const redactor = createRedactor()
+  const digest = (text: string) => hash('sha256', text)
   return {
     clock,
     log: createMemoryLog(lines),
     newId: randomUUID,
+    newCallId: (tenant, owner) => withSlot(randomUUID(), slotDigits(digest, tenant, owner)),
     random: Math.random,
-    digest: (text) => hash('sha256', text),
+    digest,
     sign: (text) => hash('sha256', text, 'base64url'),
     base64: (bytes) => Buffer.from(bytes).toString('base64'),
     gzip: (text) => gzipSync(text),

@@ -192,10 +192,10 @@ export class Calls {
     if (joined) return joined
     const { operation, args, caller } = underway
     if (operation.media.length === 0) return this.#run(underway, key)
-    const { engine, objects, env } = this.#parts
+    const { engine, objects } = this.#parts
     // Nobody fills the disk who may not call it.
     await engine.admit(operation.name.full, () => caller)
-    const attached = await takeAttachments(operation, args, env.newId(), objects)
+    const attached = await takeAttachments(operation, args, await engine.newCallId(() => caller), objects)
     return this.#run(underway, key, attached)
   }
 

@@ -1,0 +1,80 @@
+/** Ids of calls are UUIDs of version 7, in the order of time, and carry the slot of their owner. */
+import { hash } from 'node:crypto'
+import { operation } from 'callplane'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { SLOTS, slotDigits, slotOf, withSlot } from '../../src/core/slots.ts'
+import { createRedactor } from '../../src/security/redaction/redaction.ts'
+import { createEnvironment } from '../../src/server/build/environment.ts'
+import { createMemoryLog } from '../../src/testing/fakes/memory-log.ts'
+import { ADA, Node, OWNER, openCluster } from './node.ts'
+
+const UUID7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const digest = (text: string) => hash('sha256', text, 'hex')
+
+function idsAt(now: () => number) {
+  const clock = { now, monotonicMs: now, schedule: () => () => {} }
+  return createEnvironment(createMemoryLog([]), new Uint8Array(32), clock, createRedactor())
+}
+
+test('every id of an owner has the same slot, whichever owners come between', () => {
+  const { newCallId } = idsAt(() => 1_700_000_000_000)
+  const owners = fc.array(fc.tuple(fc.string(), fc.string()), { minLength: 1, maxLength: 20 })
+  fc.assert(
+    fc.property(owners, (list) => {
+      for (const [tenant, owner] of [...list, ...list]) {
+        const id = newCallId(tenant, owner)
+        expect(id).toMatch(UUID7)
+        expect(slotOf(id)).toBe(Number.parseInt(digest(`${tenant}\n${owner}`).slice(0, 3), 16))
+      }
+    }),
+  )
+})
+
+test('ids sort by the time they were made, whatever their slots', () => {
+  fc.assert(
+    fc.property(fc.uniqueArray(fc.nat({ max: 2 ** 40 }), { minLength: 2 }), fc.string(), (times, owner) => {
+      let at = 0
+      const { newCallId } = idsAt(() => times[at] as number)
+      const made = times.map((time, index) => {
+        at = index
+        return { time, id: newCallId('main', `${owner}${index}`) }
+      })
+      const byId = made.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(({ time }) => time)
+      expect(byId).toEqual(times.toSorted((a, b) => a - b))
+    }),
+  )
+})
+
+test('owners spread over the slots', () => {
+  const { newCallId } = idsAt(() => 1)
+  const owners = Array.from({ length: SLOTS }, (_, number) => slotOf(newCallId('main', `issuer|${number}`)))
+  // Of as many owners as slots, 63 % of the slots have one on average.
+  expect(new Set(owners).size).toBeGreaterThan(SLOTS * 0.6)
+})
+
+test('ten thousand calls of one owner in one millisecond have ids of their own', () => {
+  const { newCallId } = idsAt(() => 1)
+  expect(new Set(Array.from({ length: 10_000 }, () => newCallId('main', 'a|b'))).size).toBe(10_000)
+})
+
+test('a slot can be put into an id that has another', () => {
+  fc.assert(
+    fc.property(fc.uuid({ version: 7 }), fc.string(), (id, owner) => {
+      const digits = slotDigits(digest, 'main', owner)
+      const other = withSlot(id, digits)
+      expect(other).toMatch(UUID7)
+      expect(slotOf(other)).toBe(Number.parseInt(digits, 16))
+      expect(withSlot(other, id.slice(15, 18))).toBe(id)
+    }),
+  )
+})
+
+test('a recorded call has the slot of its caller', async () => {
+  const cluster = openCluster()
+  const node = new Node(cluster, { operations: [operation('v1:t.go', { model: 'async', run: () => 1 })] })
+  await node.call('v1:t.go')
+  const { id } = await cluster.find('r1')
+
+  expect(slotOf(id)).toBe(Number.parseInt(slotDigits(digest, ADA.tenant, OWNER), 16))
+})
