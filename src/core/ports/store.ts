@@ -168,7 +168,7 @@ export interface Alias {
 }
 
 export interface Claim {
-  /** Registry keys this node has; the array is reused while it does not change. */
+  /** Registry keys this node has: a plain list. What a store remembers of it, it compares by content. */
   operations: readonly string[]
   limit: number
   /** Of these operations no more than so many, child calls not counted. */

@@ -5,6 +5,7 @@
 import { applyChange } from '../../core/applied-change.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Instance } from '../../core/instance.ts'
+import { areSameKeys } from '../../core/names.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import type { Acceptance, Advanced, Change, Claim, Claimed, Store } from '../../core/ports/store.ts'
 import { isTerminal } from '../../core/state.ts'
@@ -151,8 +152,8 @@ function given<T>(value: T | undefined): [] | [T] {
 function createClaimEncoder(): (claim: Claim) => ClaimMessage {
   let sent: readonly string[] | undefined
   return ({ operations, slots, ...rest }) => {
-    const known = sent === operations
-    sent = operations
+    const known = sent !== undefined && areSameKeys(sent, operations)
+    if (!known) sent = [...operations]
     return { ...rest, ...(!known && { operations }), ...(slots && { slots: [...slots] }) }
   }
 }

@@ -55,6 +55,19 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       expect(await store.claim({ ...CLAIM, operations: [] })).toEqual({ instances: [] })
     })
 
+    story('a list of operations that is changed in place counts as it is at each claim', async (store, clock) => {
+      const [first, second] = ['v1:first@1.0.0', 'v1:second@1.0.0'] as const
+      const both = [first, second].map((operation) => sampleInstance(clock.now(), { operation, dueAt: clock.now() }))
+      await Promise.all(both.map((instance) => store.accept(instance)))
+      const operations: string[] = [first]
+      const claim = async () =>
+        (await store.claim({ ...CLAIM, operations })).instances.map(({ operation }) => operation)
+
+      expect(await claim()).toEqual([first])
+      operations[0] = second
+      expect(await claim()).toEqual([second])
+    })
+
     story('calls that others wait for come although there is no slot, and alone if asked for', async (store, clock) => {
       const child = sampleInstance(clock.now(), { dueAt: clock.now(), lineage: ['v1:parent@1.0.0'] })
       const [plain] = (await acceptDue(store, clock, -10)) as [string]
