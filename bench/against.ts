@@ -2,9 +2,9 @@
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { measureFresh } from './fresh-processes.ts'
 import type { HostOptions } from './host.ts'
-import { type Host, startHost, startLoad } from './processes.ts'
-import { runRounds } from './rounds.ts'
+import { type Host, startHost } from './processes.ts'
 import { fastestTenth, type Interval, ratioOfCosts } from './statistics.ts'
 import type { TrafficName } from './traffic.ts'
 import { runWork } from './work-rounds.ts'
@@ -19,11 +19,11 @@ export async function compareWith(commit: string, folder: string, quick: boolean
   execFileSync('git', ['worktree', 'add', '--quiet', '--detach', tree, commit], { cwd: ROOT })
   try {
     for (const at of ['', 'bench']) symlinkSync(join(ROOT, at, 'node_modules'), join(tree, at, 'node_modules'))
-    const both = { tree, folder, ...(quick ? { processes: 3, windows: 10 } : { processes: 10, windows: 40 }) }
+    const both = { tree, folder, ...(quick ? { generations: 3, windows: 10 } : { generations: 10, windows: 40 }) }
     const results = [
-      ['sync over HTTP', await repeat(both, overHttp('sync', 32))],
-      ['durable over HTTP', await repeat(both, overHttp('async', 64))],
-      ['durable in process', await repeat(both, inProcess)],
+      ['sync over HTTP', await overHttp(both, 'sync', 32)],
+      ['durable over HTTP', await overHttp(both, 'async', 64)],
+      ['durable in process', await inProcess(both)],
     ] as const
     for (const [name, { value, low, high }] of results) {
       const verdict = low >= GOAL ? 'met' : high >= GOAL ? 'not certain' : 'NOT MET'
@@ -40,58 +40,48 @@ interface Both {
   tree: string
   folder: string
   /** How many of each side are started, one pair after the other. */
-  processes: number
+  generations: number
   /** Short measurements in each, in turns. */
   windows: number
 }
 
-/** CPU time per call, window by window, of the two hosts. */
-type Measure = (hosts: readonly Host[], windows: number) => Promise<number[][]>
-
-async function repeat(
-  { tree, folder, processes, windows }: Both,
-  { host, measure }: { host: Omit<HostOptions, 'data'>; measure: Measure },
+async function overHttp(
+  { tree, folder, generations, windows }: Both,
+  traffic: TrafficName,
+  connections: number,
 ): Promise<Interval> {
+  const costs = await measureFresh(
+    [
+      { name: 'ours', traffic, start: () => startSide('ours', { contender: 'callplane' }, folder) },
+      { name: 'theirs', traffic, start: () => startSide('theirs', { contender: 'callplane' }, folder, tree) },
+    ],
+    { generations, windows, windowMs: 50, connections, warmUpCalls: 40_000, warmUpCpuMs: 4_000, say: () => {} },
+  )
+  return ratioOfCosts(costs.get('ours') ?? [], costs.get('theirs') ?? [])
+}
+
+async function inProcess({ tree, folder, generations, windows }: Both): Promise<Interval> {
+  const options: HostOptions = { contender: 'durable', durable: { system: 'callplane' } }
   const ours: number[] = []
   const theirs: number[] = []
-  for (let pair = 0; pair < processes; pair++) {
-    const data = (name: string) => ({ ...host, data: mkdtempSync(join(folder, `${name}-`)) })
-    const starts = [
-      () => startHost('ours', data('ours')),
-      () => startHost('theirs', data('theirs'), undefined, join(tree, 'bench')),
-    ]
+  for (let pair = 0; pair < generations; pair++) {
     const hosts: Host[] = []
-    for (const at of pair % 2 === 0 ? [0, 1] : [1, 0]) hosts[at] = await (starts[at] as () => Promise<Host>)()
     try {
-      const [own = [], other = []] = await measure(hosts, windows)
-      ours.push(fastestTenth(own))
-      theirs.push(fastestTenth(other))
+      const starts = [() => startSide('ours', options, folder), () => startSide('theirs', options, folder, tree)]
+      for (const at of pair % 2 === 0 ? [0, 1] : [1, 0]) hosts[at] = await (starts[at] as () => Promise<Host>)()
+      const work = { rounds: windows, warmUpCalls: 30_000, calls: 2_000, concurrency: 64 }
+      const [own = [], other = []] = await runWork(hosts, work)
+      ours.push(fastestTenth(own.map(({ cpuUs }) => cpuUs)))
+      theirs.push(fastestTenth(other.map(({ cpuUs }) => cpuUs)))
     } finally {
-      await Promise.all(hosts.map((each) => each.stop()))
+      await Promise.all(hosts.map((host) => host.stop()))
     }
   }
   return ratioOfCosts(ours, theirs)
 }
 
-function overHttp(traffic: TrafficName, connections: number): { host: Omit<HostOptions, 'data'>; measure: Measure } {
-  return {
-    host: { contender: 'callplane' },
-    async measure(hosts, rounds) {
-      const load = startLoad()
-      try {
-        const options = { rounds, warmUpCalls: 40_000, durationMs: 50, connections, traffic }
-        return (await runRounds(load, hosts, options)).map((samples) => samples.map(({ cpuUs }) => cpuUs))
-      } finally {
-        await load.stop()
-      }
-    },
-  }
-}
-
-const inProcess: { host: Omit<HostOptions, 'data'>; measure: Measure } = {
-  host: { contender: 'durable', durable: { system: 'callplane' } },
-  async measure(hosts, rounds) {
-    const samples = await runWork(hosts, { rounds, warmUpCalls: 30_000, calls: 2_000, concurrency: 64 })
-    return samples.map((each) => each.map(({ cpuUs }) => cpuUs))
-  },
+/** Without a tree it is this one. */
+function startSide(name: string, options: HostOptions, folder: string, tree = ROOT): Promise<Host> {
+  const data = mkdtempSync(join(folder, `${name}-`))
+  return startHost(name, { ...options, data }, undefined, join(tree, 'bench'))
 }

@@ -60,7 +60,7 @@ function groupsOf(rows: readonly Relative[], figure: string | undefined): BarGro
 }
 
 function barOf(row: Relative, limit: string, figure: string | undefined): Bar {
-  const { contender, spread, cpuUs, perSecond } = row
+  const { contender, spread, interval = spread, cpuUs, perSecond } = row
   const value = figure === undefined ? row.relative : (row.figures?.[figure] ?? 0)
   const told = [
     value.toFixed(2),
@@ -70,8 +70,8 @@ function barOf(row: Relative, limit: string, figure: string | undefined): Bar {
   return {
     label: contender,
     value,
-    // The spread is that of `relative`.
-    ...(figure === undefined && spread && { spread }),
+    // Both are those of `relative`.
+    ...(figure === undefined && interval && { spread: interval }),
     note: told.filter((part) => part !== '').join(' · '),
     kind: contender === limit ? 'limit' : contender.startsWith('callplane') ? 'ours' : 'other',
   }

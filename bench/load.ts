@@ -14,6 +14,8 @@ export interface LoadOptions {
   traffic: TrafficName
   /** For traffic over many operations. */
   operations?: readonly string[]
+  /** Leaves the connections open for the next run on this port, so that opening them is not in its figure. */
+  keepOpen?: boolean
 }
 
 export interface LoadResult {
@@ -29,10 +31,18 @@ export interface LoadResult {
 const HEAD_END = Buffer.from('\r\n\r\n')
 const LAST_CHUNK = '0\r\n\r\n'
 
+/** What one connection sends during one run, and whom it tells. */
+interface Turn {
+  next(): Exchange | undefined
+  done(sentAt: number, problem?: string): void
+  /** There is nothing more to send, or the connection is gone. */
+  ended(): void
+}
+
 class Connection {
   readonly #socket: Socket
-  readonly #next: () => Exchange | undefined
-  readonly #done: (sentAt: number, problem?: string) => void
+  readonly #keepOpen: boolean
+  #turn: Turn | undefined
   #exchange: Exchange | undefined
   #sentAt = 0
   /** A reply whose head and first bytes are not all there yet. */
@@ -41,35 +51,45 @@ class Connection {
   #outstanding: number | undefined
   #problem: string | undefined
 
-  constructor(
-    port: number,
-    next: () => Exchange | undefined,
-    done: (sentAt: number, problem?: string) => void,
-    ended: () => void,
-  ) {
-    this.#next = next
-    this.#done = done
+  constructor(port: number, keepOpen: boolean) {
+    this.#keepOpen = keepOpen
     this.#socket = connect({ port, host: '127.0.0.1', noDelay: true })
-    this.#socket.on('connect', () => this.#send())
     this.#socket.on('data', (chunk) => this.#receive(chunk))
-    this.#socket.on('error', (error) => {
-      if (this.#exchange) this.#done(this.#sentAt, `connection: ${error.message}`)
-      this.#exchange = undefined
-    })
+    this.#socket.on('error', (error) => this.#fail(`connection: ${error.message}`))
     this.#socket.on('close', () => {
-      if (this.#exchange) this.#done(this.#sentAt, 'the server closed the connection')
-      ended()
+      this.#fail('the server closed the connection')
+      this.#end()
     })
   }
 
+  get isOpen(): boolean {
+    return this.#socket.readyState === 'open'
+  }
+
+  run(turn: Turn): void {
+    this.#turn = turn
+    if (this.isOpen) this.#send()
+    else this.#socket.once('connect', () => this.#send())
+  }
+
   #send(): void {
-    this.#exchange = this.#next()
-    if (!this.#exchange) {
-      this.#socket.end()
-      return
-    }
-    this.#sentAt = performance.now()
-    this.#socket.write(this.#exchange.request, 'latin1')
+    this.#exchange = this.#turn?.next()
+    if (this.#exchange) {
+      this.#sentAt = performance.now()
+      this.#socket.write(this.#exchange.request, 'latin1')
+    } else if (this.#keepOpen) this.#end()
+    else this.#socket.end()
+  }
+
+  #fail(problem: string): void {
+    if (this.#exchange) this.#turn?.done(this.#sentAt, problem)
+    this.#exchange = undefined
+  }
+
+  #end(): void {
+    const turn = this.#turn
+    this.#turn = undefined
+    turn?.ended()
   }
 
   #receive(chunk: Buffer): void {
@@ -92,7 +112,7 @@ class Connection {
     if (this.#outstanding > 0) return
     this.#outstanding = undefined
     this.#exchange = undefined
-    this.#done(this.#sentAt, this.#problem)
+    this.#turn?.done(this.#sentAt, this.#problem)
     this.#send()
   }
 }
@@ -118,15 +138,27 @@ function contentLength(head: string): number {
   return at < 0 ? 0 : Number.parseInt(head.slice(at + 18), 10)
 }
 
-async function run({ port, connections, durationMs, traffic, operations }: LoadOptions): Promise<LoadResult> {
-  const make = TRAFFIC[traffic](operations ?? [])
+/** By port: connections that an earlier run left open. A server may have closed some of them since. */
+const kept = new Map<number, Connection[]>()
+
+function connectionsTo({ port, connections, keepOpen = false }: LoadOptions): Connection[] {
+  const open = (kept.get(port) ?? []).filter(({ isOpen }) => isOpen)
+  const all = Array.from({ length: connections }, (_, index) => open[index] ?? new Connection(port, keepOpen))
+  if (keepOpen) kept.set(port, all)
+  return all
+}
+
+async function run(options: LoadOptions): Promise<LoadResult> {
+  const make = TRAFFIC[options.traffic](options.operations ?? [])
   const latencies: number[] = []
   let wrong = 0
   let firstWrong: string | undefined
   const startedAt = performance.now()
-  const endsAt = startedAt + durationMs
+  const endsAt = startedAt + options.durationMs
   let lastAt = startedAt
-  const next = () => (performance.now() < endsAt ? make() : undefined)
+  // A busy machine may take all of a short window away: one call for each connection is made in any case.
+  let made = 0
+  const next = () => (made++ < options.connections || performance.now() < endsAt ? make() : undefined)
   const done = (sentAt: number, problem?: string) => {
     lastAt = performance.now()
     if (problem === undefined) latencies.push(lastAt - sentAt)
@@ -136,10 +168,7 @@ async function run({ port, connections, durationMs, traffic, operations }: LoadO
     }
   }
   await Promise.all(
-    Array.from(
-      { length: connections },
-      () => new Promise<void>((resolve) => void new Connection(port, next, done, resolve)),
-    ),
+    connectionsTo(options).map((connection) => new Promise<void>((ended) => connection.run({ next, done, ended }))),
   )
   latencies.sort((a, b) => a - b)
   return {

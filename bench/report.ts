@@ -2,7 +2,7 @@
 import { roundFigure } from './results.ts'
 import type { Findings, Row } from './suites/suite.ts'
 
-const HEADINGS = ['contender', 'CPU µs/call', 'calls/s', 'relative', 'spread', '']
+const HEADINGS = ['contender', 'CPU µs/call', 'calls/s', 'relative', 'between', '']
 const TEXT_COLUMNS = new Set([0, 5])
 
 export function printFindings({ rows, goals }: Findings): void {
@@ -15,13 +15,13 @@ export function printFindings({ rows, goals }: Findings): void {
     console.log(`${met ? '✓' : '✗'} ${name}: ${goal}. Measured: ${measured}`)
 }
 
-function cellsOf({ contender, cpuUs, perSecond, relative, spread, figures = {} }: Row): string[] {
+function cellsOf({ contender, cpuUs, perSecond, relative, spread, interval = spread, figures = {} }: Row): string[] {
   return [
     contender,
     cpuUs?.toFixed(1) ?? '',
     perSecond?.toFixed(0) ?? '',
     relative?.toFixed(3) ?? '',
-    spread ? `${spread.low.toFixed(3)}–${spread.high.toFixed(3)}` : '',
+    interval ? `${interval.low.toFixed(3)}–${interval.high.toFixed(3)}` : '',
     Object.entries(figures)
       .map(([name, value]) => `${name} ${roundFigure(value)}`)
       .join(', '),

@@ -1,4 +1,4 @@
-/** results.json: the machine, the versions, every row and every goal. */
+/** results.json: the machine, the versions, the days, every row and every goal. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { isDeepStrictEqual } from 'node:util'
@@ -10,17 +10,20 @@ const RESULTS = new URL('./results.json', import.meta.url)
 export interface Results extends Findings {
   machine: { cpu: string; cores: number; memoryGb: number; node: string; platform: string }
   versions: Record<string, string>
-  quick: boolean
+  /** The day on which each suite was measured (UTC). */
+  dates: Record<string, string>
 }
 
-/** Suites that were not run keep what is written of them, if it was measured on this machine and in the same way. */
-export function writeResults(findings: Findings, suites: readonly string[], quick: boolean): Results {
-  const circumstances = { machine: describeMachine(), versions: installedVersions(), quick }
+/** Suites that were not run keep what is written of them, if it was measured on this machine with the same versions. */
+export function writeResults(findings: Findings, suites: readonly string[]): Results {
+  const circumstances = { machine: describeMachine(), versions: installedVersions() }
   const kept = readKept(circumstances)
   // A suite with several limits has rows under its name and a further word.
   const isKept = ({ suite }: { suite: string }) => !suites.includes(suite.split(' ')[0] as string)
+  const today = new Date().toISOString().slice(0, 10)
   const results: Results = {
     ...circumstances,
+    dates: { ...kept.dates, ...Object.fromEntries(suites.map((suite) => [suite, today])) },
     rows: [...kept.rows.filter(isKept), ...findings.rows],
     goals: [...kept.goals.filter(isKept), ...findings.goals],
   }
@@ -38,11 +41,11 @@ export function roundFigure(value: number): number {
   return Number.isInteger(value) ? value : Number(value.toPrecision(4))
 }
 
-function readKept({ machine, versions, quick }: Omit<Results, keyof Findings>): Findings {
+function readKept({ machine, versions }: Pick<Results, 'machine' | 'versions'>): Omit<Results, 'machine' | 'versions'> {
   const before = readResults()
-  return before && isDeepStrictEqual([before.machine, before.versions, before.quick], [machine, versions, quick])
+  return before && isDeepStrictEqual([before.machine, before.versions], [machine, versions])
     ? before
-    : { rows: [], goals: [] }
+    : { rows: [], goals: [], dates: {} }
 }
 
 function describeMachine(): Results['machine'] {

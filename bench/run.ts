@@ -1,6 +1,6 @@
 /**
  * `npm run bench [-- suite … --quick --try --profile --draw --against <commit>]`: measures, prints the tables, writes results.json beside
- * this file and draws docs/bench/*.svg.
+ * this file, draws docs/bench/*.svg and fills the tables of README.md and docs/performance.md.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,6 +13,7 @@ import { PROFILED, printProfiles } from './profile.ts'
 import { printFindings } from './report.ts'
 import { readResults, writeResults } from './results.ts'
 import type { Findings, Suite } from './suites/suite.ts'
+import { writeTables } from './tables.ts'
 
 /** Loaded when asked for: a suite whose packages are not installed does not keep the others from running. */
 const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
@@ -84,9 +85,11 @@ async function measureSuites(folder: string): Promise<void> {
     return
   }
   printFindings(findings)
-  if (measured.length === 0) return
-  writeResults(findings, measured, values.quick)
-  draw()
+  if (values.quick) console.log('\nNothing is written: figures of a quick run are not for quoting.')
+  else if (measured.length > 0) {
+    writeResults(findings, measured)
+    draw()
+  }
 }
 
 function draw(): void {
@@ -95,5 +98,6 @@ function draw(): void {
     console.error('There is no bench/results.json to draw from: run "npm run bench" first.')
     process.exit(2)
   }
-  console.log(`\ndrawn: ${[...drawCharts(results), ...drawGrowth(results)].join(', ')}`)
+  const drawn = [...drawCharts(results), ...drawGrowth(results), ...writeTables(results)]
+  console.log(`\ndrawn: ${drawn.join(', ')}`)
 }

@@ -42,7 +42,8 @@ export interface Interval {
 const RESAMPLES = 2_000
 
 /**
- * How many times as much CPU a call takes in the second as in the first, given one figure per process. A process keeps
+ * How many times as much CPU a call takes in the second as in the first, given one figure per process: the calls per CPU
+ * second of the first over those of the second. A process keeps
  * its own pace (where its memory lies, what the compiler guessed), so processes are what is resampled, in the pairs that
  * ran side by side.
  */
@@ -56,12 +57,24 @@ export function ratioOfCosts(first: readonly number[], second: readonly number[]
   return { value: ratioOf(all), low: quantile(resampled, 0.025), high: quantile(resampled, 0.975) }
 }
 
-function mean(values: readonly number[]): number {
+export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-/** The same figures give the same interval (mulberry32). */
-function createRandom(seed: number): () => number {
+/** In an order that `random` decides (Fisher and Yates). */
+export function shuffle<T>(values: readonly T[], random: () => number): T[] {
+  const shuffled = [...values]
+  for (let last = shuffled.length - 1; last > 0; last--) {
+    const at = Math.floor(random() * (last + 1))
+    const taken = shuffled[at] as T
+    shuffled[at] = shuffled[last] as T
+    shuffled[last] = taken
+  }
+  return shuffled
+}
+
+/** The same seed gives the same numbers, so that the same figures give the same interval (mulberry32). */
+export function createRandom(seed: number): () => number {
   let state = seed
   return () => {
     state = (state + 0x6d2b79f5) | 0

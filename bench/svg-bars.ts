@@ -4,7 +4,7 @@ import { drawPage, drawText, tenths } from './svg.ts'
 export interface Bar {
   label: string
   value: number
-  /** Where the middle half of the measurements lies. */
+  /** How certain the value is: an interval, or where the middle half of the measurements lies. */
   spread?: { low: number; high: number }
   /** What stands behind the bar. */
   note: string

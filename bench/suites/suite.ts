@@ -1,4 +1,6 @@
 /** What a suite is given and what it gives back. */
+import type { Interval } from '../statistics.ts'
+
 export interface Settings {
   /** Short and few rounds, and of the sync and durable suites the main rows only. */
   quick: boolean
@@ -15,10 +17,12 @@ export interface Row {
   /** The server's CPU time per call. */
   cpuUs?: number
   perSecond?: number
-  /** Calls per CPU second over those of the limit in the same round, the median over the rounds; above 1 is better. */
+  /** Calls per CPU second over those of the limit; above 1 is better. */
   relative?: number
-  /** Where the middle half of these ratios lies. */
+  /** Where the middle half of these ratios lies, in suites that compare round by round. */
   spread?: { low: number; high: number }
+  /** The 95 % interval of `relative`, in suites that start every server several times. */
+  interval?: { low: number; high: number }
   /** The contender that `relative` is about, where it is not the first of its suite. */
   limit?: string
   /** Further figures, by name and unit. */
@@ -30,6 +34,8 @@ export interface Goal {
   name: string
   goal: string
   measured: string
+  /** The figure and its interval, where the suite has one. */
+  reached?: Interval
   met: boolean
 }
 

@@ -1,11 +1,12 @@
 /** A sync call of `v1:Calculator.Add` through every protocol, beside bare servers and other people's frameworks. */
+import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Costs, measureFresh, type Server } from '../fresh-processes.ts'
 import { keepInstalled } from '../installed.ts'
-import { type Host, startHost, startLoad } from '../processes.ts'
-import { ratios, runRounds, type Sample } from '../rounds.ts'
+import { type Host, startHost } from '../processes.ts'
 import { type Asked, sameReplies } from '../same-replies.ts'
-import { relativeOf, summarise } from '../statistics.ts'
-import type { Row, Suite } from './suite.ts'
+import { mean, ratioOfCosts } from '../statistics.ts'
+import type { Row, Settings, Suite } from './suite.ts'
 import { syncGoals } from './sync-goals.ts'
 import { SUBJECTS, type Subject } from './sync-subjects.ts'
 
@@ -16,54 +17,49 @@ export const sync: Suite = async ({ quick, trial, folder, say }) => {
     SUBJECTS.filter(({ main }) => main || trial || !quick),
     say,
   )
-  const load = startLoad()
-  const hosts: Host[] = []
-  try {
-    for (const [index, { name, options }] of subjects.entries()) {
-      const data = join(folder, `sync-${index}`)
-      hosts.push(await startHost(name, { ...options, data }, `${data}.log`))
-    }
-    await sameReplies(askedOf(subjects, hosts))
-    const rounds = trial ? 1 : quick ? 15 : 41
-    say(`sync: ${rounds} rounds of ${subjects.length} servers, ${CONNECTIONS} connections`)
-    const samples = await runRounds(load, hosts, {
-      rounds,
-      warmUpCalls: trial ? 0 : quick ? 15_000 : 50_000,
-      warmUpMs: quick ? 600 : 3_000,
-      // Short windows and many of them: what disturbs one server then disturbs its neighbour in the round as well.
-      durationMs: quick ? 70 : 300,
+  const costs = await measureFresh(
+    subjects.map((subject) => serverOf(subject, folder)),
+    {
+      ...lengthOf({ quick, trial }),
       connections: CONNECTIONS,
-      trafficOf: (host) => (subjects[hosts.indexOf(host)] as Subject).wire,
-    })
-    const samplesOf = (name: string) => samples[subjects.findIndex((subject) => subject.name === name)]
-    return {
-      rows: subjects.map(({ name, limit }) => rowOf(name, limit, samplesOf)),
-      goals: syncGoals(samplesOf),
-    }
-  } finally {
-    await Promise.all([load, ...hosts].map((process) => process.stop()))
-  }
+      check: (hosts) => sameReplies(askedOf(subjects, hosts)),
+      say: (line) => say(`sync: ${line}`),
+    },
+  )
+  return { rows: subjects.map((subject) => rowOf(subject, costs)), goals: syncGoals(costs) }
 }
 
-function askedOf(subjects: readonly Subject[], hosts: readonly Host[]): Asked[] {
-  const asked = subjects.map(({ wire }, index): Asked => ({ host: hosts[index] as Host, wire, like: undefined }))
-  return asked.map((one, index) => {
-    const { name, limit } = subjects[index] as Subject
-    return { ...one, like: name === limit ? undefined : asked[subjects.findIndex((subject) => subject.name === limit)] }
-  })
+/** In full about seven minutes on two quiet cores, most of them for starting and warming up. */
+function lengthOf({ quick, trial }: Pick<Settings, 'quick' | 'trial'>) {
+  if (trial) return { generations: 1, windows: 1, windowMs: 30, warmUpCalls: 0, warmUpCpuMs: 0 }
+  if (quick) return { generations: 2, windows: 10, windowMs: 40, warmUpCalls: 10_000, warmUpCpuMs: 600 }
+  return { generations: 8, windows: 30, windowMs: 40, warmUpCalls: 30_000, warmUpCpuMs: 1_500 }
 }
 
-function rowOf(name: string, limit: string, samplesOf: (name: string) => Sample[] | undefined): Row {
-  const own = samplesOf(name) ?? []
-  const figures = { 'best µs': Math.min(...own.map(({ cpuUs }) => cpuUs)) }
-  const plain = summarise(ratios(own, samplesOf('node:http') ?? [])).median
+function serverOf({ name, wire, options }: Subject, folder: string): Server {
   return {
-    suite: 'sync',
-    contender: name,
-    cpuUs: summarise(own.map(({ cpuUs }) => cpuUs)).median,
-    perSecond: summarise(own.map(({ perSecond }) => perSecond)).median,
-    ...relativeOf(ratios(own, samplesOf(limit) ?? [])),
-    limit,
-    figures: { ...figures, ...(limit !== 'node:http' && { 'of plain node:http': plain }) },
+    name,
+    traffic: wire,
+    start() {
+      const data = mkdtempSync(join(folder, 'sync-'))
+      return startHost(name, { ...options, data }, join(data, 'output.log'))
+    },
   }
+}
+
+function askedOf(subjects: readonly Subject[], hosts: ReadonlyMap<string, Host>): Asked[] {
+  const asked = new Map<string, Asked>(
+    subjects.map(({ name, wire }) => [name, { host: hosts.get(name) as Host, wire, like: undefined }]),
+  )
+  return subjects.map(({ name, limit }) => ({
+    ...(asked.get(name) as Asked),
+    like: name === limit ? undefined : asked.get(limit),
+  }))
+}
+
+function rowOf({ name, limit }: Subject, costs: Costs): Row {
+  const own = costs.get(name) ?? []
+  const { value, low, high } = ratioOfCosts(own, costs.get(limit) ?? [])
+  const row: Row = { suite: 'sync', contender: name, cpuUs: mean(own), relative: value, limit }
+  return name === limit ? row : { ...row, interval: { low, high } }
 }

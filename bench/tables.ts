@@ -1,0 +1,61 @@
+/**
+ * Tables of measured figures inside Markdown pages, written from results.json alone: between two marks, such as
+ * `<!-- bench:sync -->` and `<!-- /bench:sync -->`, everything is replaced.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import type { Results } from './results.ts'
+import type { Goal, Row } from './suites/suite.ts'
+
+const ROOT = new URL('../', import.meta.url)
+const PAGES = ['README.md', 'docs/performance.md'] as const
+const MARKED = /(<!-- bench:(\w+) -->\n)[\s\S]*?(<!-- \/bench:\2 -->)/g
+
+/** Returns the pages that have changed. */
+export function writeTables(results: Results): string[] {
+  return PAGES.filter((page) => {
+    const file = new URL(page, ROOT)
+    const before = readFileSync(file, 'utf8')
+    const after = fillTables(before, results)
+    if (after !== before) writeFileSync(file, after)
+    return after !== before
+  })
+}
+
+export function fillTables(page: string, results: Results): string {
+  return page.replace(MARKED, (_all, start: string, suite: string, end: string) => {
+    return `${start}\n${tablesOf(suite, results)}\n\n${end}`
+  })
+}
+
+function tablesOf(suite: string, { rows, goals, machine, dates }: Results): string {
+  const own = rows.filter((row) => row.suite === suite)
+  if (own.length === 0) return `There are no figures of this suite. \`npm run bench -- ${suite}\` measures them.`
+  const { cores, cpu, node } = machine
+  return [
+    `Measured on ${dates?.[suite] ?? 'an unknown day'} on ${cores} × ${cpu} with Node ${node}.`,
+    tableOf(
+      ['server', 'CPU per call', 'calls per CPU second, relative', '95 % interval', 'relative to'],
+      own.map(cellsOf),
+    ),
+    tableOf(['goal', 'measured', ''], goals.filter((goal) => goal.suite === suite).map(goalCells)),
+  ].join('\n\n')
+}
+
+function cellsOf({ contender, cpuUs, relative, interval, limit = '' }: Row): string[] {
+  return [
+    `\`${contender}\``,
+    cpuUs === undefined ? '' : `${cpuUs.toFixed(1)} µs`,
+    relative === undefined ? '' : relative.toFixed(2),
+    interval ? `${interval.low.toFixed(2)} to ${interval.high.toFixed(2)}` : '',
+    limit === contender ? 'itself' : `\`${limit}\``,
+  ]
+}
+
+function goalCells({ name, goal, measured, met }: Goal): string[] {
+  return [`${name}: ${goal}`, measured, met ? 'met' : 'not met']
+}
+
+function tableOf(headings: readonly string[], lines: readonly string[][]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  return [line(headings), line(headings.map(() => '---')), ...lines.map(line)].join('\n')
+}
