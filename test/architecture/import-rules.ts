@@ -34,7 +34,7 @@ export const folderRules: readonly FolderRule[] = [
     may: [CORE, WIRE, '^src/$1/'],
     platform: true,
   },
-  // A backend that speaks a protocol with its tool shares that protocol's shapes and its client side: docs/adr/0008.
+  // A backend that speaks a protocol with its tool shares that protocol's shapes and its client side: docs/decisions/0008.
   {
     name: 'backends',
     files: '^src/(backends/[^/]+)/',

@@ -18,7 +18,7 @@ interface Entry {
   headers?: Record<string, string>
 }
 
-const shown = ['README.md', 'docs/protocols/mcp.md'].flatMap((page) => {
+const shown = ['README.md', 'docs/adapters/protocols/mcp.md'].flatMap((page) => {
   const blocks = readFileSync(join(ROOT, page), 'utf8').matchAll(/```json\n([^`]+)```/g)
   const servers = [...blocks].flatMap(([, json = '']) => Object.entries<Entry>(JSON.parse(json).mcpServers ?? {}))
   return servers.map(([name, entry]) => ({ page, name, how: entry.command ?? 'url', entry }))
@@ -50,8 +50,8 @@ test('there are some on both pages', () => {
     'README.md url',
     'README.md npm',
     'README.md npx',
-    'docs/protocols/mcp.md npx',
-    'docs/protocols/mcp.md url',
+    'docs/adapters/protocols/mcp.md npx',
+    'docs/adapters/protocols/mcp.md url',
   ])
 })
 

@@ -36,7 +36,7 @@ test('every link of every packed page leads to something that is packed, too', (
   )
 
   expect(pages).toContain('README.md')
-  expect(pages).toContain('docs/configuration.md')
+  expect(pages).toContain('docs/reference/configuration.md')
   expect(dead).toEqual([])
 })
 

@@ -1,4 +1,4 @@
-/** `output` of an answer, from the result of an operation and back. docs/protocols/tool-contract.md, "Answers". */
+/** `output` of an answer, from the result of an operation and back. docs/adapters/protocols/tool-contract.md, "Answers". */
 
 import { Fault } from '../../core/fault.ts'
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'

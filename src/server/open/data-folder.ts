@@ -15,7 +15,7 @@ export interface DataFolder {
 }
 
 const WITHOUT_VAULT_KEY =
-  'what the lost one sealed has to be removed (docs/authorization.md, "The vault"), and people authorize again'
+  'what the lost one sealed has to be removed (docs/guides/authorization.md, "The vault"), and people authorize again'
 
 export function openDataFolder(folder: string): DataFolder {
   const using = <T>(use: () => T): T => {

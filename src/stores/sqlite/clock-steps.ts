@@ -1,7 +1,7 @@
 /**
  * Notices that the wall clock was set, by comparing it with the monotonic one, and moves the times by which calls are
  * judged along with it: a lease, a back-off or a deadline takes as long as it was meant to. See
- * `docs/adr/0014-time.md`.
+ * `docs/decisions/0014-time.md`.
  */
 import type { Database } from 'better-sqlite3'
 import type { Clock } from '../../core/ports/runtime.ts'
