@@ -22,7 +22,8 @@ test('every relative link and anchor resolves', () => {
 })
 
 test('a link to a missing page and one to a missing heading are found', () => {
-  const text = '# Here\n[a](no-such-page.md) [b](docs/README.md#no-such-heading) [c](#here) [d](#there) `[e](none.md)`\n'
+  const text =
+    '# Here\n[a](no-such-page.md) [b](docs/README.md#no-such-heading) [c](#here) [d](#there) `[e](none.md)`\n'
 
   expect(problemsOf('README.md', text)).toEqual([
     'README.md: no-such-page.md leads to no file',
