@@ -118,7 +118,7 @@ test('without the package that runs modules the fault names it', async () => {
   const folder = folderWith(await compileWat(WAT.echo))
   // Out of reach of our own node_modules.
   const source = join(import.meta.dirname, '../../src')
-  for (const part of ['core', 'protocols/contract', 'backends/wasm']) {
+  for (const part of ['core', 'wire', 'protocols/contract', 'backends/remote', 'backends/wasm']) {
     cpSync(join(source, part), join(folder, 'src', part), { recursive: true })
   }
   writeFileSync(

@@ -68,6 +68,8 @@ test('calls are refused while the data folder is gone, the server is not ready, 
   await site.ended('before')
 
   renameSync(data, `${data}.moved`)
+  // By then the store looks at its files again.
+  clock.advance(10)
   const refused = await site.call('v1:art.job', {}, { requestId: 'during' })
   expect(refused).toMatchObject({
     status: 503,
