@@ -16,6 +16,7 @@ export {
   type MediaSlot,
   type OperationDefinition,
   type OperationOptions,
+  type OperationTypes,
   operation,
   operationsWith,
   type RetryRules,

@@ -12,6 +12,7 @@ import type {
   Located,
   Operation,
   OperationDefinition,
+  OperationTypes,
 } from './operation.ts'
 import type { Log } from './ports/runtime.ts'
 import type { Credential } from './ports/secrets.ts'
@@ -56,7 +57,12 @@ export interface HandlerContext {
   /** Ends the call as a business failure the caller can act on. */
   fail(code: string, message: string, options?: FailOptions): never
   /** Runs another operation on behalf of the same caller and waits for its result. */
-  call<T = unknown>(operation: string | OperationDefinition<never>, args: unknown, options?: ChildOptions): Promise<T>
+  call<T = unknown>(operation: string, args: unknown, options?: ChildOptions): Promise<T>
+  call<T extends OperationTypes>(
+    operation: OperationDefinition<never, T>,
+    args: NoInfer<T['args']>,
+    options?: ChildOptions,
+  ): Promise<T['result']>
   /** Stores bytes and returns a result that points at them. */
   object(source: AsyncIterable<Uint8Array> | Uint8Array | string, options: ObjectOptions): Promise<Located>
   /**

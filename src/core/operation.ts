@@ -3,7 +3,7 @@
  * function. An `Operation` is what the engine runs: checked, with validators and a backend. `src/schemas` and the
  * backends turn one into the other.
  */
-import type { HandlerContext } from './context.ts'
+import type { HandlerContext, MediaFile } from './context.ts'
 import type { AuthBinding, AuthDeclaration } from './credential.ts'
 import { Fault } from './fault.ts'
 import type { ExecutionModel, ResultLocation } from './instance.ts'
@@ -11,7 +11,7 @@ import type { JsonObject, JsonValue } from './json.ts'
 import { type OperationName, parseName } from './names.ts'
 import type { Backend } from './ports/backend.ts'
 import type { Requirements } from './requirements.ts'
-import type { Output, PlainSchema, Schema } from './schema.ts'
+import type { Input, Output, PlainSchema, Schema } from './schema.ts'
 
 export interface MediaSlot {
   name: string
@@ -149,10 +149,35 @@ export class Chunked<T = unknown> {
 /** A plain schema that nobody gave a type: some object. */
 type Args<A> = unknown extends Output<A> ? JsonObject : Output<A>
 
-type Run<A, R, App> = (args: A, ctx: HandlerContext & App) => R | Promise<R>
+type Run<A, R, App, M extends Slots> = (
+  args: A,
+  ctx: HandlerContext & App & { readonly media: RequiredMedia<M> },
+) => R | Promise<R>
 
-/** One operation as its developer wrote it. `App` is what its handler expects the application to inject. */
-export interface OperationDefinition<App = unknown> {
+type Slots = readonly MediaSlot[]
+
+/** A call without one of these is refused before `run`. */
+type RequiredMedia<M extends Slots> = {
+  readonly [Slot in M[number] as Slot extends { required: true } ? Slot['name'] : never]: MediaFile
+}
+
+/** The types that an operation keeps for those that call it. The frames of a stream will be one more field. */
+export interface OperationTypes {
+  /** What a caller sends. */
+  args: unknown
+  /** What a caller receives. */
+  result: unknown
+}
+
+declare const types: unique symbol
+
+/**
+ * One operation as its developer wrote it. `App` is what its handler expects the application to inject. `Types` is
+ * there for the compiler only, and holds plain types instead of schemas: an exported operation stays short to print
+ * and cheap to check.
+ */
+export interface OperationDefinition<App = unknown, Types extends OperationTypes = OperationTypes> {
+  readonly [types]?: Types
   readonly name: string
   readonly rules: OperationRules
   readonly args?: Schema
@@ -174,27 +199,40 @@ export interface BackendSpec {
   readonly [setting: string]: unknown
 }
 
-export type OperationOptions<A extends Schema, R extends Schema, App> = Omit<OperationRules, 'chunked'> & {
+export type OperationOptions<A extends Schema, R extends Schema, App, M extends Slots = Slots, C = ChunkedRule> = Omit<
+  OperationRules,
+  'chunked' | 'media'
+> & {
   args?: A
   result?: R
+  media?: M
+  chunked?: C
   jsonSchema?: { args?: PlainSchema; result?: PlainSchema }
 } & (
-    | { chunked?: never; backend?: never; auth?: never; run: Run<Args<A>, Returned<Output<R>>, App> }
+    | { chunked?: never; backend?: never; auth?: never; run: Run<Args<A>, Returned<Output<R>>, App, M> }
     // Apart from the other, or every text would do as a result: it is a list of characters.
     | {
         chunked: { mimeType: string }
         backend?: never
         auth?: never
-        run: Run<Args<A>, ChunkSource<Beside<Output<R>>> | Chunked<Beside<Output<R>>>, App>
+        run: Run<Args<A>, ChunkSource<Beside<Output<R>>> | Chunked<Beside<Output<R>>>, App, M>
       }
-    | { chunked: true; backend?: never; auth?: never; run: Run<Args<A>, Chunked<Beside<Output<R>>>, App> }
+    | { chunked: true; backend?: never; auth?: never; run: Run<Args<A>, Chunked<Beside<Output<R>>>, App, M> }
     | { chunked?: never; backend: BackendSpec; auth?: AuthDeclaration; run?: never }
   )
 
-export function operation<A extends Schema = PlainSchema<JsonObject>, R extends Schema = PlainSchema<unknown>>(
+/** A caller of a chunked operation receives the place of the bytes. */
+type Received<R, C> = [C] extends [never] ? Output<R> : { kind: 'chunks'; mimeType: string; value?: Output<R> }
+
+export function operation<
+  A extends Schema = PlainSchema<JsonObject>,
+  R extends Schema = PlainSchema<unknown>,
+  const M extends Slots = readonly [],
+  C extends ChunkedRule = never,
+>(
   name: string,
-  options: OperationOptions<A, R, unknown>,
-): OperationDefinition {
+  options: OperationOptions<A, R, unknown, M, C>,
+): OperationDefinition<unknown, { args: Input<A>; result: Received<R, C> }> {
   return define(name, options)
 }
 
@@ -203,16 +241,22 @@ export function operation<A extends Schema = PlainSchema<JsonObject>, R extends 
  * A function of its own, because what is injected cannot be told from how a handler happens to annotate its context.
  */
 export function operationsWith<App>() {
-  return <A extends Schema = PlainSchema<JsonObject>, R extends Schema = PlainSchema<unknown>>(
+  return <
+    A extends Schema = PlainSchema<JsonObject>,
+    R extends Schema = PlainSchema<unknown>,
+    const M extends Slots = readonly [],
+    C extends ChunkedRule = never,
+  >(
     name: string,
-    options: OperationOptions<A, R, App>,
-  ): OperationDefinition<App> => define(name, options)
+    options: OperationOptions<A, R, App, M, C>,
+  ): OperationDefinition<App, { args: Input<A>; result: Received<R, C> }> => define(name, options)
 }
 
-function define<A extends Schema, R extends Schema, App>(
+// `never` is below all types that an operation can keep: the callers name them, and nothing is there at run time.
+function define<A extends Schema, R extends Schema, App, M extends Slots, C extends ChunkedRule>(
   name: string,
-  options: OperationOptions<A, R, App>,
-): OperationDefinition<App> {
+  options: OperationOptions<A, R, App, M, C>,
+): OperationDefinition<App, never> {
   const { args, result, jsonSchema, run, backend, auth, ...rules } = options
   parseName(name)
   return {

@@ -70,7 +70,7 @@ export const order = operation('v1:Crash.Order', {
   model: 'async',
   async run({ label, ms }, ctx) {
     await pause(ms / 2)
-    const charged = await ctx.call<z.infer<typeof result>>(charge, { label: `${label}.charge`, ms })
+    const charged = await ctx.call(charge, { label: `${label}.charge`, ms })
     takeEffect(label, ctx)
     return { ...charged, label }
   },

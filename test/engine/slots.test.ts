@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type OperationDefinition, operation } from '../../src/core/operation.ts'
+import { jsonSchema } from '../../src/core/schema.ts'
 import { mayFollow, type State } from '../../src/core/state.ts'
 import { verifies } from '../requirements.ts'
 import { Cluster, Gate, Node, openCluster, settled } from './node.ts'
@@ -97,11 +98,11 @@ test('a call that waited for a sync call starts when that one ends', async () =>
 
 test('handlers that call operations end even when every slot is taken by handlers that wait', async () => {
   const cluster = openCluster()
-  const leaf = operation('v1:leaf', { model: 'async', concurrency: 1, run: () => 1 })
+  const leaf = operation('v1:leaf', { result: jsonSchema<number>({}), model: 'async', concurrency: 1, run: () => 1 })
   const parent = operation('v1:parent', {
     model: 'async',
     concurrency: 2,
-    run: async (_args, ctx) => (await ctx.call<number>(leaf, {})) + (await ctx.call<number>('v1:leaf', {})),
+    run: async (_args, ctx) => (await ctx.call(leaf, {})) + (await ctx.call<number>('v1:leaf', {})),
   })
   const node = new Node(cluster, { operations: [leaf, parent], limits: { runningCalls: 2 } })
 

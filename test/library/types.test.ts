@@ -4,7 +4,10 @@ import { type } from 'arktype'
 import {
   createServer,
   type HandlerContext,
+  type JsonObject,
   jsonSchema,
+  type MediaFile,
+  type MediaSlot,
   type OperationDefinition,
   operation,
   operationsWith,
@@ -140,6 +143,98 @@ test('without a result schema run may return anything or nothing', () => {
   operation('v1:anything', { run: () => ({ text: 'three' }) })
 })
 
+test('an operation keeps the types that its callers send and receive, as plain types', () => {
+  const book = operation('v1:book', {
+    args: z.object({ on: z.iso.date().transform((text) => new Date(text)), seats: z.int().default(1) }),
+    result: z.object({ id: z.string() }),
+    run: () => ({ id: 'b1' }),
+  })
+  expectTypeOf(book).toEqualTypeOf<
+    OperationDefinition<unknown, { args: { on: string; seats?: number | undefined }; result: { id: string } }>
+  >()
+  const valibot = operation('v1:valibot', {
+    args: v.object({ seats: v.optional(v.number(), 1) }),
+    result: v.string(),
+    run: () => 'b1',
+  })
+  expectTypeOf(valibot).toEqualTypeOf<
+    OperationDefinition<unknown, { args: { seats?: number | undefined }; result: string }>
+  >()
+  const arktype = operation('v1:arktype', { args: type({ seats: 'number' }), result: type('string'), run: () => 'b1' })
+  expectTypeOf(arktype).toEqualTypeOf<OperationDefinition<unknown, { args: { seats: number }; result: string }>>()
+  const plain = operation('v1:plain', { args: jsonSchema<Item>({}), result: jsonSchema<number>({}), run: () => 1 })
+  expectTypeOf(plain).toEqualTypeOf<OperationDefinition<unknown, { args: Item; result: number }>>()
+  const bare = operation('v1:bare', { run: () => 1 })
+  expectTypeOf(bare).toEqualTypeOf<OperationDefinition<unknown, { args: JsonObject; result: unknown }>>()
+  const remote = operation('v1:remote', {
+    args: jsonSchema<Item>({}),
+    result: jsonSchema<number>({}),
+    backend: { kind: 'http', endpoint: 'https://tool.example' },
+  })
+  expectTypeOf(remote).toEqualTypeOf<OperationDefinition<unknown, { args: Item; result: number }>>()
+})
+
+test('ctx.call takes the arguments of the operation it is given and returns its result', () => {
+  const item = operation('v1:item', {
+    args: z.object({ id: z.string(), count: z.int().default(1) }),
+    result: z.object({ price: z.number() }),
+    run: () => ({ price: 1 }),
+  })
+  const rows = operation('v1:rows', { chunked: { mimeType: 'text/csv' }, result: z.number(), run: () => ['a'] })
+  const chosen = operation('v1:chosen', { chunked: true, run: (_args, ctx) => ctx.chunks(['a']) })
+  const injected = operationsWith<{ db: object }>()('v1:injected', { result: z.string(), run: () => 'a' })
+  const calling = async (ctx: HandlerContext, untyped: OperationDefinition) => {
+    expectTypeOf(await ctx.call(item, { id: 'a' })).toEqualTypeOf<{ price: number }>()
+    expectTypeOf(await ctx.call(item, { id: 'a' }, { locale: 'de' })).toEqualTypeOf<{ price: number }>()
+    expectTypeOf(await ctx.call(injected, {})).toEqualTypeOf<string>()
+    expectTypeOf(await ctx.call(rows, {})).toEqualTypeOf<{ kind: 'chunks'; mimeType: string; value?: number }>()
+    expectTypeOf(await ctx.call(chosen, {})).toEqualTypeOf<{ kind: 'chunks'; mimeType: string; value?: unknown }>()
+    // @ts-expect-error: an argument of another type
+    await ctx.call(item, { id: 7 })
+    // @ts-expect-error: an argument is missing
+    await ctx.call(item, {})
+    // @ts-expect-error: an argument that it does not have
+    await ctx.call(item, { id: 'a', colour: 'red' })
+
+    expectTypeOf(await ctx.call('v1:item', { id: 7 })).toEqualTypeOf<unknown>()
+    expectTypeOf(await ctx.call<number>('v1:item', 7)).toEqualTypeOf<number>()
+    expectTypeOf(await ctx.call(untyped, { id: 7 })).toEqualTypeOf<unknown>()
+  }
+  expectTypeOf(calling).toBeFunction()
+})
+
+test('an attachment that every call must have is there in ctx.media; any other may be missing', () => {
+  const slot = { acceptedTypes: ['image/png'], maxBytes: 1_000 }
+  operation('v1:photo', {
+    media: [
+      { name: 'photo', required: true, ...slot },
+      { name: 'thumbnail', ...slot },
+      { name: 'backside', required: false, ...slot },
+    ],
+    run: (_args, { media }) => {
+      expectTypeOf(media.photo).toEqualTypeOf<MediaFile>()
+      expectTypeOf(media.thumbnail).toEqualTypeOf<MediaFile | undefined>()
+      expectTypeOf(media.backside).toEqualTypeOf<MediaFile | undefined>()
+      expectTypeOf(media.other).toEqualTypeOf<MediaFile | undefined>()
+    },
+  })
+  operationsWith<{ db: object }>()('v1:photo', {
+    media: [{ name: 'photo', required: true, acceptedTypes: ['image/png'], maxBytes: 1_000 }],
+    chunked: { mimeType: 'image/png' },
+    async *run(_args, { media, db }) {
+      expectTypeOf(db).toEqualTypeOf<object>()
+      yield* media.photo.stream()
+    },
+  })
+  const slots: MediaSlot[] = [{ name: 'photo', required: true, ...slot }]
+  operation('v1:unknown', {
+    media: slots,
+    run: (_args, { media }) => expectTypeOf(media.photo).toEqualTypeOf<MediaFile | undefined>() && null,
+  })
+  // @ts-expect-error: a slot says how large its file may be
+  operation('v1:wrong', { media: [{ name: 'photo', acceptedTypes: [] }], run: () => null })
+})
+
 test('misspelled rules are refused', () => {
   // @ts-expect-error: it is sideEffecting
   operation('v1:typo', { sideEffect: true, run: () => null })
@@ -162,7 +257,7 @@ test('what the application injects is typed, and a server of such operations nee
   })
   const plain = operation('v1:plain', { run: () => null })
 
-  expectTypeOf(count).toEqualTypeOf<OperationDefinition<App>>()
+  expectTypeOf(count).toEqualTypeOf<OperationDefinition<App, { args: { table: string }; result: number }>>()
   const serve = async () => {
     await createServer({ operations: [count, plain], context: { db: { count: async () => 1 } } })
     await createServer({

@@ -158,7 +158,7 @@ describe('an operation that calls another', () => {
       model: 'async',
       retry: { attempts: 2, backoffMs: 200 },
       async run(_args, ctx) {
-        const first = await ctx.call<number>(pay, { amount: 5 })
+        const first = await ctx.call(pay, { amount: 5 })
         const second = await ctx.call<number>('v1:till.pay', { amount: 5 })
         return ctx.attempt === 1 ? ctx.fail('LATE', 'Too late.', { retryable: true }) : [first, second]
       },
