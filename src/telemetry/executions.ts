@@ -7,11 +7,11 @@ import type { Operation } from '../core/operation.ts'
 import type { Execution, Observer } from '../core/ports/observer.ts'
 import type { Log } from '../core/ports/runtime.ts'
 import type { AuditEntry } from '../core/ports/store.ts'
+import { parseTraceparent } from '../wire/traceparent.ts'
 import { quoteText } from './logs/credentials.ts'
 import { lineWriter } from './logs/lines.ts'
 import { createTimeText } from './logs/time-text.ts'
 import { authFields, outcomeFields, type ToolWords } from './logs/tool-fields.ts'
-import { parseTraceIds } from './traces/trace-ids.ts'
 
 export interface ExecutionLogOptions {
   log: Log
@@ -92,7 +92,7 @@ function accountMembers({ tenant, owner, fingerprint, verdict, rule, approvalId 
 
 /** A call that came without a trace is the root of its own: its id has as many digits as a trace's. */
 function traceMembers({ entry, traceparent }: Execution): string {
-  const sent = traceparent === undefined ? undefined : parseTraceIds(traceparent)
+  const sent = parseTraceparent(traceparent)
   if (sent) return `,"trace_id":"${sent.traceId}","span_id":"${sent.spanId}"`
   const { id } = entry
   if (id.length !== 36) return rootOf(id.replaceAll('-', ''))

@@ -7,6 +7,7 @@ import type { BackendParts } from '../../core/ports/backend.ts'
 import type { RemoteRequest } from '../../core/ports/outbound.ts'
 import { sendWithCredential } from '../../wire/send-with-credential.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'
+import { parseTraceparent } from '../../wire/traceparent.ts'
 import { CODES, faultOf } from './faults.ts'
 import { decodeOutput } from './output.ts'
 import { CONTRACT_VERSION, type ToolExecutionRequest, type ToolStatus, type Trace } from './wire.ts'
@@ -68,8 +69,8 @@ export function encodeRaw(args: unknown): string {
 }
 
 function traceOf(traceparent: string | undefined): Trace {
-  const [, trace_id = '', span_id = ''] = /^[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-/.exec(traceparent ?? '') ?? []
-  return { trace_id, span_id }
+  const { traceId = '', spanId = '' } = parseTraceparent(traceparent) ?? {}
+  return { trace_id: traceId, span_id: spanId }
 }
 
 /** The output of a strict answer, or the fault it tells of. Readings A13 and A14. */

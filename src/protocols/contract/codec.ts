@@ -5,6 +5,7 @@ import type { Fault } from '../../core/fault.ts'
 import type { ResultLocation } from '../../core/instance.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { Reply } from '../../core/reply.ts'
+import { normalizeTraceparent } from '../../wire/traceparent.ts'
 import type { ParsedRequest } from './envelope.ts'
 import { CODES, codeOf } from './faults.ts'
 import { encodeOutput } from './output.ts'
@@ -15,9 +16,6 @@ import {
   type ToolStatus,
   type Trace,
 } from './wire.ts'
-
-const TRACE_ID = /^(?!0{32})[0-9a-f]{32}$/
-const SPAN_ID = /^(?!0{16})[0-9a-f]{16}$/
 
 /**
  * The request id is the idempotency key as well: the same request again joins the call, whatever the tool. A further
@@ -32,7 +30,8 @@ export function decodeCall(
   const call: Call = { operation, args, media: [], requestId, idempotencyKey: requestId }
   if (Object.keys(terms).length > 0) call.terms = terms
   if (taskId.trim() !== '') call.sessionId = taskId
-  if (TRACE_ID.test(trace_id) && SPAN_ID.test(span_id)) call.traceparent = `00-${trace_id}-${span_id}-01`
+  const traceparent = normalizeTraceparent(`00-${trace_id}-${span_id}-01`)
+  if (traceparent !== undefined) call.traceparent = traceparent
   return call
 }
 

@@ -5,6 +5,7 @@ import { Fault } from '../../core/fault.ts'
 import type { Operation, Tombstone } from '../../core/operation.ts'
 import type { Reply } from '../../core/reply.ts'
 import type { ChunkReply } from '../../engine/follow/follow-up.ts'
+import { normalizeTraceparent } from '../../wire/traceparent.ts'
 import { encodeFault } from './faults.ts'
 import type {
   ChunkEnvelope,
@@ -14,8 +15,6 @@ import type {
   ResponseEnvelope,
   TombstoneEntry,
 } from './wire.ts'
-
-const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}/
 
 export function decodeCall(
   envelope: RequestEnvelope,
@@ -31,7 +30,8 @@ export function decodeCall(
   if (timeoutMs !== undefined) call.waitMs = timeoutMs
   if (locale !== undefined) call.locale = locale
   // A trace header that is not one is no reason to refuse a call.
-  if (traceparent !== undefined && TRACEPARENT.test(traceparent)) call.traceparent = traceparent
+  const trace = normalizeTraceparent(traceparent)
+  if (trace !== undefined) call.traceparent = trace
   return call
 }
 

@@ -6,6 +6,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.t
 import type { Operation } from '../../core/operation.ts'
 import type { Reply } from '../../core/reply.ts'
 import type { Tool } from '../../engine/tools.ts'
+import { normalizeTraceparent } from '../../wire/traceparent.ts'
 import { encodeToolError } from './faults.ts'
 import { inlineSchema } from './inline-schema.ts'
 import {
@@ -18,8 +19,6 @@ import {
   type ToolError,
   type ToolRequirements,
 } from './wire.ts'
-
-const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}/
 
 /**
  * `callId` is the client's or one of ours. It is the request id as well, so that no other call of this caller can have
@@ -34,8 +33,8 @@ export function decodeCall(
 ): Call {
   const call: Call = { operation: name, args: input, media: [], requestId: callId }
   if (sent !== undefined || operation.idempotencyRequired) call.idempotencyKey = callId
-  if (traceId !== undefined && TRACEPARENT.test(traceId)) call.traceparent = traceId
-  else if (headerTrace !== undefined && TRACEPARENT.test(headerTrace)) call.traceparent = headerTrace
+  const trace = normalizeTraceparent(traceId) ?? normalizeTraceparent(headerTrace)
+  if (trace !== undefined) call.traceparent = trace
   return call
 }
 

@@ -5,13 +5,6 @@ import type { Operation } from '../../core/operation.ts'
 import type { Reply } from '../../core/reply.ts'
 import type { CallToolResult, Content, EncodedResult, ToolAnnotations, ToolDetail } from './wire.ts'
 
-const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/
-
-/** The trace a request belongs to, by its `traceparent`; nothing if it is not one. */
-export function traceIdIn(traceparent: string | undefined): string | undefined {
-  return traceparent === undefined ? undefined : TRACEPARENT.exec(traceparent)?.[1]
-}
-
 /** `_meta` is left out where there is no trace id. */
 export function encodeResult(
   content: readonly Content[],

@@ -13,15 +13,8 @@ import { withChallenges } from '../../engine/admit/challenges.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { FollowUp } from '../../engine/follow/follow-up.ts'
 import type { Tools } from '../../engine/tools.ts'
-import {
-  annotationsOf,
-  encodeFailure,
-  encodePending,
-  encodeTool,
-  encodeValue,
-  notAnObject,
-  traceIdIn,
-} from './codec.ts'
+import { normalizeTraceparent, parseTraceparent } from '../../wire/traceparent.ts'
+import { annotationsOf, encodeFailure, encodePending, encodeTool, encodeValue, notAnObject } from './codec.ts'
 import { isResultOnCall } from './faults.ts'
 import { encodeLocated, type LocateParts } from './located.ts'
 import type { ToolHost } from './routes.ts'
@@ -100,9 +93,9 @@ class ToolCalls {
   call(operation: Operation, args: JsonValue, exchange: Exchange): EncodedResult | Promise<EncodedResult> {
     const { engine, env, holdMs } = this.#parts
     const call: Call = { operation: operation.key, args, media: [], requestId: env.newId() }
-    const traceparent = exchange.header('traceparent')
-    const traceId = traceIdIn(traceparent) ?? call.requestId
-    if (traceId !== call.requestId && traceparent !== undefined) call.traceparent = traceparent
+    const traceparent = normalizeTraceparent(exchange.header('traceparent'))
+    const traceId = parseTraceparent(traceparent)?.traceId ?? call.requestId
+    if (traceparent !== undefined) call.traceparent = traceparent
     const asked: Asked = { operation, traceId, exchange, identify: this.#parts.identify(exchange) }
     try {
       const sentKey = exchange.header('idempotency-key')

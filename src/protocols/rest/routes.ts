@@ -3,6 +3,7 @@
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { Answer, Exchange, Refuse, Route } from '../../core/ports/exchange.ts'
+import { parseTraceparent } from '../../wire/traceparent.ts'
 import {
   callFaultAnswer,
   EXECUTION_DISABLED,
@@ -14,7 +15,6 @@ import {
   toolNotFound,
 } from './answers.ts'
 import { isForeignForm, readCallArguments, readValidateArguments } from './arguments.ts'
-import { traceIdIn } from './codec.ts'
 import { type PageSettings, pageAnswer } from './page.ts'
 import type { EncodedResult, ToolDetail, ToolSummary, ValidateResult } from './wire.ts'
 
@@ -54,7 +54,7 @@ export function createToolRoutes<T>(host: ToolHost<T>, settings: RestSettings): 
         if (!settings.allowExecute) return EXECUTION_DISABLED
         const unknown = refuseName(exchange, why, tool)
         if (unknown || why.kind !== 'fault') return unknown ?? refusalAnswer(why)
-        return callFaultAnswer(why.fault, traceIdIn(exchange.header('traceparent')))
+        return callFaultAnswer(why.fault, parseTraceparent(exchange.header('traceparent'))?.traceId)
       },
       methods: { POST: (exchange, { name = '' }) => rest.call(exchange, name) },
     },

@@ -27,7 +27,7 @@ import type { Outcome } from '../../core/instance.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { AttemptObservation, ObservedAttempt, Observer } from '../../core/ports/observer.ts'
 import { authFields, outcomeFields, type ToolWords } from '../logs/tool-fields.ts'
-import { encodeTraceparent, parseTraceparent } from './traceparent.ts'
+import { encodeSpanContext, parseSpanContext } from './span-context.ts'
 
 export interface TracingOptions {
   /** Texts of callers and faults pass through it before a span has them. */
@@ -102,7 +102,7 @@ function startAttempt(
   )
   const inSpan = trace.setSpan(parent, span)
   return {
-    traceparent: encodeTraceparent(span.spanContext()),
+    traceparent: encodeSpanContext(span.spanContext()),
     within: (run) => context.with(inSpan, run),
     ended(outcome) {
       if (outcome && words) span.setAttributes(toolAttributes(words, outcome))
@@ -116,7 +116,7 @@ function startAttempt(
  * a parent call): that one is nearer. An open span of another trace is linked.
  */
 function placeInTrace(operation: Operation, attempt: ObservedAttempt): { parent: Context; links: Link[] } {
-  const sent = parseTraceparent(attempt.job.traceparent)
+  const sent = parseSpanContext(attempt.job.traceparent)
   const around = operation.model === 'sync' && attempt.number === 1 ? context.active() : ROOT_CONTEXT
   const open = openSpan(around)
   if (open && (!sent || sent.traceId === open.traceId)) return { parent: around, links: [] }

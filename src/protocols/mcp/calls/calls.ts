@@ -17,6 +17,7 @@ import type { Engine } from '../../../engine/engine.ts'
 import type { FollowUp } from '../../../engine/follow/follow-up.ts'
 import type { CallOptions } from '../../../engine/record/recorder.ts'
 import type { Tools } from '../../../engine/tools.ts'
+import { normalizeTraceparent } from '../../../wire/traceparent.ts'
 import {
   type Asked,
   elicits,
@@ -227,8 +228,8 @@ export class Calls {
     // A client that names no key means a new call; the key is for the engine's own retries.
     const key = sentKey ?? (joins(operation) ? requestId : undefined)
     if (key !== undefined) call.idempotencyKey = key
-    const traceparent = asked.client.header?.('traceparent')
-    if (traceparent !== undefined && TRACEPARENT.test(traceparent)) call.traceparent = traceparent
+    const traceparent = normalizeTraceparent(asked.client.header?.('traceparent'))
+    if (traceparent !== undefined) call.traceparent = traceparent
     const tasks = takesTasks(asked)
     const asking = askingOf(asked, env)
     if (asking) {
@@ -338,8 +339,6 @@ export class Calls {
     return fault
   }
 }
-
-const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?$/
 
 /** What was said comes before the answer; after it, nobody listens. */
 function withHeard(outcome: Outcome, heard: Hearing): Outcome {

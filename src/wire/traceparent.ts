@@ -1,0 +1,44 @@
+/** The W3C trace context as one text, the `traceparent` that every protocol carries (Trace Context, "traceparent Header"). */
+
+export interface TraceContext {
+  /** 32 hexadecimal digits in lower case, not all of them zero. */
+  readonly traceId: string
+  /** 16 hexadecimal digits in lower case, not all of them zero. The standard calls it the parent id. */
+  readonly spanId: string
+  /** One byte. The lowest bit says that the caller records the trace. */
+  readonly flags: number
+}
+
+/** Version ff is invalid. Version 00 has four fields and no more; later versions may add some. */
+const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
+
+/** The only flag whose meaning later versions keep. */
+const SAMPLED = 1
+
+/** Nothing for a text that is not a valid one: the standard has it ignored, and a new trace begun. */
+export function parseTraceparent(text: string | undefined): TraceContext | undefined {
+  const found = text === undefined ? null : TRACEPARENT.exec(text)
+  if (!found) return undefined
+  const [, version, traceId, spanId, digits, more] = found as unknown as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string?,
+  ]
+  const flags = Number.parseInt(digits, 16)
+  if (version !== '00') return { traceId, spanId, flags: flags & SAMPLED }
+  return more === undefined ? { traceId, spanId, flags } : undefined
+}
+
+/** In version 00, whatever fields and flags a later version had besides. */
+export function encodeTraceparent({ traceId, spanId, flags }: TraceContext): string {
+  return `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`
+}
+
+/** A valid one as this server keeps it and sends it on; nothing for any other text. */
+export function normalizeTraceparent(text: string | undefined): string | undefined {
+  const context = parseTraceparent(text)
+  return context && (text?.startsWith('00') ? text : encodeTraceparent(context))
+}
