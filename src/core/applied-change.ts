@@ -1,6 +1,6 @@
 /** What a change makes of an instance: what a store does to its row, for those who know the instance before it. */
 import { correlate } from './call.ts'
-import type { Instance } from './instance.ts'
+import type { Instance, InstanceDraft } from './instance.ts'
 import type { Change } from './ports/store.ts'
 
 /** Only for a change that was applied, to an instance that nothing has touched since it was as `before`. */
@@ -27,8 +27,8 @@ export function applyChange(before: Instance, change: Change): Instance {
  * Field by field: taking a due time out of a copy was 3 % of a durable call, and every one loses one. A test sees to it
  * that no field is forgotten.
  */
-function keptOf(before: Instance, change: Change): Instance {
-  const kept: Instance = {
+function keptOf(before: Instance, change: Change): InstanceDraft {
+  const kept: InstanceDraft = {
     id: before.id,
     tenant: before.tenant,
     owner: before.owner,

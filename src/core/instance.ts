@@ -33,70 +33,76 @@ export interface Progress {
   attempt?: number
 }
 
-/** The stored life of a call. */
+/**
+ * The stored life of a call. Stores, watchers and workers share one object, so it is never changed: a change makes a new
+ * one.
+ */
 export interface Instance {
-  id: string
-  tenant: string
-  owner: string
-  caller: Caller
-  requestId: string
-  sessionId?: string
-  parentId?: string
+  readonly id: string
+  readonly tenant: string
+  readonly owner: string
+  readonly caller: Caller
+  readonly requestId: string
+  readonly sessionId?: string
+  readonly parentId?: string
   /** Registry key: name and full version, `v1:orders.getItem@1.0.0`. */
-  operation: string
-  model: ExecutionModel
-  args: JsonValue
-  media: readonly MediaInput[]
+  readonly operation: string
+  readonly model: ExecutionModel
+  readonly args: JsonValue
+  readonly media: readonly MediaInput[]
   /** Only where it cannot be made from the rest: see `fingerprint.ts`. */
-  fingerprint?: string
-  idempotencyKey?: string
-  lineage: readonly string[]
-  locale?: string
-  traceparent?: string
-  state: State
+  readonly fingerprint?: string
+  readonly idempotencyKey?: string
+  readonly lineage: readonly string[]
+  readonly locale?: string
+  readonly traceparent?: string
+  readonly state: State
   /** Grows with every stored change. */
-  revision: number
+  readonly revision: number
   /** How often it was handed to a worker; 0 means that its handler never started. Fences late writers. */
-  attempt: number
+  readonly attempt: number
   /** How many of those attempts are accounted for: failed or handed back. Fewer than `attempt - 1` means one was cut off. */
-  settled: number
+  readonly settled: number
   /** How many of them failed. */
-  failures: number
+  readonly failures: number
   /** False where running it a second time could repeat an effect that may have happened. */
-  rerunnable: boolean
-  stopRequested: boolean
-  progress?: Progress
-  outcome?: Outcome
-  createdAt: number
+  readonly rerunnable: boolean
+  readonly stopRequested: boolean
+  readonly progress?: Progress
+  readonly outcome?: Outcome
+  readonly createdAt: number
   /** Until when callers can see it. */
-  expiresAt: number
+  readonly expiresAt: number
   /** Until when it is kept for its idempotency key; never before `expiresAt`. */
-  keepUntil: number
+  readonly keepUntil: number
   /** When a worker may take it: now, after a back-off, or when its lease has run out. Absent: not for a worker. */
-  dueAt?: number
-  endedAt?: number
+  readonly dueAt?: number
+  readonly endedAt?: number
   /** What few calls have. */
-  extras?: InstanceExtras
+  readonly extras?: InstanceExtras
   /** What a backend needs to take up a call whose answer comes from outside; absent once it is settled. */
-  waiting?: JsonValue
+  readonly waiting?: JsonValue
   /** The answer that came from outside, first come only. */
-  answer?: JsonValue
+  readonly answer?: JsonValue
 }
 
+/** An instance that is being built and that no other part has seen yet. */
+export type InstanceDraft = { -readonly [Field in keyof Instance]: Instance[Field] }
+
 export interface InstanceExtras {
-  terms?: CallTerms
+  readonly terms?: CallTerms
   /** When the time for all attempts together is over. */
-  deadlineAt?: number
+  readonly deadlineAt?: number
   /** When the time of the present try is over; kept while it waits for an answer from outside. */
-  tryEndsAt?: number
+  readonly tryEndsAt?: number
   /** Ids of the authorizations that came with the call: their tokens are not kept, and no others stand in for them. */
-  brought?: readonly string[]
+  readonly brought?: readonly string[]
   /** The rule of the policy that let it pass, or held it. */
-  rule?: string
-  approvalId?: string
+  readonly rule?: string
+  readonly approvalId?: string
   /** It is not run before its approval is given. */
-  held?: true
-  asking?: Asking
+  readonly held?: true
+  readonly asking?: Asking
 }
 
 export type ExecutionModel = 'sync' | 'async'

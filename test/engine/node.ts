@@ -14,7 +14,7 @@ import type { ObjectStore } from '../../src/core/ports/objects.ts'
 import type { Observer } from '../../src/core/ports/observer.ts'
 import type { Fetcher } from '../../src/core/ports/outbound.ts'
 import type { Clock } from '../../src/core/ports/runtime.ts'
-import type { Store } from '../../src/core/ports/store.ts'
+import type { Advanced, Store } from '../../src/core/ports/store.ts'
 import type { Reply } from '../../src/core/reply.ts'
 import { isTerminal } from '../../src/core/state.ts'
 import { Engine } from '../../src/engine/engine.ts'
@@ -47,7 +47,7 @@ export class Cluster implements AsyncDisposable {
   store: Store = this.#open()
 
   #open(): Store {
-    return createSqliteStore({ file: join(this.#folder, 'calls.db'), clock: this.clock })
+    return freezeInstances(createSqliteStore({ file: join(this.#folder, 'calls.db'), clock: this.clock }))
   }
 
   /** Everything in memory is gone; what was committed is not. */
@@ -81,6 +81,28 @@ export class Cluster implements AsyncDisposable {
     const found = await this.store.find(ADA.tenant, OWNER, requestId)
     if (!found) throw new Error(`no call ${requestId}`)
     return found
+  }
+}
+
+/** The store, its watchers and the engine share instances: one that is changed afterwards throws in every test. */
+function freezeInstances(store: Store): Store {
+  const advanced = (after: Advanced) => {
+    if (after.instance) Object.freeze(after.instance)
+    return after
+  }
+  return {
+    ...store,
+    accept: (instance, more) => store.accept(Object.freeze(instance), more),
+    get: async (id) => Object.freeze(await store.get(id)),
+    find: async (...asked) => Object.freeze(await store.find(...asked)),
+    claim: async (claim) => {
+      const claimed = await store.claim(claim)
+      for (const instance of claimed.instances) Object.freeze(instance)
+      return claimed
+    },
+    advance: (change) => store.advance(change).then(advanced),
+    answer: (...answer) => store.answer(...answer).then(advanced),
+    watch: (id, changed) => store.watch(id, (instance) => changed(Object.freeze(instance))),
   }
 }
 

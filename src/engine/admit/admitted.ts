@@ -5,7 +5,7 @@ import { correlate } from '../../core/call.ts'
 import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import { fingerprintOf } from '../../core/fingerprint.ts'
-import type { Instance, InstanceExtras } from '../../core/instance.ts'
+import type { Instance, InstanceDraft, InstanceExtras } from '../../core/instance.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Decision } from '../../core/ports/guard.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
@@ -50,7 +50,7 @@ export function newInstance(env: Environment, admitted: Admitted, life: Life, st
   const { idempotencyKey } = call
   const now = env.clock.now()
   const expiresAt = now + retentionMs(operation)
-  const instance: Instance = {
+  const instance: InstanceDraft = {
     id,
     tenant: caller.tenant,
     owner,

@@ -66,9 +66,10 @@ export class Conclusions {
     return this.#kept.giveUp()
   }
 
-  /** Before a handler can change the arguments that it is given: whoever hears of the execution is told what was asked. */
-  noteAsked(instance: Instance): void {
-    if (this.#observer?.executed) instance.fingerprint ??= storedFingerprint(this.#env.digest, instance)
+  /** The instance with its fingerprint where observers are told of it: a handler can change the arguments it is given. */
+  withFingerprint(instance: Instance): Instance {
+    if (!this.#observer?.executed || instance.fingerprint !== undefined) return instance
+    return { ...instance, fingerprint: storedFingerprint(this.#env.digest, instance) }
   }
 
   /** For good. False if somebody else has taken the call over, or it could not be stored. */

@@ -54,9 +54,9 @@ export class Starting {
     }
   }
 
-  #startWith(given: Given | undefined, instance: Instance, operation: Operation, args?: { parsed: unknown }): void {
+  #startWith(given: Given | undefined, recorded: Instance, operation: Operation, args?: { parsed: unknown }): void {
     const { attempts, conclusions, running } = this.#parts
-    conclusions.noteAsked(instance)
+    const instance = conclusions.withFingerprint(recorded)
     const job = jobOf(instance, operation)
     const run = this.#runOf(instance, operation)
     const attempt = new Attempt(given ? { ...job, given } : job, instance.attempt, attempts, run)

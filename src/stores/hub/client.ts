@@ -71,10 +71,11 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
     if (!applied && !recordsDiffer && change && leased.get(change.id)?.attempt === change.attempt)
       leased.delete(change.id)
     if (!applied || !instance) return after
-    // The outcome as it was made may say more to whoever waits in this process than what is stored.
-    if (change?.outcome) instance.outcome = change.outcome
-    changed(instance, leased.has(instance.id))
-    return after
+    // The outcome as it was made may say more to a caller that waits in this process than what is stored.
+    const outcome = change?.outcome ?? instance.outcome
+    const told = outcome && outcome !== instance.outcome ? { ...instance, outcome } : instance
+    changed(told, leased.has(told.id))
+    return told === instance ? after : { ...after, instance: told }
   }
 
   return {
