@@ -5,7 +5,7 @@ import type { CallTerms } from '../../src/core/call.ts'
 import { Fault } from '../../src/core/fault.ts'
 import { type Operation, type OperationRules, operation } from '../../src/core/operation.ts'
 import type { Reply } from '../../src/core/reply.ts'
-import { deadlineOf, effectiveTerms } from '../../src/engine/run/call-terms.ts'
+import { deadlineOf, effectiveTerms } from '../../src/engine/attempt/call-terms.ts'
 import { verifies } from '../requirements.ts'
 import { ADA, type Cluster, Node, openCluster, settled } from './node.ts'
 

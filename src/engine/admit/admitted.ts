@@ -10,8 +10,8 @@ import type { Operation } from '../../core/operation.ts'
 import type { Decision } from '../../core/ports/guard.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import { broughtIn, type Given } from '../../core/requirements.ts'
-import { deadlineOf } from '../run/call-terms.ts'
-import type { Job } from '../run/job.ts'
+import { deadlineOf } from '../attempt/call-terms.ts'
+import type { Job } from '../attempt/job.ts'
 import type { ApprovalRequest, Grant } from '../wait/approvals.ts'
 
 export interface Admitted {

@@ -6,8 +6,8 @@
 import type { FaultRecord } from '../../core/fault.ts'
 import type { Instance } from '../../core/instance.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
+import type { Attempt } from '../attempt/attempt.ts'
 import type { Conclusions } from '../end/conclusions.ts'
-import type { Attempt } from './attempt.ts'
 import { storageDelay } from './retry.ts'
 import { canGoOn } from './running.ts'
 

@@ -5,8 +5,8 @@ import type { FaultKind } from '../../core/fault.ts'
 import type { Instance, Outcome } from '../../core/instance.ts'
 import type { Operation } from '../../core/operation.ts'
 import { type Questions, questionsIn } from '../../core/questions.ts'
-import type { Attempt } from './attempt.ts'
-import type { Job } from './job.ts'
+import type { Attempt } from '../attempt/attempt.ts'
+import type { Job } from '../attempt/job.ts'
 
 export interface Running {
   attempt: Attempt

@@ -2,8 +2,8 @@
 
 import type { Instance } from '../../core/instance.ts'
 import type { Operation } from '../../core/operation.ts'
-import type { AttemptRun } from './attempt.ts'
-import type { AttemptParts } from './job.ts'
+import type { AttemptRun } from '../attempt/attempt.ts'
+import type { AttemptParts } from '../attempt/job.ts'
 
 export function showingOf(
   { shown }: AttemptParts,

@@ -2,10 +2,10 @@
 
 import type { Instance } from '../../core/instance.ts'
 import type { Operation } from '../../core/operation.ts'
+import { Attempt } from '../attempt/attempt.ts'
+import { AttemptContext } from '../attempt/attempt-context.ts'
+import type { AttemptParts } from '../attempt/job.ts'
 import { canceled } from '../end/end-faults.ts'
-import { Attempt } from '../run/attempt.ts'
-import { AttemptContext } from '../run/attempt-context.ts'
-import type { AttemptParts } from '../run/job.ts'
 import { jobOf } from '../run/running.ts'
 
 export function abandon(parts: AttemptParts, instance: Instance, operation: Operation): void {

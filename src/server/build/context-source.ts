@@ -2,7 +2,7 @@
 
 import type { HandlerContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Job } from '../../engine/run/job.ts'
+import type { Job } from '../../engine/attempt/job.ts'
 
 /** As a record, so that a field added to the context does not compile until it is reserved here. */
 const OWN: Record<keyof HandlerContext, true> = {
