@@ -158,6 +158,34 @@ test('client credentials are exchanged for a token, in the header or in the body
   })
 })
 
+test.each([
+  ['another type', { token_type: 'mac' }, 'not a bearer token'],
+  ['a type that needs a proof', { token_type: 'DPoP' }, 'not a bearer token'],
+  ['a type that is no text', { token_type: 1 }, 'not a bearer token'],
+  ['no token', { access_token: undefined }, 'no usable access_token'],
+  ['an empty token', { access_token: '' }, 'no usable access_token'],
+  ['a token that fits into no header', { access_token: 'a secret\r\nX-Evil: 1' }, 'no usable access_token'],
+])('a token endpoint that answers with %s is said to, without its answer', async (_what, wrong, words) => {
+  const { endpoint, resolve, auth } = await withEndpoint()
+  endpoint.answer = () => ({ access_token: 'the-token-itself', token_type: 'bearer', ...wrong })
+
+  const fault = (await resolve(auth).catch((thrown: unknown) => thrown)) as Fault
+
+  expect(fault).toMatchObject({ kind: 'upstream', message: expect.stringContaining(words) })
+  expect(fault.cause).toBeUndefined()
+  expect(`${JSON.stringify(fault)}${fault.stack}`).not.toMatch(/the-token-itself|a secret/)
+})
+
+test('a client id with dashes and dots is sent as it is, for endpoints that do not decode it', async () => {
+  const { endpoint, secrets, resolve, auth } = await withEndpoint()
+  secrets.crm = { fields: { client_id: 'my-client.v1_a', client_secret: 'plain-secret' } }
+  endpoint.answer = () => '{"access_token":"token-number-1","expires_in":1e999}'
+
+  expect((await resolve(auth)).headers).toEqual(bearer(1))
+  const pair = Buffer.from('my-client.v1_a:plain-secret').toString('base64')
+  expect(endpoint.asked).toMatchObject([{ authorization: `Basic ${pair}` }])
+})
+
 test('a token is used again until 30 s before its end, and one without such a time once', async () => {
   verifies('contract:116', 'contract:117', 'contract:118')
   const { endpoint, resolve, auth, clock } = await withEndpoint()

@@ -1,11 +1,12 @@
 /**
- * OAuth 2 client credentials (RFC 6749, section 4.4): asks a token endpoint for an access token, through the client
- * that all requests to remote tools take. By hand, because what an OAuth library throws has the whole answer in it,
- * and the token with it.
+ * OAuth 2 client credentials (RFC 6749, section 4.4): asks a token endpoint for an access token with oauth4webapi,
+ * through the client that all requests to remote tools take. Errors of the library have the whole answer in them, and
+ * the token with it, so none of them goes on.
  */
+import type { ClientAuth, TokenEndpointResponse } from 'oauth4webapi'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
-import type { RemoteAnswer, RemoteClient, RemoteRequest } from '../../core/ports/outbound.ts'
+import type { RemoteAnswer, RemoteClient } from '../../core/ports/outbound.ts'
 
 export interface ClientCredentials {
   tokenURL: string
@@ -30,7 +31,13 @@ export interface AccessToken {
   lifetimeMs: number
 }
 
-export type TokenRequest = Omit<RemoteRequest, 'signal'>
+export interface TokenRequest {
+  readonly url: string
+  readonly clientId: string
+  readonly authenticate: ClientAuth
+  readonly parameters: Readonly<Record<string, string>>
+  readonly allowPrivate: boolean
+}
 
 /** So much before the end a token is not used any more: it must still be good when it arrives. */
 const MARGIN_SECONDS = 30
@@ -44,26 +51,30 @@ export function encodeTokenRequest(
 ): TokenRequest {
   const { clientId, clientSecret, scopes } = client
   const { clientAuth = 'basic', allowPrivate = false, parameters } = rules
-  const form = new URLSearchParams({ ...parameters, grant_type: 'client_credentials' })
-  if (scopes.length > 0) form.set('scope', scopes.join(' '))
-  if (clientAuth === 'post') {
-    form.set('client_id', clientId)
-    form.set('client_secret', clientSecret)
-  }
-  // RFC 6749, section 2.3.1: both are form-encoded before they are put together.
-  const pair = `${formEncode(clientId)}:${conceal(formEncode(clientSecret))}`
   return {
-    method: 'POST',
     url: checkTokenUrl(client.tokenURL, allowPrivate),
-    headers: {
-      Accept: 'application/json',
-      'Content-Type': 'application/x-www-form-urlencoded',
-      ...(clientAuth === 'basic' && { Authorization: `Basic ${conceal(Buffer.from(pair).toString('base64'))}` }),
-    },
-    body: form.toString(),
-    maxBytes: MAX_ANSWER_BYTES,
+    clientId,
+    authenticate: clientAuth === 'post' ? postAuth(clientId, clientSecret) : basicAuth(clientId, clientSecret, conceal),
+    parameters: { ...parameters, ...(scopes.length > 0 && { scope: scopes.join(' ') }) },
     allowPrivate,
   }
+}
+
+function postAuth(clientId: string, clientSecret: string): ClientAuth {
+  return (_server, _client, body) => {
+    body.set('client_id', clientId)
+    body.set('client_secret', clientSecret)
+  }
+}
+
+/**
+ * RFC 6749, section 2.3.1: both are form-encoded before they are put together. Not the library's `ClientSecretBasic`:
+ * it also encodes "-", "_" and ".", and many token endpoints compare what they get without decoding it.
+ */
+function basicAuth(clientId: string, clientSecret: string, conceal: (value: string) => string): ClientAuth {
+  const pair = `${formEncode(clientId)}:${conceal(formEncode(clientSecret))}`
+  const header = `Basic ${conceal(Buffer.from(pair).toString('base64'))}`
+  return (_server, _client, _body, headers) => headers.set('authorization', header)
 }
 
 export async function requestToken(
@@ -71,24 +82,67 @@ export async function requestToken(
   remote: RemoteClient,
   signal: AbortSignal,
 ): Promise<AccessToken> {
-  const answer = await remote.send({ ...request, signal })
-  const { host } = new URL(request.url)
+  // Loaded when a token is needed: most servers need none.
+  const oauth = await import('oauth4webapi')
+  const { url, clientId, authenticate, parameters, allowPrivate } = request
+  const { host, origin } = new URL(url)
+  const server = { issuer: origin, token_endpoint: url }
+  const client = { client_id: clientId }
+  const response = await oauth.clientCredentialsGrantRequest(
+    server,
+    client,
+    authenticate,
+    { ...parameters },
+    {
+      headers: { 'user-agent': 'callplane' },
+      // The address is checked: without TLS only where the operator allows it.
+      [oauth.allowInsecureRequests]: allowPrivate,
+      async [oauth.customFetch](_url, { headers, body }) {
+        const sent = {
+          method: 'POST' as const,
+          url,
+          headers,
+          body: String(body),
+          maxBytes: MAX_ANSWER_BYTES,
+          allowPrivate,
+        }
+        return plainAnswer(await remote.send({ ...sent, signal }), host)
+      },
+    },
+  )
+  const token = await oauth.processClientCredentialsResponse(server, client, response).catch((thrown: unknown) => {
+    const other = thrown instanceof oauth.UnsupportedOperationError
+    throw unusable(host, other ? 'a token that is not a bearer token' : 'no usable access_token')
+  })
+  return accessToken(token, host)
+}
+
+/** The answer as the library takes it, or the fault that it is. What some endpoints leave out or misspell is mended. */
+function plainAnswer(answer: RemoteAnswer, host: string): Response {
   const body = parseBody(answer.text)
   if (answer.status !== 200) throw refusal(answer, body, host)
   if (!body) throw unusable(host, 'something that is not a JSON object')
   // Some say 200 to a refusal.
   if (typeof body.error === 'string') throw notAccepted(host, body)
-  const { access_token: value, token_type: type = 'bearer', expires_in: seconds } = body
-  if (typeof value !== 'string' || !/^[\x21-\x7e]+$/.test(value)) throw unusable(host, 'no usable access_token')
-  if (typeof type !== 'string' || type.toLowerCase() !== 'bearer')
-    throw unusable(host, 'a token that is not a bearer token')
-  return { value, lifetimeMs: lifetimeOf(seconds) }
+  const { access_token, token_type = 'bearer', expires_in } = body
+  if (typeof token_type !== 'string') throw unusable(host, 'a token that is not a bearer token')
+  const seconds = typeof expires_in === 'string' ? Number(expires_in) : expires_in
+  const lifetime = typeof seconds === 'number' && Number.isFinite(seconds) && seconds > 0 && { expires_in: seconds }
+  return Response.json({ access_token, token_type, ...lifetime })
+}
+
+function accessToken(
+  { access_token: value, token_type, expires_in }: TokenEndpointResponse,
+  host: string,
+): AccessToken {
+  if (!/^[\x21-\x7e]+$/.test(value)) throw unusable(host, 'no usable access_token')
+  // The library knows a second type, which needs a proof with every request.
+  if (token_type !== 'bearer') throw unusable(host, 'a token that is not a bearer token')
+  return { value, lifetimeMs: lifetimeOf(expires_in) }
 }
 
 /** Reading A25: without an `expires_in`, or with one that is hardly longer than the margin, it is used once. */
-function lifetimeOf(expiresIn: unknown): number {
-  const seconds = typeof expiresIn === 'string' ? Number(expiresIn) : expiresIn
-  if (typeof seconds !== 'number' || !Number.isFinite(seconds)) return 0
+function lifetimeOf(seconds = 0): number {
   return Math.max(0, seconds - MARGIN_SECONDS) * 1000
 }
 
