@@ -1,13 +1,36 @@
 /**
- * Which scopes a caller has. `*` stands for all but those that begin with `callplane:`, which are the administrator's:
- * each must be had by its name, or as `callplane:admin`, which stands for all of those.
+ * Which scopes a caller has, and the server's own scopes. Those begin with `callplane:`. `*` covers every other scope and
+ * none of them. `callplane:admin` covers them all.
  */
 import type { Caller } from './caller.ts'
 
 const ALL = '*'
 const OURS = 'callplane:'
-export const ADMIN_SCOPE = 'callplane:admin'
+
+/** One scope for each thing an administrator does, so that a credential can grant one without the others. */
+export const SCOPES = {
+  admin: 'callplane:admin',
+  /** Sees the approvals with their arguments, and decides them. */
+  approve: 'callplane:approve',
+  /** Reads the audit trail. */
+  audit: 'callplane:audit',
+  metrics: 'callplane:metrics',
+  /** Lists and sees the calls of all callers in the tenant, without arguments and results. */
+  read: 'callplane:read',
+  /** Sees the arguments and results of those calls. */
+  payloads: 'callplane:payloads',
+  /** Cancels calls of other callers. */
+  operate: 'callplane:operate',
+  /** Runs a call of another caller again. */
+  replay: 'callplane:replay',
+} as const
+
+/** Scopes that another one covers. The audit trail is a list of calls without arguments and results. */
+const COVERED_BY: Readonly<Record<string, string>> = { [SCOPES.audit]: SCOPES.read }
 
 export function hasScope({ scopes }: Caller, scope: string): boolean {
-  return scopes.includes(scope) || scopes.includes(scope.startsWith(OURS) ? ADMIN_SCOPE : ALL)
+  if (scopes.includes(scope)) return true
+  if (!scope.startsWith(OURS)) return scopes.includes(ALL)
+  const wider = COVERED_BY[scope]
+  return scopes.includes(SCOPES.admin) || (wider !== undefined && scopes.includes(wider))
 }

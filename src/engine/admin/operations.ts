@@ -9,6 +9,7 @@ import { type Operation, type OperationDefinition, operation, type Tombstone } f
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { AuditEntry, Store } from '../../core/ports/store.ts'
 import { jsonSchema } from '../../core/schema.ts'
+import { SCOPES } from '../../core/scopes.ts'
 import { hasEnded } from '../follow/waiting.ts'
 import type { Worker } from '../run/worker.ts'
 import { callEnded } from '../wait/approval-faults.ts'
@@ -29,8 +30,8 @@ export interface OwnOperations {
   resume(): Promise<void>
 }
 
-const APPROVE = ['callplane:approve']
-const AUDIT = ['callplane:audit']
+const APPROVE = [SCOPES.approve]
+const AUDIT = [SCOPES.audit]
 const OURS = /^v\d+:callplane\./
 const MAX_PAGE = 200
 /** How many approvals one question looks at, decided ones included. */

@@ -2,6 +2,7 @@ import { ANONYMOUS, type Caller } from '../../core/caller.ts'
 import type { Identify, Presented } from '../../core/ports/guard.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
+import { SCOPES } from '../../core/scopes.ts'
 import { isOurs } from '../../engine/admin/operations.ts'
 import { Engine } from '../../engine/engine.ts'
 import { FollowUp } from '../../engine/follow/follow-up.ts'
@@ -13,7 +14,6 @@ import type { Authenticator } from '../../security/identity/identify.ts'
 import { createFetcher } from '../../security/outbound/fetcher.ts'
 import { createSqliteStore } from '../../stores/sqlite/index.ts'
 import { combineObservers, createExecutionLog, createMetrics, loadTracing } from '../../telemetry/index.ts'
-import { METRICS_SCOPE } from '../mount/system-routes.ts'
 import { createAdminRecognition, type RecognizeAdmin } from '../open/admin-token.ts'
 import { type DataFolder, openDataFolder } from '../open/data-folder.ts'
 import { vaultKeys } from '../open/vault-keys.ts'
@@ -25,7 +25,7 @@ import type { Prepared } from './prepare.ts'
 import { createResultCache } from './result-cache.ts'
 
 /** Without authentication everybody on this machine is the same caller, and may do and see everything but administer. */
-const LOCAL: Caller = { ...ANONYMOUS, scopes: ['*', METRICS_SCOPE] }
+const LOCAL: Caller = { ...ANONYMOUS, scopes: ['*', SCOPES.metrics] }
 /** A cancel is answered at once by the process that runs the call; another node learns of it when it renews its leases. */
 const CANCEL_WAIT_MS = 10_000
 const TIDY_EVERY_MS = 5_000

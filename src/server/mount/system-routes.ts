@@ -3,7 +3,7 @@
 import { Fault } from '../../core/fault.ts'
 import type { Answer, Exchange, Refuse, Route } from '../../core/ports/exchange.ts'
 import type { Identify } from '../../core/ports/guard.ts'
-import { hasScope } from '../../core/scopes.ts'
+import { hasScope, SCOPES } from '../../core/scopes.ts'
 
 export interface SystemParts {
   draining: () => boolean
@@ -19,7 +19,6 @@ const HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store
 const OK: Answer = { status: 200, headers: HEADERS, body: '{"status":"ok"}' }
 const DRAINING: Answer = { status: 503, headers: HEADERS, body: '{"status":"draining"}' }
 const NOT_STORING: Answer = { status: 503, headers: HEADERS, body: '{"status":"storage-unavailable"}' }
-export const METRICS_SCOPE = 'callplane:metrics'
 
 export function createSystemRoutes(parts: SystemParts): Route[] {
   const { draining, storing, renderMetrics, metricsType, identify, refuse } = parts
@@ -46,8 +45,8 @@ export function createSystemRoutes(parts: SystemParts): Route[] {
 async function requireScope(identify: Identify): Promise<void> {
   const caller = await identify()
   if (!caller) throw new Fault('unauthenticated', 'Metrics need a credential with the scope callplane:metrics.')
-  if (hasScope(caller, METRICS_SCOPE)) return
+  if (hasScope(caller, SCOPES.metrics)) return
   throw new Fault('forbidden', 'Metrics need the scope callplane:metrics.', {
-    details: { required: [METRICS_SCOPE] },
+    details: { required: [SCOPES.metrics] },
   })
 }

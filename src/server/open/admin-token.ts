@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
-import { ADMIN_SCOPE } from '../../core/scopes.ts'
+import { SCOPES } from '../../core/scopes.ts'
 import { STATIC_ISSUER } from '../../security/identity/tokens.ts'
 import { readOrCreateFile } from './key-file.ts'
 
@@ -19,7 +19,7 @@ export type RecognizeAdmin = (header: (name: string) => string | undefined) => C
 
 export function createAdminRecognition(token: string, tenant = 'main'): RecognizeAdmin {
   const expected = digestOf(token)
-  const admin: Caller = { tenant, issuer: STATIC_ISSUER, subject: 'admin', scopes: ['*', ADMIN_SCOPE] }
+  const admin: Caller = { tenant, issuer: STATIC_ISSUER, subject: 'admin', scopes: ['*', SCOPES.admin] }
   return (header) => {
     const authorization = header('authorization')
     if (authorization === undefined) return undefined

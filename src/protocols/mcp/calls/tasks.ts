@@ -8,7 +8,7 @@ import { Fault } from '../../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
 import type { Reply } from '../../../core/reply.ts'
-import { hasScope } from '../../../core/scopes.ts'
+import { hasScope, SCOPES } from '../../../core/scopes.ts'
 import type { Engine } from '../../../engine/engine.ts'
 import type { FollowUp } from '../../../engine/follow/follow-up.ts'
 import { approvalStatusPath } from '../../../engine/wait/approval-links.ts'
@@ -33,9 +33,8 @@ export interface TaskParts extends LocateParts {
   env: Environment
 }
 
-/** The operation by which approvals are decided, and the scope it takes. */
+/** The operation by which approvals are decided. */
 const DECIDE = 'v1:callplane.approvals.decide'
-const APPROVE_SCOPE = 'callplane:approve'
 /** The key of the one question a task may have. */
 const APPROVAL = 'approval'
 
@@ -182,7 +181,7 @@ function filesOf({ attachments = [] }: Approval): string {
 }
 
 function maySelfApprove({ selfApproval }: Approval, caller: Caller): boolean {
-  return selfApproval && hasScope(caller, APPROVE_SCOPE)
+  return selfApproval && hasScope(caller, SCOPES.approve)
 }
 
 const UUID_7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

@@ -1,0 +1,54 @@
+/** What each of the server's own scopes opens, and what it leaves closed. */
+import { createToken, operation } from 'callplane'
+import { expect, test } from 'vitest'
+import { hasScope, SCOPES } from '../../src/core/scopes.ts'
+import { startSite } from './server.ts'
+
+const APPROVALS = ['v1:callplane.approvals.list', 'v1:callplane.approvals.get', 'v1:callplane.approvals.decide']
+const AUDIT = 'v1:callplane.audit.list'
+
+const OPENS: Readonly<Record<string, readonly string[]>> = {
+  '*': [],
+  [SCOPES.admin]: [...APPROVALS, AUDIT],
+  [SCOPES.approve]: APPROVALS,
+  [SCOPES.audit]: [AUDIT],
+  [SCOPES.read]: [AUDIT],
+  [SCOPES.metrics]: [],
+  [SCOPES.payloads]: [],
+  [SCOPES.operate]: [],
+  [SCOPES.replay]: [],
+}
+
+test.each(Object.entries(OPENS))('%s opens the operations it is for, and hides the others', async (scope, open) => {
+  const { token, hash } = createToken()
+  const site = await startSite({
+    operations: [operation('v1:plain', { run: () => null })],
+    auth: { tokens: [{ hash, kind: 'bearer', subject: 'one', scopes: [scope] }] },
+  })
+  const headers = { Authorization: `Bearer ${token}` }
+
+  const registry = await fetch(`${site.url}/.well-known/ops`, { headers })
+  const listed = (await registry.json()) as { operations: { op: string }[] }
+  const names = listed.operations.map(({ op }) => op).filter((op) => op.startsWith('v1:callplane.'))
+  expect(names.sort()).toEqual([...open].sort())
+
+  for (const name of [...APPROVALS, AUDIT]) {
+    const { body } = await site.call(name, { id: 'none', verdict: 'deny' }, {}, { headers })
+    // Past the scope, the arguments that the operation does not have are what is wrong.
+    if (open.includes(name)) expect(body.error?.code).not.toBe('UNKNOWN_OP')
+    else expect(body.error?.code).toBe('UNKNOWN_OP')
+  }
+})
+
+test('callplane:admin covers every scope of the server, * covers none of them, and no other covers admin', () => {
+  const having = (...scopes: string[]) => ({ tenant: 'main', issuer: 'i', subject: 's', scopes })
+  const { admin, ...others } = SCOPES
+  for (const scope of Object.values(others)) {
+    expect(hasScope(having(admin), scope)).toBe(true)
+    expect(hasScope(having('*'), scope)).toBe(false)
+    expect(hasScope(having(scope), admin)).toBe(false)
+    expect(hasScope(having(scope), 'orders:read')).toBe(false)
+  }
+  expect(hasScope(having('*'), admin)).toBe(false)
+  expect(hasScope(having(SCOPES.audit), SCOPES.read)).toBe(false)
+})
