@@ -1,26 +1,22 @@
 /**
- * One run of one operation: gives the handler its context, bounds its time, takes whatever comes back and makes it an
- * outcome. Its end and the handler's return are two events: an attempt that is stopped ends at once, and the handler
- * returns when it does. Retries and records are left to others.
+ * One run of one operation: starts the handler, bounds its time, stops it, and keeps the first ending. Its end
+ * and the handler's return are two events: an attempt that is stopped ends at once, and the handler returns when it
+ * does. Retries and records are left to others.
  */
 
 import { Fault } from '../../core/fault.ts'
 import type { Outcome, Progress } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'
-import { isTextual } from '../../core/media.ts'
-import type { EffectiveTerms } from '../../core/operation.ts'
-import { Chunked, type ChunkSource, Deferred, Located } from '../../core/operation.ts'
+import type { Deferred, EffectiveTerms } from '../../core/operation.ts'
 import type { AttemptObservation } from '../../core/ports/observer.ts'
 import type { ByteRedactor } from '../../core/ports/runtime.ts'
 import { questionsIn } from '../../core/questions.ts'
-import { AttemptContext } from './attempt-context.ts'
 import { effectiveTerms } from './call-terms.ts'
-import { pumpPieces } from './chunk-pieces.ts'
 import { cleanOutcome } from './cleaning.ts'
+import { runHandler } from './handler-run.ts'
 import type { AttemptParts, Job } from './job.ts'
 import { LateHandler } from './late-handler.ts'
 
-const MAX_EXCEPTION_TEXT = 2_000
 /** Of a failure's message: a remote tool may say as much as it likes. */
 const MAX_MESSAGE = 4_000
 
@@ -208,6 +204,12 @@ export class Attempt {
     return this.#stoppedBy
   }
 
+  /** Says whether the handler threw this after the attempt had ended: then it is only logged. */
+  threwLate(thrown: unknown): boolean {
+    this.#late?.threw(thrown)
+    return this.#late !== undefined
+  }
+
   /** After its end a handler may tidy up; it starts nothing more in the call's name. */
   throwIfStopped(): void {
     if (this.#ending && this.#stoppedBy) throw this.#stoppedBy
@@ -227,7 +229,9 @@ export class Attempt {
       return this.#ending
     }
     this.#working = true
-    const ran = this.#observation ? this.#observation.within(() => this.#run(args)) : this.#run(args)
+    const ran = this.#observation
+      ? this.#observation.within(() => runHandler(this, this.#parts, args))
+      : runHandler(this, this.#parts, args)
     if (!(ran instanceof Promise)) {
       this.#return(ran)
       return this.#ending
@@ -333,139 +337,6 @@ export class Attempt {
       end: () => redactor?.end() ?? new Uint8Array(),
     }
   }
-
-  #run(args: unknown): Ending | Promise<Ending> {
-    try {
-      const context = new AttemptContext(this, this.#parts)
-      const injected = this.#parts.inject?.(this.job)
-      const outcome =
-        injected instanceof Promise
-          ? injected.then((more) => this.#execute(args, Object.assign(context, more)))
-          : this.#execute(args, injected ? Object.assign(context, injected) : context)
-      return outcome instanceof Promise ? outcome.catch((thrown) => this.#failed(thrown)) : outcome
-    } catch (thrown) {
-      return this.#failed(thrown)
-    }
-  }
-
-  #execute(args: unknown, context: AttemptContext): Ending | Promise<Ending> {
-    const { recallShown } = this.run
-    return recallShown ? this.#executeAgain(recallShown, args, context) : this.#perform(args, context)
-  }
-
-  async #executeAgain(
-    recallShown: NonNullable<AttemptRun['recallShown']>,
-    args: unknown,
-    context: AttemptContext,
-  ): Promise<Ending> {
-    for (const value of await recallShown()) this.conceal(value)
-    return this.#perform(args, context)
-  }
-
-  #perform(args: unknown, context: AttemptContext): Ending | Promise<Ending> {
-    const { backend, chunked } = this.job.operation
-    const { waiting } = this.run
-    // What comes before the handler may take so long that the attempt is over by now.
-    if (this.#stoppedBy) throw this.#stoppedBy
-    this.began = true
-    const returned =
-      waiting !== undefined && backend.resume ? backend.resume(waiting, args, context) : backend.execute(args, context)
-    if (chunked) return this.#writeChunks(returned, chunked.mimeType)
-    return isThenable(returned)
-      ? Promise.resolve(returned).then((value) => this.#outcomeOf(value))
-      : this.#outcomeOf(returned)
-  }
-
-  #outcomeOf(returned: unknown): Ending | Promise<Ending> {
-    if (returned instanceof Deferred) return this.#deferral(returned)
-    if (returned instanceof Located) return { kind: 'location', location: returned.location }
-    const parsed = this.#parse(returned)
-    return parsed instanceof Promise ? parsed.then(asResult) : asResult(parsed)
-  }
-
-  #parse(returned: unknown): unknown {
-    if (!this.#release) return this.job.operation.parseResult(returned)
-    try {
-      const parsed = this.job.operation.parseResult(returned)
-      return parsed instanceof Promise ? parsed.catch(() => this.#unfit(returned)) : parsed
-    } catch {
-      return this.#unfit(returned)
-    }
-  }
-
-  /** What a schema says of a value may be cut, and half of a secret is not found: it is asked about the clean value. */
-  async #unfit(returned: unknown): Promise<never> {
-    await this.job.operation.parseResult(this.cleaned(returned as JsonValue))
-    throw new Fault('internal', 'The result does not fit the schema of the operation.', { code: 'INVALID_RESULT' })
-  }
-
-  #deferral(deferred: Deferred): Ending {
-    if (this.run.expectAnswer) return { kind: 'deferred', deferred }
-    throw new Error(`${this.job.operation.backend.kind} leaves a call waiting that is not recorded`)
-  }
-
-  #failed(thrown: unknown): Outcome {
-    return { kind: 'fault', fault: this.#explain(thrown).toRecord() }
-  }
-
-  /** A handler that was stopped usually throws some abort error; the reason it was stopped is the truth. */
-  #explain(thrown: unknown): Fault {
-    if (this.#late) {
-      this.#late.threw(thrown)
-      return Fault.from(thrown)
-    }
-    if (this.#stoppedBy && !(thrown instanceof Fault)) return this.#stoppedBy
-    const fault = Fault.from(thrown)
-    if (fault.ofStorage) this.storageFault = fault
-    if (fault.kind === 'internal') {
-      const { operation, requestId } = this.job
-      this.#parts.env.log.error(
-        { operation: operation.key, requestId, attempt: this.number, err: fault.cause ?? fault },
-        'the handler failed',
-      )
-    }
-    return thrown instanceof Fault ? fault : this.#withText(fault, thrown)
-  }
-
-  #withText({ message, cause }: Fault, thrown: unknown): Fault {
-    const said = thrown instanceof Error ? thrown.message : thrown
-    if (typeof said !== 'string' || said === '') return new Fault('internal', message, { cause })
-    const exceptionText = (this.#parts.env.redact(said) as string).slice(0, MAX_EXCEPTION_TEXT)
-    return new Fault('internal', message, { cause, exceptionText })
-  }
-
-  async #writeChunks(returning: unknown, declaredType: string | undefined): Promise<Outcome> {
-    const { objects, chunkBytes } = this.#parts
-    const returned = await returning
-    const { source, mimeType, value } = returned instanceof Chunked ? returned : plainPieces(returned, declaredType)
-    const writer = await objects.writeChunks(chunksId(this.job.id), { mimeType, chunkBytes, text: isTextual(mimeType) })
-    const cleaning = this.cleaningBytes()
-    const atEnd = await pumpPieces(source, async (bytes) => {
-      if (this.#stoppedBy) throw this.#stoppedBy
-      const clean = cleaning.push(bytes)
-      if (clean.length > 0) await writer.write(clean)
-    })
-    const beside = typeof value === 'function' ? await value() : (value ?? atEnd)
-    // Before the last chunk: one that was announced says that the result is whole.
-    const parsed = beside === undefined ? undefined : await this.#parse(beside)
-    await writer.write(cleaning.end())
-    // A call that has ended keeps what was announced, and nothing is announced after its end.
-    this.throwIfStopped()
-    await writer.finish()
-    const location = { kind: 'chunks' as const, mimeType }
-    return { kind: 'location', location: parsed === undefined ? location : { ...location, value: parsed as JsonValue } }
-  }
-}
-
-function plainPieces(source: unknown, mimeType: string | undefined): Chunked {
-  if (mimeType !== undefined) return new Chunked(source as ChunkSource, mimeType)
-  throw new Fault('internal', 'The operation does not say of which type its result is. Return ctx.chunks(…).', {
-    code: 'UNUSABLE_RESULT',
-  })
-}
-
-function asResult(value: unknown): Outcome {
-  return { kind: 'result', value: value as JsonValue }
 }
 
 /** Whether the call goes on later: with an answer from outside, or with its caller's. */
@@ -481,14 +352,6 @@ function bounded(ending: Ending): Ending {
   const { exceptionText } = fault
   const short = Fault.fromRecord({ ...fault, message, ...(exceptionText !== undefined && { exceptionText }) })
   return { ...ending, fault: short.toRecord() }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
-}
-
-export function chunksId(instanceId: string): string {
-  return `${instanceId}/chunks`
 }
 
 /** Without a limit of its own it was the time of all attempts together that ran out. */

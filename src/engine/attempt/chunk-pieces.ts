@@ -38,3 +38,8 @@ async function closeQuietly(pieces: AsyncIterator<unknown> | Iterator<unknown>):
     // The failure that ended the reading is the one to tell.
   }
 }
+
+/** Under which id the object store has the chunks of a call's result. */
+export function chunksId(instanceId: string): string {
+  return `${instanceId}/chunks`
+}

@@ -1,0 +1,164 @@
+/**
+ * Calls the handler of an attempt and makes an ending of what it returns or throws: a checked result, bytes written in
+ * chunks, a wait for an answer, or a fault. `attempt.ts` decides whether that ending still counts.
+ */
+
+import { Fault } from '../../core/fault.ts'
+import type { Outcome } from '../../core/instance.ts'
+import type { JsonValue } from '../../core/json.ts'
+import { isTextual } from '../../core/media.ts'
+import { Chunked, type ChunkSource, Deferred, Located } from '../../core/operation.ts'
+import type { Attempt, AttemptRun, Ending } from './attempt.ts'
+import { AttemptContext } from './attempt-context.ts'
+import { chunksId, pumpPieces } from './chunk-pieces.ts'
+import type { AttemptParts } from './job.ts'
+
+const MAX_EXCEPTION_TEXT = 2_000
+
+/** Never throws or rejects. A handler that does not wait gives its ending at once. */
+export function runHandler(attempt: Attempt, parts: AttemptParts, args: unknown): Ending | Promise<Ending> {
+  try {
+    const context = new AttemptContext(attempt, parts)
+    const injected = parts.inject?.(attempt.job)
+    const ending =
+      injected instanceof Promise
+        ? injected.then((more) => execute(attempt, parts, args, Object.assign(context, more)))
+        : execute(attempt, parts, args, injected ? Object.assign(context, injected) : context)
+    return ending instanceof Promise ? ending.catch((thrown) => failure(attempt, parts, thrown)) : ending
+  } catch (thrown) {
+    return failure(attempt, parts, thrown)
+  }
+}
+
+function execute(
+  attempt: Attempt,
+  parts: AttemptParts,
+  args: unknown,
+  context: AttemptContext,
+): Ending | Promise<Ending> {
+  const { recallShown } = attempt.run
+  if (!recallShown) return perform(attempt, parts, args, context)
+  return concealShown(attempt, recallShown).then(() => perform(attempt, parts, args, context))
+}
+
+/** Credentials that earlier attempts showed the tool may come back in its answer. */
+async function concealShown(attempt: Attempt, recallShown: NonNullable<AttemptRun['recallShown']>): Promise<void> {
+  for (const value of await recallShown()) attempt.conceal(value)
+}
+
+function perform(
+  attempt: Attempt,
+  parts: AttemptParts,
+  args: unknown,
+  context: AttemptContext,
+): Ending | Promise<Ending> {
+  const { backend, chunked } = attempt.job.operation
+  const { waiting } = attempt.run
+  // The steps before the handler may take so long that the attempt is over by now.
+  if (attempt.stoppedBy) throw attempt.stoppedBy
+  attempt.began = true
+  const returned =
+    waiting !== undefined && backend.resume ? backend.resume(waiting, args, context) : backend.execute(args, context)
+  if (chunked) return writeChunks(attempt, parts, returned, chunked.mimeType)
+  return isThenable(returned)
+    ? Promise.resolve(returned).then((value) => endingOf(attempt, value))
+    : endingOf(attempt, returned)
+}
+
+function endingOf(attempt: Attempt, returned: unknown): Ending | Promise<Ending> {
+  if (returned instanceof Deferred) return deferral(attempt, returned)
+  if (returned instanceof Located) return { kind: 'location', location: returned.location }
+  const parsed = parseResult(attempt, returned)
+  return parsed instanceof Promise ? parsed.then(asResult) : asResult(parsed)
+}
+
+function parseResult(attempt: Attempt, returned: unknown): unknown {
+  const { operation } = attempt.job
+  if (!attempt.conceals) return operation.parseResult(returned)
+  try {
+    const parsed = operation.parseResult(returned)
+    return parsed instanceof Promise ? parsed.catch(() => refuseUnfit(attempt, returned)) : parsed
+  } catch {
+    return refuseUnfit(attempt, returned)
+  }
+}
+
+/** A schema's message may cut a value, and half of a secret is not found: the schema is asked about the clean value. */
+async function refuseUnfit(attempt: Attempt, returned: unknown): Promise<never> {
+  await attempt.job.operation.parseResult(attempt.cleaned(returned as JsonValue))
+  throw new Fault('internal', 'The result does not fit the schema of the operation.', { code: 'INVALID_RESULT' })
+}
+
+function deferral({ run, job }: Attempt, deferred: Deferred): Ending {
+  if (run.expectAnswer) return { kind: 'deferred', deferred }
+  throw new Error(`${job.operation.backend.kind} leaves a call waiting that is not recorded`)
+}
+
+function failure(attempt: Attempt, parts: AttemptParts, thrown: unknown): Outcome {
+  return { kind: 'fault', fault: explain(attempt, parts, thrown).toRecord() }
+}
+
+/** A handler that was stopped usually throws some abort error; the reason it was stopped is the truth. */
+function explain(attempt: Attempt, parts: AttemptParts, thrown: unknown): Fault {
+  if (attempt.threwLate(thrown)) return Fault.from(thrown)
+  if (attempt.stoppedBy && !(thrown instanceof Fault)) return attempt.stoppedBy
+  const fault = Fault.from(thrown)
+  if (fault.ofStorage) attempt.storageFault = fault
+  if (fault.kind === 'internal') {
+    const { operation, requestId } = attempt.job
+    parts.env.log.error(
+      { operation: operation.key, requestId, attempt: attempt.number, err: fault.cause ?? fault },
+      'the handler failed',
+    )
+  }
+  return thrown instanceof Fault ? fault : withText(parts, fault, thrown)
+}
+
+function withText({ env }: AttemptParts, { message, cause }: Fault, thrown: unknown): Fault {
+  const said = thrown instanceof Error ? thrown.message : thrown
+  if (typeof said !== 'string' || said === '') return new Fault('internal', message, { cause })
+  const exceptionText = (env.redact(said) as string).slice(0, MAX_EXCEPTION_TEXT)
+  return new Fault('internal', message, { cause, exceptionText })
+}
+
+async function writeChunks(
+  attempt: Attempt,
+  { objects, chunkBytes }: AttemptParts,
+  returning: unknown,
+  declaredType: string | undefined,
+): Promise<Outcome> {
+  const returned = await returning
+  const { source, mimeType, value } = returned instanceof Chunked ? returned : plainPieces(returned, declaredType)
+  const options = { mimeType, chunkBytes, text: isTextual(mimeType) }
+  const writer = await objects.writeChunks(chunksId(attempt.job.id), options)
+  const cleaning = attempt.cleaningBytes()
+  const atEnd = await pumpPieces(source, async (bytes) => {
+    if (attempt.stoppedBy) throw attempt.stoppedBy
+    const clean = cleaning.push(bytes)
+    if (clean.length > 0) await writer.write(clean)
+  })
+  const beside = typeof value === 'function' ? await value() : (value ?? atEnd)
+  // Before the last chunk: one that was announced says that the result is whole.
+  const parsed = beside === undefined ? undefined : await parseResult(attempt, beside)
+  await writer.write(cleaning.end())
+  // A call that has ended keeps what was announced, and nothing is announced after its end.
+  attempt.throwIfStopped()
+  await writer.finish()
+  const location = { kind: 'chunks' as const, mimeType }
+  return { kind: 'location', location: parsed === undefined ? location : { ...location, value: parsed as JsonValue } }
+}
+
+function plainPieces(source: unknown, mimeType: string | undefined): Chunked {
+  if (mimeType !== undefined) return new Chunked(source as ChunkSource, mimeType)
+  throw new Fault('internal', 'The operation does not say of which type its result is. Return ctx.chunks(…).', {
+    code: 'UNUSABLE_RESULT',
+  })
+}
+
+function asResult(value: unknown): Outcome {
+  return { kind: 'result', value: value as JsonValue }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+}
