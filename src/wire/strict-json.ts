@@ -6,27 +6,19 @@ import { Fault } from '../core/fault.ts'
 import type { JsonObject, JsonValue } from '../core/json.ts'
 
 const MAX_DEPTH = 64
+/** Parsing 900 KB of brackets takes 30 ms, and refusing them by a scan none. Short texts are cheap to parse. */
+const SCANNED_FIRST = 16_384
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const COLON = 0x3a
+const SPACE = 0x20
 
 export function parseJsonText(text: string): JsonValue {
-  const keysInText = scan(text)
-  let value: JsonValue
-  try {
-    value = JSON.parse(text)
-  } catch (cause) {
-    throw new Fault('malformed', 'The body is not JSON. Send one JSON object, in UTF-8.', {
-      code: 'INVALID_JSON',
-      cause,
-    })
-  }
-  if (countIn(value) !== keysInText) {
-    throw new Fault('malformed', 'An object in the body has the same key twice. Send each key once.', {
-      code: 'DUPLICATE_KEY',
-    })
-  }
+  if (text.length > SCANNED_FIRST) scan(text)
+  const value = parse(text)
+  const keys = countIn(value, 0)
+  if (keys !== countKeyColons(text)) examine(text, keys)
   // Only an escape can smuggle in half of a surrogate pair: the text itself is UTF-8.
   if (text.includes('\\u') && !isWellFormed(value)) {
     throw new Fault('malformed', 'A string in the body is not valid Unicode: it holds a lone surrogate.', {
@@ -36,7 +28,45 @@ export function parseJsonText(text: string): JsonValue {
   return value
 }
 
-/** Counts keys and bounds nesting in one pass over the text, so that nothing recursive ever sees deep input. */
+/** V8 parses without recursion, so that no depth overflows the stack here. */
+function parse(text: string): JsonValue {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    scan(text)
+    throw new Fault('malformed', 'The body is not JSON. Send one JSON object, in UTF-8.', {
+      code: 'INVALID_JSON',
+      cause,
+    })
+  }
+}
+
+/**
+ * Every colon behind a key, and some of those inside strings. No fewer than there are keys in the text, and the value has
+ * no more keys than the text: where both counts are equal, no key came twice. A closer look at every character took twice
+ * as long, 0.35 µs for a `tools/call` of MCP.
+ */
+function countKeyColons(text: string): number {
+  let colons = 0
+  for (let at = text.indexOf(':'); at >= 0; at = text.indexOf(':', at + 1)) {
+    const before = text.charCodeAt(at - 1)
+    if (before === QUOTE || before <= SPACE) colons++
+  }
+  return colons
+}
+
+/** Where the counts differ: says what is wrong, or returns if a string only looks like a key. */
+function examine(text: string, keys: number): void {
+  const keysInText = scan(text)
+  if (Number.isNaN(keys)) throw tooLarge()
+  if (keys !== keysInText) {
+    throw new Fault('malformed', 'An object in the body has the same key twice. Send each key once.', {
+      code: 'DUPLICATE_KEY',
+    })
+  }
+}
+
+/** Counts the keys of a text exactly, and bounds its nesting. */
 function scan(text: string): number {
   let depth = 0
   let keys = 0
@@ -66,21 +96,21 @@ function endOfString(text: string, start: number): number {
   return at
 }
 
-/** The keys in a value, which must have no number that was too large. */
-function countIn(value: JsonValue): number {
-  if (typeof value === 'object') return value === null ? 0 : countKeys(value)
-  if (value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY) throw tooLarge()
-  return 0
+/** The keys in a value; not a number for one that nests too deep or has a number that was too large. */
+function countIn(value: JsonValue, depth: number): number {
+  if (typeof value === 'object') return value === null ? 0 : countKeys(value, depth + 1)
+  return value === Number.POSITIVE_INFINITY || value === Number.NEGATIVE_INFINITY ? Number.NaN : 0
 }
 
-function countKeys(value: JsonValue[] | JsonObject): number {
+function countKeys(value: JsonValue[] | JsonObject, depth: number): number {
+  if (depth > MAX_DEPTH) return Number.NaN
   let count = 0
   if (Array.isArray(value)) {
-    for (const item of value) count += countIn(item)
+    for (const item of value) count += countIn(item, depth)
     return count
   }
   // Not `Object.keys`: what JSON.parse makes inherits nothing that could be seen here, and no list has to be made.
-  for (const key in value) count += 1 + countIn(value[key] as JsonValue)
+  for (const key in value) count += 1 + countIn(value[key] as JsonValue, depth)
   return count
 }
 

@@ -84,6 +84,26 @@ test('colons, brackets and quotes inside strings mean nothing', () => {
   )
 })
 
+test('a string that looks like a key neither hides one that comes twice nor counts as one', () => {
+  for (const looks of ['\\":', ' :', 'a\\":b :c', '\\n:']) {
+    expect(codeOf(`{"a":"${looks}","b":1}`)).toBe(undefined)
+    expect(codeOf(`{"a":"${looks}","a":1}`)).toBe('DUPLICATE_KEY')
+    expect(codeOf(`{"${looks}":1,"${looks}":1}`)).toBe('DUPLICATE_KEY')
+    expect(codeOf(`{"a" :"${looks}","a"\n:1}`)).toBe('DUPLICATE_KEY')
+    expect(codeOf(`{"a":"${looks}","b":1e309}`)).toBe('NUMBER_TOO_LARGE')
+  }
+})
+
+test('the first thing that is wrong with a body is told, whatever else is', () => {
+  const deep = `${'['.repeat(65)}0${']'.repeat(65)}`
+  for (const space of ['', ' '.repeat(20_000)]) {
+    expect(codeOf(`{"a":${deep},"a":1}${space}`)).toBe('TOO_DEEP')
+    expect(codeOf(`{"a":1e309,"b":${deep}}${space}`)).toBe('TOO_DEEP')
+    expect(codeOf(`{"a":${deep}${space}`)).toBe('TOO_DEEP')
+    expect(codeOf(`{"a":1e309,"b":1,"b":1}${space}`)).toBe('NUMBER_TOO_LARGE')
+  }
+})
+
 test('64 levels are taken, 65 refused, and ten million do no harm', () => {
   const nested = (depth: number, open = '[', close = ']') => `${open.repeat(depth)}0${close.repeat(depth)}`
 
