@@ -64,35 +64,50 @@ class McpOverHttp {
     this.#methods = new Methods(parts)
   }
 
-  async post(exchange: Exchange): Promise<Answer> {
-    let body: JsonValue | undefined
-    let generation: Generation = 'initialized'
+  /** A promise only where there is something to wait for, here and below: most tool calls end at once. */
+  post(exchange: Exchange): Answer | Promise<Answer> {
+    const posted: Posted = { exchange, body: undefined, generation: 'initialized' }
     try {
       checkType(exchange)
-      body = parseJsonText(await exchange.text(this.#parts.maxBodyBytes))
-      const message = parseMessage(body)
-      const identified = this.#parts.identify(exchange)()
-      const caller = identified instanceof Promise ? await identified : identified
-      this.#methods.requireCaller({ caller })
-      if (message.kind !== 'request') {
-        await this.#note(message, exchange, caller)
-        return ACCEPTED
-      }
-      generation = generationByHeader(exchange.header('mcp-protocol-version'), message.params)
-      const session = generation === 'initialized' ? this.#session(exchange, message.method, caller) : undefined
-      const handle = this.#methods.find(message.method, generation)
-      const client = new HttpClient(exchange, generation, session)
-      const asked: Asked = { ...message, generation, caller, client }
-      if (generation === 'stateless') {
-        checkStandardHeaders((name) => exchange.header(name), message.method, message.params)
-        checkMeta(message.params)
-      }
-      if (session) return await this.#handleInSession(asked, handle, client, session)
-      const handled = handle(asked)
-      return this.#answer(message.id, handled instanceof Promise ? await handled : handled)
+      const text = exchange.text(this.#parts.maxBodyBytes)
+      const answering =
+        text instanceof Promise ? text.then((read) => this.#take(read, posted)) : this.#take(text, posted)
+      return answering instanceof Promise ? answering.catch((thrown) => this.#refuse(thrown, posted)) : answering
     } catch (thrown) {
-      return refusalAnswer(this.#explain(thrown), idIn(body), generation, exchange)
+      return this.#refuse(thrown, posted)
     }
+  }
+
+  #take(text: string, posted: Posted): Answer | Promise<Answer> {
+    posted.body = parseJsonText(text)
+    const message = parseMessage(posted.body)
+    const identified = this.#parts.identify(posted.exchange)()
+    if (identified instanceof Promise) return identified.then((caller) => this.#dispatch(message, caller, posted))
+    return this.#dispatch(message, identified, posted)
+  }
+
+  #dispatch(message: Message, caller: Caller | undefined, posted: Posted): Answer | Promise<Answer> {
+    const { exchange } = posted
+    this.#methods.requireCaller({ caller })
+    if (message.kind !== 'request') return this.#note(message, exchange, caller).then(() => ACCEPTED)
+    const { id, method, params } = message
+    const generation = generationByHeader(exchange.header('mcp-protocol-version'), params)
+    posted.generation = generation
+    const session = generation === 'initialized' ? this.#session(exchange, method, caller) : undefined
+    const handle = this.#methods.find(method, generation)
+    const client = new HttpClient(exchange, generation, session)
+    const asked: Asked = { id, method, params, generation, caller, client }
+    if (generation === 'stateless') {
+      checkStandardHeaders((name) => exchange.header(name), method, params)
+      checkMeta(params)
+    }
+    if (session) return this.#handleInSession(asked, handle, client, session)
+    const handled = handle(asked)
+    return handled instanceof Promise ? handled.then((outcome) => this.#answer(id, outcome)) : this.#answer(id, handled)
+  }
+
+  #refuse(thrown: unknown, { body, generation, exchange }: Posted): Answer {
+    return refusalAnswer(this.#explain(thrown), idIn(body), generation, exchange)
   }
 
   /** A client of the older revisions calls a request off by its id: leaving means nothing there. */
@@ -176,6 +191,13 @@ class McpOverHttp {
     if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a request failed')
     return fault
   }
+}
+
+/** What is known of a request so far, for the answer if it is refused. */
+interface Posted {
+  readonly exchange: Exchange
+  body: JsonValue | undefined
+  generation: Generation
 }
 
 /** The parts of an exchange that most calls never ask for are made when they are. */

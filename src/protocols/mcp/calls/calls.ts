@@ -99,7 +99,8 @@ export class Calls {
     this.#callingOff = new CallingOff(parts)
   }
 
-  async call(asked: Asked): Promise<Outcome> {
+  /** A promise only where there is something to wait for, here and below: most calls end at once. */
+  call(asked: Asked): Outcome | Promise<Outcome> {
     const name = textParam(asked, 'name')
     const { arguments: args = {} } = asked.params
     if (!isJsonObject(args)) throw invalidParams('"arguments" must be an object.')
@@ -111,29 +112,48 @@ export class Calls {
       throw lacksCapability({ extensions: { [TASKS]: {} } })
     }
     const underway: Underway = { asked, caller: asked.caller ?? ANONYMOUS, operation, name, args }
-    if (asked.client.hears) {
-      const level = this.#parts.levelFor(asked)
-      const hears = level instanceof Promise ? await level : level
-      if (hears) underway.heard = new Hearing(hears, name)
-    }
-    const step = await this.#step(underway)
+    const level = asked.client.hears ? this.#parts.levelFor(asked) : undefined
+    if (level instanceof Promise) return level.then((known) => this.#proceed(underway, known))
+    return this.#proceed(underway, level)
+  }
+
+  /** `level`: from which on the client hears what the handler says. */
+  #proceed(underway: Underway, level?: Level): Outcome | Promise<Outcome> {
+    if (level) underway.heard = new Hearing(level, underway.name)
+    const step = this.#step(underway)
+    return step instanceof Promise ? step.then((taken) => this.#tell(taken, underway)) : this.#tell(step, underway)
+  }
+
+  #tell(step: Step, underway: Underway): Outcome {
     const outcome = 'questions' in step ? this.#ask(step.questions, underway) : step
     return underway.heard ? withHeard(outcome, underway.heard) : outcome
   }
 
-  async #step(underway: Underway): Promise<Step> {
-    const { asked } = underway
+  #step(underway: Underway): Step | Promise<Step> {
     try {
-      const declined = declinedAuthorization(asked, underway.operation)
+      const declined = declinedAuthorization(underway.asked, underway.operation)
       if (declined) throw declined
-      const reply = await this.#start(underway)
-      if (reply.state === 'complete' && 'result' in reply && !underway.joined) {
-        return { result: completed(encodeValue(reply.result, asked.generation), asked.generation) }
-      }
-      return await this.#answer(reply, underway)
+      const reply = this.#start(underway)
+      const ended = reply instanceof Promise ? undefined : this.#result(reply, underway)
+      return ended ?? this.#finish(reply, underway)
     } catch (thrown) {
       return this.#failure(thrown, underway)
     }
+  }
+
+  async #finish(replying: Reply | Promise<Reply>, underway: Underway): Promise<Step> {
+    try {
+      const reply = await replying
+      return this.#result(reply, underway) ?? (await this.#answer(reply, underway))
+    } catch (thrown) {
+      return this.#failure(thrown, underway)
+    }
+  }
+
+  /** Of a call that has one and was not asked for before. */
+  #result(reply: Reply, { asked: { generation }, joined }: Underway): Step | undefined {
+    if (reply.state !== 'complete' || !('result' in reply) || joined) return undefined
+    return { result: completed(encodeValue(reply.result, generation), generation) }
   }
 
   /** The client sends the call again with the answers; one of the older revisions is asked while it waits. */
