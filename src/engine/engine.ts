@@ -9,6 +9,7 @@ import { ANONYMOUS, type Caller, ownerOf } from '../core/caller.ts'
 import type { ChildOptions } from '../core/context.ts'
 import { Fault } from '../core/fault.ts'
 import type { JsonValue } from '../core/json.ts'
+import { isKeyed } from '../core/keyed.ts'
 import { checkMedia } from '../core/media.ts'
 import type { Operation } from '../core/operation.ts'
 import type { ResultCache } from '../core/ports/cache.ts'
@@ -25,7 +26,7 @@ import { replyTo } from './end/replies.ts'
 import { hasEnded, watchFor } from './follow/waiting.ts'
 import type { Limits } from './limits/limits.ts'
 import { harmless } from './observing.ts'
-import { type CallOptions, Recorder } from './record/recorder.ts'
+import { Recorder, type RunOptions } from './record/recorder.ts'
 import type { Registry } from './registry.ts'
 import { InlineRunner } from './run/unrecorded.ts'
 import { Worker, type WorkerSettings } from './run/worker.ts'
@@ -86,12 +87,12 @@ export class Engine {
    * promise is made only where there is something to wait for: a dozen of them for nothing were a tenth of what a small
    * call costs.
    */
-  call(call: Call, identify: Identify, options: CallOptions = {}): Reply | Promise<Reply> {
+  call(call: Call, identify: Identify, options: RunOptions = {}): Reply | Promise<Reply> {
     if (call.uploads !== undefined) return this.#callWithUploads(call, call.uploads, identify, options)
     return this.#call(call, identify, options)
   }
 
-  async #callWithUploads(call: Call, uploads: string, identify: Identify, options: CallOptions): Promise<Reply> {
+  async #callWithUploads(call: Call, uploads: string, identify: Identify, options: RunOptions): Promise<Reply> {
     try {
       return await this.#call(call, identify, options)
     } finally {
@@ -99,14 +100,14 @@ export class Engine {
     }
   }
 
-  #call(call: Call, identify: Identify, options: CallOptions): Reply | Promise<Reply> {
+  #call(call: Call, identify: Identify, options: RunOptions): Reply | Promise<Reply> {
     const operation = this.registry.resolve(call.operation, this.#parts.env.clock.now())
     const admitting = this.#admit(operation, identify)
     if (admitting instanceof Promise) return admitting.then((caller) => this.#callAs(caller, operation, call, options))
     return this.#callAs(admitting, operation, call, options)
   }
 
-  #callAs(caller: Caller, operation: Operation, call: Call, options: CallOptions): Reply | Promise<Reply> {
+  #callAs(caller: Caller, operation: Operation, call: Call, options: RunOptions): Reply | Promise<Reply> {
     if (this.#draining) throw shuttingDown()
     const counting = options.ours ? undefined : this.#parts.limits.countCall(this.#ownerOf(caller))
     if (counting) return counting.then(() => this.#callCounted(caller, operation, call, options))
@@ -122,7 +123,7 @@ export class Engine {
     return this.#lastOwner
   }
 
-  #callCounted(caller: Caller, operation: Operation, call: Call, options: CallOptions): Reply | Promise<Reply> {
+  #callCounted(caller: Caller, operation: Operation, call: Call, options: RunOptions): Reply | Promise<Reply> {
     const actor = options.given ? personOf(caller, options.given) : caller
     const validating = this.#validate(operation, actor, call, options)
     if (validating instanceof Promise) return validating.then((admitted) => this.#run(admitted, options))
@@ -162,7 +163,7 @@ export class Engine {
     return objections ? objections.then(() => caller) : caller
   }
 
-  #validate(operation: Operation, caller: Caller, call: Call, options: CallOptions): Admitted | Promise<Admitted> {
+  #validate(operation: Operation, caller: Caller, call: Call, options: RunOptions): Admitted | Promise<Admitted> {
     const parsed = operation.parseArgs(call.args)
     const needsMore = parsed instanceof Promise || call.media.length + operation.media.length > 0
     if (needsMore) return this.#validateFurther(operation, caller, call, options, parsed)
@@ -173,11 +174,11 @@ export class Engine {
     operation: Operation,
     caller: Caller,
     call: Call,
-    options: CallOptions,
+    options: RunOptions,
     parsing: unknown,
   ): Promise<Admitted> {
     const parsed = await parsing
-    const media = await checkMedia(operation, call.media, this.#parts.fetcher, options.presence ?? neverLeaves)
+    const media = await checkMedia(operation, call.media, this.#parts.fetcher, () => (options.client ?? STAYS).signal)
     return this.#decide(operation, caller, call, parsed, media, options)
   }
 
@@ -187,7 +188,7 @@ export class Engine {
     call: Call,
     parsed: unknown,
     media: readonly MediaInput[],
-    { freezes = false, hold = false, given }: CallOptions,
+    { freezes = false, hold = false, given }: RunOptions,
   ): Admitted | Promise<Admitted> {
     if (operation.idempotencyRequired && call.idempotencyKey === undefined) {
       const message = `${operation.name.full} has side effects: send an idempotency key, so that a repeat is not a second call.`
@@ -275,7 +276,7 @@ export class Engine {
     }
   }
 
-  #run(admitted: Admitted, options: CallOptions): Reply | Promise<Reply> {
+  #run(admitted: Admitted, options: RunOptions): Reply | Promise<Reply> {
     const { operation, call } = admitted
     const leavesTraces = operation.model === 'async' || operation.sideEffecting || operation.ttlSeconds > 0
     const waits = operation.backend.durable === true || admitted.held === true
@@ -285,7 +286,7 @@ export class Engine {
   }
 
   /** What is not recorded uses its approval before it runs: it might be run twice otherwise. */
-  async #runGranted(admitted: Admitted, grant: Grant, options: CallOptions): Promise<Reply> {
+  async #runGranted(admitted: Admitted, grant: Grant, options: RunOptions): Promise<Reply> {
     if (await this.approvals.spend(grant)) return this.#inline.run(admitted, options)
     const again = await (admitted.askAgain as () => Promise<Admitted>)()
     return this.#run(again, options)
@@ -321,7 +322,7 @@ export class Engine {
     const given = parent.given && { given: parent.given }
     const admitted = await this.#validate(operation, caller, call, { hold: false, ...given })
     begun()
-    const running = this.#run(admitted, { holdMs: OVERRUN_RETENTION_MS, child: true, presence: () => signal })
+    const running = this.#run(admitted, { holdMs: OVERRUN_RETENTION_MS, child: true, client: { signal } })
     const ended = Promise.resolve(running).then((reply) => this.#untilEnded(admitted, reply))
     return resultOf(await this.#unlessStopped(ended, admitted, signal))
   }
@@ -413,11 +414,6 @@ function shuttingDown(): Fault {
   })
 }
 
-/** Whether a repeated key joins the first call: wherever a repeat could do harm or be costly. A plain query is asked again. */
-function isKeyed(operation: Operation): boolean {
-  return operation.model === 'async' || operation.sideEffecting || operation.idempotencyRequired
-}
-
 /** What a caller would send over a wire: a Date becomes its text, not an empty object. */
 function asJson(value: unknown): JsonValue {
   return JSON.parse(JSON.stringify(value))
@@ -442,6 +438,9 @@ function admitAll(guards: readonly Guard[], caller: Caller, operation: Operation
   return undefined
 }
 
-function neverLeaves(): AbortSignal {
-  return new AbortController().signal
+/** A client that never leaves. */
+const STAYS = {
+  get signal() {
+    return new AbortController().signal
+  },
 }

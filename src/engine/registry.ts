@@ -7,24 +7,14 @@ import { Fault } from '../core/fault.ts'
 import { compareVersions, lineageOf, nameIn, type OperationName, parseName, unknownOperation } from '../core/names.ts'
 import type { Operation, Tombstone } from '../core/operation.ts'
 import { sunsetOf } from '../core/operation-defaults.ts'
+import type { Catalog } from '../core/ports/catalog.ts'
 
-export interface Registry {
-  /** By the name a caller uses, or by registry key; throws `unknown-operation` or `removed`. */
-  resolve(name: string, now: number): Operation
+/** All of it. Protocols see what `Catalog` has. */
+export interface Registry extends Catalog {
   /** Whether it is not past its sunset. */
   isServed(operation: Operation, now: number): boolean
   /** By registry key, for instances accepted earlier: it is found even past its sunset. */
   byKey(key: string): Operation | undefined
-  /** What everybody may see now: the highest version under each name, those past their sunset left out. */
-  list(now: number): readonly Operation[]
-  /** The same of the internal ones, which are for those who have their scopes. */
-  listInternal(now: number): readonly Operation[]
-  /** What everybody may know to be gone by now: past its sunset, or defined as removed. */
-  listRemoved(now: number): readonly Tombstone[]
-  /** When some version of an operation will be gone by itself, if ever. */
-  nextChangeAt(now: number): number | undefined
-  /** Every version of every operation, in the order of their definition; the same array while they do not change. */
-  readonly operations: readonly Operation[]
   /** Registry keys of all operations that can be run; the same array while they do not change. */
   readonly keys: readonly string[]
   /**
@@ -33,12 +23,10 @@ export interface Registry {
    */
   inherit(key: string): boolean
   /**
-   * Puts these in the place of whatever came from this source before. Those that would take a name from somebody else
-   * are left out: the server runs, and what runs keeps its name.
+   * Puts these in the place of all that came from this source before. An operation that would take the name of another
+   * one is left out: the server runs, and what runs keeps its name.
    */
   replace(source: string, operations: readonly Operation[]): readonly Omission[]
-  /** Calls back each time operations come or go, until the returned function is called. */
-  watch(changed: () => void): () => void
 }
 
 /** An operation that was left out, and why. */
@@ -57,6 +45,7 @@ interface Index {
   byKey: Map<string, Operation>
   byName: Map<string, Entry>
   keys: readonly string[]
+  hasPublic: boolean
   /** There are few, and they are looked for at each discovery. */
   internal: readonly Entry[]
 }
@@ -79,6 +68,9 @@ export function createRegistry(defined: readonly Operation[], tombstones: readon
     },
     get keys() {
       return index.keys
+    },
+    get hasPublic() {
+      return index.hasPublic
     },
     inherit(key) {
       if (!index.byName.has(nameIn(key))) return false
@@ -144,7 +136,8 @@ function buildIndex(operations: readonly Operation[], inherited: ReadonlySet<str
     if (heir && !byKey.has(key)) byKey.set(key, heir)
   }
   const internal = [...byName.values()].filter(({ operation }) => operation.internal)
-  return { operations, byKey, byName, keys: [...byKey.keys()], internal }
+  const hasPublic = operations.some((operation) => operation.public)
+  return { operations, byKey, byName, keys: [...byKey.keys()], hasPublic, internal }
 }
 
 function served(entries: readonly Entry[], now: number): Operation[] {

@@ -5,27 +5,13 @@
 import { Fault } from '../core/fault.ts'
 import { compareVersions, lineageOf, tooLongForTool, toolIdOf, toolNameOf } from '../core/names.ts'
 import type { Operation } from '../core/operation.ts'
+import type { Tool, Tools } from '../core/ports/catalog.ts'
 import type { Omission, Registry } from './registry.ts'
 
-export interface Tools {
-  /** By tool id and full version; without a version the highest there is. */
-  byId(id: string, version: string | undefined, now: number): Operation | undefined
-  /** By tool name: `orders_getItem` is the newest major, `orders_getItem_v1` that one. */
-  byName(name: string, now: number): Operation | undefined
-  /** One entry for each name that stands for itself, in the order of their names. */
-  list(now: number): readonly Tool[]
-  /** Every version of every tool, in the order of their ids. */
-  versions(now: number): readonly Tool[]
+/** All of it. Protocols see what `Tools` has. */
+export interface ToolIndex extends Tools {
   /** Which of these would be taken for another of them, or for one they are to stand beside. */
   objections(operations: readonly Operation[], beside: readonly Operation[]): readonly Omission[]
-}
-
-export interface Tool {
-  /** `orders.getItem`, without a version. */
-  id: string
-  /** `orders_getItem` */
-  name: string
-  operation: Operation
 }
 
 type Lists = (operation: Operation) => boolean
@@ -48,7 +34,7 @@ export function createTools(
   lists: Lists,
   report: (omission: Omission) => void = () => {},
   isBare: Naming['isBare'] = () => false,
-): Tools {
+): ToolIndex {
   if (!/^\w[\w.-]*$/.test(toolkit)) {
     throw new Fault('malformed', `"${toolkit}" cannot be a toolkit: use letters, digits and "_".`)
   }

@@ -25,7 +25,7 @@ export const folderRules: readonly FolderRule[] = [
   {
     name: 'protocols',
     files: '^src/protocols/([^/]+)/',
-    may: [CORE, WIRE, '^src/engine/', '^src/protocols/$1/'],
+    may: [CORE, WIRE, '^src/protocols/$1/'],
     platform: false,
   },
   {

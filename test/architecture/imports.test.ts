@@ -28,6 +28,7 @@ test('each planted violation is caught, by its own rule', async () => {
     ['protocols', 'src/protocols/a/reads-files.ts', "import 'node:fs'"],
     ['protocols', 'src/protocols/a/uses-a-package.ts', "import 'lib'"],
     ['protocols', 'src/protocols/a/knows-a-sibling.ts', "import '../b/wire.ts'"],
+    ['protocols', 'src/protocols/a/knows-the-engine.ts', "import '../../engine/engine.ts'"],
     ['protocols', 'src/protocols/a/knows-a-carrier.ts', "import '../../carriers/a/carrier.ts'"],
     ['adapters', 'src/carriers/a/knows-a-protocol.ts', "import '../../protocols/a/wire.ts'"],
     ['adapters', 'src/stores/b/knows-a-sibling.ts', "import '../a/store.ts'"],

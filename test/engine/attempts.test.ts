@@ -145,7 +145,7 @@ test('a client that leaves stops an unrecorded call', async () => {
   })
   const node = new Node(cluster, { operations: [work] })
 
-  const reply = node.call('v1:work', {}, {}, { presence: () => leaving.signal })
+  const reply = node.call('v1:work', {}, {}, { client: leaving })
   await started.reached
   cluster.clock.advance(25)
   await settled()

@@ -21,7 +21,7 @@ import { Engine } from '../../src/engine/engine.ts'
 import { FollowUp } from '../../src/engine/follow/follow-up.ts'
 import { Maintenance } from '../../src/engine/follow/maintenance.ts'
 import { DEFAULT_LIMITS, type LimitRules, Limits } from '../../src/engine/limits/limits.ts'
-import type { CallOptions } from '../../src/engine/record/recorder.ts'
+import type { RunOptions } from '../../src/engine/record/recorder.ts'
 import type { WorkerSettings } from '../../src/engine/run/worker.ts'
 import { createRedactor } from '../../src/security/redaction/redaction.ts'
 import { createEnvironment } from '../../src/server/build/environment.ts'
@@ -196,7 +196,7 @@ export class Node {
     operation: string,
     args: object = {},
     more: Partial<Call> = {},
-    options: CallOptions = {},
+    options: RunOptions = {},
     caller = ADA,
   ): Promise<Reply> {
     const requestId = `r${++this.#calls}`

@@ -153,7 +153,7 @@ test.each(DEPARTURES)('a client that leaves %s is noticed: there is no second on
   })
   const node = new Node(cluster, { operations: [work] })
 
-  const reply = node.call('v1:work', {}, {}, { presence: () => client.signal })
+  const reply = node.call('v1:work', {}, {}, { client: client })
   await settled()
   client.abort()
   await settled()

@@ -3,11 +3,13 @@
 import { type Caller, ownerOf } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Instance, Progress } from '../../core/instance.ts'
-import type { Chunk, ObjectInfo, ObjectStore } from '../../core/ports/objects.ts'
+import type { ChunkReply, FoundObject, Wait } from '../../core/ports/calls.ts'
+import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import type { Answers, Questions } from '../../core/questions.ts'
 import type { Reply } from '../../core/reply.ts'
+import { within } from '../../core/within.ts'
 import { chunksId } from '../attempt/chunk-pieces.ts'
 import { canceled } from '../end/end-faults.ts'
 import { replyTo } from '../end/replies.ts'
@@ -15,7 +17,7 @@ import type { Limits } from '../limits/limits.ts'
 import type { Registry } from '../registry.ts'
 import type { Worker } from '../run/worker.ts'
 import { Answering } from '../wait/question-answers.ts'
-import { hasEnded, watchFor, within } from './waiting.ts'
+import { hasEnded, watchFor } from './waiting.ts'
 
 export interface FollowUpParts {
   env: Environment
@@ -28,15 +30,7 @@ export interface FollowUpParts {
   cancelWaitMs: number
 }
 
-export interface ChunkReply {
-  requestId: string
-  sessionId?: string
-  /** Absent while the call has not said which it is. */
-  mimeType?: string
-  /** Absent while the next chunk is still being made. */
-  chunk?: Chunk
-  totalBytes?: number
-}
+const NO_WAIT: Wait = { waitMs: 0 }
 
 export class FollowUp {
   readonly #parts: FollowUpParts
@@ -48,13 +42,20 @@ export class FollowUp {
   }
 
   /** The call as it stands; with `waitMs`, once its state has changed, the time is over or nobody waits any more. */
-  async poll(caller: Caller, requestId: string, waitMs = 0, presence?: () => AbortSignal): Promise<Reply> {
+  async poll(caller: Caller, requestId: string, { waitMs, client }: Wait = NO_WAIT): Promise<Reply> {
     const { limits } = this.#parts
     const instance = await this.#find(caller, requestId)
     await limits.countPoll(ownerOf(caller), requestId)
     if (waitMs <= 0 || hasEnded(instance)) return replyTo(instance, 0)
     const changed = (next: Instance) => next.state !== instance.state
-    return replyTo(await this.#after(instance, waitMs, changed, async () => {}, presence), 0)
+    return replyTo(await this.#after(instance, waitMs, changed, async () => {}, client), 0)
+  }
+
+  /** The end of a call; as it stands where that takes longer or the client has gone. It counts as no poll. */
+  async untilEnd(caller: Caller, requestId: string, { waitMs, client }: Wait): Promise<Reply> {
+    const instance = await this.#find(caller, requestId)
+    if (waitMs <= 0 || hasEnded(instance)) return replyTo(instance, 0)
+    return replyTo(await this.#after(instance, waitMs, hasEnded, async () => {}, client), 0)
   }
 
   /** Does something about an unended call, then waits until it is as wanted. The reply is to the one who asked, under their id. */
@@ -63,7 +64,7 @@ export class FollowUp {
     waitMs: number,
     wanted: (instance: Instance) => boolean,
     act: () => Promise<void>,
-    presence?: () => AbortSignal,
+    client?: Wait['client'],
   ): Promise<Instance> {
     const { store, env } = this.#parts
     const watching = watchFor(store, seen.id, wanted)
@@ -71,7 +72,7 @@ export class FollowUp {
       await act()
       const current = await store.get(seen.id)
       const latest =
-        current && wanted(current) ? current : await within(env.clock, waitMs, orGone(watching.found, presence))
+        current && wanted(current) ? current : await within(env.clock, waitMs, orGone(watching.found, client))
       return { ...seen, state: latest?.state ?? current?.state ?? seen.state, ...latestOf(latest ?? current ?? seen) }
     } finally {
       watching.stop()
@@ -195,10 +196,7 @@ export class FollowUp {
   }
 
   /** An object of this caller; without one, of whoever holds a link signed by us. */
-  async object(
-    caller: Caller | undefined,
-    objectId: string,
-  ): Promise<{ info: ObjectInfo; read: (range?: { start: number; end: number }) => AsyncIterable<Uint8Array> }> {
+  async object(caller: Caller | undefined, objectId: string): Promise<FoundObject> {
     const { store, objects, env } = this.#parts
     const instance = await store.get(objectId.slice(0, objectId.indexOf('/')))
     // As long as the bytes are kept: a repeat under the same key may have been told of them later than the first call.
@@ -220,9 +218,9 @@ export class FollowUp {
 }
 
 /** Settles as well when whoever waits has gone; then there is nothing to tell. */
-function orGone(found: Promise<Instance>, presence: (() => AbortSignal) | undefined): Promise<Instance | undefined> {
-  if (!presence) return found
-  const signal = presence()
+function orGone(found: Promise<Instance>, client: Wait['client']): Promise<Instance | undefined> {
+  if (!client) return found
+  const { signal } = client
   const gone = new Promise<undefined>((resolve) => {
     if (signal.aborted) resolve(undefined)
     else signal.addEventListener('abort', () => resolve(undefined), { once: true })

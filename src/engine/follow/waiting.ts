@@ -4,18 +4,6 @@ import type { Clock } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { isTerminal } from '../../core/state.ts'
 
-/** The promise's value, or undefined if it takes longer. The promise must not reject. */
-export function within<T>(clock: Clock, limitMs: number, promise: Promise<T>): Promise<T | undefined> {
-  if (limitMs <= 0) return Promise.resolve(undefined)
-  return new Promise((resolve) => {
-    const cancel = clock.schedule(limitMs, () => resolve(undefined))
-    void promise.then((value) => {
-      cancel()
-      resolve(value)
-    })
-  })
-}
-
 export interface EndWatch {
   /** The instance once it has ended; nothing if that takes longer, or if the watch is ended before. */
   ended: Promise<Instance | undefined>

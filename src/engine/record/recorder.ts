@@ -4,11 +4,11 @@ import { Fault } from '../../core/fault.ts'
 import { storedFingerprint } from '../../core/fingerprint.ts'
 import type { Instance } from '../../core/instance.ts'
 import type { Operation } from '../../core/operation.ts'
+import type { CallOptions, Client } from '../../core/ports/calls.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Acceptance, RecordChange, Store } from '../../core/ports/store.ts'
 import type { Reply } from '../../core/reply.ts'
-import type { Given } from '../../core/requirements.ts'
 import { type Admitted, approvalRequest, newInstance, waitLimit } from '../admit/admitted.ts'
 import type { Attempt } from '../attempt/attempt.ts'
 import { canceled } from '../end/end-faults.ts'
@@ -19,23 +19,11 @@ import type { Worker } from '../run/worker.ts'
 import { APPROVAL_TTL_MS, type Approvals } from '../wait/approvals.ts'
 import { duplicateRequest, Repeats } from './repeats.ts'
 
-export interface CallOptions {
-  /** Aborts when whoever waits for the answer has gone; asked for only if the call takes a while. */
-  presence?: () => AbortSignal
-  /** How long the caller waits for an async call to end. */
-  holdMs?: number
-  /** Record even what would not need it: for carriers that acknowledge after recording. */
-  durable?: boolean
-  /** A repeated key returns the first outcome of every operation, also of those without effects. */
-  freezes?: boolean
-  /** Tokens and secrets the caller handed over; they are never written down. */
-  given?: Given
-  /** Whether the caller can be told that the call waits for an approval, and come back for it. */
-  hold?: boolean
+/** What protocols may ask for, and what only the engine may. */
+export interface RunOptions extends Omit<CallOptions, 'client' | 'untilEnd' | 'cancelsWhenGone'> {
+  client?: Pick<Client, 'signal'>
   /** A handler's call: it runs inside the room its parent has, since waiting for more could wait for ever. */
   child?: boolean
-  /** Told once the call is written down as one of its own; not where it joins another. */
-  recorded?: () => void
   /** The server's own: the limits of one caller are not for it. */
   ours?: boolean
 }
@@ -67,7 +55,7 @@ export class Recorder {
   }
 
   /** Throws at once where there is no room. A promise is made only where there is something to wait for: the two writes. */
-  record(admitted: Admitted, options: CallOptions): Promise<Reply> {
+  record(admitted: Admitted, options: RunOptions): Promise<Reply> {
     if (admitted.held) return this.#recordHeld(admitted, options)
     const free = this.#takeSlot(admitted, options)
     if (free instanceof Promise) return this.#recordOnceFree(free, admitted, options)
@@ -75,7 +63,7 @@ export class Recorder {
   }
 
   /** With a slot that is waited for, or asked for elsewhere. */
-  async #recordOnceFree(free: Promise<boolean>, admitted: Admitted, options: CallOptions): Promise<Reply> {
+  async #recordOnceFree(free: Promise<boolean>, admitted: Admitted, options: RunOptions): Promise<Reply> {
     const { clock } = this.#env
     const askedMs = clock.monotonicMs()
     const startNow = this.#takeRoom(admitted, options, await free)
@@ -83,7 +71,7 @@ export class Recorder {
   }
 
   /** `waitedMs`: for a slot, which counts as part of the wait for the reply. */
-  #recordInRoom(admitted: Admitted, options: CallOptions, startNow: boolean, waitedMs = 0): Promise<Reply> {
+  #recordInRoom(admitted: Admitted, options: RunOptions, startNow: boolean, waitedMs = 0): Promise<Reply> {
     const instance = newInstance(this.#env, admitted, startNow ? this.#leased(1) : { dueAt: this.#env.clock.now() })
     const accepting = this.#accept(instance, () => this.#giveRoomBack(admitted, startNow), admitted.grant?.use)
     return accepting.then((acceptance) =>
@@ -94,7 +82,7 @@ export class Recorder {
   }
 
   /** It was called before, or another call has used its approval meanwhile. */
-  async #refused(why: Refused, admitted: Admitted, options: CallOptions): Promise<Reply> {
+  async #refused(why: Refused, admitted: Admitted, options: RunOptions): Promise<Reply> {
     if (why.kind !== 'records-differ') return this.#repeats.answer(admitted, why, waitFor(admitted, options))
     if (!admitted.askAgain) throw unexpected()
     return this.record(await admitted.askAgain(), options)
@@ -103,7 +91,7 @@ export class Recorder {
   #accepted(
     instance: Instance,
     admitted: Admitted,
-    options: CallOptions,
+    options: RunOptions,
     startNow: boolean,
     waitedMs: number,
   ): Reply | Promise<Reply> {
@@ -123,7 +111,7 @@ export class Recorder {
   }
 
   /** Written down before anybody is asked; a worker looks at it when it is decided, or when the time to decide is over. */
-  async #recordHeld(admitted: Admitted, options: CallOptions): Promise<Reply> {
+  async #recordHeld(admitted: Admitted, options: RunOptions): Promise<Reply> {
     const { owner, given, decision = { verdict: 'hold' } } = admitted
     this.#limits.requireRoom(owner, false)
     const approval = await this.#approvals.reserve(approvalRequest(this.#env, admitted, decision), admitted.id)
@@ -155,7 +143,7 @@ export class Recorder {
     admitted: Admitted,
     attempt: Attempt,
     startedAt: number,
-    { recorded }: CallOptions,
+    { recorded }: RunOptions,
   ): Promise<Reply> {
     const { operation } = admitted
     const { failures } = attempt.run
@@ -186,7 +174,7 @@ export class Recorder {
     failed: Attempt,
     retryInMs: number,
     startedAt: number,
-    { recorded }: CallOptions,
+    { recorded }: RunOptions,
   ): Promise<Reply> {
     const { retries } = this.#worker
     const failures = failed.run.failures + 1
@@ -241,7 +229,7 @@ export class Recorder {
   }
 
   /** Taken before the write, or every call of one tick would see the same free place. Whether it may start at once. */
-  #takeSlot(admitted: Admitted, options: CallOptions): boolean | Promise<boolean> {
+  #takeSlot(admitted: Admitted, options: RunOptions): boolean | Promise<boolean> {
     const { operation, call } = admitted
     if (options.child) {
       this.#limits.started(operation, admitted)
@@ -252,7 +240,7 @@ export class Recorder {
     return taken || this.#limits.waitForSlot(operation, admitted, waitLimit(operation, call))
   }
 
-  #takeRoom(admitted: Admitted, options: CallOptions, free: boolean): boolean {
+  #takeRoom(admitted: Admitted, options: RunOptions, free: boolean): boolean {
     const { operation, owner } = admitted
     if (operation.model === 'sync' && !free) throw busy(operation)
     try {
@@ -341,6 +329,6 @@ export function busy(operation: Operation): Fault {
   })
 }
 
-function waitFor({ operation, call }: Admitted, { holdMs = 0 }: CallOptions): number {
+function waitFor({ operation, call }: Admitted, { holdMs = 0 }: RunOptions): number {
   return operation.model === 'sync' ? waitLimit(operation, call) : holdMs
 }

@@ -9,6 +9,7 @@ import type { Execution } from '../../core/ports/observer.ts'
 import type { AuditTrail } from '../../core/ports/store.ts'
 import { questionsIn } from '../../core/questions.ts'
 import type { Reply, Usage } from '../../core/reply.ts'
+import { within } from '../../core/within.ts'
 import { type Admitted, askedFingerprint, jobFor, newInstance, retentionMs, waitLimit } from '../admit/admitted.ts'
 import { Attempt, type AttemptRun, type Ending } from '../attempt/attempt.ts'
 import { deadlineOf } from '../attempt/call-terms.ts'
@@ -16,9 +17,8 @@ import type { AttemptParts, Job } from '../attempt/job.ts'
 import { auditUnrecorded } from '../end/audit.ts'
 import { canceled, faultOutcome, outcomeName } from '../end/end-faults.ts'
 import { type Identity, replyTo, replyWith } from '../end/replies.ts'
-import { within } from '../follow/waiting.ts'
 import type { Limits } from '../limits/limits.ts'
-import { busy, type CallOptions, type Recorder } from '../record/recorder.ts'
+import { busy, type Recorder, type RunOptions } from '../record/recorder.ts'
 import { retryDelay } from './retry.ts'
 import type { Worker } from './worker.ts'
 
@@ -51,7 +51,7 @@ export class InlineRunner {
     this.#audit = audit
   }
 
-  run(admitted: Admitted, options: CallOptions): Reply | Promise<Reply> {
+  run(admitted: Admitted, options: RunOptions): Reply | Promise<Reply> {
     const { operation, call } = admitted
     const { cache } = operation
     // A result that was made with somebody's token, or with what somebody answered, is for them alone.
@@ -61,7 +61,7 @@ export class InlineRunner {
       : this.#run(admitted, options)
   }
 
-  async #runCached(admitted: Admitted, options: CallOptions, ttlSeconds: number): Promise<Reply> {
+  async #runCached(admitted: Admitted, options: RunOptions, ttlSeconds: number): Promise<Reply> {
     const { operation, call, owner, caller } = admitted
     const scope = operation.public ? '' : `${caller.tenant}|${owner}`
     const key = this.#parts.env.digest(
@@ -79,7 +79,7 @@ export class InlineRunner {
   }
 
   /** A handler that answers at once, for good, costs no promise. */
-  #run(admitted: Admitted, options: CallOptions, job = jobFor(admitted)): Reply | Promise<Reply> {
+  #run(admitted: Admitted, options: RunOptions, job = jobFor(admitted)): Reply | Promise<Reply> {
     const { operation } = admitted
     if (options.child) this.#limits.started(operation, admitted)
     const free = options.child === true || this.#limits.take(operation, admitted)
@@ -88,20 +88,20 @@ export class InlineRunner {
     return free ? this.#begin(admitted, options, job) : this.#waitAndBegin(admitted, options, job)
   }
 
-  async #waitAndBegin(admitted: Admitted, options: CallOptions, job: Job): Promise<Reply> {
+  async #waitAndBegin(admitted: Admitted, options: RunOptions, job: Job): Promise<Reply> {
     const { operation, call } = admitted
     const { clock } = this.#parts.env
     const askedMs = clock.monotonicMs()
     const taken = await this.#limits.waitForSlot(operation, admitted, waitLimit(operation, call))
     if (!taken) return this.#refuseBusy(admitted)
-    if (!options.presence?.().aborted) return this.#begin(admitted, options, job, clock.monotonicMs() - askedMs)
+    if (!options.client?.signal.aborted) return this.#begin(admitted, options, job, clock.monotonicMs() - askedMs)
     this.#limits.ended(operation, admitted)
     await admitted.grant?.giveBack?.()
     throw canceled()
   }
 
   /** `waitedMs`: for a slot, which counts as part of the wait for the reply. */
-  #begin(admitted: Admitted, options: CallOptions, job: Job, waitedMs = 0): Reply | Promise<Reply> {
+  #begin(admitted: Admitted, options: RunOptions, job: Job, waitedMs = 0): Reply | Promise<Reply> {
     const { operation } = admitted
     const startedAt = this.#parts.env.clock.now()
     const attempt = new Attempt(job, 1, this.#parts, firstRun(admitted, startedAt))
@@ -121,7 +121,7 @@ export class InlineRunner {
 
   async #runOn(
     admitted: Admitted,
-    options: CallOptions,
+    options: RunOptions,
     first: Attempt,
     firstOutcome: Outcome | undefined,
     startedAt: number,
@@ -179,13 +179,13 @@ export class InlineRunner {
     dueAt: number,
     endsAt: number,
     who: SlotOwner,
-    options: CallOptions,
+    options: RunOptions,
   ): Promise<'now' | 'later' | 'left'> {
     const { clock } = this.#parts.env
     const delayMs = dueAt - attempt.now()
     const heldUntil = attempt.now() + this.#worker.retries.holdMs(attempt, delayMs, attempt.run.endsAt)
     if (dueAt > endsAt) return 'later'
-    const presence = options.presence?.()
+    const presence = options.client?.signal
     if (presence?.aborted) return 'left'
     const left = Promise.withResolvers<'left'>()
     const leave = () => left.resolve('left')
@@ -207,7 +207,7 @@ export class InlineRunner {
   }
 
   /** A slot for the next attempt; that of the handler which still runs is given back when it returns. */
-  async #takeBeside(late: Attempt, who: SlotOwner, options: CallOptions): Promise<boolean> {
+  async #takeBeside(late: Attempt, who: SlotOwner, options: RunOptions): Promise<boolean> {
     const { operation } = late.job
     if (options.child) this.#limits.started(operation, who)
     else if (!(await this.#limits.take(operation, who))) return false
@@ -215,12 +215,12 @@ export class InlineRunner {
     return true
   }
 
-  async #outcomeInTime(attempt: Attempt, endsAt: number, options: CallOptions): Promise<Outcome | undefined> {
+  async #outcomeInTime(attempt: Attempt, endsAt: number, options: RunOptions): Promise<Outcome | undefined> {
     const { clock } = this.#parts.env
     const limitMs = Math.max(0, endsAt - attempt.now())
     const soon = await within(clock, Math.min(limitMs, PRESENCE_AFTER_MS), attempt.done)
     if (soon || limitMs <= PRESENCE_AFTER_MS) return settled(soon)
-    const presence = options.presence?.()
+    const presence = options.client?.signal
     const leave = () => attempt.stop(canceled())
     if (presence?.aborted) leave()
     presence?.addEventListener('abort', leave, { once: true })

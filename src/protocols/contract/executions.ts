@@ -4,13 +4,14 @@ import { ANONYMOUS, type Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { Operation } from '../../core/operation.ts'
+import type { Calls } from '../../core/ports/calls.ts'
+import type { Catalog, Tools } from '../../core/ports/catalog.ts'
 import type { Identify } from '../../core/ports/guard.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Records } from '../../core/ports/store.ts'
 import type { Reply } from '../../core/reply.ts'
-import type { Engine } from '../../engine/engine.ts'
-import type { FollowUp } from '../../engine/follow/follow-up.ts'
-import type { Tools } from '../../engine/tools.ts'
+import { explain } from '../../wire/explain.ts'
+import { requireCredential, visibleTo } from '../../wire/strangers.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'
 import {
   type Answered,
@@ -24,12 +25,11 @@ import {
 import { identityIn, parseRequest } from './envelope.ts'
 import { failureLine, failureMetadata } from './metadata.ts'
 import { checkRuntimePolicy, type IsolationOf } from './runtime-policy.ts'
-import type { Waiters } from './waiters.ts'
 import { type ToolExecutionResponse, type Trace, VERSION_HEADER } from './wire.ts'
 
 export interface ContractParts {
-  engine: Engine
-  followUp: FollowUp
+  calls: Pick<Calls, 'call' | 'admit' | 'poll' | 'hasToldOf'>
+  catalog: Pick<Catalog, 'hasPublic'>
   tools: Tools
   env: Environment
   /** Keeps what a job's answer repeats of its request. */
@@ -37,8 +37,6 @@ export interface ContractParts {
   /** Who sent this. `header` takes lower-case names. */
   identify: (source: { header(name: string): string | undefined }) => Identify
   locate: Locate
-  /** Shared by whatever carries the Contract. */
-  waiters: Waiters
   settings: ContractSettings
 }
 
@@ -107,13 +105,13 @@ export class Executions {
   }
 
   async poll(incoming: Incoming, requestId: string): Promise<Execution> {
-    const { followUp, env } = this.#parts
+    const { calls, env } = this.#parts
     const startedAt = env.clock.monotonicMs()
     const answered = { requestId, trace: { trace_id: '', span_id: '' } }
     try {
-      const caller = (await this.#caller(incoming)) ?? ANONYMOUS
-      const { trace, attempt } = await this.#recall(caller, requestId)
-      const reply = await followUp.poll(caller, attemptId(requestId, attempt))
+      const caller = await this.#caller(incoming)
+      const { trace, attempt } = await this.#recall(caller ?? ANONYMOUS, requestId)
+      const reply = await calls.poll(caller, attemptId(requestId, attempt))
       if (!isEnded(reply)) return { kind: 'running', requestId, retryAfterMs: reply.retryAfterMs }
       return this.#ended(reply, { requestId, trace, elapsedMs: env.clock.monotonicMs() - startedAt }, incoming)
     } catch (thrown) {
@@ -153,7 +151,7 @@ export class Executions {
 
   async #caller(incoming: Incoming): Promise<Caller | undefined> {
     const caller = await this.#parts.identify(incoming)()
-    if (!caller && !this.#parts.engine.registry.operations.some(isPublic)) throw needsCredential()
+    requireCredential(caller, this.#parts.catalog)
     return caller
   }
 
@@ -163,81 +161,33 @@ export class Executions {
     incoming: Incoming,
     kind: 'execution' | 'job',
   ): Promise<{ reply: Reply; operation: Operation; attempt: number }> {
-    const { engine, env, settings } = this.#parts
+    const { calls, settings } = this.#parts
     const request = parseRequest(body, incoming.header(VERSION_HEADER))
     const operation = this.#resolve(request.toolName, caller)
     // Before what it asks for is compared with the declaration: whoever may not call it learns nothing of that.
-    await engine.admit(operation.name.full, () => caller)
+    await calls.admit(operation.name.full, () => caller)
     checkRuntimePolicy(request, operation, this.#parts.settings.isolationOf)
     const call = decodeCall(request, operation.name.full, identityIn(body).trace)
-    const waitMs = kind === 'job' ? settings.jobWaitMs : settings.holdMs
-    if (kind === 'job') call.waitMs = waitMs
+    const holdMs = kind === 'job' ? settings.jobWaitMs : settings.holdMs
+    if (kind === 'job') call.waitMs = holdMs
     const bound = kind === 'execution' && operation.model === 'sync'
     // The time of whoever waits is the call's as well, unless the call outlives the wait.
     if (bound && incoming.deadlineMs !== undefined) {
       const deadlineMs = Math.min(incoming.deadlineMs, call.terms?.deadlineMs ?? incoming.deadlineMs)
       call.terms = { ...call.terms, deadlineMs }
     }
-    const endsAt = env.clock.monotonicMs() + waitMs
-    const leaving = bound ? this.#cancelOnLeaving(caller, call, incoming) : undefined
-    try {
-      const options = { holdMs: waitMs, freezes: true, presence: () => incoming.signal }
-      const first = await engine.call(call, () => caller, options)
-      const reply = await this.#wait(caller ?? ANONYMOUS, first, endsAt, incoming)
-      return { reply, operation, attempt: request.attempt }
-    } finally {
-      leaving?.[Symbol.dispose]()
-    }
+    // "Runtime Semantics", cancellation: a runtime that gives up waiting takes the work with it. A job is not waited
+    // for, and an async operation goes on by nature.
+    const options = { client: incoming, holdMs, untilEnd: true, cancelsWhenGone: bound, freezes: true }
+    const reply = await calls.call(call, () => caller, options)
+    return { reply, operation, attempt: request.attempt }
   }
 
-  /** Whoever shows no credential learns of public tools only. */
   #resolve(name: string, caller: Caller | undefined): Operation {
     const { tools, env } = this.#parts
-    const operation = tools.byName(name, env.clock.now())
-    if (!caller && !operation?.public) throw needsCredential()
+    const operation = visibleTo(caller, tools.byName(name, env.clock.now()))
     if (operation) return operation
     throw new Fault('unknown-operation', `There is no tool "${name}" here.`, { details: { field: 'tool.name' } })
-  }
-
-  /**
-   * "Runtime Semantics", cancellation: a runtime that gives up waiting takes the work with it, unless the same request
-   * is waited for elsewhere, such as on the connection that took the place of a broken one. A job is not waited for, and
-   * an async operation goes on by nature; a deadline is the engine's own to keep.
-   */
-  #cancelOnLeaving(caller: Caller | undefined, { requestId }: { requestId: string }, { signal }: Incoming): Disposable {
-    const { followUp, env, waiters } = this.#parts
-    const waiter = waiters.enter(caller ?? ANONYMOUS, requestId)
-    const cancelIfLast = async () => {
-      if (await waiter.leave()) await followUp.cancel(caller ?? ANONYMOUS, requestId)
-    }
-    const leave = () => {
-      if (signal.reason instanceof Fault && signal.reason.kind === 'timeout') return
-      cancelIfLast().catch((err) =>
-        env.log.warn({ err, requestId }, 'a call that nobody waits for could not be canceled'),
-      )
-    }
-    signal.addEventListener('abort', leave, { once: true })
-    return {
-      [Symbol.dispose]() {
-        signal.removeEventListener('abort', leave)
-        waiter[Symbol.dispose]()
-      },
-    }
-  }
-
-  /** An operation may give up waiting sooner than we do. */
-  async #wait(caller: Caller, first: Reply, endsAt: number, { signal }: Incoming): Promise<Reply> {
-    const { followUp, env } = this.#parts
-    let reply = first
-    for (
-      let left = endsAt - env.clock.monotonicMs();
-      left > 0 && !isEnded(reply);
-      left = endsAt - env.clock.monotonicMs()
-    ) {
-      if (signal.aborted) break
-      reply = await followUp.poll(caller, first.requestId, left, () => signal)
-    }
-    return reply
   }
 
   #ended(reply: EndedReply, answered: Answered, { origin }: Incoming): Ended {
@@ -246,10 +196,9 @@ export class Executions {
   }
 
   #refused(thrown: unknown, answered: Answered): Ended {
-    const refusal = Fault.from(thrown)
-    if (refusal.kind === 'internal') this.#parts.env.log.error({ err: refusal.cause ?? refusal }, 'a request failed')
+    const refusal = explain(thrown, this.#parts.env.log)
     const response = encodeFault(refusal, answered)
-    if (!this.#parts.engine.hasToldOf(refusal)) this.#report(response)
+    if (!this.#parts.calls.hasToldOf(refusal)) this.#report(response)
     return { kind: 'ended', response, refusal }
   }
 
@@ -293,12 +242,4 @@ function stillRunning({ requestId, model, retryAfterMs }: RunningReply, { name }
       details: { still_running: true },
     }),
   }
-}
-
-function needsCredential(): Fault {
-  return new Fault('unauthenticated', 'This server needs authentication. Send "Authorization: Bearer <token>".')
-}
-
-function isPublic(operation: Operation): boolean {
-  return operation.public
 }

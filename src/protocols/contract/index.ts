@@ -2,5 +2,4 @@
 export type { ContractSettings } from './executions.ts'
 export { createContractMethods } from './methods.ts'
 export { createContractRoutes } from './routes.ts'
-export { createWaiters } from './waiters.ts'
 export { contractCode, contractWords } from './words.ts'

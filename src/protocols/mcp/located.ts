@@ -9,17 +9,17 @@ import { Fault } from '../../core/fault.ts'
 import type { ResultLocation } from '../../core/instance.ts'
 import { isJsonObject } from '../../core/json.ts'
 import { bareType, isTextual } from '../../core/media.ts'
+import type { Calls } from '../../core/ports/calls.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Reply } from '../../core/reply.ts'
-import type { FollowUp } from '../../engine/follow/follow-up.ts'
 import type { CallToolResult, Content, ResourceContents } from './wire.ts'
 
 export type LocatedReply = Extract<Reply, { location: ResultLocation }>
 
 export interface LocateParts {
   objects: ObjectStore
-  followUp: FollowUp
+  calls: Pick<Calls, 'poll' | 'chunk' | 'object'>
   env: Pick<Environment, 'base64'>
 }
 
@@ -85,13 +85,13 @@ function parsed(text: string) {
 
 /** `resources/read` of a result. */
 export async function readResult(
-  caller: Caller,
+  caller: Caller | undefined,
   uri: string,
   origin: string,
   parts: LocateParts,
 ): Promise<ResourceContents> {
   const requestId = decodeId(uri.slice(RESULT_URI.length))
-  const reply = await parts.followUp.poll(caller, requestId)
+  const reply = await parts.calls.poll(caller, requestId)
   if (!('location' in reply)) throw new Fault('not-found', 'The result of this call is in the answer to the call.')
   const { location } = reply
   if (location.kind === 'external') return { uri, text: location.uri }
@@ -105,17 +105,17 @@ export async function readResult(
     : { uri, mimeType, blob: parts.env.base64(bytes) }
 }
 
-async function readObject(caller: Caller, objectId: string, origin: string, { followUp }: LocateParts) {
-  const { info, read } = await followUp.object(caller, objectId)
+async function readObject(caller: Caller | undefined, objectId: string, origin: string, { calls }: LocateParts) {
+  const { info, read } = await calls.object(caller, objectId)
   if (info.bytes > MAX_READ_BYTES) throw tooLarge(`${origin}/objects/${objectId}`)
   return collectBytes(read())
 }
 
-async function readChunks(caller: Caller, requestId: string, origin: string, { followUp }: LocateParts) {
+async function readChunks(caller: Caller | undefined, requestId: string, origin: string, { calls }: LocateParts) {
   const pieces: Uint8Array[] = []
   let total = 0
   for (let index = 0; ; index++) {
-    const { chunk } = await followUp.chunk(caller, requestId, () => index)
+    const { chunk } = await calls.chunk(caller, requestId, () => index)
     if (!chunk) break
     total += chunk.bytes.length
     if (total > MAX_READ_BYTES) throw tooLarge(`${origin}/ops/${encodeURIComponent(requestId)}/chunks`)

@@ -6,11 +6,12 @@ import { isJsonObject } from '../../core/json.ts'
 import type { Operation } from '../../core/operation.ts'
 import { questionsIn } from '../../core/questions.ts'
 import { hasScope } from '../../core/scopes.ts'
+import { needsCredential, requireCredential } from '../../wire/strangers.ts'
 import { type Asked, type Outcome, textParam } from './asking/asked.ts'
 import { askingOf, inputRequired } from './asking/asking.ts'
 import { ClientReplies, type ClientReply } from './asking/client-replies.ts'
 import { CallingOff } from './calls/calling-off.ts'
-import { type CallParts, Calls, needsCredential } from './calls/calls.ts'
+import { type CallParts, ToolCalls } from './calls/calls.ts'
 import { Tasks } from './calls/tasks.ts'
 import { completed } from './codec.ts'
 import { invalidParams, unknownMethod } from './faults.ts'
@@ -58,17 +59,16 @@ export class Methods {
   readonly #prompts: OfferedPrompts
   readonly #subscriptions: Subscriptions
   readonly #replies: ClientReplies
-  #public: { any: boolean; of: readonly Operation[] } | undefined
 
   constructor(parts: McpParts) {
-    const { engine, tools, env, settings, describe } = parts
+    const { catalog, tools, env, settings, describe } = parts
     const cacheScope = settings.authenticated ? 'private' : 'public'
     const tasks = new Tasks(parts)
     const offered = new OfferedResources(settings.resources ?? [], env)
     const notes = new SessionNotes(env, parts.records)
     this.#replies = new ClientReplies(env, parts.records)
-    this.#subscriptions = new Subscriptions(new Changes(engine.registry, offered), notes, offered)
-    const calls = new Calls(
+    this.#subscriptions = new Subscriptions(new Changes(catalog, offered), notes, offered)
+    const calls = new ToolCalls(
       {
         ...parts,
         holdMs: settings.holdMs,
@@ -79,13 +79,13 @@ export class Methods {
       tasks,
     )
     const { clock } = env
-    const resources = new Resources({ ...parts, registry: engine.registry, describe, cacheScope, clock, offered })
+    const resources = new Resources({ ...parts, describe, cacheScope, clock, offered })
     this.#prompts = new OfferedPrompts(settings.prompts ?? [], env)
     this.#parts = parts
     const { envelopes } = parts
     const single =
-      envelopes && new CallTool(envelopes, createSearch(engine.registry, describe, env.clock), new CallingOff(parts))
-    this.#list = createToolList(engine.registry, tools, cacheScope, single && (() => single.definitions()))
+      envelopes && new CallTool(envelopes, createSearch(catalog, describe, env.clock), new CallingOff(parts))
+    this.#list = createToolList(catalog, tools, cacheScope, single && (() => single.definitions()))
     const shared: [string, Method][] = [
       ['tools/list', (asked) => this.#listTools(asked)],
       ['tools/call', (asked) => (single ?? calls).call(asked)],
@@ -188,14 +188,8 @@ export class Methods {
     return found
   }
 
-  /** Where nothing is for everybody, nobody gets further without a credential. */
   requireCaller({ caller }: Pick<Asked, 'caller'>): void {
-    if (caller) return
-    const { operations } = this.#parts.engine.registry
-    if (this.#public?.of !== operations) {
-      this.#public = { any: operations.some((operation) => operation.public), of: operations }
-    }
-    if (!this.#public.any) throw needsCredential()
+    requireCredential(caller, this.#parts.catalog)
   }
 
   #listTools(asked: Asked): Outcome {
@@ -206,7 +200,7 @@ export class Methods {
   }
 
   #internalFor(caller: Caller, now: number): readonly Operation[] {
-    const internal = this.#parts.engine.registry.listInternal(now)
+    const internal = this.#parts.catalog.listInternal(now)
     return internal.filter(({ scopes }) => scopes.every((scope) => hasScope(caller, scope)))
   }
 

@@ -1,8 +1,8 @@
 /** What this server is to OAuth: a protected resource, whose tokens come from elsewhere. RFC 9728. */
 
 import type { Operation } from '../../core/operation.ts'
+import type { Catalog } from '../../core/ports/catalog.ts'
 import type { Answer, Refuse, Route } from '../../core/ports/exchange.ts'
-import type { Registry } from '../../engine/registry.ts'
 import { HEADERS, METADATA_PATH } from './calls/answers.ts'
 
 export interface ProtectedResource {
@@ -15,7 +15,11 @@ export interface ProtectedResource {
 /** Clients that do not know the path ask at the root. */
 const ROOT_PATH = '/.well-known/oauth-protected-resource'
 
-export function createMetadataRoutes(resource: ProtectedResource, registry: Registry, refuse: Refuse): Route[] {
+export function createMetadataRoutes(
+  resource: ProtectedResource,
+  registry: Pick<Catalog, 'operations'>,
+  refuse: Refuse,
+): Route[] {
   let kept: { scopes: readonly string[]; of: readonly Operation[] } | undefined
   const scopes = () => {
     if (kept?.of !== registry.operations) kept = { scopes: scopesOf(registry.operations), of: registry.operations }

@@ -1,9 +1,8 @@
 /** What can be read besides calling tools: the registry, and results that are too large for the answer to their call. */
 
-import { ANONYMOUS } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation.ts'
-import type { Registry } from '../../engine/registry.ts'
+import type { Catalog } from '../../core/ports/catalog.ts'
 import { type Asked, textParam } from './asking/asked.ts'
 import { type LocateParts, RESULT_URI, readResult } from './located.ts'
 import { type Caching, LIST_TTL_MS, withCaching } from './tools/list.ts'
@@ -11,7 +10,7 @@ import type { OfferedResources } from './tools/offers.ts'
 import type { ResourceContents } from './wire.ts'
 
 export interface ResourceParts extends LocateParts {
-  registry: Registry
+  catalog: Pick<Catalog, 'operations' | 'nextChangeAt'>
   /** The registry as a document; internal operations are not in it. */
   describe: (now: number) => object
   cacheScope: Caching['cacheScope']
@@ -71,7 +70,7 @@ export class Resources {
       return withCaching({ contents: [contents] }, generation, this.#parts.cacheScope)
     }
     try {
-      const contents = [await readResult(asked.caller ?? ANONYMOUS, uri, client.origin, this.#parts)]
+      const contents = [await readResult(asked.caller, uri, client.origin, this.#parts)]
       return withCaching({ contents }, generation, 'private', LIST_TTL_MS)
     } catch (thrown) {
       if (thrown instanceof Fault && thrown.kind === 'not-found') throw unknownResource(uri)
@@ -86,12 +85,12 @@ export class Resources {
   }
 
   #registryText(): string {
-    const { registry, describe, clock } = this.#parts
+    const { catalog, describe, clock } = this.#parts
     const now = clock.now()
-    if (this.#kept && this.#kept.of === registry.operations && now < this.#kept.validUntil) return this.#kept.text
+    if (this.#kept && this.#kept.of === catalog.operations && now < this.#kept.validUntil) return this.#kept.text
     const text = JSON.stringify(describe(now))
-    const validUntil = registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY
-    this.#kept = { text, of: registry.operations, validUntil }
+    const validUntil = catalog.nextChangeAt(now) ?? Number.POSITIVE_INFINITY
+    this.#kept = { text, of: catalog.operations, validUntil }
     return text
   }
 }

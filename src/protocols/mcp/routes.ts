@@ -6,6 +6,7 @@ import type { JsonValue } from '../../core/json.ts'
 import { bareType } from '../../core/media.ts'
 import type { Answer, Exchange, Refuse, Route } from '../../core/ports/exchange.ts'
 import type { Identify } from '../../core/ports/guard.ts'
+import { explain } from '../../wire/explain.ts'
 import { EVENT_STREAM_HEADERS } from '../../wire/http/event-stream.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'
 import type { Asked, Client, Outcome } from './asking/asked.ts'
@@ -47,10 +48,10 @@ export function createMcpRoutes(parts: McpHttpParts): McpRoutes {
   const methods = { POST: (exchange: Exchange) => mcp.post(exchange), GET: (exchange: Exchange) => mcp.get(exchange) }
   const routes: Route[] = [{ path: PATH, refuse, methods }]
   const close = () => mcp.close()
-  const { settings, engine, issuers } = parts
+  const { settings, catalog, issuers } = parts
   if (!settings.authenticated) return { routes, close }
   const resource = { issuers, name: settings.serverInfo.title ?? settings.serverInfo.name, path: PATH }
-  return { routes: [...routes, ...createMetadataRoutes(resource, engine.registry, refuse)], close }
+  return { routes: [...routes, ...createMetadataRoutes(resource, catalog, refuse)], close }
 }
 
 class McpOverHttp {
@@ -187,9 +188,7 @@ class McpOverHttp {
   }
 
   #explain(thrown: unknown): Fault {
-    const fault = Fault.from(thrown, 'The request failed; the server log says why.')
-    if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a request failed')
-    return fault
+    return explain(thrown, this.#parts.env.log, 'The request failed; the server log says why.')
   }
 }
 

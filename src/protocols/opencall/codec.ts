@@ -3,8 +3,8 @@
 import type { Call, MediaInput } from '../../core/call.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Operation, Tombstone } from '../../core/operation.ts'
+import type { ChunkReply } from '../../core/ports/calls.ts'
 import type { Reply } from '../../core/reply.ts'
-import type { ChunkReply } from '../../engine/follow/follow-up.ts'
 import { normalizeTraceparent } from '../../wire/traceparent.ts'
 import { encodeFault } from './faults.ts'
 import type {

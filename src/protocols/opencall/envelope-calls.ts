@@ -1,14 +1,13 @@
 /** OpenCALL without HTTP: a request envelope in, a response envelope out, for whatever else carries them. "Agent Binding". */
 
-import { ANONYMOUS, type Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import { unknownOperation } from '../../core/names.ts'
-import type { Operation } from '../../core/operation.ts'
-import type { Authorizations } from '../../core/ports/guard.ts'
+import type { Calls, Client } from '../../core/ports/calls.ts'
+import type { Catalog } from '../../core/ports/catalog.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
-import { withChallenges } from '../../engine/admit/challenges.ts'
-import type { Engine } from '../../engine/engine.ts'
+import { explain } from '../../wire/explain.ts'
 import { replyEnvelope } from './answers.ts'
 import { decodeCall, encodeRefusal } from './codec.ts'
 import { parseEnvelope, requestIdIn, sessionIdIn } from './envelope.ts'
@@ -16,18 +15,15 @@ import { referencedMedia } from './uploads.ts'
 import type { ResponseEnvelope } from './wire.ts'
 
 export interface EnvelopeCallParts {
-  engine: Engine
+  calls: Pick<Calls, 'call'>
+  catalog: Pick<Catalog, 'resolve'>
   env: Environment
-  /** Absent where no provider is configured. */
-  authorizations?: Authorizations
   /** Turns the lenient readings off. */
   strict: boolean
 }
 
-export interface EnvelopeAsker {
+export interface EnvelopeAsker extends Client {
   caller: Caller | undefined
-  origin: string
-  signal: AbortSignal
   /** How long an async call is waited for. */
   holdMs: number
   /** Told the id of the call that is waited for, if it is one that the caller started. */
@@ -42,12 +38,12 @@ export interface EnvelopeCalls {
 }
 
 export function createEnvelopeCalls(parts: EnvelopeCallParts): EnvelopeCalls {
-  const { engine, env, authorizations, strict } = parts
+  const { calls, catalog, env, strict } = parts
 
   async function run(sent: JsonValue, asker: EnvelopeAsker) {
-    const { caller, signal, holdMs } = asker
+    const { caller, holdMs } = asker
     const request = parseEnvelope(sent, strict)
-    const operation = engine.registry.resolve(request.op, env.clock.now())
+    const operation = catalog.resolve(request.op, env.clock.now())
     // What administers the server is for people.
     if (operation.internal) throw unknownOperation(request.op)
     const requestId = request.ctx.requestId ?? env.newId()
@@ -55,18 +51,9 @@ export function createEnvelopeCalls(parts: EnvelopeCallParts): EnvelopeCalls {
     const recorded = () => asker.waitsFor?.(requestId)
     // Whoever names the call may be asking how one stands that was started before.
     if (request.ctx.requestId !== undefined) recorded()
-    try {
-      const reply = await engine.call(call, () => caller, { presence: () => signal, holdMs, hold: true, recorded })
-      if (reply.state !== 'error') return { envelope: withoutCredential(replyEnvelope(reply, asker)), failed: false }
-      return { envelope: replyEnvelope({ ...reply, fault: forModels(reply.fault) }, asker), failed: true }
-    } catch (thrown) {
-      throw await advise(thrown, operation, asker)
-    }
-  }
-
-  async function advise(thrown: unknown, operation: Operation, { caller, origin }: EnvelopeAsker): Promise<unknown> {
-    if (!(thrown instanceof Fault) || thrown.kind !== 'requirements-missing') return thrown
-    return withChallenges(thrown, operation, caller ?? ANONYMOUS, origin, authorizations)
+    const reply = await calls.call(call, () => caller, { client: asker, holdMs, hold: true, recorded })
+    if (reply.state !== 'error') return { envelope: withoutCredential(replyEnvelope(reply, asker)), failed: false }
+    return { envelope: replyEnvelope({ ...reply, fault: forModels(reply.fault) }, asker), failed: true }
   }
 
   return {
@@ -76,9 +63,8 @@ export function createEnvelopeCalls(parts: EnvelopeCallParts): EnvelopeCalls {
       try {
         return await run(sent, asker)
       } catch (thrown) {
-        const fault = Fault.from(thrown)
+        const fault = explain(thrown, env.log)
         if (fault.kind === 'unauthenticated') throw fault
-        if (fault.kind === 'internal') env.log.error({ err: fault.cause ?? fault }, 'a call failed')
         const requestId = requestIdIn(sent) ?? env.newId()
         return { envelope: encodeRefusal(forModels(fault), requestId, sessionIdIn(sent)), failed: true }
       }

@@ -1,6 +1,6 @@
 /** How many event streams a caller has open: each holds a connection and a watcher for as long as its call runs. */
 
-import { type Caller, ownerOf } from '../../core/caller.ts'
+import { ANONYMOUS, type Caller, ownerOf } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
 
 const RETRY_AFTER_MS = 1_000
@@ -14,7 +14,7 @@ export class EventStreams {
   }
 
   /** The returned function gives the place back; more than once is as good as once. */
-  enter(caller: Caller): () => void {
+  enter(caller: Caller = ANONYMOUS): () => void {
     const key = `${caller.tenant} ${ownerOf(caller)}`
     const open = this.#open.get(key) ?? 0
     if (open >= this.#maxPerCaller) throw tooMany(this.#maxPerCaller)

@@ -6,11 +6,11 @@
 import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation.ts'
+import type { Catalog } from '../../core/ports/catalog.ts'
 import type { Answer, Exchange } from '../../core/ports/exchange.ts'
 import type { Identify } from '../../core/ports/guard.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import { hasScope } from '../../core/scopes.ts'
-import type { Registry } from '../../engine/registry.ts'
 import { encodeOperation, encodeTombstone } from './codec.ts'
 import { CALL_VERSION, type RegistryEntry, type TombstoneEntry } from './wire.ts'
 
@@ -28,7 +28,7 @@ interface Built {
 }
 
 export function createRegistryDocument(
-  registry: Registry,
+  registry: Catalog,
   env: Environment,
   identify: (exchange: Exchange) => Identify,
   listRemoved: boolean,
@@ -71,7 +71,7 @@ function visibleTo(caller: Caller | undefined, internal: readonly Operation[]): 
 }
 
 export function encodeRegistry(
-  registry: Registry,
+  registry: Catalog,
   now: number,
   { internal = [], listRemoved = false }: { internal?: readonly Operation[]; listRemoved?: boolean } = {},
 ): RegistryDocument {
@@ -83,13 +83,7 @@ export function encodeRegistry(
 const FOR_EVERYBODY = { 'Cache-Control': 'public, max-age=60', Vary: 'Accept-Encoding' }
 const FOR_ONE = { 'Cache-Control': 'private, no-cache', Vary: 'Accept-Encoding, Authorization' }
 
-function build(
-  document: RegistryDocument,
-  registry: Registry,
-  env: Environment,
-  now: number,
-  isForOne: boolean,
-): Built {
+function build(document: RegistryDocument, registry: Catalog, env: Environment, now: number, isForOne: boolean): Built {
   const text = JSON.stringify(document)
   const hash = env.digest(text).slice(0, 32)
   const headers = { 'Content-Type': 'application/json', ...(isForOne ? FOR_ONE : FOR_EVERYBODY) }

@@ -1,18 +1,18 @@
 /** OpenCALL's HTTP binding: which path does what. */
 
 import type { MediaInput } from '../../core/call.ts'
-import { ANONYMOUS, type Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { bareType } from '../../core/media.ts'
+import type { Calls } from '../../core/ports/calls.ts'
+import type { Catalog } from '../../core/ports/catalog.ts'
 import type { Answer, Exchange, Refusal, Route } from '../../core/ports/exchange.ts'
-import type { Authorizations, Identify, Presented } from '../../core/ports/guard.ts'
+import type { Identify, Presented } from '../../core/ports/guard.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Reply } from '../../core/reply.ts'
-import { withChallenges } from '../../engine/admit/challenges.ts'
-import type { Engine } from '../../engine/engine.ts'
-import type { FollowUp } from '../../engine/follow/follow-up.ts'
+import { explain } from '../../wire/explain.ts'
 import { EVENT_STREAM_HEADERS } from '../../wire/http/event-stream.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'
 import {
@@ -50,19 +50,17 @@ export interface OpenCallSettings {
 }
 
 export interface OpenCallParts {
-  engine: Engine
-  followUp: FollowUp
+  calls: Calls
+  catalog: Catalog
   objects: ObjectStore
   env: Environment
   /** Who sent this request. */
   identify: (presented: Presented) => Identify
-  /** Where people can give the authorizations a call lacks; absent where no provider is configured. */
-  authorizations?: Authorizations
   settings: OpenCallSettings
 }
 
 export function createOpenCallRoutes(parts: OpenCallParts): Route[] {
-  const { engine, env } = parts
+  const { catalog, env } = parts
   const ops = new OpenCall(parts)
   const refuse = (_exchange: Exchange, why: Refusal) => refusal(why, env.newId())
   return [
@@ -85,7 +83,7 @@ export function createOpenCallRoutes(parts: OpenCallParts): Route[] {
     {
       path: '/.well-known/ops',
       refuse,
-      methods: { GET: createRegistryDocument(engine.registry, env, parts.identify, parts.settings.listRemoved) },
+      methods: { GET: createRegistryDocument(catalog, env, parts.identify, parts.settings.listRemoved) },
     },
   ]
 }
@@ -120,10 +118,10 @@ class OpenCall {
   readonly #streams: EventStreams
 
   constructor(parts: OpenCallParts) {
-    const { engine, objects, env, settings } = parts
+    const { calls, objects, env, settings } = parts
     this.#parts = parts
     this.#uploads = {
-      engine,
+      calls,
       objects,
       maxEnvelopeBytes: settings.maxEnvelopeBytes,
       maxUploadBytes: settings.maxUploadBytes,
@@ -141,7 +139,7 @@ class OpenCall {
       const text = exchange.text(this.#parts.settings.maxEnvelopeBytes)
       return text instanceof Promise ? this.#callWhenRead(text, exchange) : this.#callWith(text, exchange)
     } catch (thrown) {
-      return this.#refuse(thrown, null, exchange)
+      return this.#refuse(thrown, null)
     }
   }
 
@@ -150,7 +148,7 @@ class OpenCall {
     try {
       read = await text
     } catch (thrown) {
-      return this.#refuse(thrown, null, exchange)
+      return this.#refuse(thrown, null)
     }
     return this.#callWith(read, exchange)
   }
@@ -163,9 +161,9 @@ class OpenCall {
       const identify = this.#parts.identify(presentedBy(exchange, envelope))
       const answering = this.#invoke(exchange, envelope, referencedMedia(envelope.media), identify)
       if (!(answering instanceof Promise)) return answering
-      return answering.catch((thrown) => this.#refuse(thrown, sent, exchange))
+      return answering.catch((thrown) => this.#refuse(thrown, sent))
     } catch (thrown) {
-      return this.#refuse(thrown, sent, exchange)
+      return this.#refuse(thrown, sent)
     }
   }
 
@@ -182,26 +180,12 @@ class OpenCall {
     try {
       return await this.#callWithUploads(exchange, identify, parse)
     } catch (thrown) {
-      return this.#refuse(thrown, sent, exchange)
+      return this.#refuse(thrown, sent)
     }
   }
 
-  async #refuse(thrown: unknown, sent: JsonValue, exchange: Exchange): Promise<Answer> {
-    const fault = await this.#advise(this.#explain(thrown), sent, exchange)
-    return refusalAnswer(fault, requestIdIn(sent) ?? this.#parts.env.newId(), sessionIdIn(sent))
-  }
-
-  async #advise(fault: Fault, sent: JsonValue, exchange: Exchange): Promise<Fault> {
-    if (fault.kind !== 'requirements-missing') return fault
-    const { engine, env, authorizations, identify, settings } = this.#parts
-    try {
-      const envelope = parseEnvelope(sent, settings.strict)
-      const operation = engine.registry.resolve(envelope.op, env.clock.now())
-      const caller = (await identify(presentedBy(exchange, envelope))()) ?? ANONYMOUS
-      return await withChallenges(fault, operation, caller, exchange.origin, authorizations)
-    } catch (thrown) {
-      return this.#explain(thrown)
-    }
+  #refuse(thrown: unknown, sent: JsonValue): Answer {
+    return refusalAnswer(this.#explain(thrown), requestIdIn(sent) ?? this.#parts.env.newId(), sessionIdIn(sent))
   }
 
   async #callWithUploads(
@@ -209,8 +193,8 @@ class OpenCall {
     identify: Identify,
     parse: (value: JsonValue) => RequestEnvelope,
   ): Promise<Answer> {
-    const { engine, objects } = this.#parts
-    const uploads = await engine.newCallId(identify)
+    const { calls, objects } = this.#parts
+    const uploads = await calls.newCallId(identify)
     let received: Awaited<ReturnType<typeof receiveMultipart>>
     try {
       received = await receiveMultipart(exchange, uploads, identify, parse, this.#uploads)
@@ -228,12 +212,12 @@ class OpenCall {
     identify: Identify,
     uploads?: string,
   ): Answer | Promise<Answer> {
-    const { engine, env, settings } = this.#parts
+    const { calls, env, settings } = this.#parts
     const requestId = envelope.ctx.requestId ?? env.newId()
     const call = decodeCall(envelope, requestId, media, exchange.header('traceparent'))
     if (uploads !== undefined) call.uploads = uploads
-    const replying = engine.call(call, identify, {
-      presence: () => exchange.signal,
+    const replying = calls.call(call, identify, {
+      client: exchange,
       holdMs: Math.min(preferredWaitMs(exchange), settings.maxWaitMs),
       hold: true,
     })
@@ -253,7 +237,7 @@ class OpenCall {
     return this.#forOwner(exchange, requestId, async (caller) => {
       const waitMs = Math.min(preferredWaitMs(exchange), this.#parts.settings.maxWaitMs)
       return pollAnswer(
-        await this.#parts.followUp.poll(caller, requestId, waitMs, () => exchange.signal),
+        await this.#parts.calls.poll(caller, requestId, { waitMs, client: exchange }),
         exchange,
         this.#addresses,
       )
@@ -262,14 +246,14 @@ class OpenCall {
 
   cancel(exchange: Exchange, requestId: string): Promise<Answer> {
     return this.#forOwner(exchange, requestId, async (caller) =>
-      pollAnswer(await this.#parts.followUp.cancel(caller, requestId), exchange, this.#addresses),
+      pollAnswer(await this.#parts.calls.cancel(caller, requestId), exchange, this.#addresses),
     )
   }
 
   chunk(exchange: Exchange, requestId: string): Promise<Answer> {
     return this.#forOwner(exchange, requestId, async (caller) => {
       const cursor = new URLSearchParams(exchange.query).get('cursor') ?? undefined
-      const reply = await this.#parts.followUp.chunk(caller, requestId, () => decodeCursor(cursor))
+      const reply = await this.#parts.calls.chunk(caller, requestId, () => decodeCursor(cursor))
       const envelope = encodeChunk(reply, decodeCursor(cursor))
       if (!reply.chunk) return jsonAnswer(200, envelope)
       if (bareType(exchange.header('accept') ?? '') === 'application/octet-stream')
@@ -280,9 +264,9 @@ class OpenCall {
 
   events(exchange: Exchange, requestId: string): Promise<Answer> {
     return this.#forOwner(exchange, requestId, async (caller) => {
-      const { followUp, env } = this.#parts
+      const { calls, env } = this.#parts
       const leave = this.#streams.enter(caller)
-      const replies = followUp.watch(caller, requestId, exchange.signal)[Symbol.asyncIterator]()
+      const replies = calls.watch(caller, requestId, exchange.signal)[Symbol.asyncIterator]()
       try {
         // The first is asked for before the answer's head is sent, so that a call that does not exist is still a refusal.
         const first = await replies.next()
@@ -303,32 +287,29 @@ class OpenCall {
   }
 
   object(exchange: Exchange, segment: string): Promise<Answer> {
-    const { followUp, env } = this.#parts
-    const fetch = async (caller: Caller | undefined) => {
-      const { info, read } = await followUp.object(caller, objectIdIn(segment))
-      return objectAnswer(exchange, info, read, env.newId)
-    }
-    if (isSigned(exchange.path, exchange.query, env)) return this.#answering(env.newId(), () => fetch(undefined))
+    const { calls, identify, env } = this.#parts
     return this.#answering(env.newId(), async () => {
-      const caller = await this.#parts.identify(exchange)()
-      try {
-        return await fetch(caller ?? ANONYMOUS)
-      } catch (thrown) {
-        throw orUnauthenticated(thrown, caller)
-      }
+      const objectId = objectIdIn(segment)
+      const { info, read } = isSigned(exchange.path, exchange.query, env)
+        ? await calls.linkedObject(objectId)
+        : await calls.object(await identify(exchange)(), objectId)
+      return objectAnswer(exchange, info, read, env.newId)
     })
   }
 
   /** What is refused of a call that the caller has, such as chunks where there are none, says to which session it belongs. */
-  #forOwner(exchange: Exchange, requestId: string, act: (caller: Caller) => Promise<Answer>): Promise<Answer> {
+  #forOwner(
+    exchange: Exchange,
+    requestId: string,
+    act: (caller: Caller | undefined) => Promise<Answer>,
+  ): Promise<Answer> {
     return this.#answering(requestId, async () => {
       const caller = await this.#parts.identify(exchange)()
       try {
-        return await act(caller ?? ANONYMOUS)
+        return await act(caller)
       } catch (thrown) {
-        const known = await this.#parts.followUp.known(caller ?? ANONYMOUS, requestId)
-        if (!known) throw orUnauthenticated(thrown, caller)
-        return refusalAnswer(this.#explain(thrown), requestId, known.sessionId)
+        const known = await this.#parts.calls.known(caller, requestId)
+        return refusalAnswer(this.#explain(thrown), requestId, known?.sessionId)
       }
     })
   }
@@ -342,16 +323,8 @@ class OpenCall {
   }
 
   #explain(thrown: unknown): Fault {
-    const fault = Fault.from(thrown)
-    if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a request failed')
-    return fault
+    return explain(thrown, this.#parts.env.log)
   }
-}
-
-/** Without a credential only what an anonymous caller of a public operation owns is found; the rest needs one. */
-function orUnauthenticated(thrown: unknown, caller: Caller | undefined): unknown {
-  if (caller || !(thrown instanceof Fault) || thrown.kind !== 'not-found') return thrown
-  return new Fault('unauthenticated', 'Send the credential the call was made with.')
 }
 
 /** RFC 7240, section 4.3. */

@@ -5,15 +5,15 @@ import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { bareType, checkSize, checkType, cleanFilename, slotFor, tooLarge } from '../../core/media.ts'
 import type { Operation } from '../../core/operation.ts'
+import type { Calls } from '../../core/ports/calls.ts'
 import type { Exchange, Part } from '../../core/ports/exchange.ts'
 import type { Identify } from '../../core/ports/guard.ts'
 import type { ObjectInfo, ObjectStore } from '../../core/ports/objects.ts'
-import type { Engine } from '../../engine/engine.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'
 import type { MediaEntry, RequestEnvelope } from './wire.ts'
 
 export interface UploadParts {
-  engine: Engine
+  calls: Pick<Calls, 'admit'>
   objects: ObjectStore
   maxEnvelopeBytes: number
   /** Limit of the parts whose slots are not known yet, because the envelope has not come, taken together. */
@@ -48,7 +48,7 @@ export async function receiveMultipart(
     if (part.name === 'envelope') {
       if (known) throw new Fault('malformed', 'The request has two parts named "envelope". Send one.')
       const envelope = parse(parseJsonText(await readText(part, parts.maxEnvelopeBytes)))
-      known = { envelope, operation: await parts.engine.admit(envelope.op, identify) }
+      known = { envelope, operation: await parts.calls.admit(envelope.op, identify) }
       continue
     }
     if (stored.has(part.name)) throw new Fault('malformed', `The request has two parts named "${part.name}".`)

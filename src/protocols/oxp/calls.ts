@@ -1,19 +1,19 @@
 /** `POST /tools/call`, and in which order a call is checked. */
 
-import { ANONYMOUS, type Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { bareType } from '../../core/media.ts'
 import { compareVersions } from '../../core/names.ts'
 import type { Operation } from '../../core/operation.ts'
+import type { CallOptions, Calls } from '../../core/ports/calls.ts'
+import type { Catalog, Tools } from '../../core/ports/catalog.ts'
 import type { Answer, Exchange } from '../../core/ports/exchange.ts'
-import type { Authorizations, Identify } from '../../core/ports/guard.ts'
+import type { Identify } from '../../core/ports/guard.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Reply } from '../../core/reply.ts'
-import type { Engine } from '../../engine/engine.ts'
-import type { FollowUp } from '../../engine/follow/follow-up.ts'
-import type { CallOptions } from '../../engine/record/recorder.ts'
-import type { Tools } from '../../engine/tools.ts'
+import { explain } from '../../wire/explain.ts'
+import { requireCredential, visibleTo } from '../../wire/strangers.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'
 import { answer } from './answers.ts'
 import { decodeCall, encodeReply, type Locate, marked } from './codec.ts'
@@ -22,16 +22,14 @@ import { type Asked, Refusals } from './refusals.ts'
 import type { CallToolRequest, Dialect } from './wire.ts'
 
 export interface OxpParts {
-  engine: Engine
-  followUp: FollowUp
+  calls: Pick<Calls, 'call' | 'approvalPath' | 'draining'>
+  catalog: Pick<Catalog, 'operations' | 'nextChangeAt' | 'hasPublic'>
   tools: Tools
   env: Environment
   /** Who sent this request. */
   identify: (exchange: Exchange) => Identify
   /** Where a result is that is not in the reply. */
   locate: Locate
-  /** Absent where no provider is configured. */
-  authorizations?: Pick<Authorizations, 'challenge'>
   settings: OxpSettings
 }
 
@@ -43,7 +41,7 @@ export interface OxpSettings {
   unauthorizedStatus: 400 | 401
 }
 
-export class Calls {
+export class ToolCalls {
   readonly #parts: OxpParts
   readonly #base: 'flat' | 'otc'
   readonly #refusals: Refusals
@@ -52,15 +50,14 @@ export class Calls {
 
   /** `base` is the dialect of whatever does not say which it is. */
   constructor(parts: OxpParts, base: 'flat' | 'otc') {
-    const { env, authorizations, settings } = parts
     this.#parts = parts
     this.#base = base
-    this.#refusals = new Refusals({ ...settings, env, ...(authorizations && { authorizations }) })
+    this.#refusals = new Refusals({ calls: parts.calls, unauthorizedStatus: parts.settings.unauthorizedStatus })
   }
 
   /** What the engine runs under a name. */
   #latestUnder(name: string): Operation | undefined {
-    const { operations } = this.#parts.engine.registry
+    const { operations } = this.#parts.catalog
     if (this.#latestOf !== operations) {
       this.#latestOf = operations
       this.#latest = latestVersions(operations)
@@ -103,23 +100,21 @@ export class Calls {
   /** Who calls, the protocol's version, the envelope, the tool and its version, in this order; the engine does the rest. */
   #callAs(caller: Caller | undefined, body: Body, asked: Judged): Answer | Promise<Answer> {
     const { dialect, exchange } = asked
-    if (!caller && !this.#parts.engine.registry.operations.some(isPublic)) throw needsCredential()
+    requireCredential(caller, this.#parts.catalog, needsCredential)
     if (this.#base === 'flat') checkVersionHeader(exchange.header('oxp-version'))
     if (body.problem !== undefined) throw body.problem
     const request = parseRequest(body.value, dialect)
     asked.request = request
     const operation = this.#resolve(request.toolId, caller)
     asked.operation = operation
-    asked.caller = caller ?? ANONYMOUS
-    return this.#invoke(exchange, dialect, request, operation, asked.caller)
+    if (caller) asked.caller = caller
+    return this.#invoke(exchange, dialect, request, operation, caller)
   }
 
-  /** Whoever shows no credential learns of public tools only: any other is as hidden as one that is not there. */
   #resolve(toolId: string, caller: Caller | undefined): Operation {
     const { tools, env } = this.#parts
     const { id, version } = parseToolId(toolId)
-    const operation = tools.byId(id, version, env.clock.now())
-    if (!caller && !operation?.public) throw needsCredential()
+    const operation = visibleTo(caller, tools.byId(id, version, env.clock.now()), needsCredential)
     if (operation) return operation
     throw new Fault('unknown-operation', `Tool '${id.replace('.', '_')}' was not found`, {
       developerMessage: version === undefined ? `${id} is not available` : `${id} version ${version} is not available`,
@@ -137,9 +132,9 @@ export class Calls {
     dialect: Dialect,
     request: CallToolRequest,
     operation: Operation,
-    caller: Caller,
+    caller: Caller | undefined,
   ): Answer | Promise<Answer> {
-    const { engine, env, settings, locate } = this.#parts
+    const { calls, env, settings, locate } = this.#parts
     const callId = request.callId ?? env.newId()
     const call = decodeCall(
       request,
@@ -148,7 +143,7 @@ export class Calls {
       this.#nameOf(operation, request),
       exchange.header('traceparent'),
     )
-    const options: CallOptions = { presence: () => exchange.signal, holdMs: settings.holdMs }
+    const options: CallOptions = { client: exchange, holdMs: settings.holdMs, untilEnd: true }
     if (request.callId !== undefined) options.freezes = true
     if (request.context) options.given = request.context
     const startedAt = env.clock.monotonicMs()
@@ -161,39 +156,16 @@ export class Calls {
       })
       return answer(200, dialect === 'flat' ? response : marked(dialect, { result: response }))
     }
-    const replying = engine.call(call, () => caller, options)
-    if (!(replying instanceof Promise) && hasEnded(replying)) return tell(replying)
-    return this.#settled(caller, replying, startedAt + settings.holdMs).then(tell)
+    const replying = calls.call(call, () => caller, options)
+    return replying instanceof Promise ? replying.then(tell) : tell(replying)
   }
 
-  /** An operation may give up waiting sooner than we do, and OXP has no other way to ask for a result. */
-  async #settled(caller: Caller, replying: Reply | Promise<Reply>, endsAt: number): Promise<Reply> {
-    const { followUp, env } = this.#parts
-    const first = await replying
-    let reply = first
-    for (
-      let left = endsAt - env.clock.monotonicMs();
-      left > 0 && !hasEnded(reply);
-      left = endsAt - env.clock.monotonicMs()
-    ) {
-      reply = await followUp.poll(caller, first.requestId, left)
-    }
-    return reply
-  }
-
-  async #refuse(thrown: unknown, asked: Asked): Promise<Answer> {
-    try {
-      return await this.#refusals.word(this.#explain(thrown), asked)
-    } catch (another) {
-      // A provider that cannot be reached, for one.
-      return this.#refusals.plain(this.#explain(another), asked.dialect)
-    }
+  #refuse(thrown: unknown, asked: Asked): Answer {
+    return this.#refusals.word(this.#explain(thrown), asked)
   }
 
   #explain(thrown: unknown): Fault {
-    const fault = Fault.from(thrown)
-    if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a request failed')
-    return fault
+    return explain(thrown, this.#parts.env.log)
   }
 }
 
@@ -224,10 +196,6 @@ function lacksAuthorization({ kind, retryable }: Fault): boolean {
   return kind === 'requirements-missing' && !retryable
 }
 
-function hasEnded(reply: Reply): boolean {
-  return reply.state === 'complete' || reply.state === 'error'
-}
-
 function checkType(exchange: Exchange): void {
   if (bareType(exchange.header('content-type') ?? '') === 'application/json') return
   throw new Fault('malformed', 'The request must be application/json. Set its Content-Type.', {
@@ -248,8 +216,4 @@ function latestVersions(operations: readonly Operation[]): Map<string, Operation
     if (!known || compareVersions(known.version, operation.version) < 0) latest.set(operation.name.full, operation)
   }
   return latest
-}
-
-function isPublic(operation: Operation): boolean {
-  return operation.public
 }

@@ -3,7 +3,7 @@
 import { Fault } from '../../core/fault.ts'
 import type { Answer, Exchange, Refusal, Route } from '../../core/ports/exchange.ts'
 import { HEADERS, refusal, refusalAnswer } from './answers.ts'
-import { Calls, needsCredential, type OxpParts } from './calls.ts'
+import { needsCredential, type OxpParts, ToolCalls } from './calls.ts'
 import { checkVersionHeader } from './envelope.ts'
 import { statusOf } from './faults.ts'
 import { createToolList, type ToolList } from './tool-list.ts'
@@ -13,14 +13,14 @@ const DRAINING: Answer = { status: 503, headers: HEADERS, body: '{"status":"drai
 
 /** Both at the root, told apart by what is sent; and OTC alone below `/otc`. */
 export function createOxpRoutes(parts: OxpParts): Route[] {
-  const list = createToolList(parts.tools, parts.engine.registry, HEADERS)
+  const list = createToolList(parts.tools, parts.catalog, HEADERS)
   return [...routesOf(parts, list, 'flat', ''), ...routesOf(parts, list, 'otc', '/otc')]
 }
 
 function routesOf(parts: OxpParts, list: ToolList, base: 'flat' | 'otc', prefix: string): Route[] {
-  const calls = new Calls(parts, base)
+  const calls = new ToolCalls(parts, base)
   const refuse = (_exchange: Exchange, why: Refusal) => refusal(why, base)
-  const health = () => (parts.engine.draining ? DRAINING : HEALTHY)
+  const health = () => (parts.calls.draining ? DRAINING : HEALTHY)
   return [
     { path: `${prefix}/health`, refuse, methods: { GET: health } },
     { path: `${prefix}/tools`, refuse, methods: { GET: (exchange) => listTools(exchange, parts, list, base) } },

@@ -1,9 +1,8 @@
 /** `GET /tools`: every version of every tool, built once and again only when one of them passes its sunset, comes or goes. */
 
 import type { Operation } from '../../core/operation.ts'
+import type { Catalog, Tools } from '../../core/ports/catalog.ts'
 import type { Answer } from '../../core/ports/exchange.ts'
-import type { Registry } from '../../engine/registry.ts'
-import type { Tools } from '../../engine/tools.ts'
 import { encodeTool, marked } from './codec.ts'
 import type { Dialect } from './wire.ts'
 
@@ -11,7 +10,11 @@ export interface ToolList {
   answer(dialect: 'flat' | 'otc', now: number): Answer
 }
 
-export function createToolList(tools: Tools, registry: Registry, headers: Record<string, string>): ToolList {
+export function createToolList(
+  tools: Tools,
+  registry: Pick<Catalog, 'operations' | 'nextChangeAt'>,
+  headers: Record<string, string>,
+): ToolList {
   const built = new Map<Dialect, { answer: Answer; validUntil: number; of: readonly Operation[] }>()
   return {
     answer(dialect, now) {

@@ -1,18 +1,17 @@
 /** The engine's operations as tools: the name picks the operation, the engine does everything else. */
 
 import type { Call } from '../../core/call.ts'
-import { ANONYMOUS } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { isKeyed } from '../../core/keyed.ts'
 import type { Operation } from '../../core/operation.ts'
+import type { Calls } from '../../core/ports/calls.ts'
+import type { Catalog, Tools } from '../../core/ports/catalog.ts'
 import type { Exchange } from '../../core/ports/exchange.ts'
-import type { Authorizations, Identify } from '../../core/ports/guard.ts'
+import type { Identify } from '../../core/ports/guard.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Reply } from '../../core/reply.ts'
-import { withChallenges } from '../../engine/admit/challenges.ts'
-import type { Engine } from '../../engine/engine.ts'
-import type { FollowUp } from '../../engine/follow/follow-up.ts'
-import type { Tools } from '../../engine/tools.ts'
+import { explain } from '../../wire/explain.ts'
 import { normalizeTraceparent, parseTraceparent } from '../../wire/traceparent.ts'
 import { annotationsOf, encodeFailure, encodePending, encodeTool, encodeValue, notAnObject } from './codec.ts'
 import { isResultOnCall } from './faults.ts'
@@ -21,42 +20,40 @@ import type { ToolHost } from './routes.ts'
 import type { EncodedResult, ToolSummary, ValidateResult, ValidationFailure } from './wire.ts'
 
 export interface OperationToolsParts extends LocateParts {
-  engine: Engine
-  followUp: FollowUp
+  calls: Pick<Calls, 'call' | 'admit' | 'count'>
+  catalog: Pick<Catalog, 'operations' | 'nextChangeAt'>
   tools: Tools
   env: Environment
   /** Who sent this request. */
   identify: (exchange: Exchange) => Identify
-  /** Absent where no provider is configured. */
-  authorizations?: Pick<Authorizations, 'challenge'>
   /** How long a call is waited for before the answer says how to ask again. */
   holdMs: number
 }
 
 export function createOperationTools(parts: OperationToolsParts): ToolHost<Operation> {
-  const { tools, env, engine } = parts
-  const calls = new ToolCalls(parts)
+  const { tools, env, catalog } = parts
+  const toolCalls = new ToolCalls(parts)
   let kept: { list: readonly ToolSummary[]; validUntil: number; of: readonly Operation[] } | undefined
   return {
     find: (name) => tools.byName(name, env.clock.now()),
     describe: (operation, name) => encodeTool(name, operation),
     list() {
       const now = env.clock.now()
-      const of = engine.registry.operations
+      const of = catalog.operations
       if (kept && kept.of === of && now < kept.validUntil) return kept.list
       const list = tools.list(now).map(({ name, operation }) => ({
         name,
         description: operation.description,
         annotations: annotationsOf(operation),
       }))
-      kept = { list, validUntil: engine.registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY, of }
+      kept = { list, validUntil: catalog.nextChangeAt(now) ?? Number.POSITIVE_INFINITY, of }
       return list
     },
     async validate(operation, args, exchange) {
-      await engine.count(parts.identify(exchange))
+      await parts.calls.count(parts.identify(exchange))
       return validate(operation, args)
     },
-    call: (operation, args, exchange) => calls.call(operation, args, exchange),
+    call: (operation, args, exchange) => toolCalls.call(operation, args, exchange),
   }
 }
 
@@ -91,7 +88,7 @@ class ToolCalls {
 
   /** A handler that answers at once costs no promise. */
   call(operation: Operation, args: JsonValue, exchange: Exchange): EncodedResult | Promise<EncodedResult> {
-    const { engine, env, holdMs } = this.#parts
+    const { calls, env, holdMs } = this.#parts
     const call: Call = { operation: operation.key, args, media: [], requestId: env.newId() }
     const traceparent = normalizeTraceparent(exchange.header('traceparent'))
     const traceId = parseTraceparent(traceparent)?.traceId ?? call.requestId
@@ -102,7 +99,7 @@ class ToolCalls {
       if (!isJsonObject(args) || (sentKey !== undefined && !KEY.test(sentKey))) return this.#refuse(args, asked)
       const key = keyFor(operation, sentKey, call.requestId)
       if (key !== undefined) call.idempotencyKey = key
-      const replying = engine.call(call, asked.identify, { presence: () => exchange.signal, holdMs })
+      const replying = calls.call(call, asked.identify, { client: exchange, holdMs, untilEnd: true })
       if (replying instanceof Promise || replying.state !== 'complete' || !('result' in replying))
         return this.#finish(replying, asked, key)
       return encodeValue(replying.result, traceId)
@@ -114,7 +111,7 @@ class ToolCalls {
   /** Who it is comes before what is wrong with it. */
   async #refuse(args: JsonValue, asked: Asked): Promise<EncodedResult> {
     try {
-      await this.#parts.engine.admit(asked.operation.key, asked.identify)
+      await this.#parts.calls.admit(asked.operation.key, asked.identify)
       if (!isJsonObject(args)) return notAnObject(asked.traceId)
       throw new Fault('malformed', 'Idempotency-Key must be 1 to 256 printable characters without spaces.')
     } catch (thrown) {
@@ -124,7 +121,7 @@ class ToolCalls {
 
   async #finish(replying: Reply | Promise<Reply>, asked: Asked, key: string | undefined): Promise<EncodedResult> {
     try {
-      return await this.#encode(await this.#settled(await replying, asked.identify), asked, key)
+      return await this.#encode(await replying, asked, key)
     } catch (thrown) {
       return this.#failure(this.#explain(thrown), asked)
     }
@@ -138,55 +135,20 @@ class ToolCalls {
       return encodeLocated(reply, exchange.origin, traceId, this.#parts)
     }
     const uri = `${exchange.origin}/ops/${encodeURIComponent(reply.requestId)}`
-    return encodePending(reply, traceId, uri, joins(operation) ? key : undefined)
+    return encodePending(reply, traceId, uri, isKeyed(operation) ? key : undefined)
   }
 
-  /** A sync operation may give up waiting sooner than a tool's caller wants to. */
-  async #settled(first: Reply, identify: Identify): Promise<Reply> {
-    if (first.model === 'async' || first.state === 'complete' || first.state === 'error') return first
-    const { followUp, env, holdMs } = this.#parts
-    const caller = (await identify()) ?? ANONYMOUS
-    const endsAt = env.clock.monotonicMs() + holdMs
-    let reply: Reply = first
-    for (let left = holdMs; left > 0 && !hasEnded(reply); left = endsAt - env.clock.monotonicMs()) {
-      reply = await followUp.poll(caller, first.requestId, left)
-    }
-    return reply
-  }
-
-  async #failure(fault: Fault, asked: Asked): Promise<EncodedResult> {
-    const told = fault.kind === 'requirements-missing' ? await this.#advise(fault, asked) : fault
-    if (!isResultOnCall(told)) throw told
-    return encodeFailure(told, asked.traceId)
-  }
-
-  async #advise(fault: Fault, { operation, exchange, identify }: Asked): Promise<Fault> {
-    try {
-      const caller = (await identify()) ?? ANONYMOUS
-      return await withChallenges(fault, operation, caller, exchange.origin, this.#parts.authorizations)
-    } catch (thrown) {
-      // A provider that cannot be reached, for one.
-      return this.#explain(thrown)
-    }
+  #failure(fault: Fault, { traceId }: Asked): EncodedResult {
+    if (!isResultOnCall(fault)) throw fault
+    return encodeFailure(fault, traceId)
   }
 
   #explain(thrown: unknown): Fault {
-    const fault = Fault.from(thrown)
-    if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a tool call failed')
-    return fault
+    return explain(thrown, this.#parts.env.log)
   }
-}
-
-/** Whether the same key again joins the call instead of making another. */
-function joins(operation: Operation): boolean {
-  return operation.model === 'async' || operation.sideEffecting || operation.idempotencyRequired
 }
 
 /** The document knows no keys, so each request has one of its own; a client that wants to repeat one names it. */
 function keyFor(operation: Operation, sent: string | undefined, requestId: string): string | undefined {
-  return sent ?? (joins(operation) ? requestId : undefined)
-}
-
-function hasEnded(reply: Reply): boolean {
-  return reply.state === 'complete' || reply.state === 'error'
+  return sent ?? (isKeyed(operation) ? requestId : undefined)
 }

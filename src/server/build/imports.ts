@@ -11,7 +11,7 @@ import type { BackendParts } from '../../core/ports/backend.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Credentials, SecretSource } from '../../core/ports/secrets.ts'
 import type { Registry } from '../../engine/registry.ts'
-import type { Tools } from '../../engine/tools.ts'
+import type { ToolIndex } from '../../engine/tools.ts'
 import { prepareSchemas } from '../../schemas/index.ts'
 import type { ToolImport } from '../declarations/index.ts'
 import { tellOfCost } from './operations.ts'
@@ -32,7 +32,7 @@ export interface ImportParts {
   backend: BackendParts
   env: Environment
   registry: Registry
-  tools: Tools
+  tools: ToolIndex
   secrets: SecretSource
   credentials: Credentials
   /** Calls may wait for a tool that is back. */

@@ -4,12 +4,14 @@ import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { SCOPES } from '../../core/scopes.ts'
 import { isOurs } from '../../engine/admin/operations.ts'
+import { createCalls } from '../../engine/calls.ts'
 import { Engine } from '../../engine/engine.ts'
 import { FollowUp } from '../../engine/follow/follow-up.ts'
 import { Maintenance } from '../../engine/follow/maintenance.ts'
+import { createWaiters } from '../../engine/follow/waiters.ts'
 import { DEFAULT_LIMITS, Limits } from '../../engine/limits/limits.ts'
 import { createFileObjects } from '../../objects/files/index.ts'
-import { contractCode, contractWords, createWaiters } from '../../protocols/contract/index.ts'
+import { contractCode, contractWords } from '../../protocols/contract/index.ts'
 import type { Authenticator } from '../../security/identity/identify.ts'
 import { createFetcher } from '../../security/outbound/fetcher.ts'
 import { createSqliteStore } from '../../stores/sqlite/index.ts'
@@ -90,6 +92,13 @@ export async function openNode<App>(options: ServerOptions<App>, prepared: Prepa
   const identify = identifyBy(authenticator, createAdminRecognition(folder.adminToken, options.auth?.tenant))
   const auditMs = (options.audit?.keepDays ?? AUDIT_DAYS) * 86_400_000
   const followUp = new FollowUp({ env, registry, store, objects, limits, worker, cancelWaitMs: CANCEL_WAIT_MS })
+  const calls = createCalls({
+    engine,
+    followUp,
+    env,
+    waiters: createWaiters(link && ((here) => link.anyoneElse('waits', here))),
+    ...(authorizations && { authorizations }),
+  })
   const maintenance = new Maintenance({
     env,
     registry,
@@ -114,10 +123,9 @@ export async function openNode<App>(options: ServerOptions<App>, prepared: Prepa
     credentials,
     shown,
     engine,
-    followUp,
+    calls,
     maintenance,
     identify,
-    waiters: createWaiters(link && ((here) => link.anyoneElse('waits', here))),
     renderMetrics: link ? link.metrics(() => metrics.render()) : () => metrics.render(),
     /** Operations of which a call was left running while an agent waited for it. */
     overran: link?.sharedSet('overran') ?? new Set<string>(),

@@ -2,15 +2,18 @@
 import { readFileSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import type { Operation } from '../../core/operation.ts'
+import type { Tools } from '../../core/ports/catalog.ts'
 import type { Route } from '../../core/ports/exchange.ts'
 import type { Identify, Presented } from '../../core/ports/guard.ts'
-import { createTools, type Tools } from '../../engine/tools.ts'
+import type { Registry } from '../../engine/registry.ts'
+import { createTools } from '../../engine/tools.ts'
 import { createMcpRoutes, createMcpSessions, type McpParts } from '../../protocols/mcp/index.ts'
 import type { IsBare } from '../options/bare-names.ts'
 import { warnOfLeftOut } from '../options/left-out.ts'
 import type { McpOptions } from '../options/options.ts'
 
-export interface McpSurfaceParts extends Omit<McpParts, 'settings' | 'envelopes'> {
+export interface McpSurfaceParts extends Omit<McpParts, 'settings' | 'envelopes' | 'catalog'> {
+  catalog: Registry
   /** OpenCALL's calls, for whoever wants all operations as one tool. */
   envelopes: NonNullable<McpParts['envelopes']>
   /** Who sent this, as its headers say. */
@@ -76,14 +79,14 @@ export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, optio
   }
 }
 
-type FurtherParts = Pick<McpSurfaceParts, 'tools' | 'engine' | 'env' | 'toolkit' | 'isBare'>
+type FurtherParts = Pick<McpSurfaceParts, 'tools' | 'catalog' | 'env' | 'toolkit' | 'isBare'>
 
 /** Here a tool can be given files, so that operations are tools, too, which cannot run without one; and, if asked for, ours. */
-function withFurther({ tools, engine, env, toolkit, isBare }: FurtherParts, administration: boolean): Tools {
+function withFurther({ tools, catalog, env, toolkit, isBare }: FurtherParts, administration: boolean): Tools {
   const isFurther = (operation: Operation) => (operation.internal ? administration : needsAttachment(operation))
   // All of them are tools of one client: refused at the start where two would have one name.
-  createTools(engine.registry, toolkit, (operation) => !operation.internal || administration, undefined, isBare)
-  const others = createTools(engine.registry, toolkit, isFurther, warnOfLeftOut(env.log), isBare)
+  createTools(catalog, toolkit, (operation) => !operation.internal || administration, undefined, isBare)
+  const others = createTools(catalog, toolkit, isFurther, warnOfLeftOut(env.log), isBare)
   return {
     ...tools,
     byName: (name, now) => tools.byName(name, now) ?? others.byName(name, now),

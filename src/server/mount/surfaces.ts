@@ -47,30 +47,9 @@ export function createRoutes<App>(
   node: Node,
   refuse: Refuse,
 ): Route[] {
-  const {
-    engine,
-    followUp,
-    objects,
-    env,
-    maintenance,
-    renderMetrics,
-    store,
-    secrets,
-    shown,
-    authorizations,
-    identify,
-    waiters,
-  } = node
-  const shared = {
-    engine,
-    followUp,
-    objects,
-    env,
-    identify,
-    tools,
-    locate: locateResult,
-    ...(authorizations && { authorizations }),
-  }
+  const { engine, calls, objects, env, maintenance, renderMetrics, store, secrets, shown, authorizations, identify } =
+    node
+  const shared = { calls, catalog: engine.registry, objects, env, identify, tools, locate: locateResult }
   const surface = createToolSurface(
     createOperationTools({ ...shared, holdMs: HOLD_MS }),
     options.rest ?? {},
@@ -111,7 +90,6 @@ export function createRoutes<App>(
     }),
     ...createContractRoutes({
       ...shared,
-      waiters,
       records: store.records,
       settings: contractSettings(sizes, options.contract),
     }),
@@ -130,24 +108,23 @@ export function openMcp<App>(
   { tools, isBare, authenticator, sizes }: Prepared,
   node: Node,
 ): McpSurface {
-  const { engine, followUp, objects, env, store, identify, authorizations, overran } = node
+  const { engine, calls, objects, env, store, identify, overran } = node
   const parts = {
-    engine,
-    followUp,
+    calls,
+    catalog: engine.registry,
     objects,
     env,
     identify,
     tools,
-    ...(authorizations && { authorizations }),
     records: store.records,
     overran,
     describe: (now: number) =>
       encodeRegistry(engine.registry, now, { listRemoved: options.opencall?.listRemoved ?? false }),
     envelopes: createEnvelopeCalls({
-      engine,
+      calls,
+      catalog: engine.registry,
       env,
       strict: options.opencall?.strict ?? false,
-      ...(authorizations && { authorizations }),
     }),
     toolkit: options.toolkit ?? DEFAULT_TOOLKIT,
     isBare,
@@ -165,21 +142,20 @@ export async function openGrpc(
   { host = '127.0.0.1', port, tls }: GrpcServerOptions,
   contract: ContractOptions | undefined,
   { authenticator, tools, log, sizes }: Prepared,
-  { engine, followUp, env, store, identify, waiters }: Node,
+  { engine, calls, env, store, identify }: Node,
   /** Where whoever asked can fetch what an answer points at: that is served over HTTP only. */
   origin: () => string,
 ) {
   requireProtection(host, authenticator)
   const { createGrpcCarrier } = await import('../../carriers/grpc/index.ts')
   const methods = createContractMethods({
-    engine,
-    followUp,
+    calls,
+    catalog: engine.registry,
     env,
     tools,
     records: store.records,
     identify,
     locate: locateResult,
-    waiters,
     settings: contractSettings(sizes, contract),
     origin,
   })

@@ -12,16 +12,13 @@ import type { Backend } from '../../../src/core/ports/backend.ts'
 import type { Answer } from '../../../src/core/ports/exchange.ts'
 import type { Guard } from '../../../src/core/ports/guard.ts'
 import type { Fetcher } from '../../../src/core/ports/outbound.ts'
+import { createCalls } from '../../../src/engine/calls.ts'
 import { Engine } from '../../../src/engine/engine.ts'
 import { FollowUp } from '../../../src/engine/follow/follow-up.ts'
+import { createWaiters } from '../../../src/engine/follow/waiters.ts'
 import { DEFAULT_LIMITS, Limits } from '../../../src/engine/limits/limits.ts'
 import { createTools } from '../../../src/engine/tools.ts'
-import {
-  contractWords,
-  createContractMethods,
-  createContractRoutes,
-  createWaiters,
-} from '../../../src/protocols/contract/index.ts'
+import { contractWords, createContractMethods, createContractRoutes } from '../../../src/protocols/contract/index.ts'
 import type { ToolExecutionRequest, ToolExecutionResponse } from '../../../src/protocols/contract/wire.ts'
 import { scopesGuard } from '../../../src/security/identity/scope-guard.ts'
 import { createRedactor } from '../../../src/security/redaction/redaction.ts'
@@ -95,14 +92,18 @@ export async function openHost(options: HostOptions): Promise<Host> {
     observer: createExecutionLog({ log: env.log, words: contractWords }),
   })
   const parts = {
-    engine,
-    followUp: new FollowUp({ ...shared, worker: engine.worker, cancelWaitMs: 2_000 }),
+    calls: createCalls({
+      engine,
+      followUp: new FollowUp({ ...shared, worker: engine.worker, cancelWaitMs: 2_000 }),
+      env,
+      waiters: createWaiters(),
+    }),
+    catalog: registry,
     tools: createTools(registry, 'callplane', () => true),
     env,
     records: store.records,
     identify: (source: { header(name: string): string | undefined }) => () => callerOf(source, tokens),
     locate: (_reply: unknown, origin: string) => ({ uri: `${origin}/objects/1`, mimeType: 'text/plain' }),
-    waiters: createWaiters(),
     settings: { maxBodyBytes: maxBytes, holdMs, jobWaitMs, details: options.details ?? 'json', isolationOf },
   }
   const none = (): Answer => ({ status: 404, headers: {} })

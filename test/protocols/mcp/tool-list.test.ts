@@ -1,8 +1,8 @@
 /** The list of tools is written once, however many there are, and anew when the registry changes. */
 import { expect, test } from 'vitest'
 import type { Operation } from '../../../src/core/operation.ts'
+import type { Tools } from '../../../src/core/ports/catalog.ts'
 import type { Registry } from '../../../src/engine/registry.ts'
-import type { Tools } from '../../../src/engine/tools.ts'
 import { createToolList } from '../../../src/protocols/mcp/tools/list.ts'
 
 function fixture(count: number) {

@@ -5,16 +5,16 @@
 
 import { ANONYMOUS } from '../../../core/caller.ts'
 import { Fault } from '../../../core/fault.ts'
+import type { Calls } from '../../../core/ports/calls.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
-import type { FollowUp } from '../../../engine/follow/follow-up.ts'
 import type { Asked } from '../asking/asked.ts'
 
 export class CallingOff {
-  readonly #followUp: Pick<FollowUp, 'callOff'>
+  readonly #calls: Pick<Calls, 'callOff'>
   readonly #env: Pick<Environment, 'log'>
 
-  constructor({ followUp, env }: { followUp: Pick<FollowUp, 'callOff'>; env: Pick<Environment, 'log'> }) {
-    this.#followUp = followUp
+  constructor({ calls, env }: { calls: Pick<Calls, 'callOff'>; env: Pick<Environment, 'log'> }) {
+    this.#calls = calls
     this.#env = env
   }
 
@@ -27,7 +27,7 @@ export class CallingOff {
     if (!calledOff) return
     const stop = () => {
       if (isAnswered()) return
-      this.#followUp.callOff(caller, requestId).catch((err: unknown) => {
+      this.#calls.callOff(caller, requestId).catch((err: unknown) => {
         // It has expired, or was not written down yet: then its record will find the request called off.
         if (err instanceof Fault && err.kind === 'not-found') return
         this.#env.log.warn({ err, requestId }, 'could not stop a call whose request was called off')

@@ -4,19 +4,17 @@ import type { Call } from '../../../core/call.ts'
 import { ANONYMOUS, type Caller } from '../../../core/caller.ts'
 import { Fault } from '../../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { isKeyed } from '../../../core/keyed.ts'
 import type { Operation } from '../../../core/operation.ts'
-import type { Authorizations } from '../../../core/ports/guard.ts'
+import type { CallOptions, Calls } from '../../../core/ports/calls.ts'
+import type { Catalog, Tools } from '../../../core/ports/catalog.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
 import type { Records } from '../../../core/ports/store.ts'
 import { type Answers, type Questions, questionsIn } from '../../../core/questions.ts'
 import type { Reply } from '../../../core/reply.ts'
 import { NOTHING_GIVEN } from '../../../core/requirements.ts'
-import { withChallenges } from '../../../engine/admit/challenges.ts'
-import { canceled } from '../../../engine/end/end-faults.ts'
-import type { Engine } from '../../../engine/engine.ts'
-import type { FollowUp } from '../../../engine/follow/follow-up.ts'
-import type { CallOptions } from '../../../engine/record/recorder.ts'
-import type { Tools } from '../../../engine/tools.ts'
+import { explain } from '../../../wire/explain.ts'
+import { visibleTo } from '../../../wire/strangers.ts'
 import { normalizeTraceparent } from '../../../wire/traceparent.ts'
 import {
   type Asked,
@@ -43,16 +41,14 @@ import { type Overran, RunningCalls } from './running-calls.ts'
 import type { Tasks } from './tasks.ts'
 
 export interface CallParts extends LocateParts {
-  engine: Engine
-  followUp: FollowUp
+  calls: Calls
+  catalog: Catalog
   tools: Tools
   env: Environment
   /** Remembers which calls a model was told to ask for again. */
   records: Records
   /** Operations of which a call was ever left running; its own unless given. */
   overran?: Overran
-  /** Absent where no provider is configured. */
-  authorizations?: Pick<Authorizations, 'challenge'>
   /** How long a call is waited for on behalf of a client that cannot come back for it. */
   holdMs: number
   /** For clients that are asked while they wait. */
@@ -85,7 +81,7 @@ type Step = Outcome | { questions: Questions }
 /** A client that answers without ever saying anything of use is not asked for ever. */
 const MAX_ROUNDS = 20
 
-export class Calls {
+export class ToolCalls {
   readonly #parts: CallParts
   readonly #tasks: Tasks
   readonly #running: RunningCalls
@@ -182,11 +178,9 @@ export class Calls {
     return encodeFailure(unasked(underway))
   }
 
-  /** Whoever shows no credential learns of public tools only: any other is as hidden as one that is not there. */
   #resolve(name: string, caller: Caller | undefined): Operation {
     const { tools, env } = this.#parts
-    const operation = tools.byName(name, env.clock.now())
-    if (!caller && !operation?.public) throw needsCredential()
+    const operation = visibleTo(caller, tools.byName(name, env.clock.now()))
     if (operation) return operation
     throw new Fault(
       'unknown-operation',
@@ -211,12 +205,13 @@ export class Calls {
     const requestId = await joining
     const joined = requestId === undefined ? undefined : await this.#join(underway, requestId)
     if (joined) return joined
-    const { operation, args, caller } = underway
+    const { operation, args, asked } = underway
     if (operation.media.length === 0) return this.#run(underway, key)
-    const { engine, objects } = this.#parts
+    const { calls, objects } = this.#parts
+    const identify = () => asked.caller
     // Nobody fills the disk who may not call it.
-    await engine.admit(operation.name.full, () => caller)
-    const attached = await takeAttachments(operation, args, await engine.newCallId(() => caller), objects)
+    await calls.admit(operation.name.full, identify)
+    const attached = await takeAttachments(operation, args, await calls.newCallId(identify), objects)
     return this.#run(underway, key, attached)
   }
 
@@ -224,7 +219,7 @@ export class Calls {
   async #join(underway: Underway, requestId: string): Promise<Reply | undefined> {
     const { caller, operation, args } = underway
     try {
-      const reply = await this.#parts.followUp.poll(caller, requestId)
+      const reply = await this.#parts.calls.poll(caller, requestId)
       underway.joined = true
       // The client was told to ask again: it goes on with the call that it started.
       if (!hasEnded(reply)) this.#stopIfCalledOff(underway, requestId)
@@ -242,11 +237,11 @@ export class Calls {
     attached?: Pick<Call, 'args' | 'media' | 'uploads'>,
   ): Reply | Promise<Reply> {
     const { asked, operation, args, answers, heard } = underway
-    const { engine, env } = this.#parts
+    const { calls, env } = this.#parts
     const requestId = env.newId()
     const call: Call = { operation: operation.name.full, args, media: [], requestId, ...attached }
     // A client that names no key means a new call; the key is for the engine's own retries.
-    const key = sentKey ?? (joins(operation) ? requestId : undefined)
+    const key = sentKey ?? (isKeyed(operation) ? requestId : undefined)
     if (key !== undefined) call.idempotencyKey = key
     const traceparent = normalizeTraceparent(asked.client.header?.('traceparent'))
     if (traceparent !== undefined) call.traceparent = traceparent
@@ -257,12 +252,12 @@ export class Calls {
       call.asking = tasks ? { ...known, waits: true } : known
     }
     const options: CallOptions = {
-      presence: () => asked.client.signal,
+      client: asked.client,
       recorded: () => this.#stopIfCalledOff(underway, requestId),
     }
     if (tasks) options.hold = true
     if (heard) options.given = { ...NOTHING_GIVEN, hear: heard.hear }
-    return engine.call(call, () => asked.caller, options)
+    return calls.call(call, () => asked.caller, options)
   }
 
   #stopIfCalledOff(underway: Underway, requestId: string): void {
@@ -277,9 +272,9 @@ export class Calls {
       return { result: this.#tasks.created(reply) }
     }
     const token = asked.client.hears ? progressTokenOf(asked) : undefined
-    const { followUp, env, holdMs } = this.#parts
+    const { calls, env, holdMs } = this.#parts
     const following = followProgress(reply, token, {
-      replies: (signal) => followUp.watch(underway.caller, reply.requestId, signal),
+      replies: (signal) => calls.watch(underway.caller, reply.requestId, signal),
       clock: env.clock,
       holdMs,
       presence: asked.client.signal,
@@ -308,7 +303,7 @@ export class Calls {
     if (hasEnded(reply)) return this.#encodeEnd(reply, underway)
     if (asked.client.calledOff?.aborted) {
       if (underway.joined) await this.#running.forget(caller, operation, args)
-      return { result: completed(encodeFailure(canceled()), asked.generation) }
+      return { result: completed(encodeFailure(new Fault('canceled', 'The call was canceled.')), asked.generation) }
     }
     underway.told = true
     await this.#running.remember(caller, operation, args, reply.requestId, reply.expiresAt)
@@ -327,37 +322,28 @@ export class Calls {
   }
 
   async #failure(thrown: unknown, underway: Underway): Promise<Step> {
-    const { asked, operation, caller } = underway
+    const { asked } = underway
     const fault = this.#explain(thrown)
     const questions = questionsIn(fault)
     if (questions) return { questions }
-    if (fault.kind === 'requirements-missing') return { result: await this.#advise(fault, operation, caller, asked) }
+    if (fault.kind === 'requirements-missing') return { result: advise(fault, asked) }
     // What a better credential would allow is for the client to get, not for the model to know of.
     const grantable = missingScopes(fault) !== undefined && asked.client.header !== undefined
     if (grantable || !isResultOnCall(fault)) throw fault
     return { result: completed(encodeFailure(fault), asked.generation) }
   }
 
-  /** Where the person gives what is missing: put to them by the client if it can, else by the model. */
-  async #advise(fault: Fault, operation: Operation, caller: Caller, asked: Asked): Promise<object> {
-    try {
-      const { origin } = asked.client
-      const told = await withChallenges(fault, operation, caller, origin, this.#parts.authorizations)
-      const inputRequests =
-        asked.generation === 'stateless' && elicits(asked, 'url') ? authorizationRequests(told) : undefined
-      if (inputRequests) return { resultType: 'input_required', inputRequests }
-      return completed(encodeFailure(withAddresses(told)), asked.generation)
-    } catch (thrown) {
-      // A provider that cannot be reached, for one.
-      return completed(encodeFailure(this.#explain(thrown)), asked.generation)
-    }
-  }
-
   #explain(thrown: unknown): Fault {
-    const fault = Fault.from(thrown)
-    if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a tool call failed')
-    return fault
+    return explain(thrown, this.#parts.env.log)
   }
+}
+
+/** Where the person gives what is missing: put to them by the client if it can, else by the model. */
+function advise(fault: Fault, asked: Asked): object {
+  const inputRequests =
+    asked.generation === 'stateless' && elicits(asked, 'url') ? authorizationRequests(fault) : undefined
+  if (inputRequests) return { resultType: 'input_required', inputRequests }
+  return completed(encodeFailure(withAddresses(fault)), asked.generation)
 }
 
 /** What was said comes before the answer; after it, nobody listens. */
@@ -392,17 +378,8 @@ function unasked({ name }: Underway): Fault {
   return new Fault('requirements-missing', message, { code: 'INPUT_REQUIRED' })
 }
 
-/** Whether the same key again joins the call instead of making another. */
-function joins(operation: Operation): boolean {
-  return operation.model === 'async' || operation.sideEffecting || operation.idempotencyRequired
-}
-
 function stillRunning(name: string, { progress, retryAfterMs }: RunningReply): Fault {
   const percent = progress ? ` (${Math.round(progress.fraction * 100)} % done)` : ''
   const message = `${name} is still running${percent}. Call it again with exactly the same arguments for its result: that joins this call and starts nothing twice.`
   return new Fault('unavailable', message, { code: STILL_RUNNING, retryable: true, retryAfterMs })
-}
-
-export function needsCredential(): Fault {
-  return new Fault('unauthenticated', 'This server needs authentication. Send "Authorization: Bearer <token>".')
 }

@@ -6,13 +6,10 @@
 import { ANONYMOUS, type Caller } from '../../../core/caller.ts'
 import { Fault } from '../../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
+import type { Calls, PendingApproval } from '../../../core/ports/calls.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
 import type { Reply } from '../../../core/reply.ts'
 import { hasScope, SCOPES } from '../../../core/scopes.ts'
-import type { Engine } from '../../../engine/engine.ts'
-import type { FollowUp } from '../../../engine/follow/follow-up.ts'
-import { approvalStatusPath } from '../../../engine/wait/approval-links.ts'
-import type { Approval } from '../../../engine/wait/approvals.ts'
 import { type Asked, elicits, takesTasks, textParam } from '../asking/asked.ts'
 import { inputRequestsOf } from '../asking/asking.ts'
 import { encodeValue, hasEnded, type RunningReply } from '../codec.ts'
@@ -28,8 +25,7 @@ import {
 } from '../wire.ts'
 
 export interface TaskParts extends LocateParts {
-  engine: Engine
-  followUp: FollowUp
+  calls: Calls
   env: Environment
 }
 
@@ -61,7 +57,7 @@ export class Tasks {
     if (!isJsonObject(inputResponses)) throw invalidParams('tasks/update needs "inputResponses", as an object.')
     const { caller, reply, taskId } = await this.#find(asked)
     if (hasEnded(reply)) return { resultType: 'complete' }
-    if (reply.questions) await this.#parts.followUp.answer(caller, taskId, inputResponses)
+    if (reply.questions) await this.#parts.calls.answer(caller, taskId, inputResponses)
     const approval = await this.#approvalOf(reply, caller)
     const answer = inputResponses[APPROVAL]
     if (approval && maySelfApprove(approval, caller) && isJsonObject(answer))
@@ -72,24 +68,24 @@ export class Tasks {
   /** Says only that it was heard: how the task ended is for the next `tasks/get`. */
   async cancel(asked: Asked): Promise<object> {
     const { caller, taskId } = await this.#find(asked)
-    await this.#parts.followUp.cancel(caller, taskId)
+    await this.#parts.calls.cancel(caller, taskId)
     return { resultType: 'complete' }
   }
 
-  async #find(asked: Asked): Promise<{ caller: Caller; taskId: string; reply: Reply }> {
+  async #find(asked: Asked): Promise<{ caller: Caller | undefined; taskId: string; reply: Reply }> {
     if (!takesTasks(asked)) throw capabilityMissing()
     const taskId = textParam(asked, 'taskId')
-    const caller = asked.caller ?? ANONYMOUS
+    const { caller } = asked
     if (startOf(taskId) === undefined) throw unknownTask(taskId)
     try {
-      return { caller, taskId, reply: await this.#parts.followUp.poll(caller, taskId) }
+      return { caller, taskId, reply: await this.#parts.calls.poll(caller, taskId) }
     } catch (thrown) {
       if (thrown instanceof Fault && thrown.kind === 'not-found') throw unknownTask(taskId)
       throw thrown
     }
   }
 
-  async #detail(reply: Reply, caller: Caller, asked: Asked): Promise<DetailedTask> {
+  async #detail(reply: Reply, caller: Caller | undefined, asked: Asked): Promise<DetailedTask> {
     if (!hasEnded(reply)) return this.#running(reply, caller, asked)
     if (reply.state === 'error') {
       const { fault } = reply
@@ -103,8 +99,8 @@ export class Tasks {
     return { ...this.#taskOf(reply, 'completed'), result }
   }
 
-  async #running(reply: RunningReply, caller: Caller, asked: Asked): Promise<DetailedTask> {
-    const questions = reply.questions && (await this.#parts.followUp.questions(caller, reply.requestId))
+  async #running(reply: RunningReply, caller: Caller | undefined, asked: Asked): Promise<DetailedTask> {
+    const questions = reply.questions && (await this.#parts.calls.questions(caller, reply.requestId))
     if (questions) {
       // How far it had come says nothing about what it waits for.
       const { progress: _before, ...asks } = reply
@@ -116,15 +112,13 @@ export class Tasks {
     return this.#taskOf(reply, 'working')
   }
 
-  async #approvalOf({ approvalId }: RunningReply, caller: Caller): Promise<Approval | undefined> {
+  async #approvalOf({ approvalId }: RunningReply, caller: Caller | undefined): Promise<PendingApproval | undefined> {
     if (approvalId === undefined) return undefined
-    const { approvals } = this.#parts.engine
-    const approval = await approvals.get(caller.tenant, approvalId)
-    return approval && approvals.isPending(approval) ? approval : undefined
+    return this.#parts.calls.pendingApproval((caller ?? ANONYMOUS).tenant, approvalId)
   }
 
   /** A form for whoever may approve it too; for anybody else the address that says whether somebody has. */
-  #questionFor(approval: Approval, caller: Caller, asked: Asked): InputRequests | undefined {
+  #questionFor(approval: PendingApproval, caller: Caller | undefined, asked: Asked): InputRequests | undefined {
     const { operation, reason, tenant, id } = approval
     const name = operation.split('@', 1)[0]
     const why = reason === undefined ? '' : ` (${reason})`
@@ -135,19 +129,19 @@ export class Tasks {
       return { [APPROVAL]: { method: 'elicitation/create', params: { mode: 'form', message, requestedSchema } } }
     }
     if (!elicits(asked, 'url')) return undefined
-    const url = asked.client.origin + approvalStatusPath(this.#parts.env, tenant, id)
+    const url = asked.client.origin + this.#parts.calls.approvalPath(tenant, id)
     const message = `${name} needs somebody's approval${why}. This address says whether it was given.`
     return { [APPROVAL]: { method: 'elicitation/create', params: { mode: 'url', message, url } } }
   }
 
   /** Under the caller's own scopes, by the operation an administrator would use. */
-  async #decide(caller: Caller, { id }: Approval, { action, content }: JsonObject): Promise<void> {
-    const { engine, env } = this.#parts
+  async #decide(caller: Caller | undefined, { id }: PendingApproval, { action, content }: JsonObject): Promise<void> {
+    const { calls, env } = this.#parts
     const approve = action === 'accept' && isJsonObject(content) ? content.approve : false
     if (action === 'cancel' || typeof approve !== 'boolean') return
     const args = { id, verdict: approve ? 'approve' : 'deny' }
     const requestId = env.newId()
-    const reply = await engine.call(
+    const reply = await calls.call(
       { operation: DECIDE, args, media: [], requestId, idempotencyKey: requestId },
       () => caller,
     )
@@ -172,7 +166,7 @@ export class Tasks {
 }
 
 /** Whoever approves sees the files, too: by what they are, since their bytes are bound by their hash. */
-function filesOf({ attachments = [] }: Approval): string {
+function filesOf({ attachments = [] }: PendingApproval): string {
   if (attachments.length === 0) return ''
   const files = attachments.map(
     ({ name, mimeType, bytes, sha256 }) => `${name} (${mimeType}, ${bytes} bytes, SHA-256 ${sha256})`,
@@ -180,8 +174,8 @@ function filesOf({ attachments = [] }: Approval): string {
   return ` and these files: ${files.join(', ')}`
 }
 
-function maySelfApprove({ selfApproval }: Approval, caller: Caller): boolean {
-  return selfApproval && hasScope(caller, SCOPES.approve)
+function maySelfApprove({ selfApproval }: PendingApproval, caller: Caller | undefined): boolean {
+  return selfApproval && caller !== undefined && hasScope(caller, SCOPES.approve)
 }
 
 const UUID_7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/

@@ -1,6 +1,6 @@
 /** What clients can wait for: that the list of tools is another, or that a resource is. */
 import { Fault } from '../../../core/fault.ts'
-import type { Registry } from '../../../engine/registry.ts'
+import type { Catalog } from '../../../core/ports/catalog.ts'
 import { REGISTRY_URI } from '../resources.ts'
 import { notification } from '../rpc.ts'
 import type { OfferedResources } from '../tools/offers.ts'
@@ -44,14 +44,14 @@ class Waiting {
 }
 
 export class Changes {
-  readonly #registry: Registry
+  readonly #registry: Pick<Catalog, 'watch'>
   readonly #offered: OfferedResources
   readonly #open = new Set<Waiting>()
   /** Ends what is watched; nothing is while nobody waits. */
   #stop: (() => void) | undefined
   #closed = false
 
-  constructor(registry: Registry, offered: OfferedResources) {
+  constructor(registry: Pick<Catalog, 'watch'>, offered: OfferedResources) {
     this.#registry = registry
     this.#offered = offered
   }

@@ -1,7 +1,6 @@
 /** `tools/list`: written once for each generation and audience, and anew only when an operation comes, goes or ends. */
 import type { Operation } from '../../../core/operation.ts'
-import type { Registry } from '../../../engine/registry.ts'
-import type { Tools } from '../../../engine/tools.ts'
+import type { Catalog, Tools } from '../../../core/ports/catalog.ts'
 import { completed } from '../codec.ts'
 import { Written } from '../rpc.ts'
 import type { Generation, ToolDefinition } from '../wire.ts'
@@ -38,7 +37,7 @@ const NONE: readonly Operation[] = []
 
 /** `own` are tools that are no operations, and stand for all of them where they are given. */
 export function createToolList(
-  registry: Registry,
+  registry: Pick<Catalog, 'operations' | 'nextChangeAt'>,
   tools: Tools,
   cacheScope: Caching['cacheScope'],
   own?: (generation: Generation) => readonly ToolDefinition[],

@@ -1,7 +1,7 @@
 /** Finds operations by words. Names count most; a word may be the beginning of one. Kept ready while nothing changes. */
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import type { Operation } from '../../../core/operation.ts'
-import type { Registry } from '../../../engine/registry.ts'
+import type { Catalog } from '../../../core/ports/catalog.ts'
 
 /** Each word is looked for in every operation, so that a query of a megabyte would take minutes. */
 const MAX_QUERY_CHARS = 500
@@ -15,7 +15,11 @@ interface Entry {
 }
 
 /** `describe` is the registry as a document with `operations`, in the order of `registry.list`. */
-export function createSearch(registry: Registry, describe: (now: number) => object, clock: { now(): number }): Search {
+export function createSearch(
+  registry: Pick<Catalog, 'operations' | 'nextChangeAt'>,
+  describe: (now: number) => object,
+  clock: { now(): number },
+): Search {
   let kept: { entries: readonly Entry[]; of: readonly Operation[]; validUntil: number } | undefined
   const entries = () => {
     const now = clock.now()

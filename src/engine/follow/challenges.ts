@@ -1,4 +1,4 @@
-/** Says of each authorization that a call lacks where the person can give it, for protocols that have no word for this. */
+/** Says for each authorization that a call lacks where the person can give it. */
 
 import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
@@ -12,14 +12,14 @@ export async function withChallenges(
   fault: Fault,
   operation: Operation,
   caller: Caller,
-  origin: string,
+  client: { readonly origin: string },
   authorizations: Pick<Authorizations, 'challenge'> | undefined,
 ): Promise<Fault> {
   const needs = missingAuthorization(operation, fault)
   if (needs.length === 0) return fault
   // Without the user it acts for, nobody knows whose authorization to ask for.
   const askable = fault.details?.userId !== true
-  const challenges = (askable && (await authorizations?.challenge(caller, needs, origin))) || []
+  const challenges = (askable && (await authorizations?.challenge(caller, needs, client.origin))) || []
   const authorization = needs.map((need): JsonObject => {
     const challenge = challenges.find(({ id }) => id === need.id)
     return challenge ? { ...challenge } : { id: need.id }

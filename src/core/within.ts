@@ -1,0 +1,14 @@
+/** Waiting for a promise with a bound. */
+import type { Clock } from './ports/runtime.ts'
+
+/** The promise's value, or undefined if it takes longer. The promise must not reject. */
+export function within<T>(clock: Clock, limitMs: number, promise: Promise<T>): Promise<T | undefined> {
+  if (limitMs <= 0) return Promise.resolve(undefined)
+  return new Promise((resolve) => {
+    const cancel = clock.schedule(limitMs, () => resolve(undefined))
+    void promise.then((value) => {
+      cancel()
+      resolve(value)
+    })
+  })
+}

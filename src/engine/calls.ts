@@ -1,0 +1,231 @@
+/**
+ * The way in for protocols: the engine and what follows up on calls, behind the port `core/ports/calls.ts`. The duties
+ * that all protocols share are done here.
+ */
+import type { Call } from '../core/call.ts'
+import { ANONYMOUS, type Caller } from '../core/caller.ts'
+import { Fault } from '../core/fault.ts'
+import type { Operation } from '../core/operation.ts'
+import type { CallOptions, Calls, ChunkReply, FoundObject, PendingApproval, Wait } from '../core/ports/calls.ts'
+import type { Authorizations, Identify } from '../core/ports/guard.ts'
+import type { Environment } from '../core/ports/runtime.ts'
+import type { Answers, Questions } from '../core/questions.ts'
+import type { Reply } from '../core/reply.ts'
+import { NOTHING_GIVEN, personOf } from '../core/requirements.ts'
+import type { Engine } from './engine.ts'
+import { withChallenges } from './follow/challenges.ts'
+import type { FollowUp } from './follow/follow-up.ts'
+import type { Waiters } from './follow/waiters.ts'
+import { approvalStatusPath } from './wait/approval-links.ts'
+
+export interface InboundParts {
+  engine: Engine
+  followUp: FollowUp
+  env: Environment
+  waiters: Waiters
+  /** Absent where no provider is configured. */
+  authorizations?: Pick<Authorizations, 'challenge'>
+}
+
+export function createCalls(parts: InboundParts): Calls {
+  return new InboundCalls(parts)
+}
+
+const NO_OPTIONS: CallOptions = {}
+
+class InboundCalls implements Calls {
+  readonly #parts: InboundParts
+
+  constructor(parts: InboundParts) {
+    this.#parts = parts
+  }
+
+  call(call: Call, identify: Identify, options = NO_OPTIONS): Reply | Promise<Reply> {
+    if (options.cancelsWhenGone) return this.#callAndStay(call, identify, options)
+    return this.#call(call, identify, options)
+  }
+
+  /** A call that ends at once, as most sync ones do, costs no promise. */
+  #call(call: Call, identify: Identify, options: CallOptions): Reply | Promise<Reply> {
+    try {
+      const replying = this.#parts.engine.call(call, identify, options)
+      if (!(replying instanceof Promise) && isDone(replying)) return replying
+      return this.#finish(replying, call, identify, options)
+    } catch (thrown) {
+      if (!lacksAuthorization(thrown)) throw thrown
+      return this.#challenge(thrown, call, identify, options).then(refuse)
+    }
+  }
+
+  async #finish(
+    replying: Reply | Promise<Reply>,
+    call: Call,
+    identify: Identify,
+    options: CallOptions,
+  ): Promise<Reply> {
+    const startedMs = options.untilEnd ? this.#parts.env.clock.monotonicMs() : 0
+    try {
+      const first = await replying
+      const reply =
+        options.untilEnd && !hasEnded(first) ? await this.#untilEnd(first, startedMs, identify, options) : first
+      if (reply.state !== 'error' || !lacksAuthorization(reply.fault)) return reply
+      return { ...reply, fault: await this.#challenge(reply.fault, call, identify, options) }
+    } catch (thrown) {
+      throw lacksAuthorization(thrown) ? await this.#challenge(thrown, call, identify, options) : thrown
+    }
+  }
+
+  /** An operation may give up waiting sooner than the client does. */
+  async #untilEnd(
+    { requestId }: Reply,
+    startedMs: number,
+    identify: Identify,
+    { holdMs = 0, client }: CallOptions,
+  ): Promise<Reply> {
+    const { followUp, env } = this.#parts
+    const waitMs = startedMs + holdMs - env.clock.monotonicMs()
+    const caller = (await identify()) ?? ANONYMOUS
+    return followUp.untilEnd(caller, requestId, { waitMs, ...(client && { client }) })
+  }
+
+  /** The person is the one that the call acts for. A provider that cannot be reached is a fault of its own. */
+  async #challenge(fault: Fault, call: Call, identify: Identify, options: CallOptions): Promise<Fault> {
+    const { engine, env, authorizations } = this.#parts
+    const { client, given = NOTHING_GIVEN } = options
+    if (!client) return fault
+    const operation = engine.registry.resolve(call.operation, env.clock.now())
+    const person = personOf((await identify()) ?? ANONYMOUS, given)
+    return withChallenges(fault, operation, person, client, authorizations)
+  }
+
+  /**
+   * Cancels the call when the client leaves, unless the same request is waited for elsewhere, such as on the connection
+   * that took the place of a broken one. A deadline of the client is the engine's own to keep.
+   */
+  async #callAndStay(call: Call, identify: Identify, options: CallOptions): Promise<Reply> {
+    const { followUp, env, waiters } = this.#parts
+    const { requestId } = call
+    const caller = (await identify()) ?? ANONYMOUS
+    const signal = options.client?.signal
+    const waiter = waiters.enter(caller, requestId)
+    const cancelIfLast = async () => {
+      if (await waiter.leave()) await followUp.cancel(caller, requestId)
+    }
+    const leave = () => {
+      if (signal?.reason instanceof Fault && signal.reason.kind === 'timeout') return
+      cancelIfLast().catch((err) => env.log.warn({ err, requestId }, 'could not cancel a call whose client has left'))
+    }
+    signal?.addEventListener('abort', leave, { once: true })
+    try {
+      return await this.#call(call, identify, options)
+    } finally {
+      signal?.removeEventListener('abort', leave)
+      waiter[Symbol.dispose]()
+    }
+  }
+
+  admit(name: string, identify: Identify): Promise<Operation> {
+    return this.#parts.engine.admit(name, identify)
+  }
+
+  newCallId(identify: Identify): Promise<string> {
+    return this.#parts.engine.newCallId(identify)
+  }
+
+  count(identify: Identify): Promise<void> {
+    return this.#parts.engine.count(identify)
+  }
+
+  get draining(): boolean {
+    return this.#parts.engine.draining
+  }
+
+  hasToldOf(refusal: Fault): boolean {
+    return this.#parts.engine.hasToldOf(refusal)
+  }
+
+  poll(caller: Caller | undefined, requestId: string, wait?: Wait): Promise<Reply> {
+    return own(caller, (owner) => this.#parts.followUp.poll(owner, requestId, wait))
+  }
+
+  async *watch(caller: Caller | undefined, requestId: string, signal: AbortSignal): AsyncIterable<Reply> {
+    try {
+      yield* this.#parts.followUp.watch(caller ?? ANONYMOUS, requestId, signal)
+    } catch (thrown) {
+      throw orUnauthenticated(thrown, caller)
+    }
+  }
+
+  cancel(caller: Caller | undefined, requestId: string): Promise<Reply> {
+    return own(caller, (owner) => this.#parts.followUp.cancel(owner, requestId))
+  }
+
+  callOff(caller: Caller | undefined, requestId: string): Promise<void> {
+    return own(caller, (owner) => this.#parts.followUp.callOff(owner, requestId))
+  }
+
+  known(caller: Caller | undefined, requestId: string): Promise<{ sessionId?: string } | undefined> {
+    return this.#parts.followUp.known(caller ?? ANONYMOUS, requestId)
+  }
+
+  chunk(caller: Caller | undefined, requestId: string, position: () => number): Promise<ChunkReply> {
+    return own(caller, (owner) => this.#parts.followUp.chunk(owner, requestId, position))
+  }
+
+  object(caller: Caller | undefined, objectId: string): Promise<FoundObject> {
+    return own(caller, (owner) => this.#parts.followUp.object(owner, objectId))
+  }
+
+  linkedObject(objectId: string): Promise<FoundObject> {
+    return this.#parts.followUp.object(undefined, objectId)
+  }
+
+  questions(caller: Caller | undefined, requestId: string): Promise<Questions | undefined> {
+    return own(caller, (owner) => this.#parts.followUp.questions(owner, requestId))
+  }
+
+  answer(caller: Caller | undefined, requestId: string, answers: Answers): Promise<void> {
+    return own(caller, (owner) => this.#parts.followUp.answer(owner, requestId, answers))
+  }
+
+  async pendingApproval(tenant: string, id: string): Promise<PendingApproval | undefined> {
+    const { approvals } = this.#parts.engine
+    const approval = await approvals.get(tenant, id)
+    return approval && approvals.isPending(approval) ? approval : undefined
+  }
+
+  approvalPath(tenant: string, id: string): string {
+    return approvalStatusPath(this.#parts.env, tenant, id)
+  }
+}
+
+/** Without a credential only the calls of public operations are found; for the rest the client needs one. */
+async function own<T>(caller: Caller | undefined, act: (owner: Caller) => Promise<T>): Promise<T> {
+  try {
+    return await act(caller ?? ANONYMOUS)
+  } catch (thrown) {
+    throw orUnauthenticated(thrown, caller)
+  }
+}
+
+function orUnauthenticated(thrown: unknown, caller: Caller | undefined): unknown {
+  if (caller || !(thrown instanceof Fault) || thrown.kind !== 'not-found') return thrown
+  return new Fault('unauthenticated', 'Send the credential the call was made with.')
+}
+
+/** Where the same call, sent again, may have a new token, the person need not be asked. */
+function lacksAuthorization(thrown: unknown): thrown is Fault {
+  return thrown instanceof Fault && thrown.kind === 'requirements-missing' && !thrown.retryable
+}
+
+function isDone(reply: Reply): boolean {
+  return reply.state === 'complete' || (reply.state === 'error' && !lacksAuthorization(reply.fault))
+}
+
+function hasEnded(reply: Reply): boolean {
+  return reply.state === 'complete' || reply.state === 'error'
+}
+
+function refuse(fault: Fault): never {
+  throw fault
+}
