@@ -55,7 +55,7 @@ export {
   type ToolsProvider,
   type ValidateResult,
   type ValidationFailure,
-} from './server/build/tool-handler.ts'
+} from './server/mount/tool-handler.ts'
 export { type CallplaneServer, createServer } from './server/create-server.ts'
 export type { ToolImport } from './server/declarations/index.ts'
 export type { AuthHook } from './server/options/auth-hook.ts'

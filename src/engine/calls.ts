@@ -145,23 +145,23 @@ class InboundCalls implements Calls {
   }
 
   poll(caller: Caller | undefined, requestId: string, wait?: Wait): Promise<Reply> {
-    return own(caller, (owner) => this.#parts.followUp.poll(owner, requestId, wait))
+    return this.#own(caller, requestId, (owner) => this.#parts.followUp.poll(owner, requestId, wait))
   }
 
   async *watch(caller: Caller | undefined, requestId: string, signal: AbortSignal): AsyncIterable<Reply> {
     try {
       yield* this.#parts.followUp.watch(caller ?? ANONYMOUS, requestId, signal)
     } catch (thrown) {
-      throw orUnauthenticated(thrown, caller)
+      throw await this.#orUnauthenticated(thrown, caller, requestId)
     }
   }
 
   cancel(caller: Caller | undefined, requestId: string): Promise<Reply> {
-    return own(caller, (owner) => this.#parts.followUp.cancel(owner, requestId))
+    return this.#own(caller, requestId, (owner) => this.#parts.followUp.cancel(owner, requestId))
   }
 
   callOff(caller: Caller | undefined, requestId: string): Promise<void> {
-    return own(caller, (owner) => this.#parts.followUp.callOff(owner, requestId))
+    return this.#own(caller, requestId, (owner) => this.#parts.followUp.callOff(owner, requestId))
   }
 
   known(caller: Caller | undefined, requestId: string): Promise<{ sessionId?: string } | undefined> {
@@ -169,11 +169,15 @@ class InboundCalls implements Calls {
   }
 
   chunk(caller: Caller | undefined, requestId: string, position: () => number): Promise<ChunkReply> {
-    return own(caller, (owner) => this.#parts.followUp.chunk(owner, requestId, position))
+    return this.#own(caller, requestId, (owner) => this.#parts.followUp.chunk(owner, requestId, position))
   }
 
-  object(caller: Caller | undefined, objectId: string): Promise<FoundObject> {
-    return own(caller, (owner) => this.#parts.followUp.object(owner, objectId))
+  async object(caller: Caller | undefined, objectId: string): Promise<FoundObject> {
+    try {
+      return await this.#parts.followUp.object(caller ?? ANONYMOUS, objectId)
+    } catch (thrown) {
+      throw isNotFound(thrown) && !caller ? needsItsCredential() : thrown
+    }
   }
 
   linkedObject(objectId: string): Promise<FoundObject> {
@@ -181,11 +185,11 @@ class InboundCalls implements Calls {
   }
 
   questions(caller: Caller | undefined, requestId: string): Promise<Questions | undefined> {
-    return own(caller, (owner) => this.#parts.followUp.questions(owner, requestId))
+    return this.#own(caller, requestId, (owner) => this.#parts.followUp.questions(owner, requestId))
   }
 
   answer(caller: Caller | undefined, requestId: string, answers: Answers): Promise<void> {
-    return own(caller, (owner) => this.#parts.followUp.answer(owner, requestId, answers))
+    return this.#own(caller, requestId, (owner) => this.#parts.followUp.answer(owner, requestId, answers))
   }
 
   async pendingApproval(tenant: string, id: string): Promise<PendingApproval | undefined> {
@@ -197,19 +201,27 @@ class InboundCalls implements Calls {
   approvalPath(tenant: string, id: string): string {
     return approvalStatusPath(this.#parts.env, tenant, id)
   }
-}
 
-/** Without a credential only the calls of public operations are found; for the rest the client needs one. */
-async function own<T>(caller: Caller | undefined, act: (owner: Caller) => Promise<T>): Promise<T> {
-  try {
-    return await act(caller ?? ANONYMOUS)
-  } catch (thrown) {
-    throw orUnauthenticated(thrown, caller)
+  async #own<T>(caller: Caller | undefined, requestId: string, act: (owner: Caller) => Promise<T>): Promise<T> {
+    try {
+      return await act(caller ?? ANONYMOUS)
+    } catch (thrown) {
+      throw await this.#orUnauthenticated(thrown, caller, requestId)
+    }
+  }
+
+  /** Without a credential only the calls of public operations are found. What such a call lacks is `not-found`. */
+  async #orUnauthenticated(thrown: unknown, caller: Caller | undefined, requestId: string): Promise<unknown> {
+    if (caller || !isNotFound(thrown) || (await this.known(caller, requestId))) return thrown
+    return needsItsCredential()
   }
 }
 
-function orUnauthenticated(thrown: unknown, caller: Caller | undefined): unknown {
-  if (caller || !(thrown instanceof Fault) || thrown.kind !== 'not-found') return thrown
+function isNotFound(thrown: unknown): boolean {
+  return thrown instanceof Fault && thrown.kind === 'not-found'
+}
+
+function needsItsCredential(): Fault {
   return new Fault('unauthenticated', 'Send the credential the call was made with.')
 }
 

@@ -371,7 +371,7 @@ describe('a call', () => {
 
     const waiting = callTool(site, 'it_waits')
     await gate.began
-    await clock.passing(clock.timer(30_000), 100)
+    await clock.passing(clock.timer(29_900), 100)
     gate.open('at last')
 
     expect((await waiting).json).toMatchObject({ isError: false, content: [{ text: 'at last' }] })

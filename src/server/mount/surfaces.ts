@@ -13,7 +13,6 @@ import { METRICS_CONTENT_TYPE } from '../../telemetry/index.ts'
 import { isolationOf } from '../build/backends.ts'
 import type { Node } from '../build/node.ts'
 import type { Prepared } from '../build/prepare.ts'
-import { createToolSurface } from '../build/tool-handler.ts'
 import { requireProtection } from '../options/loopback.ts'
 import {
   type ContractOptions,
@@ -27,6 +26,7 @@ import { createAuthorizationRoutes } from './authorization-routes.ts'
 import { createCallbackRoutes } from './callback-routes.ts'
 import { createMcpSurface, type McpSurface } from './mcp.ts'
 import { createSystemRoutes } from './system-routes.ts'
+import { createToolSurface } from './tool-handler.ts'
 
 const MAX_WAIT_MS = 60_000
 /** How long a protocol without polling waits for a call to end. */
