@@ -1,6 +1,6 @@
 /**
- * Where the adapters meet. A server is prepared (`prepare.ts`), opened on its storage (`node.ts`), given its protocols
- * (`surfaces.ts`) and put on carriers here.
+ * Where the adapters meet. What the options say is checked (`build/offer.ts`, `build/access.ts`), opened on its storage
+ * (`build/storage.ts`, `build/running.ts`), given its protocols (`mount/surfaces.ts`) and put on carriers here.
  */
 import type { Server } from 'node:http'
 import { createFetchHandler } from '../carriers/fetch/index.ts'
@@ -13,7 +13,7 @@ import {
   listen,
   type RequestListener,
 } from '../carriers/http/index.ts'
-import type { Exchange, Refusal } from '../core/ports/exchange.ts'
+import type { Exchange, Refusal, Refuse, Route } from '../core/ports/exchange.ts'
 import type { Engine } from '../engine/engine.ts'
 import { LEFTOVER_AGE_MS } from '../engine/follow/maintenance.ts'
 import type { Registry } from '../engine/registry.ts'
@@ -21,18 +21,28 @@ import { encodeRegistry, type RegistryDocument, refusal } from '../protocols/ope
 import { refusalAnswer as restRefusal } from '../protocols/rest/index.ts'
 import { signRefusals, signRoutes } from '../security/signatures.ts'
 import { registerProcessReadings } from '../telemetry/index.ts'
+import { type Access, identifyBy, prepareAccess } from './build/access.ts'
 import { describeBackend } from './build/backends.ts'
+import { createBase, requireNode } from './build/base.ts'
 import { registerEngineReadings } from './build/engine-readings.ts'
-import { type Imports, openImports } from './build/imports.ts'
-import { keepsHouse, type Node, openNode } from './build/node.ts'
+import { createEnvironment } from './build/environment.ts'
+import { type Keys, loadAuthorizations, openSecrets } from './build/governing.ts'
+import { openImports } from './build/imports.ts'
+import { createObserving, type Observing } from './build/observing.ts'
+import { type Own, prepareOffer } from './build/offer.ts'
 import { buildRegistry } from './build/operations.ts'
-import { type Prepared, prepare } from './build/prepare.ts'
-import type { McpStreams } from './mount/mcp.ts'
+import { createRunning, keepsHouse, type Running } from './build/running.ts'
+import { openStorage } from './build/storage.ts'
+import type { McpStreams, McpSurface } from './mount/mcp.ts'
 import { logRequests } from './mount/request-log.ts'
-import { createRoutes, EXPLORER, openGrpc, openMcp } from './mount/surfaces.ts'
+import { createOwnRoutes, createProtocolRoutes, EXPLORER, type Mounting, openGrpc, openMcp } from './mount/surfaces.ts'
+import { createAdminRecognition } from './open/admin-token.ts'
+import { openDataFolder } from './open/data-folder.ts'
+import { vaultKeys } from './open/vault-keys.ts'
 import { checkBasePath } from './options/base-path.ts'
+import { checkOptions } from './options/check-options.ts'
 import { requireProtection } from './options/loopback.ts'
-import type { ServerOptions } from './options/options.ts'
+import { DEFAULT_SIZES, type ServerOptions } from './options/options.ts'
 import type { WorkerLink } from './workers/link.ts'
 
 export interface CallplaneServer {
@@ -61,44 +71,122 @@ export function createServer<App = unknown>(options: ServerOptions<App>): Promis
 
 /** `link` where this is one of several worker processes. */
 export async function openServer<App>(options: ServerOptions<App>, link?: WorkerLink): Promise<CallplaneServer> {
-  const prepared = await prepare(options, link?.number)
-  const node = await openNode(options, prepared, link)
-  const imports = await openImports(prepared.imports, {
-    backend: prepared.backendParts,
-    env: node.env,
-    registry: prepared.registry,
-    tools: prepared.tools,
-    secrets: node.secrets,
-    credentials: node.credentials,
-    wake: () => node.engine.worker.wake(),
+  requireNode()
+  checkOptions(options)
+  const base = createBase(options, link?.number)
+  const { offer, runners, own } = await prepareOffer(options, base)
+  const access = await prepareAccess(options, base, offer, runners, own)
+  const folder = openDataFolder(options.data ?? '.callplane')
+  const authorization = await loadAuthorizations(options, folder, base.clock)
+  const observing = await createObserving(options, base, link)
+  const env = createEnvironment(base.log, folder.linkKey, base.clock, base.redactor)
+  const storage = await openStorage(options, folder, base, link)
+  const { store } = storage
+  const keys: Keys = {
+    ...openSecrets({
+      places: options.secrets,
+      tokenEndpoints: options.tokenEndpoints,
+      vaultKeys: () => vaultKeys(options.vault ?? {}, folder),
+      store,
+      remote: base.remote,
+      clock: base.clock,
+    }),
+    authorizations: authorization?.open({ env, store, anonymous: access.authenticator === undefined }),
+  }
+  const sizes = { ...DEFAULT_SIZES, ...options.sizes }
+  const running = createRunning(options, { env, offer, own, access, storage, keys, observing, sizes }, link)
+  const { engine, calls, maintenance } = running
+  const imports = await openImports(runners.imports, {
+    backend: runners.backendParts,
+    env,
+    registry: offer.registry,
+    tools: offer.tools,
+    secrets: keys.secrets,
+    credentials: keys.credentials,
+    wake: () => engine.worker.wake(),
   })
-  try {
-    return await serve(options, prepared, node, imports, keepsHouse(link))
-  } catch (thrown) {
-    await node.engine.worker.stop(0)
-    await node.maintenance.stop()
+  const release = async () => {
     await imports.close()
-    await prepared.backends.close()
-    prepared.remote.close()
-    await node.store.close()
+    await runners.backends.close()
+    base.remote.close()
+    await store.close()
+  }
+  const mounting: Mounting = {
+    calls,
+    catalog: offer.registry,
+    tools: offer.tools,
+    objects: storage.objects,
+    records: store.records,
+    env,
+    identify: identifyBy(access.authenticator, createAdminRecognition(folder.adminToken, options.auth?.tenant)),
+    authenticated: access.authenticator !== undefined,
+    sizes,
+  }
+  const isFirst = keepsHouse(link)
+  const start = async () => {
+    if (isFirst) await storage.sweepUnfinished?.(LEFTOVER_AGE_MS)
+    await maintenance.start()
+    if (isFirst) await own.administration.resume()
+    own.announcements?.start({
+      engine,
+      store,
+      env,
+      remote: base.remote,
+      secrets: keys.secrets,
+      sweptElsewhere: !isFirst,
+    })
+    engine.worker.wake()
+  }
+  try {
+    const refuse = (exchange: Exchange, why: Refusal) =>
+      exchange.path.startsWith(`${EXPLORER}/`) ? restRefusal(why) : refusal(why, env.newId())
+    const mcp = openMcp(options, mounting, offer, link?.sharedSet('overran') ?? new Set<string>())
+    const protocols = createProtocolRoutes(options, mounting)
+    const routes = [...protocols, ...createOwnRoutes(running, keys, observing, mounting, store, refuse), ...mcp.routes]
+    return await serve(
+      options,
+      { routes, refuse, mcp },
+      { mounting, access, running, observing, own },
+      { start, release },
+    )
+  } catch (thrown) {
+    await engine.worker.stop(0)
+    await maintenance.stop()
+    await release()
     throw thrown
   }
 }
 
+interface Served {
+  routes: readonly Route[]
+  refuse: Refuse
+  mcp: McpSurface
+}
+
+interface Serving {
+  mounting: Mounting
+  access: Access
+  running: Running
+  observing: Observing
+  own: Own
+}
+
+/** Begins the work of the engine, and lets go of all that is open. */
+interface Life {
+  start(): Promise<void>
+  release(): Promise<void>
+}
+
 async function serve<App>(
   options: ServerOptions<App>,
-  prepared: Prepared,
-  node: Node,
-  imports: Imports,
-  isFirst: boolean,
+  { routes, refuse, mcp }: Served,
+  { mounting, access, running, observing, own }: Serving,
+  { start, release }: Life,
 ): Promise<CallplaneServer> {
-  const { authenticator, signer, log, registry, backends, remote, announcements } = prepared
-  const { env, store, files, limits, metrics, engine, maintenance, secrets } = node
+  const { authenticator, signer } = access
+  const { engine, maintenance, limits } = running
   const { worker } = engine
-  const refuse = (exchange: Exchange, why: Refusal) =>
-    exchange.path.startsWith(`${EXPLORER}/`) ? restRefusal(why) : refusal(why, env.newId())
-  const mcp = openMcp(options, prepared, node)
-  const routes = [...createRoutes(options, prepared, node, refuse), ...mcp.routes]
+  const { log } = mounting.env
   const open = authenticator === undefined && options.hosts === undefined
   const hosts = open ? [...LOOPBACK_HOSTS, ...hostsOf(options.publicUrl)] : options.hosts
   const served = signer ? signRoutes(routes, signer) : routes
@@ -116,24 +204,20 @@ async function serve<App>(
   const fetch = createFetchHandler(served, carriage)
   const listener = options.requestLog ? logRequests(bare, log) : bare
 
-  if (isFirst) await files?.sweep(LEFTOVER_AGE_MS)
-  await maintenance.start()
-  if (isFirst) await prepared.own.resume()
-  announcements?.start({ engine, store, env, remote, secrets, sweptElsewhere: !isFirst })
-  worker.wake()
-  const processReadings = registerProcessReadings(metrics)
-  registerEngineReadings(metrics, limits)
+  await start()
+  const processReadings = registerProcessReadings(observing.metrics)
+  registerEngineReadings(observing.metrics, limits)
 
   const servers = new Set<Server>()
   let origin = options.publicUrl ?? 'http://127.0.0.1:4747'
-  const grpc = options.grpc && (await openGrpc(options.grpc, options.contract, prepared, node, () => origin))
+  const grpc = options.grpc && (await openGrpc(options.grpc, options.contract, mounting, authenticator, () => origin))
   let closing: Promise<void> | undefined
   return {
     listener,
     // Hosts pass things of their own after the request: an environment, a server.
     fetch: (request) => fetch(request),
     engine,
-    registry,
+    registry: mounting.catalog,
     async listen({ host = '127.0.0.1', port = 4747 } = {}) {
       requireProtection(host, authenticator)
       const server = createHttpServer(listener)
@@ -155,12 +239,9 @@ async function serve<App>(
     // A call that was being written down when the first word came has begun since.
     await worker.stop(0)
     await maintenance.stop()
-    await announcements?.stop()
+    await own.announcements?.stop()
     processReadings[Symbol.dispose]()
-    await imports.close()
-    await backends.close()
-    remote.close()
-    await store.close()
+    await release()
   }
 }
 

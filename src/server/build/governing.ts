@@ -5,6 +5,7 @@ import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Credentials, SecretSource, Shown } from '../../core/ports/secrets.ts'
 import type { Store } from '../../core/ports/store.ts'
+import type { AuthorizationService } from '../../security/consent/authorizations.ts'
 import type { TokenEndpointRules } from '../../security/credentials/client-credentials.ts'
 import { createCredentials } from '../../security/credentials/credentials.ts'
 import { type IsolationRules, isolationGuard, type Placed, wantOfIsolation } from '../../security/policy/isolation.ts'
@@ -14,6 +15,8 @@ import { createShown } from '../../security/secrets/shown.ts'
 import { createSecretStore } from '../../security/secrets/store.ts'
 import { createVault, type Vault, type VaultKeys } from '../../security/secrets/vault.ts'
 import type { ToolImport } from '../declarations/index.ts'
+import type { DataFolder } from '../open/data-folder.ts'
+import type { ServerOptions } from '../options/options.ts'
 
 export interface SecretSettings {
   places: readonly SecretPlace[] | undefined
@@ -29,6 +32,23 @@ export interface OpenSecrets {
   secrets: SecretSource
   credentials: Credentials
   shown: Shown
+}
+
+/** What a call may use of others: secrets, credentials for tools, and what people have authorized. */
+export interface Keys extends OpenSecrets {
+  /** Absent where no provider is configured. */
+  authorizations: AuthorizationService | undefined
+}
+
+/** Loaded when it is used: most servers have no providers. A wrong configuration is refused before the store is opened. */
+export async function loadAuthorizations(
+  { authorization: config, vault = {} }: Pick<ServerOptions, 'authorization' | 'vault'>,
+  folder: DataFolder,
+  clock: Clock,
+) {
+  if (!config) return undefined
+  const { prepareAuthorizations } = await import('../mount/authorizations.ts')
+  return prepareAuthorizations({ config, vault, folder, clock })
 }
 
 export function openSecrets(settings: SecretSettings): OpenSecrets {

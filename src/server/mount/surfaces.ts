@@ -1,4 +1,12 @@
+/** Which protocols a server speaks, and with which settings. */
+import type { Calls } from '../../core/ports/calls.ts'
+import type { Tools } from '../../core/ports/catalog.ts'
 import type { Refuse, Route } from '../../core/ports/exchange.ts'
+import type { Identify, Presented } from '../../core/ports/guard.ts'
+import type { ObjectStore } from '../../core/ports/objects.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { Records, Store } from '../../core/ports/store.ts'
+import type { Registry } from '../../engine/registry.ts'
 import { createCallbackDesk } from '../../engine/wait/callbacks.ts'
 import { type ContractSettings, createContractMethods, createContractRoutes } from '../../protocols/contract/index.ts'
 import {
@@ -10,17 +18,14 @@ import {
 import { createOxpRoutes } from '../../protocols/oxp/index.ts'
 import { createOperationTools } from '../../protocols/rest/index.ts'
 import { METRICS_CONTENT_TYPE } from '../../telemetry/index.ts'
+import type { Access } from '../build/access.ts'
 import { isolationOf } from '../build/backends.ts'
-import type { Node } from '../build/node.ts'
-import type { Prepared } from '../build/prepare.ts'
+import type { Keys } from '../build/governing.ts'
+import type { Observing } from '../build/observing.ts'
+import type { Offer } from '../build/offer.ts'
+import type { Running } from '../build/running.ts'
 import { requireProtection } from '../options/loopback.ts'
-import {
-  type ContractOptions,
-  DEFAULT_TOOLKIT,
-  type GrpcServerOptions,
-  type ServerOptions,
-  type Sizes,
-} from '../options/options.ts'
+import type { ContractOptions, GrpcServerOptions, ServerOptions, Sizes } from '../options/options.ts'
 import { createApprovalRoutes } from './approval-routes.ts'
 import { createAuthorizationRoutes } from './authorization-routes.ts'
 import { createCallbackRoutes } from './callback-routes.ts'
@@ -40,21 +45,29 @@ function contractSettings(sizes: Sizes, { details = 'json' }: ContractOptions = 
   return { maxBodyBytes: sizes.envelopeBytes, holdMs: HOLD_MS, jobWaitMs: JOB_WAIT_MS, details, isolationOf }
 }
 
-/** Every protocol's routes. */
-export function createRoutes<App>(
-  options: ServerOptions<App>,
-  { tools, authenticator, log, sizes }: Prepared,
-  node: Node,
-  refuse: Refuse,
-): Route[] {
-  const { engine, calls, objects, env, maintenance, renderMetrics, store, secrets, shown, authorizations, identify } =
-    node
-  const shared = { calls, catalog: engine.registry, objects, env, identify, tools, locate: locateResult }
+/** What every protocol is mounted on: the ports, who calls, and how large a request may be. */
+export interface Mounting {
+  calls: Calls
+  catalog: Registry
+  tools: Tools
+  objects: ObjectStore
+  records: Records
+  env: Environment
+  identify: (presented: Presented) => Identify
+  /** Whether callers must say who they are. */
+  authenticated: boolean
+  sizes: Sizes
+}
+
+/** The routes of the protocols, but for MCP, which is more than routes. */
+export function createProtocolRoutes<App>(options: ServerOptions<App>, mounting: Mounting): Route[] {
+  const { env, sizes, authenticated } = mounting
+  const shared = { ...mounting, locate: locateResult }
   const surface = createToolSurface(
     createOperationTools({ ...shared, holdMs: HOLD_MS }),
     options.rest ?? {},
     sizes.envelopeBytes,
-    log,
+    env.log,
   )
   return [
     ...createOpenCallRoutes({
@@ -64,7 +77,7 @@ export function createRoutes<App>(
         maxEnvelopeBytes: sizes.envelopeBytes,
         maxUploadBytes: sizes.uploadBytes,
         maxWaitMs: MAX_WAIT_MS,
-        signLinks: authenticator !== undefined,
+        signLinks: authenticated,
         listRemoved: options.opencall?.listRemoved ?? false,
         eventStreamsPerCaller: options.opencall?.eventStreamsPerCaller ?? 100,
       },
@@ -80,6 +93,20 @@ export function createRoutes<App>(
     ...surface.tools(''),
     ...surface.tools(EXPLORER),
     ...surface.explorer(EXPLORER),
+    ...createContractRoutes({ ...shared, settings: contractSettings(sizes, options.contract) }),
+  ]
+}
+
+/** The routes of the server itself: for operators, for tools that call back, and for people who decide or authorize. */
+export function createOwnRoutes(
+  { engine, maintenance }: Pick<Running, 'engine' | 'maintenance'>,
+  { secrets, shown, authorizations }: Keys,
+  { renderMetrics }: Pick<Observing, 'renderMetrics'>,
+  { env, identify }: Pick<Mounting, 'env' | 'identify'>,
+  store: Store,
+  refuse: Refuse,
+): Route[] {
+  return [
     ...createSystemRoutes({
       draining: () => engine.draining,
       storing: () => maintenance.storageFault === undefined,
@@ -87,11 +114,6 @@ export function createRoutes<App>(
       metricsType: METRICS_CONTENT_TYPE,
       identify,
       refuse,
-    }),
-    ...createContractRoutes({
-      ...shared,
-      records: store.records,
-      settings: contractSettings(sizes, options.contract),
     }),
     ...createCallbackRoutes({
       ...createCallbackDesk({ env, store, registry: engine.registry, worker: engine.worker, secrets, shown }),
@@ -105,33 +127,23 @@ export function createRoutes<App>(
 
 export function openMcp<App>(
   options: ServerOptions<App>,
-  { tools, isBare, authenticator, sizes }: Prepared,
-  node: Node,
+  mounting: Mounting,
+  { toolkit, isBare }: Offer,
+  /** Operations of which a call was left running while an agent waited for it. */
+  overran: Pick<Set<string>, 'add' | 'has'>,
 ): McpSurface {
-  const { engine, calls, objects, env, store, identify, overran } = node
+  const { calls, catalog, env, sizes } = mounting
+  const { strict = false, listRemoved = false } = options.opencall ?? {}
   const parts = {
-    calls,
-    catalog: engine.registry,
-    objects,
-    env,
-    identify,
-    tools,
-    records: store.records,
+    ...mounting,
     overran,
-    describe: (now: number) =>
-      encodeRegistry(engine.registry, now, { listRemoved: options.opencall?.listRemoved ?? false }),
-    envelopes: createEnvelopeCalls({
-      calls,
-      catalog: engine.registry,
-      env,
-      strict: options.opencall?.strict ?? false,
-    }),
-    toolkit: options.toolkit ?? DEFAULT_TOOLKIT,
+    describe: (now: number) => encodeRegistry(catalog, now, { listRemoved }),
+    envelopes: createEnvelopeCalls({ calls, catalog, env, strict }),
+    toolkit,
     isBare,
     origin: options.publicUrl ?? 'http://127.0.0.1:4747',
     maxBodyBytes: sizes.envelopeBytes,
     holdMs: HOLD_MS,
-    authenticated: authenticator !== undefined,
     issuers: [...new Set((options.auth?.jwt ?? []).flatMap(({ issuer }) => issuer ?? []))],
   }
   return createMcpSurface(parts, options.mcp ?? {})
@@ -141,24 +153,17 @@ export function openMcp<App>(
 export async function openGrpc(
   { host = '127.0.0.1', port, tls }: GrpcServerOptions,
   contract: ContractOptions | undefined,
-  { authenticator, tools, log, sizes }: Prepared,
-  { engine, calls, env, store, identify }: Node,
-  /** Where whoever asked can fetch what an answer points at: that is served over HTTP only. */
+  mounting: Mounting,
+  authenticator: Access['authenticator'],
+  /** Where a client can fetch what an answer points at: that is served over HTTP only. */
   origin: () => string,
 ) {
   requireProtection(host, authenticator)
   const { createGrpcCarrier } = await import('../../carriers/grpc/index.ts')
-  const methods = createContractMethods({
-    calls,
-    catalog: engine.registry,
-    env,
-    tools,
-    records: store.records,
-    identify,
-    locate: locateResult,
-    settings: contractSettings(sizes, contract),
-    origin,
-  })
+  const { log } = mounting.env
+  const { sizes } = mounting
+  const settings = contractSettings(sizes, contract)
+  const methods = createContractMethods({ ...mounting, locate: locateResult, settings, origin })
   const carrier = createGrpcCarrier({ methods, maxBytes: sizes.envelopeBytes, log, ...(tls && { tls }) })
   const listening = await carrier.listen({ host, port })
   log.info({ ...listening }, 'the Tool Contract is served over gRPC')

@@ -1,0 +1,56 @@
+/** Who may call: how callers are known, which guards decide, and what signs the answers. */
+import { ANONYMOUS, type Caller } from '../../core/caller.ts'
+import type { Guard, Identify, Presented } from '../../core/ports/guard.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
+import { SCOPES } from '../../core/scopes.ts'
+import type { AuthConfig, Authenticator } from '../../security/identity/identify.ts'
+import { scopesGuard } from '../../security/identity/scope-guard.ts'
+import { createSigner } from '../../security/signatures.ts'
+import type { RecognizeAdmin } from '../open/admin-token.ts'
+import type { ServerOptions } from '../options/options.ts'
+import type { Base } from './base.ts'
+import { loadPolicyGuard } from './governing.ts'
+import type { Offer, Own, Runners } from './offer.ts'
+
+/** Without authentication everybody on this machine is the same caller, and may do and see everything but administer. */
+const LOCAL: Caller = { ...ANONYMOUS, scopes: ['*', SCOPES.metrics] }
+
+export interface Access {
+  /** Absent where the server has no authentication. */
+  authenticator: Authenticator | undefined
+  guards: readonly Guard[]
+  signer: ReturnType<typeof createSigner> | undefined
+}
+
+export async function prepareAccess<App>(
+  options: ServerOptions<App>,
+  { clock, log }: Base,
+  { registry }: Offer,
+  { imports }: Runners,
+  { announcements }: Own,
+): Promise<Access> {
+  const operations = registry.keys.flatMap((key) => registry.byKey(key) ?? [])
+  const declared = imports.map((prepared) => prepared.declared)
+  const policy = await loadPolicyGuard(options.policy, operations, declared, log)
+  const announced = announcements ? [announcements.guard] : []
+  return {
+    guards: [scopesGuard, ...announced, policy, ...(options.guards ?? [])],
+    authenticator: options.auth && (await loadAuthenticator(options.auth, clock)),
+    signer: options.signing && createSigner(options.signing, clock),
+  }
+}
+
+/** The sender of a request, by the credential that the request shows. */
+export function identifyBy(authenticator: Authenticator | undefined, recognizeAdmin: RecognizeAdmin) {
+  return (source: Presented): Identify => {
+    const header = (name: string) => source.header(name)
+    if (!authenticator) return () => recognizeAdmin(header) ?? LOCAL
+    return () => recognizeAdmin(header) ?? authenticator.authenticate(header, source.auth)
+  }
+}
+
+/** Loaded when it is used: what verifies JWTs takes 40 ms and 16 MB. */
+async function loadAuthenticator(auth: AuthConfig, clock: Clock): Promise<Authenticator> {
+  const { createAuthenticator } = await import('../../security/identity/identify.ts')
+  return createAuthenticator(auth, clock)
+}

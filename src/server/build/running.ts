@@ -1,0 +1,101 @@
+/** The engine on its storage, with what follows up on calls and keeps house. */
+import type { Calls } from '../../core/ports/calls.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import { isOurs } from '../../engine/admin/operations.ts'
+import { createCalls } from '../../engine/calls.ts'
+import { Engine } from '../../engine/engine.ts'
+import { FollowUp } from '../../engine/follow/follow-up.ts'
+import { Maintenance } from '../../engine/follow/maintenance.ts'
+import { createWaiters } from '../../engine/follow/waiters.ts'
+import { DEFAULT_LIMITS, Limits } from '../../engine/limits/limits.ts'
+import { createFetcher } from '../../security/outbound/fetcher.ts'
+import { DEFAULT_WORK, type ServerOptions, type Sizes } from '../options/options.ts'
+import type { WorkerLink } from '../workers/link.ts'
+import type { Access } from './access.ts'
+import { createInjector } from './context-source.ts'
+import type { Keys } from './governing.ts'
+import type { Observing } from './observing.ts'
+import type { Offer, Own } from './offer.ts'
+import { createResultCache } from './result-cache.ts'
+import type { Storage } from './storage.ts'
+
+/** A cancel is answered at once by the process that runs the call; another node learns of it when it renews its leases. */
+const CANCEL_WAIT_MS = 10_000
+const TIDY_EVERY_MS = 5_000
+const AUDIT_DAYS = 90
+
+export interface Running {
+  engine: Engine
+  calls: Calls
+  limits: Limits
+  maintenance: Maintenance
+}
+
+interface RunningParts {
+  env: Environment
+  offer: Offer
+  own: Own
+  access: Access
+  storage: Storage
+  keys: Keys
+  observing: Observing
+  sizes: Sizes
+}
+
+export function createRunning<App>(options: ServerOptions<App>, parts: RunningParts, link?: WorkerLink): Running {
+  const { env, own, sizes } = parts
+  const { registry } = parts.offer
+  const { store, objects, sweepUnfinished } = parts.storage
+  const { credentials, shown, authorizations } = parts.keys
+  const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, env.clock, link?.limits)
+  const work = { ...DEFAULT_WORK, ...options.work }
+  const inject = createInjector(options.context)
+  const observer = own.announcements ? own.announcements.observing(parts.observing.observer) : parts.observing.observer
+  const outbox = own.announcements?.outbox
+  const engine = new Engine({
+    env,
+    registry,
+    store,
+    objects,
+    limits,
+    fetcher: createFetcher(options.references ?? {}),
+    guards: parts.access.guards,
+    credentials,
+    shown,
+    cache: createResultCache(env.clock),
+    work,
+    chunkBytes: sizes.chunkBytes,
+    maxObjectBytes: sizes.objectBytes,
+    stopGraceMs: work.stopGraceMs,
+    ...(link && { siblings: link.siblings }),
+    ...(authorizations && { authorizations }),
+    ...(observer && { observer }),
+    ...(outbox && { outbox }),
+    // The server's own operations run for administrators, whom the application may not know.
+    ...(inject && { inject: (job) => (isOurs(job.operation) ? {} : inject(job)) }),
+  })
+  const { worker, approvals } = engine
+  link?.connect(worker)
+  own.administration.connect({ approvals, worker, store, clock: env.clock })
+  const shared = { env, registry, store, objects, limits, worker }
+  const calls = createCalls({
+    engine,
+    followUp: new FollowUp({ ...shared, cancelWaitMs: CANCEL_WAIT_MS }),
+    env,
+    waiters: createWaiters(link && ((here) => link.anyoneElse('waits', here))),
+    ...(authorizations && { authorizations }),
+  })
+  const maintenance = new Maintenance({
+    ...shared,
+    everyMs: TIDY_EVERY_MS,
+    auditMs: (options.audit?.keepDays ?? AUDIT_DAYS) * 86_400_000,
+    countsOnly: !keepsHouse(link),
+    ...(sweepUnfinished && { sweepUnfinished }),
+  })
+  return { engine, calls, limits, maintenance }
+}
+
+/** Of several worker processes the first one does what is to be done once. */
+export function keepsHouse(link: WorkerLink | undefined): boolean {
+  return link === undefined || link.number === 1
+}

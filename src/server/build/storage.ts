@@ -1,0 +1,32 @@
+/** Where a server keeps its calls and its bytes. */
+import type { ObjectStore } from '../../core/ports/objects.ts'
+import type { Store } from '../../core/ports/store.ts'
+import { createFileObjects } from '../../objects/files/index.ts'
+import { createSqliteStore } from '../../stores/sqlite/index.ts'
+import type { DataFolder } from '../open/data-folder.ts'
+import type { ServerOptions } from '../options/options.ts'
+import type { WorkerLink } from '../workers/link.ts'
+import type { Base } from './base.ts'
+
+export interface Storage {
+  store: Store
+  objects: ObjectStore
+  /** Removes files that were left half written; absent where the application brings its own object store. */
+  sweepUnfinished: ((untouchedForMs: number) => Promise<number>) | undefined
+}
+
+export async function openStorage(
+  options: Pick<ServerOptions, 'store' | 'objects' | 'acceptLoss'>,
+  folder: DataFolder,
+  { clock, log }: Base,
+  link: WorkerLink | undefined,
+): Promise<Storage> {
+  const { acceptLoss = false } = options
+  const own = options.objects ? undefined : createFileObjects({ folder: folder.objects, clock })
+  const objects = options.objects ?? (own as NonNullable<typeof own>)
+  const open = () =>
+    link
+      ? link.openStore(folder.database, log, acceptLoss)
+      : createSqliteStore({ file: folder.database, clock, log, acceptLoss })
+  return { objects, store: options.store ?? (await open()), sweepUnfinished: own?.sweep }
+}
