@@ -1,8 +1,14 @@
-import { expect, test } from 'vitest'
+import { globSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, onTestFinished, test } from 'vitest'
+import { filesOf, type Part } from '../long-tests.ts'
 import { verifies } from '../requirements.ts'
 import { notYetBuilt, requirements } from './catalogue.ts'
 import { renderConformancePage } from './conformance-page.ts'
 import { type Citation, findGateProblems } from './gate.ts'
+import { citationsOfLongTests, readCitations, writeCitations } from './other-part.ts'
 
 const known = ['spec:001', 'spec:002']
 const proof = (id: string, passed = true): Citation => ({ id, file: 'test/a.test.ts', passed })
@@ -18,6 +24,38 @@ test('the gate is open when every requirement is proven or listed as not yet bui
 
 test('a requirement that no test cites closes the gate', () => {
   expect(problems([proof('spec:001')])).toEqual([{ kind: 'unproven', ids: ['spec:002'] }])
+})
+
+test('npm test and npm run test:all have every test file between them, and none twice', () => {
+  const root = new URL('../..', import.meta.url)
+  const files = (part: Part) => {
+    const { include, exclude } = filesOf(part)
+    return globSync(include, { cwd: root, exclude }).sort()
+  }
+  expect([...files('quick'), ...files('long')].sort()).toEqual(files('whole'))
+  expect(files('long')).toContain('test/crash/crash.test.ts')
+  expect(files('quick').length).toBeGreaterThan(files('long').length)
+})
+
+test('npm test alone takes from the page what long tests prove, and nothing else', () => {
+  const page = [
+    '| spec:001 | MUST | server | One. | `test/crash/crash.test.ts`, `test/stores/a.test.ts` |',
+    '| spec:002 | MUST | server | `test/crash/crash.test.ts` is in the text only. | `test/stores/a.test.ts` |',
+    '| spec:003 | MUST | server | Of a file that is gone. | `test/crash/gone.test.ts` |',
+  ].join('\n')
+  expect(citationsOfLongTests(page, fileURLToPath(new URL('../..', import.meta.url)))).toEqual([
+    { id: 'spec:001', file: 'test/crash/crash.test.ts', passed: true },
+  ])
+})
+
+test('citations written by one run are read by the next, and a run that wrote none is noticed', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'callplane-citations-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'citations.json')
+
+  expect(readCitations(file)).toBeUndefined()
+  writeCitations(file, [proof('spec:001'), proof('spec:002', false)])
+  expect(readCitations(file)).toEqual([proof('spec:001'), proof('spec:002', false)])
 })
 
 test('a citation by a failing test proves nothing', () => {

@@ -1,23 +1,33 @@
 /**
- * The vitest reporter behind the gate. After a full run it judges the citations, then compares docs/conformance.md
- * with them, or writes it when asked to. A run of some files or some tests only is not judged.
+ * The vitest reporter behind the gate. After a run of all files it judges the citations, then compares
+ * docs/conformance.md with them, or writes it when asked to. `npm test` and `npm run test:all` are judged together where
+ * the first hands its citations to the second, as CI does. A run of some files or some tests only is not judged.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import type { Reporter, TestModule, TestRunEndReason, Vitest } from 'vitest/node'
+import type { Part } from '../long-tests.ts'
 import { notYetBuilt, requirements, specifications } from './catalogue.ts'
 import { renderConformancePage } from './conformance-page.ts'
 import { type Citation, findGateProblems } from './gate.ts'
+import { citationsOfLongTests, readCitations, writeCitations } from './other-part.ts'
 
 const PAGE = 'docs/conformance.md'
 const PAGE_FILE = new URL(`../../${PAGE}`, import.meta.url)
 
+export interface GateOptions {
+  part: Part
+  writePage: boolean
+  /** Where `npm test` writes its citations and `npm run test:all` reads them. */
+  citationsFile?: string | undefined
+}
+
 export class RequirementGate implements Reporter {
-  readonly #writePage: boolean
+  readonly #options: GateOptions
   #vitest: Vitest | undefined
 
-  constructor(options: { writePage: boolean }) {
-    this.#writePage = options.writePage
+  constructor(options: GateOptions) {
+    this.#options = options
   }
 
   onInit(vitest: Vitest): void {
@@ -28,12 +38,15 @@ export class RequirementGate implements Reporter {
     const vitest = this.#vitest
     if (!vitest || reason === 'interrupted' || !(await isFullRun(vitest, modules))) return
 
-    const citations = modules.flatMap((module) => [...citationsOf(module, vitest.config.root)])
+    const { root } = vitest.config
+    const own = modules.flatMap((module) => [...citationsOf(module, root)])
+    const citations = this.#withOtherPart(own, root)
+    if (!citations) return
     const problems = findGateProblems({ known: requirements.keys(), notYetBuilt: notYetBuilt.keys(), citations })
     for (const { advice, ids } of problems) fail(`${advice}\n    ${ids.join(' ')}`)
 
     const page = renderConformancePage({ specifications, notYetBuilt, citations })
-    if (this.#writePage) {
+    if (this.#options.writePage) {
       writeFileSync(PAGE_FILE, page)
     } else if (reason === 'passed' && problems.length === 0 && page !== readPage()) {
       fail(`${PAGE} no longer says what the tests prove: run "npm run docs:conformance" and commit it.`)
@@ -41,6 +54,21 @@ export class RequirementGate implements Reporter {
     if (problems.length === 0) {
       console.log(` Requirements  ${requirements.size - notYetBuilt.size} proven, ${notYetBuilt.size} not yet built\n`)
     }
+  }
+
+  /** The citations to judge; `undefined` for long tests alone, which are some files only. */
+  #withOtherPart(own: Citation[], root: string): Citation[] | undefined {
+    const { part, citationsFile } = this.#options
+    if (part === 'whole') return own
+    if (part === 'quick') {
+      if (citationsFile) writeCitations(citationsFile, own)
+      return [...own, ...citationsOfLongTests(readPage() ?? '', root)]
+    }
+    if (!citationsFile) return undefined
+    const quick = readCitations(citationsFile)
+    if (quick) return [...quick, ...own]
+    fail(`"npm test" wrote no citations to ${citationsFile}: run it first, to its end.`)
+    return undefined
   }
 }
 

@@ -1,0 +1,36 @@
+/**
+ * The test files that `npm test` leaves to `npm run test:all`: crash series, long attacks and tests that need an engine.
+ * Everything else stays in `npm test`, however slow, because it tells whether the code works.
+ */
+import type { Reporter } from 'vitest/node'
+
+const LONG: readonly { files: string; what: string }[] = [
+  { files: 'test/crash/**/*.test.ts', what: 'servers that are killed at random moments and at every single point' },
+  { files: 'test/workers/crash.test.ts', what: 'workers that are killed at random moments' },
+  { files: 'test/objects/crash.test.ts', what: 'writers of objects that are killed again and again' },
+  { files: 'test/attack/**/*.test.ts', what: 'hostile requests and costly validation' },
+  { files: 'test/backends/container.test.ts', what: 'containers, which need podman' },
+]
+
+const ALL = ['test/**/*.test.ts', 'examples/**/*.test.ts']
+
+/** `quick` is `npm test`, `long` is `npm run test:all`; every other run has all files. */
+export type Part = 'quick' | 'long' | 'whole'
+
+export function partOf(mode: string): Part {
+  return mode === 'quick' || mode === 'long' ? mode : 'whole'
+}
+
+/** Glob patterns of one part, as vitest takes them. */
+export function filesOf(part: Part): { include: string[]; exclude: string[] } {
+  const long = LONG.map(({ files }) => files)
+  return { include: part === 'long' ? long : ALL, exclude: ['**/node_modules/**', ...(part === 'quick' ? long : [])] }
+}
+
+/** Says after `npm test` which tests it did not run. */
+export class LeftOut implements Reporter {
+  onTestRunEnd(): void {
+    const lines = LONG.map(({ files, what }) => `    ${what} (${files})`)
+    console.log(` Left out; "npm run test:all" runs them:\n${lines.join('\n')}\n`)
+  }
+}
