@@ -77,7 +77,7 @@ export async function openServer<App>(options: ServerOptions<App>, link?: Worker
   const { offer, runners, own } = await prepareOffer(options, base)
   const access = await prepareAccess(options, base, offer, runners, own)
   const folder = openDataFolder(options.data ?? '.callplane')
-  const authorization = await loadAuthorizations(options, folder, base.clock)
+  const authorization = await loadAuthorizations(options, folder, base)
   const observing = await createObserving(options, base, link)
   const env = createEnvironment(base.log, folder.linkKey, base.clock, base.redactor)
   const storage = await openStorage(options, folder, base, link)

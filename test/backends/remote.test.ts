@@ -4,10 +4,11 @@ import { createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
 import type { RemoteRequest } from '../../src/core/ports/outbound.ts'
-import { createRemoteClient, type RemoteOptions } from '../../src/security/outbound/remote-client.ts'
+import type { GuardOptions } from '../../src/security/outbound/guarded-http.ts'
+import { createRemoteClient } from '../../src/security/outbound/remote-client.ts'
 import { flood, openTool } from './tool-server.ts'
 
-function client(options?: RemoteOptions) {
+function client(options?: GuardOptions) {
   const remote = createRemoteClient(options)
   onTestFinished(() => remote.close())
   return remote

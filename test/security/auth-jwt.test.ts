@@ -2,11 +2,15 @@ import { generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { exportJWK, type JWTPayload, SignJWT } from 'jose'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, test } from 'vitest'
 import type { Caller } from '../../src/core/caller.ts'
 import { Fault } from '../../src/core/fault.ts'
 import type { JsonObject } from '../../src/core/json.ts'
 import { createAuthenticator, type JwtKey, type JwtRules } from '../../src/security/identity/identify.ts'
+import { createRemoteClient } from '../../src/security/outbound/remote-client.ts'
+
+const remote = createRemoteClient()
+afterAll(() => remote.close())
 
 const ISSUER = 'https://login.example'
 const AUDIENCE = 'https://calls.example'
@@ -45,7 +49,11 @@ const bearer = (token: string) => (name: string) => (name === 'authorization' ? 
 
 function authenticatorWith(key: JwtKey, rules: Partial<JwtRules> = {}) {
   const clock = { time: START, setMs: 0, now: () => clock.time + clock.setMs, monotonicMs: () => clock.time }
-  const { authenticate } = createAuthenticator({ jwt: [{ issuer: ISSUER, audience: AUDIENCE, key, ...rules }] }, clock)
+  const { authenticate } = createAuthenticator(
+    { jwt: [{ issuer: ISSUER, audience: AUDIENCE, key, ...rules }] },
+    clock,
+    remote,
+  )
   return { clock, authenticate: (token: string) => authenticate(bearer(token)) }
 }
 
@@ -262,7 +270,7 @@ test('two rules for one issuer let it move from one key to the next', async () =
     { ...rule, key: { publicKey: pem(rsa.publicKey) } },
     { ...rule, key: { publicKey: pem(ec.publicKey) } },
   ]
-  const { authenticate } = createAuthenticator({ jwt }, { now: () => START, monotonicMs: () => 0 })
+  const { authenticate } = createAuthenticator({ jwt }, { now: () => START, monotonicMs: () => 0 }, remote)
   const old = await signToken({ alg: 'RS256', key: rsa.privateKey, claims: { sub: 'old' } })
   const next = await signToken({ alg: 'ES256', key: ec.privateKey, claims: { sub: 'next' } })
   expect(await authenticate(bearer(old))).toMatchObject({ subject: 'old' })
@@ -299,6 +307,14 @@ test('the tenant comes from the claim that was named, and a token without it is 
   expect((await refusal(async () => authenticate(await signToken()))).kind).toBe('unauthenticated')
 })
 
+test('keys are not fetched from where no request may go', async () => {
+  const { authenticate } = authenticatorWith({ jwksUrl: 'https://169.254.169.254/keys' })
+
+  const fault = await refusal(async () => authenticate(await signToken({ key: rsa.privateKey, alg: 'RS256' })))
+
+  expect(fault).toMatchObject({ code: 'AUTH_KEYS_UNAVAILABLE', cause: { cause: { code: 'TARGET_REFUSED' } } })
+})
+
 describe('a shared secret, as OXP and OTC have it', () => {
   const sign = (claims: JWTPayload) =>
     new SignJWT({ exp: START / 1000 + 600, ...claims }).setProtectedHeader({ alg: 'HS256' }).sign(secret)
@@ -306,6 +322,7 @@ describe('a shared secret, as OXP and OTC have it', () => {
     const { authenticate } = createAuthenticator(
       { jwt: [{ key: { secret }, ...rules }] },
       { now: () => START, monotonicMs: () => 0 },
+      remote,
     )
     return (token: string) => authenticate(bearer(token))
   }
@@ -350,7 +367,7 @@ describe('a shared secret, as OXP and OTC have it', () => {
   test('it does not stand in for an issuer that has a rule of its own', async () => {
     const key = { publicKey: pem(rsa.publicKey) }
     const jwt = [{ key: { secret } }, { issuer: ISSUER, audience: AUDIENCE, key }]
-    const { authenticate } = createAuthenticator({ jwt }, { now: () => START, monotonicMs: () => 0 })
+    const { authenticate } = createAuthenticator({ jwt }, { now: () => START, monotonicMs: () => 0 }, remote)
 
     const forged = await signToken()
     const issued = await signToken({ alg: 'RS256', key: rsa.privateKey })
@@ -365,7 +382,7 @@ describe('a shared secret, as OXP and OTC have it', () => {
     ['a fixed subject', { issuer: ISSUER, audience: AUDIENCE, subject: 'ada' }, /shared secret only/],
   ])('any other key is refused with %s', (_case, rules, message) => {
     const jwt = [{ ...rules, key: { publicKey: pem(rsa.publicKey) } }]
-    expect(() => createAuthenticator({ jwt }, { now: () => START, monotonicMs: () => 0 })).toThrow(message)
+    expect(() => createAuthenticator({ jwt }, { now: () => START, monotonicMs: () => 0 }, remote)).toThrow(message)
   })
 })
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import type { Operation } from '../../src/core/operation.ts'
 import {
   createAuthenticator,
@@ -8,7 +8,11 @@ import {
   takeEnvironmentToken,
 } from '../../src/security/identity/identify.ts'
 import { scopesGuard } from '../../src/security/identity/scope-guard.ts'
+import { createRemoteClient } from '../../src/security/outbound/remote-client.ts'
 import { systemClock } from '../../src/server/build/environment.ts'
+
+const remote = createRemoteClient()
+afterAll(() => remote.close())
 
 const headers = (fields: Record<string, string>) => (name: string) => fields[name]
 const bearer = (token: string) => headers({ authorization: `Bearer ${token}` })
@@ -45,7 +49,7 @@ describe('static tokens', () => {
 
   test('are known by their hash alone, each in its own scheme', () => {
     const { token, hash } = createToken()
-    const { authenticate } = createAuthenticator({ tokens: [{ ...ada, hash }], tenant: 'acme' }, systemClock)
+    const { authenticate } = createAuthenticator({ tokens: [{ ...ada, hash }], tenant: 'acme' }, systemClock, remote)
 
     expect(token).toMatch(/^cp_[\w-]{43}$/)
     expect(hash).toBe(hashToken(token))
@@ -64,7 +68,7 @@ describe('static tokens', () => {
 
   test('a text that was good before does for nothing else that is sent with it or elsewhere', () => {
     const { token, hash } = createToken()
-    const { authenticate } = createAuthenticator({ tokens: [{ ...ada, hash }] }, systemClock)
+    const { authenticate } = createAuthenticator({ tokens: [{ ...ada, hash }] }, systemClock, remote)
     const authorization = `Bearer ${token}`
     const known = authenticate(headers({ authorization }))
 
@@ -81,7 +85,11 @@ describe('static tokens', () => {
   })
 
   test('no credential is nobody, and that is for the operation to judge', () => {
-    const { authenticate } = createAuthenticator({ tokens: [{ ...ada, hash: createToken().hash }] }, systemClock)
+    const { authenticate } = createAuthenticator(
+      { tokens: [{ ...ada, hash: createToken().hash }] },
+      systemClock,
+      remote,
+    )
     expect(authenticate(headers({}))).toBeUndefined()
   })
 
@@ -92,7 +100,7 @@ describe('static tokens', () => {
     const { token, hash } = createToken()
     const clock = { time: Date.parse('2026-12-31T23:59:59.999Z'), now: () => clock.time, monotonicMs: () => clock.time }
     const tokens = [{ ...ada, kind, hash, expiresAt: '2027-01-01' }]
-    const { authenticate } = createAuthenticator({ tokens }, clock)
+    const { authenticate } = createAuthenticator({ tokens }, clock, remote)
 
     expect(authenticate(shown(token))).toMatchObject({ subject: 'ada' })
     clock.time++
@@ -112,7 +120,7 @@ describe('static tokens', () => {
     ['a date that is none', { expiresAt: 'soon' }, /2027-01-31/],
   ])('a configuration with %s is refused', (_case, change, message) => {
     const tokens = [{ ...ada, hash: createToken().hash, ...change }]
-    expect(() => createAuthenticator({ tokens }, systemClock)).toThrow(message)
+    expect(() => createAuthenticator({ tokens }, systemClock, remote)).toThrow(message)
   })
 
   test('one from the environment is hashed and taken out of it', () => {

@@ -9,6 +9,7 @@ import type { Caller } from '../../src/core/caller.ts'
 import { createAuthorizations } from '../../src/security/consent/authorizations.ts'
 import { createOAuthClients } from '../../src/security/consent/oauth.ts'
 import type { OAuthProvider } from '../../src/security/consent/provider.ts'
+import { createRemoteClient } from '../../src/security/outbound/remote-client.ts'
 import { createVault } from '../../src/security/secrets/vault.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
@@ -42,6 +43,12 @@ async function startEndpoint(answers: Answer[]) {
   return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, asked }
 }
 
+function openRemote() {
+  const remote = createRemoteClient()
+  onTestFinished(() => remote.close())
+  return remote
+}
+
 async function startAuthorizations(answers: Answer[], provider: Partial<OAuthProvider> = {}) {
   const endpoint = await startEndpoint(answers)
   const clock = createManualClock()
@@ -54,7 +61,7 @@ async function startAuthorizations(answers: Answer[], provider: Partial<OAuthPro
     allowInsecure: true,
     ...provider,
   } as OAuthProvider
-  const clients = createOAuthClients({ providers: { hub: config } }, () => clock.now())
+  const clients = createOAuthClients({ providers: { hub: config } }, () => clock.now(), openRemote())
   const env = createRunEnvironment([], clock)
   const vault = createVault(store.records, { current: Buffer.alloc(32, 1) })
   const startNode = () => createAuthorizations(clients, { env, vault, anonymous: false })
@@ -351,11 +358,22 @@ test('nothing is asked of a provider that is not configured', async () => {
   expect(await authorizations.status('other')).toBe('failed')
 })
 
+test('a provider is not asked where no request may go', async () => {
+  const providers = { hub: { issuer: 'https://169.254.169.254', clientId: 'us' } }
+  const hub = createOAuthClients({ providers }, () => 0, openRemote()).get('hub')
+  const asked = { state: 's', verifier: 'v', redirectUri: 'https://us.example/authorizations/callback' }
+
+  await expect(hub?.authorizationUrl(asked, [])).rejects.toMatchObject({
+    code: 'PROVIDER_UNREACHABLE',
+    cause: { code: 'TARGET_REFUSED' },
+  })
+})
+
 test('a configuration that would be unsafe or cannot work is refused with what to do', () => {
   const good = { authorizationUrl: 'https://a.example/auth', tokenUrl: 'https://a.example/token', clientId: 'us' }
   const wrong = (provider: object, id = 'hub') => {
     const config = { providers: { [id]: provider as OAuthProvider } }
-    return () => createOAuthClients(config, () => 0)
+    return () => createOAuthClients(config, () => 0, openRemote())
   }
 
   expect(wrong(good)).not.toThrow()

@@ -1,9 +1,9 @@
 /**
- * A `fetch` for the client that goes to one origin only, connects to checked addresses, shows the credential and takes
- * no more than may be. On node:http, because the global one cannot be held to an address.
+ * A `fetch` for the MCP client on top of the client for remote tools: it goes to one origin only, shows the credential
+ * and takes no more than may be.
  */
-import type { Agent, IncomingMessage } from 'node:http'
 import { Fault } from '../../core/fault.ts'
+import type { RemoteRequest, RemoteStream } from '../../core/ports/outbound.ts'
 import type { Credential } from '../../core/ports/secrets.ts'
 import { isEventStream } from '../../wire/http/event-stream.ts'
 import { sendWithCredential } from '../../wire/send-with-credential.ts'
@@ -14,9 +14,6 @@ import type { HttpSettings } from './settings.ts'
 
 /** Names the call that a request belongs to, for us and for whoever reads the server's log. */
 export const CALL_HEADER = 'x-request-id'
-
-/** Shorter than the five seconds after which many servers close: see governance/remote.ts. */
-const KEEP_ALIVE_MS = 4_000
 
 export interface GuardedFetch {
   fetch(url: string | URL, init?: RequestInit): Promise<Response>
@@ -34,60 +31,37 @@ export interface FetchEvents {
 type Headers = Readonly<Record<string, string>>
 
 export function createGuardedFetch(settings: HttpSettings, parts: McpParts, events: FetchEvents): GuardedFetch {
-  const { origin, protocol, hostname } = new URL(settings.url)
-  const host = hostname.replace(/^\[(.*)\]$/, '$1')
-  const { Agent, request } = process.getBuiltinModule(protocol === 'https:' ? 'node:https' : 'node:http')
-  const agent: Agent = new Agent({ keepAlive: true, timeout: KEEP_ALIVE_MS })
+  const { origin } = new URL(settings.url)
+  const closing = new AbortController()
 
-  async function addresses() {
-    if (parts.lookup) return parts.lookup(host, settings.allowPrivate)
-    throw new Fault('internal', 'An import needs to be told where it may connect: give its parts a "lookup".')
-  }
-
-  async function send(url: URL, init: RequestInit, headers: Headers, signal: AbortSignal): Promise<IncomingMessage> {
-    const [found] = await addresses()
-    signal.throwIfAborted()
-    if (!found) throw unanswered(url.host, 'ENOTFOUND')
-    const body = typeof init.body === 'string' ? init.body : undefined
-    return new Promise((resolve, reject) => {
-      const sent = request({
-        method: init.method ?? 'GET',
-        host,
-        port: url.port,
-        path: url.pathname + url.search,
-        agent,
-        signal,
-        maxHeaderSize: 16 * 1024,
-        lookup: (_name, { all }, done) => (all ? done(null, [found]) : done(null, found.address, found.family)),
-        headers: {
-          host: url.host,
-          'user-agent': 'callplane',
-          'accept-encoding': 'identity',
-          ...headers,
-          ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
-        },
-      })
-      sent.once('response', resolve)
-      sent.once('error', (error) => reject(explain(error, url.host)))
-      sent.end(body)
-    })
+  async function send(url: URL, init: RequestInit, headers: Headers, signal: AbortSignal): Promise<RemoteStream> {
+    const method = (init.method ?? 'GET') as RemoteRequest['method']
+    const { allowPrivate } = settings
+    const body = typeof init.body === 'string' ? { body: init.body } : {}
+    try {
+      return await parts.remote.open({ method, url: url.href, headers, ...body, allowPrivate, signal })
+    } catch (thrown) {
+      throw explain(thrown, url.host)
+    }
   }
 
   async function answer(url: URL, init: RequestInit, sending: Sending | undefined): Promise<Response> {
-    const signals = [init.signal, sending?.signal].filter((signal) => signal !== undefined && signal !== null)
+    const signals = [init.signal, sending?.signal, closing.signal].filter(
+      (signal) => signal !== undefined && signal !== null,
+    )
     const signal = AbortSignal.any(signals)
     const own = Object.fromEntries(new Headers(init.headers))
     const credential = (): Promise<Credential | undefined> => sending?.credential() ?? parts.credential(signal)
-    let first: IncomingMessage | undefined
+    let first: RemoteStream | undefined
     const response = await sendWithCredential(
       { credential },
       (shown) => {
-        first?.destroy()
+        first?.discard()
         return send(url, init, { ...settings.headers, ...own, ...lowered(shown) }, signal)
       },
       (got) => {
         first = got
-        return got.statusCode === 401
+        return got.status === 401
       },
     )
     return toResponse(response, url.host, settings.maxBytes, sending)
@@ -109,25 +83,22 @@ export function createGuardedFetch(settings: HttpSettings, parts: McpParts, even
         throw thrown
       }
     },
-    close: () => agent.destroy(),
+    close: () => closing.abort(),
   }
 }
 
 const BODILESS = new Set([204, 205, 304])
 
-function toResponse(got: IncomingMessage, host: string, maxBytes: number, sending: Sending | undefined): Response {
-  const { statusCode: status = 502, headers: raw } = got
+function toResponse(got: RemoteStream, host: string, maxBytes: number, sending: Sending | undefined): Response {
+  const { status, headers: raw } = got
   const headers = new Headers()
   for (const [name, value] of Object.entries(raw)) for (const one of [value ?? []].flat()) headers.append(name, one)
-  try {
-    if (Number(headers.get('content-length') ?? 0) > maxBytes) throw tooLarge(maxBytes)
-    if ((headers.get('content-encoding') ?? 'identity').toLowerCase() !== 'identity') throw encoded(host)
-  } catch (thrown) {
-    got.destroy()
-    throw thrown
+  if (Number(headers.get('content-length') ?? 0) > maxBytes) {
+    got.discard()
+    throw tooLarge(maxBytes)
   }
   if (BODILESS.has(status)) {
-    got.resume()
+    got.discard()
     return new Response(null, { status, headers })
   }
   const events = isEventStream(headers.get('content-type'))
@@ -135,9 +106,9 @@ function toResponse(got: IncomingMessage, host: string, maxBytes: number, sendin
   return new Response(body, { status, headers })
 }
 
-async function* metered(got: IncomingMessage, meter: BodyMeter, host: string, sending: Sending | undefined) {
+async function* metered(got: RemoteStream, meter: BodyMeter, host: string, sending: Sending | undefined) {
   try {
-    for await (const chunk of got as AsyncIterable<Buffer>) {
+    for await (const chunk of got.body) {
       meter.add(chunk)
       yield new Uint8Array(chunk)
     }
@@ -175,13 +146,6 @@ function unanswered(host: string, code: string, cause?: unknown): Fault {
 function elsewhere(host: string): Fault {
   return new Fault('upstream', `The MCP server points at ${host}, and only the host in its "url" is called.`, {
     code: 'TARGET_REFUSED',
-    retryable: false,
-  })
-}
-
-function encoded(host: string): Fault {
-  return new Fault('upstream', `${host} compresses its answer though it was asked not to. Have it answer plainly.`, {
-    code: 'ANSWER_ENCODED',
     retryable: false,
   })
 }

@@ -9,6 +9,20 @@ export interface RemoteAddress {
 export interface RemoteClient {
   /** Throws a fault if there is no answer, it is too large, or the target is not allowed. */
   send(request: RemoteRequest): Promise<RemoteAnswer>
+  /**
+   * The same for an answer that is read while it comes. A connection that fails rejects with the system's error, as
+   * reading the body does, so that the reader explains both alike. The reader bounds the body.
+   */
+  open(request: Omit<RemoteRequest, 'maxBytes'>): Promise<RemoteStream>
+}
+
+export interface RemoteStream {
+  status: number
+  /** Names in lower case. A header that came several times has several texts. */
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  body: AsyncIterable<Uint8Array>
+  /** Lets go of the connection; nothing more is read. */
+  discard(): void
 }
 
 export interface RemoteRequest {

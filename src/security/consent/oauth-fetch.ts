@@ -1,8 +1,10 @@
 /**
- * Requests to a provider: to checked addresses, without following redirects, and reading no more and waiting no longer
- * than is reasonable for the short documents they answer with.
+ * Requests to a provider, through the client for remote tools: to checked addresses, without following redirects, and
+ * reading no more and waiting no longer than is reasonable for the short documents they answer with.
  */
 import { Fault } from '../../core/fault.ts'
+import type { RemoteClient } from '../../core/ports/outbound.ts'
+import { fetchDocument } from '../outbound/documents.ts'
 import { checkAddress, type OAuthProvider } from './provider.ts'
 
 export type ProviderFetch = (url: string, init: ProviderRequest) => Promise<Response>
@@ -13,21 +15,14 @@ interface ProviderRequest {
   body?: URLSearchParams | undefined
 }
 
-const MAX_BYTES = 1024 * 1024
-
-export function createProviderFetch(id: string, provider: OAuthProvider): ProviderFetch {
+export function createProviderFetch(id: string, provider: OAuthProvider, remote: RemoteClient): ProviderFetch {
   const { timeoutMs = 10_000 } = provider
   return async (address, { method = 'GET', headers = {}, body }) => {
-    const url = checkAddress(address, provider, `What ${id} says of itself`)
+    const { href } = checkAddress(address, provider, `What ${id} says of itself`)
+    const signal = AbortSignal.timeout(timeoutMs)
+    const asked = { method: method === 'POST' ? ('POST' as const) : ('GET' as const), headers, signal }
     try {
-      const response = await fetch(url, {
-        method,
-        headers,
-        redirect: 'manual',
-        signal: AbortSignal.timeout(timeoutMs),
-        ...(body && { body }),
-      })
-      return await buffered(response)
+      return await fetchDocument(remote, href, { ...asked, ...(body && { body: body.toString() }) })
     } catch (cause) {
       throw unreachable(id, cause)
     }
@@ -39,21 +34,4 @@ export function unreachable(id: string, cause?: unknown): Fault {
     code: 'PROVIDER_UNREACHABLE',
     ...(cause !== undefined && { cause }),
   })
-}
-
-/** The whole answer in memory, so that the time limit and the size limit hold for its body as well. */
-async function buffered(response: Response): Promise<Response> {
-  const pieces: Uint8Array[] = []
-  let bytes = 0
-  for await (const piece of response.body ?? []) {
-    bytes += piece.length
-    if (bytes > MAX_BYTES) throw new Error(`the answer is larger than ${MAX_BYTES} bytes`)
-    pieces.push(piece)
-  }
-  const { status, headers } = response
-  return new Response(hasBody(status) ? Buffer.concat(pieces) : null, { status, headers })
-}
-
-function hasBody(status: number): boolean {
-  return status !== 204 && status !== 205 && status !== 304
 }

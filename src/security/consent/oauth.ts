@@ -24,6 +24,7 @@ import {
   validateAuthResponse,
 } from 'oauth4webapi'
 import { Fault } from '../../core/fault.ts'
+import type { RemoteClient } from '../../core/ports/outbound.ts'
 import { createProviderFetch, type ProviderFetch, unreachable } from './oauth-fetch.ts'
 import {
   type AuthorizationConfig,
@@ -69,15 +70,19 @@ const REFUSED = new Set(['invalid_grant', 'bad_refresh_token'])
 export type OAuthClients = ReadonlyMap<string, OAuthClient>
 
 /** Whatever is wrong with the configuration is said here, before anything is asked or opened. */
-export function createOAuthClients({ providers }: AuthorizationConfig, now: () => number): OAuthClients {
-  return new Map(Object.entries(providers).map(([id, provider]) => [id, createOAuthClient(id, provider, now)]))
+export function createOAuthClients(
+  { providers }: AuthorizationConfig,
+  now: () => number,
+  remote: RemoteClient,
+): OAuthClients {
+  return new Map(Object.entries(providers).map(([id, provider]) => [id, createOAuthClient(id, provider, now, remote)]))
 }
 
-function createOAuthClient(id: string, provider: OAuthProvider, now: () => number): OAuthClient {
+function createOAuthClient(id: string, provider: OAuthProvider, now: () => number, remote: RemoteClient): OAuthClient {
   checkProvider(id, provider)
   const client: Client = { client_id: provider.clientId }
   const authenticate = clientAuthOf(provider, clientSecretOf(provider, `authorization.providers.${id}`))
-  const fetchFrom = createProviderFetch(id, provider)
+  const fetchFrom = createProviderFetch(id, provider, remote)
   const discovering = options(provider, fetchFrom)
   const asking = options(provider, async (url, init) => plainTokenAnswer(await fetchFrom(url, init)))
   const describe = createDescription(provider, discovering, now)

@@ -7,6 +7,7 @@ import { LRUCache } from 'lru-cache'
 import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { PresentedAuth } from '../../core/ports/guard.ts'
+import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import { badCredential, createJwtVerifier, type JwtRules } from './jwt.ts'
 import { callerFrom, type VerifyCaller } from './own-verification.ts'
@@ -40,7 +41,12 @@ export interface Authenticator {
 const REMEMBER_MS = 300_000
 const MAX_REMEMBERED = 10_000
 
-export function createAuthenticator(config: AuthConfig, clock: Pick<Clock, 'now' | 'monotonicMs'>): Authenticator {
+/** `remote` fetches the keys of issuers that publish them. */
+export function createAuthenticator(
+  config: AuthConfig,
+  clock: Pick<Clock, 'now' | 'monotonicMs'>,
+  remote: RemoteClient,
+): Authenticator {
   const { verify, tokens = [], jwt = [], tenant = 'main' } = config
   if (!verify && tokens.length === 0 && jwt.length === 0) {
     const message = 'auth names nobody: add "tokens", "jwt" or "verify", or leave auth out to serve loopback only.'
@@ -49,7 +55,8 @@ export function createAuthenticator(config: AuthConfig, clock: Pick<Clock, 'now'
   if (verify !== undefined && typeof verify !== 'function') {
     throw new Fault('malformed', 'auth.verify must be a function that returns a caller.')
   }
-  const own = tokens.length === 0 && jwt.length === 0 ? () => undefined : authenticateBy(tokens, jwt, tenant, clock)
+  const own =
+    tokens.length === 0 && jwt.length === 0 ? () => undefined : authenticateBy(tokens, jwt, tenant, clock, remote)
   return { authenticate: verify ? verifyFirst(verify, own, tenant) : own }
 }
 
@@ -80,9 +87,10 @@ function authenticateBy(
   jwt: readonly JwtRules[],
   tenant: string,
   clock: Pick<Clock, 'now' | 'monotonicMs'>,
+  remote: RemoteClient,
 ): ByHeader {
   const findToken = createTokenFinder(tokens, tenant)
-  const verifyJwt = jwt.length > 0 ? createJwtVerifier(jwt, tenant, clock) : undefined
+  const verifyJwt = jwt.length > 0 ? createJwtVerifier(jwt, tenant, clock, remote) : undefined
   const prove: Prove = (header, now) => {
     const credential = readCredential(header)
     if (!credential) return undefined

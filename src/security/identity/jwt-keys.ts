@@ -3,10 +3,12 @@
  * never from the token: that is what keeps a public key from being taken for an HMAC secret.
  */
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
-import { createLocalJWKSet, createRemoteJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
+import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
+import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
+import { fetchDocument } from '../outbound/documents.ts'
 
 export type JwtKey =
   /** HS256; at least 32 bytes. */
@@ -40,6 +42,7 @@ export function createVerificationKey(
   key: JwtKey,
   where: string,
   clock: Pick<Clock, 'now' | 'monotonicMs'>,
+  remote: RemoteClient,
 ): VerificationKey {
   if ('secret' in key) return secretKey(key.secret, where)
   if ('publicKey' in key) return publicKey(() => createPublicKey(refusePrivate(key.publicKey, where)), where)
@@ -48,7 +51,7 @@ export function createVerificationKey(
     throw new Fault('malformed', `${where}.jwks is a key set itself; give the address of one as "jwksUrl".`)
   }
   if ('jwks' in key) return { key: localSet(key.jwks as JSONWebKeySet, where), algorithms: SET_ALGORITHMS }
-  if ('jwksUrl' in key) return { key: remoteSet(key, where, clock), algorithms: SET_ALGORITHMS }
+  if ('jwksUrl' in key) return { key: remoteSet(key, where, clock, remote), algorithms: SET_ALGORITHMS }
   throw new Fault('malformed', `${where} needs one of "secret", "publicKey", "jwk", "jwks" and "jwksUrl".`)
 }
 
@@ -119,10 +122,17 @@ function remoteSet(
   { jwksUrl, maxAgeMs = 600_000, cooldownMs = 30_000, timeoutMs = 5000 }: { jwksUrl: string } & RemoteKeyOptions,
   where: string,
   clock: Pick<Clock, 'now' | 'monotonicMs'>,
+  client: RemoteClient,
 ): JWTVerifyGetKey {
   const url = parseKeyUrl(jwksUrl, where)
   const open = () =>
-    createRemoteJWKSet(url, { cacheMaxAge: maxAgeMs, cooldownDuration: cooldownMs, timeoutDuration: timeoutMs })
+    createRemoteJWKSet(url, {
+      cacheMaxAge: maxAgeMs,
+      cooldownDuration: cooldownMs,
+      timeoutDuration: timeoutMs,
+      [customFetch]: (address, { headers, signal }) =>
+        fetchDocument(client, address, { method: 'GET', headers: Object.fromEntries(headers), signal }),
+    })
   const wallAhead = () => clock.now() - clock.monotonicMs()
   let remote = open()
   let aheadMs = wallAhead()

@@ -3,6 +3,7 @@ import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
 import { ANONYMOUS, type Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
+import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import { createVerificationKey, type JwtKey, type VerificationKey } from './jwt-keys.ts'
 import { APPLICATION_ISSUER } from './own-verification.ts'
@@ -63,9 +64,10 @@ export function createJwtVerifier(
   rules: readonly JwtRules[],
   tenant: string,
   clock: Pick<Clock, 'now' | 'monotonicMs'>,
+  remote: RemoteClient,
 ): VerifyJwt {
   const byIssuer = Map.groupBy(
-    rules.map((rule, index) => prepare(rule, `auth.jwt[${index}]`, clock)),
+    rules.map((rule, index) => prepare(rule, `auth.jwt[${index}]`, clock, remote)),
     (rule) => rule.issuer,
   )
   return async (token) => {
@@ -86,10 +88,10 @@ export function createJwtVerifier(
   }
 }
 
-function prepare(rule: JwtRules, where: string, clock: Pick<Clock, 'now' | 'monotonicMs'>): Rule {
+function prepare(rule: JwtRules, where: string, clock: Pick<Clock, 'now' | 'monotonicMs'>, remote: RemoteClient): Rule {
   const shared = 'secret' in rule.key
   return {
-    ...createVerificationKey(rule.key, `${where}.key`, clock),
+    ...createVerificationKey(rule.key, `${where}.key`, clock, remote),
     issuer: parseIssuer(rule, where, shared),
     audience: parseAudience(rule, where, shared),
     audienceIfAny: shared,

@@ -1,13 +1,13 @@
 /**
  * The one client that fetches what a caller merely names. It goes only where the rules allow, to addresses that were
  * checked, and reads no more and waits no longer than it is told. It uses no proxy, keeps no cookies and sends no
- * credentials. It is built on node:http because the global `fetch` cannot be held to a checked address.
+ * credentials.
  */
-import { lookup } from 'node:dns/promises'
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../../core/fault.ts'
 import type { Fetcher } from '../../core/ports/outbound.ts'
-import { createTargetRules, type OutboundRules, refused, type TargetRules } from './rules.ts'
+import { declaredBytes, errorCode, GuardedHttp, isEncoded, type Target } from './guarded-http.ts'
+import { createHostRules, type OutboundRules, referenceRefusals, refused } from './rules.ts'
 
 export interface FetcherOptions extends OutboundRules {
   /** How long the other side may be silent: until its answer begins, and between two pieces of it. */
@@ -19,9 +19,15 @@ export interface FetcherOptions extends OutboundRules {
 
 export function createFetcher(options: FetcherOptions = {}): Fetcher {
   const { timeoutMs = 10_000, totalTimeoutMs = 600_000, maxRedirects = 3 } = options
-  const rules = createTargetRules(options, options.resolve ?? ((hostname) => lookup(hostname, { all: true })))
-  const start = (uri: string, signal: AbortSignal) =>
-    new Fetch(uri, rules, { timeoutMs, totalTimeoutMs, maxRedirects }, signal)
+  const guard = new GuardedHttp(referenceRefusals, { resolve: options.resolve })
+  const checkHost = createHostRules(options)
+  const judge = (uri: string) => {
+    const target = guard.target(uri, options.allowPrivate ?? false)
+    checkHost(target)
+    return target
+  }
+  const limits = { timeoutMs, totalTimeoutMs, maxRedirects }
+  const start = (uri: string, signal: AbortSignal) => new Fetch(uri, { guard, judge, limits }, signal)
   return {
     async probe(uri, signal) {
       const fetch = start(uri, signal)
@@ -45,9 +51,8 @@ export function createFetcher(options: FetcherOptions = {}): Fetcher {
       try {
         const response = await fetch.send('GET', {})
         if (response.statusCode !== 200 || isEncoded(response)) throw fetch.unexpected(response)
-        let total = Number(response.headers['content-length'] ?? 0)
-        if (total > maxBytes) throw tooLarge(maxBytes)
-        total = 0
+        if (declaredBytes(response) > maxBytes) throw tooLarge(maxBytes)
+        let total = 0
         fetch.waiting(true)
         for await (const chunk of response as AsyncIterable<Buffer>) {
           fetch.waiting(false)
@@ -65,6 +70,13 @@ export function createFetcher(options: FetcherOptions = {}): Fetcher {
   }
 }
 
+interface FetchParts {
+  guard: GuardedHttp
+  /** Throws a refusal if the reference leads where none may. */
+  judge(uri: string): Target
+  limits: FetchLimits
+}
+
 interface FetchLimits {
   timeoutMs: number
   totalTimeoutMs: number
@@ -73,21 +85,19 @@ interface FetchLimits {
 
 /** One fetch, redirects included: its clock, its caller's signal and what to say when it fails. */
 class Fetch {
-  readonly #rules: TargetRules
-  readonly #limits: FetchLimits
+  readonly #parts: FetchParts
   readonly #signal: AbortSignal
   readonly #stop = new AbortController()
   readonly #total: NodeJS.Timeout
   #silence: NodeJS.Timeout | undefined
   #response: IncomingMessage | undefined
-  #url: URL
+  #target: Target
 
-  constructor(uri: string, rules: TargetRules, limits: FetchLimits, signal: AbortSignal) {
-    this.#rules = rules
-    this.#limits = limits
+  constructor(uri: string, parts: FetchParts, signal: AbortSignal) {
+    this.#parts = parts
     this.#signal = signal
-    this.#url = rules.check(uri)
-    this.#total = setTimeout(() => this.#stop.abort(), limits.totalTimeoutMs)
+    this.#target = parts.judge(uri)
+    this.#total = setTimeout(() => this.#stop.abort(), parts.limits.totalTimeoutMs)
   }
 
   /** Follows redirects; each target is judged as if it had been the first. */
@@ -97,11 +107,12 @@ class Fetch {
       const { location } = response.headers
       const status = response.statusCode ?? 0
       if (location === undefined || ![301, 302, 303, 307, 308].includes(status)) return response
-      if (redirects === this.#limits.maxRedirects) {
+      if (redirects === this.#parts.limits.maxRedirects) {
         throw refused(`The reference redirects more than ${redirects} times; name its final address.`)
       }
-      if (!URL.canParse(location, this.#url.href)) throw refused('The reference redirects to something that is no URL.')
-      this.#url = this.#rules.check(new URL(location, this.#url).href)
+      const next = URL.parse(location, this.#target.url.href)
+      if (!next) throw refused('The reference redirects to something that is no URL.')
+      this.#target = this.#parts.judge(next.href)
     }
   }
 
@@ -109,21 +120,17 @@ class Fetch {
     this.#response?.destroy()
     this.#signal.throwIfAborted()
     this.waiting(true)
-    // Asked for when needed, and not imported by name: see carriers/http/server.ts.
-    const { request } = process.getBuiltinModule(this.#url.protocol === 'https:' ? 'node:https' : 'node:http')
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
-      request(this.#url, {
-        method,
-        headers: { Accept: '*/*', 'Accept-Encoding': 'identity', 'User-Agent': 'callplane', ...headers },
-        // A connection of its own: none is kept, and none that was opened under other rules is used.
-        agent: false,
-        lookup: this.#rules.lookup,
-        signal: AbortSignal.any([this.#signal, this.#stop.signal]),
-        maxHeaderSize: 16 * 1024,
-      })
+      this.#parts.guard
+        .start(this.#target, {
+          method,
+          headers: { Accept: '*/*', ...headers },
+          // None is kept, and none that was opened under other rules is used.
+          connection: 'own',
+          signal: AbortSignal.any([this.#signal, this.#stop.signal]),
+        })
         .on('response', resolve)
         .on('error', reject)
-        .end()
     })
     // A connection that breaks while nobody reads must not be an unhandled error; whoever reads still gets it.
     response.on('error', () => this.waiting(false))
@@ -135,7 +142,7 @@ class Fetch {
   /** The clock of silence runs only while we wait for the other side, not while our own reader takes its time. */
   waiting(on: boolean): void {
     clearTimeout(this.#silence)
-    if (on) this.#silence = setTimeout(() => this.#stop.abort(), this.#limits.timeoutMs)
+    if (on) this.#silence = setTimeout(() => this.#stop.abort(), this.#parts.limits.timeoutMs)
   }
 
   end(): void {
@@ -149,8 +156,8 @@ class Fetch {
     return new Fault(
       'upstream',
       status >= 200 && status < 300
-        ? `${this.#url.host} does not send the whole content as it is; the reference must lead to plain content.`
-        : `${this.#url.host} answered ${status}; check that the reference can be fetched without credentials.`,
+        ? `${this.#target.url.host} does not send the whole content as it is; the reference must lead to plain content.`
+        : `${this.#target.url.host} answered ${status}; check that the reference can be fetched without credentials.`,
       { code: 'MEDIA_REF_UNREACHABLE', retryable: status === 429 || status >= 500 },
     )
   }
@@ -163,23 +170,15 @@ class Fetch {
       return reason instanceof Fault ? reason : new Fault('canceled', 'The fetch was called off.', { cause: error })
     }
     const why = this.#stop.signal.aborted ? 'took too long' : `failed (${errorCode(error)})`
-    return new Fault('upstream', `Fetching from ${this.#url.host} ${why}; try again, or check the reference.`, {
+    return new Fault('upstream', `Fetching from ${this.#target.url.host} ${why}; try again, or check the reference.`, {
       code: 'MEDIA_REF_UNREACHABLE',
       cause: error,
     })
   }
 }
 
-function errorCode(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
-}
-
 function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
   return statusCode >= 200 && statusCode < 300
-}
-
-function isEncoded({ headers }: IncomingMessage): boolean {
-  return (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity'
 }
 
 function describe(response: IncomingMessage, length: string | undefined): { mimeType?: string; bytes?: number } {

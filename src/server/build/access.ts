@@ -1,6 +1,7 @@
 /** Who may call: how callers are known, which guards decide, and what signs the answers. */
 import { ANONYMOUS, type Caller } from '../../core/caller.ts'
 import type { Guard, Identify, Presented } from '../../core/ports/guard.ts'
+import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import { SCOPES } from '../../core/scopes.ts'
 import type { AuthConfig, Authenticator } from '../../security/identity/identify.ts'
@@ -24,7 +25,7 @@ export interface Access {
 
 export async function prepareAccess<App>(
   options: ServerOptions<App>,
-  { clock, log }: Base,
+  { clock, log, remote }: Base,
   { registry }: Offer,
   { imports }: Runners,
   { announcements }: Own,
@@ -35,7 +36,7 @@ export async function prepareAccess<App>(
   const announced = announcements ? [announcements.guard] : []
   return {
     guards: [scopesGuard, ...announced, policy, ...(options.guards ?? [])],
-    authenticator: options.auth && (await loadAuthenticator(options.auth, clock)),
+    authenticator: options.auth && (await loadAuthenticator(options.auth, clock, remote)),
     signer: options.signing && createSigner(options.signing, clock),
   }
 }
@@ -50,7 +51,7 @@ export function identifyBy(authenticator: Authenticator | undefined, recognizeAd
 }
 
 /** Loaded when it is used: what verifies JWTs takes 40 ms and 16 MB. */
-async function loadAuthenticator(auth: AuthConfig, clock: Clock): Promise<Authenticator> {
+async function loadAuthenticator(auth: AuthConfig, clock: Clock, remote: RemoteClient): Promise<Authenticator> {
   const { createAuthenticator } = await import('../../security/identity/identify.ts')
-  return createAuthenticator(auth, clock)
+  return createAuthenticator(auth, clock, remote)
 }

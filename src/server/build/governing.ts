@@ -17,6 +17,7 @@ import { createVault, type Vault, type VaultKeys } from '../../security/secrets/
 import type { ToolImport } from '../declarations/index.ts'
 import type { DataFolder } from '../open/data-folder.ts'
 import type { ServerOptions } from '../options/options.ts'
+import type { Base } from './base.ts'
 
 export interface SecretSettings {
   places: readonly SecretPlace[] | undefined
@@ -44,11 +45,11 @@ export interface Keys extends OpenSecrets {
 export async function loadAuthorizations(
   { authorization: config, vault = {} }: Pick<ServerOptions, 'authorization' | 'vault'>,
   folder: DataFolder,
-  clock: Clock,
+  { clock, remote }: Pick<Base, 'clock' | 'remote'>,
 ) {
   if (!config) return undefined
   const { prepareAuthorizations } = await import('../mount/authorizations.ts')
-  return prepareAuthorizations({ config, vault, folder, clock })
+  return prepareAuthorizations({ config, vault, folder, clock, remote })
 }
 
 export function openSecrets(settings: SecretSettings): OpenSecrets {

@@ -1,4 +1,5 @@
 /** Puts together what people's authorizations need: the providers, the vault and its key. */
+import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Clock, Environment } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { type AuthorizationService, createAuthorizations } from '../../security/consent/authorizations.ts'
@@ -14,6 +15,7 @@ export interface AuthorizationSettings {
   vault: VaultOptions
   folder: DataFolder
   clock: Clock
+  remote: RemoteClient
 }
 
 interface OpenParts {
@@ -23,8 +25,8 @@ interface OpenParts {
 }
 
 /** In two steps, so that a wrong configuration is refused before the store is opened. */
-export function prepareAuthorizations({ config, vault, folder, clock }: AuthorizationSettings) {
-  const clients = createOAuthClients(config, () => clock.now())
+export function prepareAuthorizations({ config, vault, folder, clock, remote }: AuthorizationSettings) {
+  const clients = createOAuthClients(config, () => clock.now(), remote)
   const keys = vaultKeys(vault, folder)
   return {
     open: ({ env, store, anonymous }: OpenParts): AuthorizationService =>
