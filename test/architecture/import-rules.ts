@@ -16,12 +16,15 @@ interface FolderRule {
 
 const CORE = '^src/core/'
 const WIRE = '^src/wire/'
+const PLATFORM_CODE = '^src/platform/'
 const ADAPTERS = '^src/(?:protocols|carriers|backends|stores|objects)/'
 
 export const folderRules: readonly FolderRule[] = [
   { name: 'core', files: CORE, may: [CORE], platform: false },
   { name: 'engine', files: '^src/engine/', may: [CORE, '^src/engine/'], platform: false },
   { name: 'wire', files: WIRE, may: [CORE, WIRE], platform: false },
+  // What several Node adapters need of the system.
+  { name: 'platform', files: PLATFORM_CODE, may: [CORE, PLATFORM_CODE], platform: true },
   {
     name: 'protocols',
     files: '^src/protocols/([^/]+)/',
@@ -31,20 +34,27 @@ export const folderRules: readonly FolderRule[] = [
   {
     name: 'adapters',
     files: '^src/((?:carriers|stores|objects)/[^/]+)/',
-    may: [CORE, WIRE, '^src/$1/'],
+    may: [CORE, WIRE, PLATFORM_CODE, '^src/$1/'],
     platform: true,
   },
   // A backend that speaks a protocol with its tool shares that protocol's shapes and its client side: docs/decisions/0008.
   {
     name: 'backends',
     files: '^src/(backends/[^/]+)/',
-    may: [CORE, WIRE, '^src/$1/', '^src/backends/remote/', '^src/protocols/[^/]+/(?:wire|faults|client)\\.ts$'],
+    may: [
+      CORE,
+      WIRE,
+      PLATFORM_CODE,
+      '^src/$1/',
+      '^src/backends/remote/',
+      '^src/protocols/[^/]+/(?:wire|faults|client)\\.ts$',
+    ],
     platform: true,
   },
   {
     name: 'services',
     files: '^src/(schemas|security|telemetry|codegen)/',
-    may: [CORE, WIRE, '^src/$1/'],
+    may: [CORE, WIRE, PLATFORM_CODE, '^src/$1/'],
     platform: true,
   },
   // Schemas and redaction too: `runOperation` checks arguments and results and keeps secrets out as a server does, and

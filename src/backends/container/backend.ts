@@ -3,12 +3,13 @@ import type { BackendContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
 import type { BackendSpec } from '../../core/operation.ts'
 import type { Backend, BackendParts } from '../../core/ports/backend.ts'
+import type { ProgramExit } from '../../platform/processes.ts'
 import { decodeRawBytes, encodeRaw } from '../../protocols/contract/client.ts'
 import { CREDENTIAL, credentialOf } from './credential.ts'
 import { type Engine, findEngine, noEngine, runCommand } from './engine.ts'
 import { removeLeftovers } from './leftovers.ts'
 import { newContainerName } from './names.ts'
-import { type Finished, runContainer } from './run.ts'
+import { runContainer } from './run.ts'
 import { runArguments } from './run-arguments.ts'
 import { type ContainerSettings, parseContainerSettings } from './settings.ts'
 import { containerTraits } from './traits.ts'
@@ -84,7 +85,7 @@ function outputLost(): Fault {
   )
 }
 
-function failed({ exitCode, stderr }: Finished): Fault {
+function failed({ exitCode, stderr }: ProgramExit): Fault {
   const said = stderr.trim().slice(-MAX_SAID)
   const hint =
     exitCode === 137 ? ' It was killed from outside, as a tool is that needs more than backend.memoryMb.' : ''

@@ -1,9 +1,9 @@
 /** The command line of docker or podman: where it is, and running one short command of it. */
-import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { Fault } from '../../core/fault.ts'
+import { runProgram } from '../../platform/processes.ts'
 
 /** podman first: it needs no server, so where its program is it can be used. */
 const KNOWN = ['podman', 'docker'] as const
@@ -65,17 +65,21 @@ export interface CommandResult {
 
 /** An engine whose server hangs must not hold a call, or the end of the process; removing takes it ten seconds at most. */
 const COMMAND_MS = 30_000
+const MAX_OUTPUT = 1024 * 1024
 
 /** Does not throw: what a failure means depends on the command. */
-export function runCommand(
+export async function runCommand(
   { file, args }: Engine,
   command: readonly string[],
-  timeout = COMMAND_MS,
+  timeoutMs = COMMAND_MS,
 ): Promise<CommandResult> {
-  return new Promise((done) => {
-    const options = { maxBuffer: 1024 * 1024, timeout, killSignal: 'SIGKILL' as const }
-    execFile(file, [...args, ...command], options, (error, stdout, stderr) =>
-      done({ ok: error === null, stdout, stderr: stderr === '' && error ? error.message : stderr }),
-    )
-  })
+  try {
+    const program = { file, args: [...args, ...command], maxBytes: MAX_OUTPUT }
+    const { ending, exitCode, stdout, stderr } = await runProgram(program, { timeoutMs })
+    const ok = ending === 'exited' && exitCode === 0
+    const reason = `${command.join(' ')} failed (${ending === 'exited' ? `exit code ${exitCode}` : ending})`
+    return { ok, stdout: stdout.toString('utf8'), stderr: stderr === '' && !ok ? reason : stderr }
+  } catch (thrown) {
+    return { ok: false, stdout: '', stderr: thrown instanceof Error ? thrown.message : String(thrown) }
+  }
 }

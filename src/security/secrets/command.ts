@@ -2,10 +2,11 @@
  * Secrets from a program, such as a password manager's: it is given the name as its last argument and prints the value,
  * or a JSON object of fields, or nothing if it has no such secret. No shell is involved.
  */
-import { type ExecFileException, execFile } from 'node:child_process'
 import { basename } from 'node:path'
+import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonValue } from '../../core/json.ts'
 import type { Secret } from '../../core/ports/secrets.ts'
+import { type Ending, type ProgramExit, runProgram } from '../../platform/processes.ts'
 import type { Variables } from './environment.ts'
 import { decodeSecretText, MAX_SECRET_BYTES, type SecretProvider, unusableSecret } from './provider.ts'
 
@@ -41,26 +42,26 @@ interface RunOptions {
 }
 
 /** What it writes to standard error is not looked at: programs have been seen to print there what went in or out. */
-function run(program: string, args: readonly string[], options: RunOptions): Promise<Buffer> {
-  return new Promise((resolve, reject) => {
-    const child = execFile(
-      program,
-      args,
-      { ...options, encoding: 'buffer', maxBuffer: MAX_SECRET_BYTES, killSignal: 'SIGKILL', windowsHide: true },
-      (error, stdout) => (error ? reject(unusableSecret(reasonOf(error, options.timeout))) : resolve(stdout)),
-    )
-    // One that asks for a password finds nobody there and ends.
-    child.stdin?.on('error', () => child.stdin?.destroy())
-    child.stdin?.end()
-  })
+async function run(program: string, args: readonly string[], options: RunOptions): Promise<Buffer> {
+  const { env, cwd, timeout: timeoutMs, signal } = options
+  try {
+    // Its input is closed: one that asks for a password finds nobody there and ends.
+    const exit = await runProgram({ file: program, args, env, cwd, maxBytes: MAX_SECRET_BYTES }, { timeoutMs, signal })
+    if (exit.ending === 'exited' && exit.exitCode === 0) return exit.stdout
+    throw unusableSecret(reasonOf(exit, timeoutMs))
+  } catch (thrown) {
+    if (thrown instanceof Fault) throw thrown
+    // Never the error's own message, which has the arguments in it.
+    const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'no reason given'
+    throw unusableSecret(`the command did not run (${code})`)
+  }
 }
 
-/** Never the error's own message, which has the arguments and standard error in it. */
-function reasonOf({ code, killed, signal }: ExecFileException, timeoutMs: number): string {
-  if (code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') return `the command printed more than ${MAX_SECRET_BYTES} bytes`
-  if (killed) return `the command took longer than ${timeoutMs} ms`
-  if (typeof code === 'number') return `the command ended with exit code ${code}`
-  return `the command did not run (${code ?? signal ?? 'no reason given'})`
+function reasonOf({ ending, exitCode, signal }: ProgramExit & { ending: Ending }, timeoutMs: number): string {
+  if (ending === 'overflowed') return `the command printed more than ${MAX_SECRET_BYTES} bytes`
+  if (ending === 'timed-out') return `the command took longer than ${timeoutMs} ms`
+  if (ending === 'aborted') return 'the command was called off'
+  return exitCode === undefined ? `the command was ended by ${signal}` : `the command ended with exit code ${exitCode}`
 }
 
 /** Its own secrets the server does not hand on. */
