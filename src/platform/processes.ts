@@ -1,6 +1,6 @@
 /**
  * Programs that this server starts: without a shell, with bounded output, and ended together with every program that
- * they started in turn. What an exit code or an output means is for the user.
+ * they started. What an exit code or an output means is for the user.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 
