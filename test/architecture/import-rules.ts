@@ -4,7 +4,7 @@
  */
 import { cruise, type ICruiseResult, type IForbiddenRuleType } from 'dependency-cruiser'
 
-interface FolderRule {
+export interface FolderRule {
   name: string
   /** Regular expression of the files it is about; a group in it is `$1` in `may`. */
   files: string
@@ -145,6 +145,9 @@ const forbidden: IForbiddenRuleType[] = [
     to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
   },
 ]
+
+/** Every rule has a planted violation in the test. */
+export const ruleNames: readonly string[] = forbidden.flatMap(({ name }) => name ?? [])
 
 export interface ImportReport {
   /** Our own files that were read. */

@@ -2,7 +2,8 @@ import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { checkImports } from './import-rules.ts'
+import { checkImports, ruleNames } from './import-rules.ts'
+import { readPage } from './import-table.ts'
 
 const root = join(import.meta.dirname, '../..')
 
@@ -40,6 +41,7 @@ test('each planted violation is caught, by its own rule', async () => {
     ['testing', 'src/testing/knows-telemetry.ts', "import '../telemetry/log.ts'"],
     ['client', 'src/client/reads-files.ts', "import 'node:fs'"],
     ['client', 'src/client/knows-the-codec.ts', "import '../protocols/a/codec.ts'"],
+    ['agents', 'src/agents/knows-a-carrier.ts', "import '../carriers/a/carrier.ts'"],
     ['server', 'src/server/knows-the-cli.ts', "import '../cli/main.ts'"],
     ['adapters-meet-in-compose', 'src/server/picks-a-store.ts', "import '../stores/a/store.ts'"],
     ['cli', 'src/cli/knows-a-store.ts', "import '../stores/a/store.ts'"],
@@ -79,9 +81,16 @@ test('each planted violation is caught, by its own rule', async () => {
   const report = await checkImports(folder, ['src', 'examples'])
 
   const caught = report.violations.map(({ rule, from }) => `${rule}: ${from}`)
+  expect(new Set(planted.map(([rule]) => rule))).toEqual(new Set(ruleNames))
   for (const [rule, file] of planted) expect(caught).toContain(`${rule}: ${file}`)
   const blamed = new Set(report.violations.map(({ from }) => from))
   expect(Object.keys(allowed).filter((file) => blamed.has(file))).toEqual([])
+})
+
+test('the table of imports in ARCHITECTURE.md is what the rules say', () => {
+  const { present, wanted } = readPage()
+
+  expect(present, 'Run: npm run docs:imports').toBe(wanted)
 })
 
 /** A small package with one dependency and one devDependency. */
