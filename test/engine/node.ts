@@ -9,6 +9,7 @@ import type { Instance } from '../../src/core/instance.ts'
 import type { OperationDefinition } from '../../src/core/operation.ts'
 import type { Backend } from '../../src/core/ports/backend.ts'
 import type { ResultCache } from '../../src/core/ports/cache.ts'
+import type { Calls } from '../../src/core/ports/calls.ts'
 import type { Guard } from '../../src/core/ports/guard.ts'
 import type { ObjectStore } from '../../src/core/ports/objects.ts'
 import type { Observer } from '../../src/core/ports/observer.ts'
@@ -17,9 +18,11 @@ import type { Clock } from '../../src/core/ports/runtime.ts'
 import type { Advanced, Store } from '../../src/core/ports/store.ts'
 import type { Reply } from '../../src/core/reply.ts'
 import { isTerminal } from '../../src/core/state.ts'
+import { createCalls } from '../../src/engine/calls.ts'
 import { Engine } from '../../src/engine/engine.ts'
 import { FollowUp } from '../../src/engine/follow/follow-up.ts'
 import { Maintenance } from '../../src/engine/follow/maintenance.ts'
+import { createWaiters } from '../../src/engine/follow/waiters.ts'
 import { DEFAULT_LIMITS, type LimitRules, Limits } from '../../src/engine/limits/limits.ts'
 import type { RunOptions } from '../../src/engine/record/recorder.ts'
 import type { WorkerSettings } from '../../src/engine/run/worker.ts'
@@ -130,6 +133,7 @@ export class Node {
   readonly limits: Limits
   readonly engine: Engine
   readonly followUp: FollowUp
+  readonly calls: Calls
   readonly maintenance: Maintenance
   readonly #held: (() => void)[] = []
   #life: 'running' | 'frozen' | 'dead' = 'running'
@@ -171,6 +175,7 @@ export class Node {
     })
     const { worker } = this.engine
     this.followUp = new FollowUp({ ...shared, worker, cancelWaitMs: STOP_GRACE_MS * 2 })
+    this.calls = createCalls({ engine: this.engine, followUp: this.followUp, env, waiters: createWaiters() })
     this.maintenance = new Maintenance({
       ...shared,
       worker,

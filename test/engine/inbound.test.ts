@@ -1,0 +1,50 @@
+/** The duties that all protocols share, done behind the port for calls. */
+import { expect, test } from 'vitest'
+import { operation } from '../../src/core/operation.ts'
+import { ADA, Gate, Node, openCluster } from './node.ts'
+
+const EVE = { ...ADA, subject: 'eve' }
+
+function openNode() {
+  const gate = new Gate()
+  const work = operation('v1:work', { model: 'async', run: () => gate.pass() })
+  return { gate, node: new Node(openCluster(), { operations: [work] }) }
+}
+
+test('the calls of another caller are not found, and a client without a credential is told to send one', async () => {
+  const { node, gate } = openNode()
+  await node.call('v1:work', {}, { requestId: 'r1' })
+  await gate.reached
+  const { signal } = new AbortController()
+  const watch = (caller?: typeof ADA) => node.calls.watch(caller, 'r1', signal)[Symbol.asyncIterator]().next()
+
+  for (const [caller, kind] of [[EVE, 'not-found'] as const, [undefined, 'unauthenticated'] as const]) {
+    await expect(node.calls.poll(caller, 'r1')).rejects.toMatchObject({ kind })
+    await expect(node.calls.cancel(caller, 'r1')).rejects.toMatchObject({ kind })
+    await expect(node.calls.chunk(caller, 'r1', () => 0)).rejects.toMatchObject({ kind })
+    await expect(watch(caller)).rejects.toMatchObject({ kind })
+  }
+  expect(await node.calls.poll(ADA, 'r1')).toMatchObject({ state: 'pending' })
+})
+
+test('a call that is canceled when its client leaves goes on while another connection waits for it', async () => {
+  const { node, gate } = openNode()
+  const [first, second] = [new AbortController(), new AbortController()]
+  const wait = (leaving: AbortController) =>
+    node.calls.call({ operation: 'v1:work', args: {}, media: [], requestId: 'r1', idempotencyKey: 'r1' }, () => ADA, {
+      client: { signal: leaving.signal, origin: '' },
+      holdMs: 60_000,
+      untilEnd: true,
+      cancelsWhenGone: true,
+    })
+  const waiting = [wait(first), wait(second)]
+  await gate.reached
+
+  first.abort()
+  const between = await node.calls.poll(ADA, 'r1')
+  second.abort()
+
+  expect(between).toMatchObject({ state: 'pending' })
+  expect(await waiting[1]).toMatchObject({ state: 'error', fault: { kind: 'canceled' } })
+  await waiting[0]
+})
