@@ -33,8 +33,9 @@ import { type Own, prepareOffer } from './build/offer.ts'
 import { buildRegistry } from './build/operations.ts'
 import { createRunning, keepsHouse, type Running } from './build/running.ts'
 import { openStorage } from './build/storage.ts'
-import type { McpStreams, McpSurface } from './mount/mcp.ts'
+import type { McpSurface } from './mount/mcp.ts'
 import { logRequests } from './mount/request-log.ts'
+import { createOpenCallSession, type MessageStreams, type Sessions, serveStreams } from './mount/sessions.ts'
 import { createOwnRoutes, createProtocolRoutes, EXPLORER, type Mounting, openGrpc, openMcp } from './mount/surfaces.ts'
 import { createAdminRecognition } from './open/admin-token.ts'
 import { openDataFolder } from './open/data-folder.ts'
@@ -60,7 +61,11 @@ export interface CallplaneServer {
   /** Where the Tool Contract is served over gRPC, if it is. */
   readonly grpc?: { host: string; port: number }
   /** The Model Context Protocol on a pair of streams, until the input has ended or the signal aborts. */
-  serveMcp(streams: McpStreams): Promise<void>
+  serveMcp(streams: MessageStreams): Promise<void>
+  /** OpenCALL on a pair of streams, one envelope in each line, until the input has ended or the signal aborts. */
+  serveOpenCall(streams: MessageStreams): Promise<void>
+  /** The protocols that live on messages, for a carrier of your own. */
+  readonly sessions: Sessions
   /** Finishes or hands back what is running, then closes everything. */
   close(graceMs?: number): Promise<void>
 }
@@ -211,6 +216,8 @@ async function serve<App>(
   const servers = new Set<Server>()
   let origin = options.publicUrl ?? 'http://127.0.0.1:4747'
   const grpc = options.grpc && (await openGrpc(options.grpc, options.contract, mounting, authenticator, () => origin))
+  const sessions: Sessions = { opencall: createOpenCallSession(options, mounting), mcp: mcp.session }
+  const lineSettings = () => ({ maxBytes: mounting.sizes.envelopeBytes, origin, log })
   let closing: Promise<void> | undefined
   return {
     listener,
@@ -227,7 +234,9 @@ async function serve<App>(
       return listening
     },
     ...(grpc && { grpc: { host: grpc.host, port: grpc.port } }),
-    serveMcp: (streams) => mcp.serve(streams),
+    serveMcp: (streams) => serveStreams(sessions.mcp, streams, lineSettings()),
+    serveOpenCall: (streams) => serveStreams(sessions.opencall, streams, lineSettings()),
+    sessions,
     close: (graceMs = 10_000) => (closing ??= closeAll(graceMs)),
   }
 

@@ -121,7 +121,7 @@ const forbidden: IForbiddenRuleType[] = [
     from: {
       path: '^src/server/',
       pathNot:
-        '^src/server/(?:create-server|build/(?:observing|storage|backends|imports)|mount/(?:surfaces|mcp|tool-handler)|open/stored-secrets|workers/(?:hub|link))\\.ts$',
+        '^src/server/(?:create-server|build/(?:observing|storage|backends|imports)|mount/(?:surfaces|mcp|sessions|tool-handler)|open/stored-secrets|workers/(?:hub|link))\\.ts$',
     },
     to: { path: ADAPTERS, pathNot: '^src/protocols/[^/]+/client\\.ts$', dependencyTypesNot: ['type-only'] },
   },

@@ -30,6 +30,16 @@ function createTextSpeller(): (piece: Uint8Array) => string {
   return (piece) => JSON.stringify(decoder.decode(piece, { stream: true })).slice(1, -1)
 }
 
+/** The same as one value, for messages, which leave as a whole. */
+export function chunkWithData(
+  envelope: ChunkEnvelope,
+  bytes: Uint8Array,
+  base64: (bytes: Uint8Array) => string,
+): ChunkEnvelope {
+  if (!isTextual(envelope.mimeType ?? '')) return { ...envelope, encoding: 'base64', data: base64(bytes) }
+  return { ...envelope, encoding: 'utf8', data: new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) }
+}
+
 export function binaryChunk(envelope: ChunkEnvelope, bytes: Uint8Array): Answer {
   const { requestId, sessionId, state, mimeType, cursor, chunk, total } = envelope
   return {

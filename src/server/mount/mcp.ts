@@ -1,10 +1,10 @@
 /** The Model Context Protocol for this server: which operations it offers, and what it says of itself. */
 import { readFileSync } from 'node:fs'
-import type { Readable, Writable } from 'node:stream'
 import type { Operation } from '../../core/operation.ts'
 import type { Tools } from '../../core/ports/catalog.ts'
 import type { Route } from '../../core/ports/exchange.ts'
 import type { Identify, Presented } from '../../core/ports/guard.ts'
+import type { OpenSession } from '../../core/ports/session.ts'
 import type { Registry } from '../../engine/registry.ts'
 import { createTools } from '../../engine/tools.ts'
 import { createMcpRoutes, createMcpSessions, type McpParts } from '../../protocols/mcp/index.ts'
@@ -21,8 +21,6 @@ export interface McpSurfaceParts extends Omit<McpParts, 'settings' | 'envelopes'
   toolkit: string
   /** Whose tools have no namespace in their names. */
   isBare: IsBare
-  /** Where a person reaches this server, for those who do not come by HTTP. */
-  origin: string
   maxBodyBytes: number
   /** Whose tokens are taken. */
   issuers: readonly string[]
@@ -30,23 +28,16 @@ export interface McpSurfaceParts extends Omit<McpParts, 'settings' | 'envelopes'
   authenticated: boolean
 }
 
-export interface McpStreams {
-  input: Readable
-  output: Writable
-  signal: AbortSignal
-  /** Who is at the other end, where the server has authentication. */
-  token?: string
-}
-
 export interface McpSurface {
   readonly routes: readonly Route[]
-  serve(streams: McpStreams): Promise<void>
+  /** For a connection of messages. */
+  readonly session: OpenSession
   /** Ends what would go on for as long as the client likes. */
   close(): void
 }
 
 export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, options: McpOptions): McpSurface {
-  const { holdMs, authenticated, origin, maxBodyBytes } = parts
+  const { holdMs, authenticated } = parts
   const { name = 'callplane', title, instructions, version = packageVersion(), administration = false } = options
   const settings = {
     serverInfo: { name, version, ...(title !== undefined && { title }) },
@@ -68,14 +59,7 @@ export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, optio
   return {
     routes,
     close,
-    async serve({ input, output, signal, token }) {
-      // Loaded when it is used.
-      const { serveLines } = await import('../../carriers/stdio/index.ts')
-      const shown = token === undefined ? undefined : `Bearer ${token}`
-      const peer = { header: (header: string) => (header === 'authorization' ? shown : undefined) }
-      const limits = { maxBytes: maxBodyBytes }
-      await serveLines(createMcpSessions(own), { input, output, peer, origin, limits, signal, log: parts.env.log })
-    },
+    session: createMcpSessions(own),
   }
 }
 

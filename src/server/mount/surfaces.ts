@@ -141,7 +141,6 @@ export function openMcp<App>(
     envelopes: createEnvelopeCalls({ calls, catalog, env, strict }),
     toolkit,
     isBare,
-    origin: options.publicUrl ?? 'http://127.0.0.1:4747',
     maxBodyBytes: sizes.envelopeBytes,
     holdMs: HOLD_MS,
     issuers: [...new Set((options.auth?.jwt ?? []).flatMap(({ issuer }) => issuer ?? []))],

@@ -1,0 +1,233 @@
+/**
+ * OpenCALL on a connection of messages: one envelope in each, any number of calls at once, and every later state of a
+ * call pushed as a further envelope. Built-in operations stand in for the addresses that HTTP has. Readings R33 to R35.
+ */
+import type { Caller } from '../../core/caller.ts'
+import { Fault } from '../../core/fault.ts'
+import type { JsonObject, JsonValue } from '../../core/json.ts'
+import type { Calls } from '../../core/ports/calls.ts'
+import type { Identify, Presented, PresentedAuth } from '../../core/ports/guard.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { Connection, Message, OpenSession, Session } from '../../core/ports/session.ts'
+import type { Reply } from '../../core/reply.ts'
+import { explain } from '../../wire/explain.ts'
+import { readText } from '../../wire/messages/text.ts'
+import { parseJsonText } from '../../wire/strict-json.ts'
+import { replyEnvelope } from './answers.ts'
+import { chunkWithData } from './chunk-answers.ts'
+import { decodeCall, decodeCursor, encodeChunk, encodeRefusal } from './codec.ts'
+import { parseEnvelope, requestIdIn, sessionIdIn } from './envelope.ts'
+import { namingRemoved } from './faults.ts'
+import { presentedWith } from './session-credentials.ts'
+import { referencedMedia } from './uploads.ts'
+import type { RequestEnvelope, ResponseEnvelope } from './wire.ts'
+
+export interface OpenCallSessionSettings {
+  /** Turns the lenient readings off. */
+  strict: boolean
+  /**
+   * The carrier delivers a message again until it is acknowledged. Every call is then recorded, and a message that this
+   * server cannot take now is given back.
+   */
+  redelivers?: boolean
+}
+
+export interface OpenCallSessionParts {
+  calls: Pick<Calls, 'call' | 'poll' | 'watch' | 'cancel' | 'chunk'>
+  env: Environment
+  /** Who presented these credentials. */
+  identify: (presented: Presented) => Identify
+  settings: OpenCallSessionSettings
+}
+
+export function createOpenCallSessions(parts: OpenCallSessionParts): OpenSession {
+  return (connection) => new OpenCallSession(parts, connection)
+}
+
+/** On messages these names belong to the protocol. */
+const BUILT_IN = { get: 'v1:getOperation', cancel: 'v1:cancelOperation', chunk: 'v1:getChunk' } as const
+
+class OpenCallSession implements Session {
+  readonly #parts: OpenCallSessionParts
+  readonly #connection: Connection
+  readonly #leaving = new AbortController()
+  readonly #open = new Set<Promise<void>>()
+  /** The calls whose later states are pushed. */
+  readonly #watched = new Set<string>()
+  /** The last `auth` block that was accepted. It holds for later envelopes, as a refreshed token does. */
+  #auth: PresentedAuth | undefined
+  #checking: Promise<void> | undefined
+
+  constructor(parts: OpenCallSessionParts, connection: Connection) {
+    this.#parts = parts
+    this.#connection = connection
+  }
+
+  /** Resolves when the call is recorded or, where it needs no record, answered. */
+  receive(message: Message): Promise<void> {
+    const taken = Promise.withResolvers<void>()
+    this.#track(this.#handle(message, taken.resolve).then(taken.resolve, taken.reject))
+    return taken.promise
+  }
+
+  refuse(fault: Fault): Promise<void> {
+    return this.#sendFault(fault, null)
+  }
+
+  async finish(): Promise<void> {
+    while (this.#open.size > 0) await Promise.all(this.#open)
+  }
+
+  async close(): Promise<void> {
+    this.#leaving.abort()
+    await this.finish()
+  }
+
+  #track(work: Promise<void>): void {
+    const tracked = work.finally(() => this.#open.delete(tracked))
+    this.#open.add(tracked)
+  }
+
+  async #handle(message: Message, recorded: () => void): Promise<void> {
+    let sent: JsonValue = null
+    let isRecorded = false
+    try {
+      sent = parseJsonText(readText(message))
+      const envelope = parseEnvelope(sent, this.#parts.settings.strict)
+      const requestId = envelope.ctx.requestId ?? this.#parts.env.newId()
+      const identify = this.#identify(envelope)
+      const answer = this.#builtIn(envelope, requestId, identify)
+      if (answer) return await this.#send(await answer)
+      await this.#call(envelope, requestId, identify, () => {
+        isRecorded = true
+        recorded()
+      })
+    } catch (thrown) {
+      const fault = Fault.from(thrown)
+      // Another delivery may reach a server that has its storage, or one that is not shutting down.
+      if (this.#parts.settings.redelivers && !isRecorded && fault.kind === 'unavailable') throw fault
+      await this.#sendFault(fault, sent)
+    }
+  }
+
+  /** Later envelopes wait for a credential that is being checked, so that a peer need not wait for the reply to its first. */
+  #identify({ auth }: RequestEnvelope): Identify {
+    const { peer } = this.#connection
+    const identify = async (block: PresentedAuth | undefined) => this.#parts.identify(presentedWith(peer, block))()
+    if (!auth) {
+      const checking = this.#checking
+      if (!checking) return this.#parts.identify(presentedWith(peer, this.#auth))
+      return () => checking.then(() => identify(this.#auth))
+    }
+    const identified = identify(auth)
+    const before = this.#checking
+    const checking = Promise.allSettled([identified, before]).then(([{ status }]) => {
+      if (status === 'fulfilled') this.#auth = auth
+      if (this.#checking === checking) this.#checking = undefined
+    })
+    this.#checking = checking
+    return () => identified
+  }
+
+  async #call(envelope: RequestEnvelope, requestId: string, identify: Identify, recorded: () => void): Promise<void> {
+    const { calls, settings } = this.#parts
+    const { signal } = this.#leaving
+    const { origin } = this.#connection
+    let caller: Caller | undefined
+    const known = async () => {
+      caller = await identify()
+      return caller
+    }
+    const call = decodeCall(envelope, requestId, referencedMedia(envelope.media))
+    const client = { signal, origin }
+    const reply = await calls.call(call, known, { client, hold: true, durable: settings.redelivers === true, recorded })
+    const first = this.#encode(reply, envelope.op)
+    await this.#send(first)
+    if (!hasEnded(reply)) this.#push(requestId, caller, first)
+  }
+
+  /** Sends every later state of a call, once, however often the peer asks for it. */
+  #push(requestId: string, caller: Caller | undefined, first: ResponseEnvelope): void {
+    if (this.#watched.has(requestId)) return
+    this.#watched.add(requestId)
+    this.#track(this.#watch(requestId, caller, first).finally(() => this.#watched.delete(requestId)))
+  }
+
+  async #watch(requestId: string, caller: Caller | undefined, first: ResponseEnvelope): Promise<void> {
+    const { signal } = this.#leaving
+    let last = JSON.stringify(first)
+    try {
+      for await (const reply of this.#parts.calls.watch(caller, requestId, signal)) {
+        const envelope = this.#encode(reply)
+        const text = JSON.stringify(envelope)
+        if (text !== last && !signal.aborted) await this.#connection.send(text, requestId)
+        last = text
+      }
+    } catch (thrown) {
+      await this.#send(encodeRefusal(explain(thrown, this.#parts.env.log), requestId, first.sessionId))
+    }
+  }
+
+  /** The answer of a built-in operation: a call that is complete at once, with the other call's envelope as its result. */
+  #builtIn(envelope: RequestEnvelope, requestId: string, identify: Identify): Promise<ResponseEnvelope> | undefined {
+    const { op, args } = envelope
+    const { calls } = this.#parts
+    const answer = async (act: (caller: Caller | undefined, target: string) => Promise<object>) => {
+      const target = targetOf(args)
+      const result = (await act(await identify(), target)) as JsonObject
+      const { sessionId } = envelope.ctx
+      return { requestId, ...(sessionId !== undefined && { sessionId }), state: 'complete' as const, result }
+    }
+    switch (op) {
+      case BUILT_IN.get:
+        return answer(async (caller, target) => {
+          const reply = await calls.poll(caller, target)
+          const found = this.#encode(reply)
+          if (args.watch === true && !hasEnded(reply)) this.#push(target, caller, found)
+          return found
+        })
+      case BUILT_IN.cancel:
+        return answer(async (caller, target) => this.#encode(await calls.cancel(caller, target)))
+      case BUILT_IN.chunk:
+        return answer(async (caller, target) => {
+          const position = () => decodeCursor(cursorIn(args))
+          const reply = await calls.chunk(caller, target, position)
+          const chunk = encodeChunk(reply, position())
+          return reply.chunk ? chunkWithData(chunk, reply.chunk.bytes, this.#parts.env.base64) : chunk
+        })
+      default:
+        return undefined
+    }
+  }
+
+  #encode(reply: Reply, op?: string): ResponseEnvelope {
+    if (op === undefined || reply.state !== 'error' || reply.fault.kind !== 'removed')
+      return replyEnvelope(reply, this.#connection)
+    return replyEnvelope({ ...reply, fault: namingRemoved(reply.fault, op) }, this.#connection)
+  }
+
+  #send(envelope: ResponseEnvelope): Promise<void> {
+    return this.#connection.send(JSON.stringify(envelope), envelope.requestId)
+  }
+
+  #sendFault(thrown: unknown, sent: JsonValue): Promise<void> {
+    const requestId = requestIdIn(sent) ?? this.#parts.env.newId()
+    return this.#send(encodeRefusal(explain(thrown, this.#parts.env.log), requestId, sessionIdIn(sent)))
+  }
+}
+
+function hasEnded({ state }: Reply): boolean {
+  return state === 'complete' || state === 'error'
+}
+
+function targetOf({ requestId }: JsonObject): string {
+  if (typeof requestId === 'string') return requestId
+  throw new Fault('invalid-input', 'Name the call in "args.requestId".', { details: { field: 'args.requestId' } })
+}
+
+function cursorIn({ cursor }: JsonObject): string | undefined {
+  if (cursor === undefined || typeof cursor === 'string') return cursor
+  throw new Fault('malformed', '"args.cursor" must be a text: the cursor of the last chunk.', {
+    code: 'INVALID_CURSOR',
+  })
+}
