@@ -2,16 +2,14 @@
  * Where the adapters meet. What the options say is checked (`build/offer.ts`, `build/access.ts`), opened on its storage
  * (`build/storage.ts`, `build/running.ts`), given its protocols (`mount/surfaces.ts`) and put on carriers here.
  */
-import type { Server } from 'node:http'
 import { createFetchHandler } from '../carriers/fetch/index.ts'
 import {
-  closeHttpServer,
-  createHttpServer,
+  createHttpCarrier,
   createRequestListener,
   type Listening,
   LOOPBACK_HOSTS,
-  listen,
   type RequestListener,
+  Upgrades,
 } from '../carriers/http/index.ts'
 import type { Exchange, Refusal, Refuse, Route } from '../core/ports/exchange.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -33,6 +31,7 @@ import { type Own, prepareOffer } from './build/offer.ts'
 import { buildRegistry } from './build/operations.ts'
 import { createRunning, keepsHouse, type Running } from './build/running.ts'
 import { openStorage } from './build/storage.ts'
+import { Carriers } from './mount/carriers.ts'
 import type { McpSurface } from './mount/mcp.ts'
 import { logRequests } from './mount/request-log.ts'
 import { createOpenCallSession, type MessageStreams, type Sessions, serveStreams } from './mount/sessions.ts'
@@ -204,7 +203,8 @@ async function serve<App>(
     ...(options.publicUrl !== undefined && { publicUrl: options.publicUrl }),
     ...(options.basePath !== undefined && { basePath: checkBasePath(options.basePath, routes) }),
   }
-  const bare = createRequestListener(served, { ...carriage, ...(open && { remote: 'loopback' as const }) })
+  const onSockets = { ...carriage, ...(open && { remote: 'loopback' as const }) }
+  const bare = createRequestListener(served, onSockets)
   // A Fetch request does not say where it comes from: who mounts this without authentication answers for that.
   const fetch = createFetchHandler(served, carriage)
   const listener = options.requestLog ? logRequests(bare, log) : bare
@@ -213,9 +213,11 @@ async function serve<App>(
   const processReadings = registerProcessReadings(observing.metrics)
   registerEngineReadings(observing.metrics, limits)
 
-  const servers = new Set<Server>()
+  const carriers = new Carriers()
   let origin = options.publicUrl ?? 'http://127.0.0.1:4747'
-  const grpc = options.grpc && (await openGrpc(options.grpc, options.contract, mounting, authenticator, () => origin))
+  const grpc =
+    options.grpc &&
+    (await carriers.open(await openGrpc(options.grpc, options.contract, mounting, authenticator, () => origin)))
   const sessions: Sessions = { opencall: createOpenCallSession(options, mounting), mcp: mcp.session }
   const lineSettings = () => ({ maxBytes: mounting.sizes.envelopeBytes, origin, log })
   let closing: Promise<void> | undefined
@@ -227,15 +229,14 @@ async function serve<App>(
     registry: mounting.catalog,
     async listen({ host = '127.0.0.1', port = 4747 } = {}) {
       requireProtection(host, authenticator)
-      const server = createHttpServer(listener)
-      servers.add(server)
-      const listening = await listen(server, { host, port })
+      const upgrades = options.upgrades && new Upgrades(options.upgrades, onSockets)
+      const listening = await carriers.open(createHttpCarrier({ listener, host, port, ...(upgrades && { upgrades }) }))
       if (options.publicUrl === undefined) origin = listening.url
       return listening
     },
-    ...(grpc && { grpc: { host: grpc.host, port: grpc.port } }),
-    serveMcp: (streams) => serveStreams(sessions.mcp, streams, lineSettings()),
-    serveOpenCall: (streams) => serveStreams(sessions.opencall, streams, lineSettings()),
+    ...(grpc && { grpc }),
+    serveMcp: (streams) => serveStreams(sessions.mcp, streams, lineSettings(), carriers),
+    serveOpenCall: (streams) => serveStreams(sessions.opencall, streams, lineSettings(), carriers),
     sessions,
     close: (graceMs = 10_000) => (closing ??= closeAll(graceMs)),
   }
@@ -243,8 +244,7 @@ async function serve<App>(
   async function closeAll(graceMs: number): Promise<void> {
     engine.drain()
     mcp.close()
-    const closings = [...servers].map((server) => closeHttpServer(server, graceMs))
-    await Promise.all([worker.stop(graceMs), grpc?.close(graceMs), ...closings])
+    await Promise.all([worker.stop(graceMs), carriers.close(graceMs)])
     // A call that was being written down when the first word came has begun since.
     await worker.stop(0)
     await maintenance.stop()

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { serveLines } from '../../src/carriers/stdio/index.ts'
+import { createLineCarrier } from '../../src/carriers/stdio/index.ts'
 import { createMessagePair } from '../../src/testing/fakes/message-pair.ts'
 import { openSocketPair } from '../../src/testing/fakes/socket-pair.ts'
 import { describeMessages } from '../../src/testing/suites/messages/messages.ts'
@@ -40,7 +40,9 @@ describeMessages(
     const leaving = new AbortController()
     const limits = { maxBytes }
     const options = { input: here, output: here, peer, origin: 'http://a.example', limits, log, signal: leaving.signal }
-    const served = serveLines(open, options).then(() => void here.end())
+    const carrier = createLineCarrier(open, options)
+    await carrier.listen()
+    const served = carrier.ended.then(() => void here.end())
     const close = () => {
       leaving.abort()
       return served

@@ -1,7 +1,7 @@
 /** Lines on a pair of streams: in pieces, several at once, too long, and what happens at the end. */
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { serveLines } from '../../src/carriers/stdio/index.ts'
+import { createLineCarrier } from '../../src/carriers/stdio/index.ts'
 import type { Connection, Session } from '../../src/core/ports/session.ts'
 import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'
 
@@ -25,7 +25,7 @@ function connect(session: Partial<Session> = {}, maxBytes = 100) {
       ...session,
     }
   }
-  const served = serveLines(open, {
+  const carrier = createLineCarrier(open, {
     input,
     output,
     peer: { header: (name) => (name === 'authorization' ? 'Bearer t' : undefined) },
@@ -35,7 +35,8 @@ function connect(session: Partial<Session> = {}, maxBytes = 100) {
     signal: leaving.signal,
     flushMs: 1,
   })
-  return { input, output, received, leaving, served, log, connection: () => connection }
+  void carrier.listen()
+  return { input, output, received, leaving, served: carrier.ended, carrier, log, connection: () => connection }
 }
 
 test('a line may come in pieces, several may come at once, and a character may be cut in two', async () => {
@@ -110,4 +111,19 @@ test('a reader that takes nothing does not keep a session that closes', async ()
   leaving.abort()
   await served
   expect(received.length).toBe(1)
+})
+
+test('closing reads no more, and waits for what is under way as long as its grace', async () => {
+  const answered = Promise.withResolvers<void>()
+  const order: string[] = []
+  const close = async () => void order.push('closed')
+  const patient = connect({ finish: () => answered.promise.then(() => void order.push('answered')), close })
+  const closing = patient.carrier.close(60_000)
+  patient.input.write('late\n')
+  answered.resolve()
+  await closing
+  await connect({ finish: () => new Promise(() => {}), close }).carrier.close(0)
+
+  expect(order).toEqual(['answered', 'closed', 'closed'])
+  expect(patient.received).toEqual([])
 })

@@ -1,5 +1,7 @@
 /** The HTTP carrier on node:http: routes as a request listener, and a server to put it in. */
 
 export { LOOPBACK_HOSTS } from '../../wire/http/site-rules.ts'
+export { createHttpCarrier } from './carrier.ts'
 export { createRequestListener, type ListenerOptions, type RequestListener } from './listener.ts'
 export { closeHttpServer, createHttpServer, type Listening, listen, type ServerLimits } from './server.ts'
+export { type UpgradeClaim, Upgrades } from './upgrades.ts'

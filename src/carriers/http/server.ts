@@ -1,9 +1,10 @@
 /** A node:http server with limits that are safe to put in front of strangers, and an end that loses no answer. */
-import type { Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Fault } from '../../core/fault.ts'
 import { AWAITS_CONTINUE, type Incoming } from './body.ts'
 import type { RequestListener } from './listener.ts'
+import type { Upgrades } from './upgrades.ts'
 
 // Importing node:http by name also evaluates its `WebSocket`, and with it loads all of undici: 13 MB for nothing.
 const { createServer } = process.getBuiltinModule('node:http')
@@ -18,7 +19,7 @@ export interface ServerLimits {
   maxConnections?: number
 }
 
-export function createHttpServer(listener: RequestListener, limits: ServerLimits = {}): Server {
+export function createHttpServer(listener: RequestListener, limits: ServerLimits = {}, upgrades?: Upgrades): Server {
   const headersTimeout = limits.headersTimeoutMs ?? 10_000
   const server = createServer({
     maxHeaderSize: limits.maxHeaderBytes ?? 16 * 1024,
@@ -27,6 +28,8 @@ export function createHttpServer(listener: RequestListener, limits: ServerLimits
     requestTimeout: 0,
     keepAliveTimeout: limits.keepAliveTimeoutMs ?? 5_000,
     connectionsCheckingInterval: Math.min(1_000, headersTimeout),
+    // A request for an upgrade that is not claimed is answered as the request it is: clients ask for h2c, too.
+    ...(upgrades && { shouldUpgradeCallback: (request: IncomingMessage) => upgrades.accepts(request) }),
   })
   server.maxConnections = limits.maxConnections ?? 10_000
   server.on('request', (request, response) => listener(request, response))
@@ -36,6 +39,7 @@ export function createHttpServer(listener: RequestListener, limits: ServerLimits
     listener(request, response)
   })
   server.on('clientError', answerClientError)
+  if (upgrades) server.on('upgrade', (request, socket, head) => upgrades.take(request, socket, head))
   return server
 }
 
@@ -57,8 +61,8 @@ export function listen(server: Server, { host, port }: { host: string; port: num
   })
 }
 
-/** Takes no more connections, lets answers under way finish for so long, then cuts what is left. */
-export async function closeHttpServer(server: Server, graceMs: number): Promise<void> {
+/** Takes no more connections, lets answers under way finish for so long, then cuts what is left, upgraded sockets too. */
+export async function closeHttpServer(server: Server, graceMs: number, upgrades?: Upgrades): Promise<void> {
   if (!server.listening) return
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   for (const event of ['request', 'checkContinue']) {
@@ -66,7 +70,10 @@ export async function closeHttpServer(server: Server, graceMs: number): Promise<
   }
   // A connection that was busy at the call above becomes idle with its answer, and nobody tells us when.
   const sweep = setInterval(() => server.closeIdleConnections(), 20)
-  const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+  const cut = setTimeout(() => {
+    server.closeAllConnections()
+    upgrades?.cut()
+  }, graceMs)
   await closed
   clearInterval(sweep)
   clearTimeout(cut)

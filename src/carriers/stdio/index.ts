@@ -1,1 +1,1 @@
-export { serveLines } from './lines.ts'
+export { createLineCarrier } from './lines.ts'

@@ -5,6 +5,7 @@
 import type { Readable, Writable } from 'node:stream'
 import { joinBytes } from '../../core/bytes.ts'
 import { Fault } from '../../core/fault.ts'
+import type { Carrier } from '../../core/ports/carrier.ts'
 import type { Presented } from '../../core/ports/guard.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import type { Message, OpenSession } from '../../core/ports/session.ts'
@@ -25,45 +26,69 @@ export interface LineOptions {
   flushMs?: number
 }
 
-/** Resolves when the session has closed: after the input has ended and was answered, or when the signal aborts. */
-export async function serveLines(open: OpenSession, options: LineOptions): Promise<void> {
+export interface LineCarrier extends Carrier {
+  /** Resolves when the session has closed: after the input has ended and was answered, or when the signal aborts. */
+  readonly ended: Promise<void>
+}
+
+export function createLineCarrier(open: OpenSession, options: LineOptions): LineCarrier {
   const { input, output, peer, origin, log, signal, flushMs = 5_000 } = options
   const limits = { maxInFlight: MAX_IN_FLIGHT, ...options.limits }
-  const transmit = (message: Message) => writeLine(output, message)
-  const link = new Link({ open, peer, origin, transmit, limits, log })
-  const lines = new Lines(link, limits.maxBytes)
-  const done = Promise.withResolvers<void>()
-  let isOpen = true
-  const take = (chunk: Buffer | string) => {
-    const waiting = lines.take(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
-    if (!waiting) return
-    input.pause()
-    void waiting.then(() => {
-      if (isOpen) input.resume()
-    })
+  const ending = Promise.withResolvers<void>()
+  const ended = Promise.withResolvers<void>()
+  let link: Link | undefined
+  let isReading = true
+
+  async function serve(opened: Link): Promise<void> {
+    const lines = new Lines(opened, limits.maxBytes)
+    const take = (chunk: Buffer | string) => {
+      const waiting = lines.take(typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
+      if (!waiting) return
+      input.pause()
+      void waiting.then(() => {
+        if (isReading) input.resume()
+      })
+    }
+    const finish = () => void opened.finish().then(ending.resolve)
+    const leave = () => ending.resolve()
+    const lose = (err?: Error) => {
+      if (err) log.debug({ err }, 'a stream of lines broke')
+      void opened.leave()
+      ending.resolve()
+    }
+    // A stream that has ended closes, too, and then its last lines are still being answered.
+    const closed = () => {
+      if (!input.readableEnded) lose()
+    }
+    input.on('data', take).once('end', finish).on('error', lose).once('close', closed)
+    output.on('error', lose).once('close', lose)
+    signal.addEventListener('abort', leave, { once: true })
+    if (signal.aborted) leave()
+    await ending.promise
+    isReading = false
+    signal.removeEventListener('abort', leave)
+    input.off('data', take).off('end', finish).off('close', closed).pause()
+    await opened.close(AbortSignal.timeout(flushMs))
+    input.off('error', lose)
+    output.off('error', lose).off('close', lose)
   }
-  const finish = () => void link.finish().then(done.resolve)
-  const leave = () => done.resolve()
-  const lose = (err?: Error) => {
-    if (err) log.debug({ err }, 'a stream of lines broke')
-    void link.leave()
-    done.resolve()
+
+  return {
+    ended: ended.promise,
+    async listen() {
+      link = new Link({ open, peer, origin, transmit: (message) => writeLine(output, message), limits, log })
+      void serve(link).then(ended.resolve, ended.reject)
+    },
+    async close(graceMs) {
+      if (!link) return
+      isReading = false
+      input.pause()
+      const cut = setTimeout(ending.resolve, graceMs)
+      void link.finish().then(ending.resolve)
+      await ended.promise
+      clearTimeout(cut)
+    },
   }
-  // A stream that has ended closes, too, and then its last lines are still being answered.
-  const closed = () => {
-    if (!input.readableEnded) lose()
-  }
-  input.on('data', take).once('end', finish).on('error', lose).once('close', closed)
-  output.on('error', lose).once('close', lose)
-  signal.addEventListener('abort', leave, { once: true })
-  if (signal.aborted) leave()
-  await done.promise
-  isOpen = false
-  signal.removeEventListener('abort', leave)
-  input.off('data', take).off('end', finish).off('close', closed).pause()
-  await link.close(AbortSignal.timeout(flushMs))
-  input.off('error', lose)
-  output.off('error', lose).off('close', lose)
 }
 
 /** JSON on one line has no line break inside, so one line is one message. */

@@ -4,6 +4,7 @@ import type { Log } from '../../core/ports/runtime.ts'
 import type { OpenSession } from '../../core/ports/session.ts'
 import { createOpenCallSessions } from '../../protocols/opencall/index.ts'
 import type { ServerOptions } from '../options/options.ts'
+import type { Carriers } from './carriers.ts'
 import type { Mounting } from './surfaces.ts'
 
 /** A pair of streams that carries one message in each line. */
@@ -31,13 +32,24 @@ export interface LineSettings {
   log: Log
 }
 
-/** Resolves when the input has ended and was answered, or the signal aborts. */
-export async function serveStreams(open: OpenSession, streams: MessageStreams, settings: LineSettings): Promise<void> {
+/** Resolves when the input has ended and was answered, when the signal aborts, or when the server closes. */
+export async function serveStreams(
+  open: OpenSession,
+  streams: MessageStreams,
+  settings: LineSettings,
+  carriers: Carriers,
+): Promise<void> {
   // Loaded when it is used.
-  const { serveLines } = await import('../../carriers/stdio/index.ts')
+  const { createLineCarrier } = await import('../../carriers/stdio/index.ts')
   const { token, ...pair } = streams
   const { maxBytes, origin, log } = settings
   const shown = token === undefined ? undefined : `Bearer ${token}`
   const peer = { header: (name: string) => (name === 'authorization' ? shown : undefined) }
-  await serveLines(open, { ...pair, peer, origin, limits: { maxBytes }, log })
+  const carrier = createLineCarrier(open, { ...pair, peer, origin, limits: { maxBytes }, log })
+  await carriers.open(carrier)
+  try {
+    await carrier.ended
+  } finally {
+    carriers.remove(carrier)
+  }
 }

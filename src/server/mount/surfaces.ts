@@ -1,5 +1,6 @@
 /** Which protocols a server speaks, and with which settings. */
 import type { Calls } from '../../core/ports/calls.ts'
+import type { Carrier } from '../../core/ports/carrier.ts'
 import type { Tools } from '../../core/ports/catalog.ts'
 import type { Refuse, Route } from '../../core/ports/exchange.ts'
 import type { Identify, Presented } from '../../core/ports/guard.ts'
@@ -156,7 +157,7 @@ export async function openGrpc(
   authenticator: Access['authenticator'],
   /** Where a client can fetch what an answer points at: that is served over HTTP only. */
   origin: () => string,
-) {
+): Promise<Carrier<{ host: string; port: number }>> {
   requireProtection(host, authenticator)
   const { createGrpcCarrier } = await import('../../carriers/grpc/index.ts')
   const { log } = mounting.env
@@ -164,7 +165,12 @@ export async function openGrpc(
   const settings = contractSettings(sizes, contract)
   const methods = createContractMethods({ ...mounting, locate: locateResult, settings, origin })
   const carrier = createGrpcCarrier({ methods, maxBytes: sizes.envelopeBytes, log, ...(tls && { tls }) })
-  const listening = await carrier.listen({ host, port })
-  log.info({ ...listening }, 'the Tool Contract is served over gRPC')
-  return { ...carrier, ...listening }
+  return {
+    async listen() {
+      const listening = await carrier.listen({ host, port })
+      log.info({ ...listening }, 'the Tool Contract is served over gRPC')
+      return listening
+    },
+    close: (graceMs) => carrier.close(graceMs),
+  }
 }

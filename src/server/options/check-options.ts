@@ -37,6 +37,7 @@ export const OPTIONS: Names<ServerOptions> = {
   basePath: true,
   hosts: true,
   cors: true,
+  upgrades: true,
   references: true,
   limits: true,
   sizes: true,

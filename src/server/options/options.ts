@@ -1,4 +1,5 @@
 /** What an application can say about its server. Everything has a default that is safe on a laptop. */
+import type { UpgradeClaim } from '../../carriers/http/index.ts'
 import type { HandlerContext } from '../../core/context.ts'
 import type { OperationDefinition, Tombstone } from '../../core/operation.ts'
 import type { Guard } from '../../core/ports/guard.ts'
@@ -59,6 +60,11 @@ interface BaseOptions<App> {
   hosts?: readonly string[]
   /** Web origins whose pages may call; none unless given. */
   cors?: { origins: readonly string[] }
+  /**
+   * Paths of the server of `listen` that speak another protocol after an HTTP upgrade, such as a WebSocket of your own.
+   * The `hosts` and `cors` rules hold for them. `close` ends their sockets.
+   */
+  upgrades?: readonly UpgradeClaim[]
   /** Where attachments may be fetched from; nowhere unless given. */
   references?: FetcherOptions
   limits?: Partial<LimitRules>
