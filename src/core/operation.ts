@@ -225,8 +225,8 @@ export type OperationOptions<A extends Schema, R extends Schema, App, M extends 
 type Received<R, C> = [C] extends [never] ? Output<R> : { kind: 'chunks'; mimeType: string; value?: Output<R> }
 
 export function operation<
-  A extends Schema = PlainSchema<JsonObject>,
-  R extends Schema = PlainSchema<unknown>,
+  A extends Schema = PlainSchema,
+  R extends Schema = PlainSchema,
   const M extends Slots = readonly [],
   C extends ChunkedRule = never,
 >(
@@ -242,8 +242,8 @@ export function operation<
  */
 export function operationsWith<App>() {
   return <
-    A extends Schema = PlainSchema<JsonObject>,
-    R extends Schema = PlainSchema<unknown>,
+    A extends Schema = PlainSchema,
+    R extends Schema = PlainSchema,
     const M extends Slots = readonly [],
     C extends ChunkedRule = never,
   >(
