@@ -67,4 +67,4 @@ else
   install "$runtime"
 fi
 
-echo "engines: ready. CALLPLANE_REQUIRE_ENGINES=1 npm test fails where one cannot be used."
+echo "engines: ready. With CALLPLANE_REQUIRE_ENGINES=1, npm test and npm run test:all fail where one cannot be used."
