@@ -20,14 +20,18 @@ export interface GateOptions {
   writePage: boolean
   /** Where `npm test` writes its citations and `npm run test:all` reads them. */
   citationsFile?: string | undefined
+  /** Told of every problem; by default it is printed and the run fails. */
+  fail?: (message: string) => void
 }
 
 export class RequirementGate implements Reporter {
   readonly #options: GateOptions
+  readonly #fail: (message: string) => void
   #vitest: Vitest | undefined
 
   constructor(options: GateOptions) {
     this.#options = options
+    this.#fail = options.fail ?? failRun
   }
 
   onInit(vitest: Vitest): void {
@@ -43,13 +47,13 @@ export class RequirementGate implements Reporter {
     const citations = this.#withOtherPart(own, root)
     if (!citations) return
     const problems = findGateProblems({ known: requirements.keys(), notYetBuilt: notYetBuilt.keys(), citations })
-    for (const { advice, ids } of problems) fail(`${advice}\n    ${ids.join(' ')}`)
+    for (const { advice, ids } of problems) this.#fail(`${advice}\n    ${ids.join(' ')}`)
 
     const page = renderConformancePage({ specifications, notYetBuilt, citations })
     if (this.#options.writePage) {
       writeFileSync(PAGE_FILE, page)
     } else if (reason === 'passed' && problems.length === 0 && page !== readPage()) {
-      fail(`${PAGE} no longer says what the tests prove: run "npm run docs:conformance" and commit it.`)
+      this.#fail(`${PAGE} no longer says what the tests prove: run "npm run docs:conformance" and commit it.`)
     }
     if (problems.length === 0) {
       console.log(` Requirements  ${requirements.size - notYetBuilt.size} proven, ${notYetBuilt.size} not yet built\n`)
@@ -67,7 +71,7 @@ export class RequirementGate implements Reporter {
     if (!citationsFile) return undefined
     const quick = readCitations(citationsFile)
     if (quick) return [...quick, ...own]
-    fail(`"npm test" wrote no citations to ${citationsFile}: run it first, to its end.`)
+    this.#fail(`"npm test" wrote no citations to ${citationsFile}: run it first, to its end.`)
     return undefined
   }
 }
@@ -93,7 +97,7 @@ function readPage(): string | undefined {
   return existsSync(PAGE_FILE) ? readFileSync(PAGE_FILE, 'utf8') : undefined
 }
 
-function fail(message: string): void {
+function failRun(message: string): void {
   console.error(`\n Requirement gate: ${message}\n`)
   process.exitCode = 1
 }
