@@ -1,0 +1,54 @@
+/**
+ * Builds the examples of docs/adapters/add-an-adapter.md and runs their suites. The files of the page are written to a
+ * folder beside the sources, and imports of the sources lead to the sources.
+ */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { afterAll, expect, test } from 'vitest'
+import { blocksIn, ROOT, readPage } from './pages.ts'
+import { settingOf } from './typed-blocks.ts'
+
+const PAGE = 'docs/adapters/add-an-adapter.md'
+const TESTS = '/test/doc-examples'
+
+const files = new Map(
+  blocksIn(PAGE, readPage(PAGE)).flatMap((block) => {
+    const name = settingOf(block, 'file')
+    return name === undefined ? [] : [[name, block.code] as const]
+  }),
+)
+
+const folder = mkdtempSync(join(ROOT, '.doc-examples-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+for (const [path, code] of files) {
+  const file = join(folder, path)
+  mkdirSync(dirname(file), { recursive: true })
+  writeFileSync(
+    file,
+    code.replaceAll(/(?<=from ')\.[^']+(?=')/g, (target) => leadTo(path, target)),
+  )
+}
+
+/** An example of the page, or else the file of the repository. */
+function leadTo(from: string, target: string): string {
+  const wanted = resolve(dirname(from), target)
+  const start = dirname(join(folder, from))
+  const path = relative(start, join(files.has(wanted) ? folder : ROOT, wanted))
+  return path.startsWith('.') ? path : `./${path}`
+}
+
+const suites = [...files.keys()].filter((path) => path.endsWith('.test.ts'))
+// Importing a test file registers its tests here.
+for (const path of suites) await import(join(folder, path))
+
+test('the page has a suite for each kind of adapter', () => {
+  expect(suites.map((path) => path.slice(TESTS.length + 1))).toEqual([
+    'office-hours.test.ts',
+    'json-file.test.ts',
+    'tcp.test.ts',
+    'only-types.test.ts',
+    'watched.test.ts',
+    'plain-host.test.ts',
+  ])
+})
