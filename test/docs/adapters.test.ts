@@ -50,5 +50,6 @@ test('the page has a suite for each kind of adapter', () => {
     'only-types.test.ts',
     'watched.test.ts',
     'plain-host.test.ts',
+    'framed-tcp.test.ts',
   ])
 })
