@@ -7,7 +7,7 @@ import type { MediaSlot, Operation } from './operation.ts'
 import type { ObjectStore } from './ports/objects.ts'
 import type { Fetcher } from './ports/outbound.ts'
 
-/** OpenCALL reading R17: text, JSON, XML and CSV travel as text, all else as base64. */
+/** OpenCALL, docs/readings.md#r17: text, JSON, XML and CSV travel as text, all else as base64. */
 export function isTextual(mimeType: string): boolean {
   const type = bareType(mimeType)
   return type.startsWith('text/') || /^application\/(?:[\w.-]+\+)?(?:json|xml|csv|x-ndjson)$/.test(type)

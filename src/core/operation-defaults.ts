@@ -16,7 +16,7 @@ const ASYNC_TTL_SECONDS = 86_400
 const MAX_SYNC_MS = 5_000
 /** Of one attempt at something that is not ours: a tool that is silent for ever must not be waited for that long. */
 const REMOTE_TIMEOUT_MS = 60_000
-/** Tool Contract v1, "Capability Taxonomy" (reading A27): the list is open. */
+/** Tool Contract v1, "Capability Taxonomy" (docs/readings.md#a27): the list is open. */
 const CAPABILITY = /^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$/
 
 export function completeOperation(

@@ -51,7 +51,7 @@ function withoutDialect({ $schema: _dialect, ...rest }: PlainSchema): PlainSchem
   return rest
 }
 
-/** In ajv's own words. Its path of a missing field is that of the object around it; ours is the field's (reading 10). */
+/** In ajv's own words, but the path of a missing field is the field's own: docs/readings.md#rest-10. */
 function toIssue({ keyword, instancePath, params, message }: ErrorObject): Issue {
   const missing = keyword === 'required' || keyword === 'dependentRequired' ? params.missingProperty : undefined
   return {

@@ -126,7 +126,7 @@ test.each([
   expect(fault.retryAfterMs).toBe(retryAfterMs)
 })
 
-/** Reading A30. */
+/** docs/readings.md#a30. */
 const MEANINGS: readonly [code: (typeof GRPC_CODES)[number], contract: string, retryable: boolean][] = [
   ['CANCELLED', 'canceled', false],
   ['UNKNOWN', 'execution_failed', true],

@@ -38,7 +38,7 @@ test('text is packed code point by code point, however it is sliced', () => {
 })
 
 test('a stored chain is accepted by a receiver that checks offsets, lengths, checksums and links', async () => {
-  // R16: offsets, lengths and checksums are of raw bytes, and text is split between code points only.
+  // docs/readings.md#r16: offsets, lengths and checksums are of raw bytes, and text is split between code points only.
   verifies('opencall:160', 'opencall:161', 'opencall:162', 'opencall:164', 'opencall:165', 'opencall:170')
   verifies('opencall:295')
   await using store = await openFolder()

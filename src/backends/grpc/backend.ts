@@ -64,7 +64,7 @@ function messageIn({ code, said, retryAfterMs, text }: UnaryAnswer): string {
   })
 }
 
-/** Reading A30: the header as metadata, whose names are in lower case. */
+/** docs/readings.md#a30: the header as metadata, whose names are in lower case. */
 function asMetadata(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }

@@ -1,4 +1,4 @@
-/** What a gRPC status means to us. Reading A30. */
+/** What a gRPC status means to us. docs/readings.md#a30. */
 import { Fault, type FaultKind } from '../../core/fault.ts'
 import type { GrpcCode } from '../../wire/grpc/headers.ts'
 import { GRPC_CODES } from '../../wire/grpc/headers.ts'

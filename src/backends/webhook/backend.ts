@@ -35,7 +35,7 @@ export function createWebhookBackend(spec: BackendSpec, parts: BackendParts): Ba
   async function submit(args: unknown, context: BackendContext, job: RemoteJob, waiting: Waiting) {
     const answer = await job.submit(JSON.stringify(encodeRequest(args, context, naming)))
     if (answer.status === 200) return decodeResponse(answer.text, context.key)
-    // Reading A17: any other success is none.
+    // docs/readings.md#a17: any other success is none.
     if (answer.status !== 202) throw refusal(answer)
     return pause({ ...waiting, phase: 'polling', pollMs }, answer)
   }
@@ -90,7 +90,7 @@ export function createWebhookBackend(spec: BackendSpec, parts: BackendParts): Ba
   }
 }
 
-/** Nothing if the tool could not be asked: it is asked again, until the time is over. Reading A16. */
+/** Nothing if the tool could not be asked: it is asked again, until the time is over. docs/readings.md#a16. */
 async function ask(context: BackendContext, job: RemoteJob): Promise<RemoteAnswer | undefined> {
   try {
     return await job.poll()

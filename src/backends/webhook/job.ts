@@ -48,7 +48,7 @@ export class RemoteJob {
     }
   }
 
-  /** Reading A18: one path segment, whatever the id holds. */
+  /** docs/readings.md#a18: one path segment, whatever the id holds. */
   get #url(): string {
     const url = new URL(this.#settings.endpoint)
     url.pathname = `${url.pathname.replace(/\/$/, '')}/${encodeURIComponent(this.#context.key)}`

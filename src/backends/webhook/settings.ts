@@ -16,7 +16,7 @@ export interface WebhookSettings extends RemoteSettings {
   readonly callback?: { readonly secretRef: string }
 }
 
-/** Reading A15. */
+/** docs/readings.md#a15. */
 const DEFAULT_POLL_MS = 2_000
 
 export function parseWebhookSettings(spec: BackendSpec): WebhookSettings {

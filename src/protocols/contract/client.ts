@@ -12,7 +12,7 @@ import { CODES, faultOf } from './faults.ts'
 import { decodeOutput } from './output.ts'
 import { CONTRACT_VERSION, type ToolExecutionRequest, type ToolStatus, type Trace } from './wire.ts'
 
-/** Reading A31. */
+/** docs/readings.md#a31. */
 export const DEFAULT_MAX_BYTES = 4 * 1024 * 1024
 
 const DEFAULT_MAX_BACKOFF_MS = 30_000
@@ -45,7 +45,7 @@ export function encodeRequest(
       risk_level: operation.risk,
     },
     input: isJsonObject(args) ? args : {},
-    // Reading A2: whatever is no object goes as text, and wins over the empty object.
+    // docs/readings.md#a2: whatever is no object goes as text, and wins over the empty object.
     input_raw: isJsonObject(args) ? '' : encodeRaw(args),
     runtime: {
       mode,
@@ -73,7 +73,7 @@ function traceOf(traceparent: string | undefined): Trace {
   return { trace_id: traceId, span_id: spanId }
 }
 
-/** The output of a strict answer, or the fault it tells of. Readings A13 and A14. */
+/** The output of a strict answer, or the fault it tells of. docs/readings.md#a13 and #a14. */
 export function decodeResponse(text: string, expectedRequestId: string): JsonObject {
   return outputOf(parseResponse(parseText(text), expectedRequestId))
 }
@@ -107,13 +107,13 @@ export function outputOf({ status, body }: CheckedResponse): JsonObject {
   return output === null ? {} : { result: output }
 }
 
-/** Reading A12: what tells an envelope from a body that merely has a field named "status". */
+/** docs/readings.md#a12: what tells an envelope from a body that merely has a field named "status". */
 export function isEnvelope(value: JsonValue): value is JsonObject {
   if (!isJsonObject(value) || statusOf(value) === undefined) return false
   return value.tool_contract_version !== undefined || isJsonObject(value.output) || isJsonObject(value.error)
 }
 
-/** Reading A12: an envelope is opened, another JSON object is the result, and any other text is `{ result: text }`. */
+/** docs/readings.md#a12: an envelope is opened, another object is the result, other text is `{ result: text }`. */
 export function decodeRaw(text: string): JsonObject {
   const value = tryParse(text)
   if (!isJsonObject(value)) return { result: text }
@@ -204,7 +204,7 @@ export async function postToTool(
   throw faultOfStatus(answer.status, parseRetryAfter(answer.header('retry-after'), clock.now()))
 }
 
-/** What an HTTP status means that is no success. Readings A10 and A11. */
+/** What an HTTP status means that is no success. docs/readings.md#a10 and #a11. */
 export function faultOfStatus(status: number, retryAfterMs?: number): Fault {
   const details = { http_status: status }
   if (status === 401) {

@@ -77,7 +77,7 @@ export function encodeFault(fault: Fault, answered: Answered, usage?: Reply['usa
   return { ...base(answered, CODES[error.code].status, usage), error }
 }
 
-/** Reading A23. A call that was refused before it ran counts as its first attempt. */
+/** docs/readings.md#a23. A call that was refused before it ran counts as its first attempt. */
 function base({ requestId, trace, elapsedMs }: Answered, status: ToolStatus, usage: Reply['usage']) {
   const { durationMs = elapsedMs, attempt = 1 } = usage ?? {}
   return {
@@ -116,7 +116,7 @@ function encodeError(fault: Fault): ToolExecutionError {
   return { code, reason, retryable: fault.retryable, message: fault.message, details: encodeDetails(fault) }
 }
 
-/** Readings A4 and A29. */
+/** docs/readings.md#a4 and #a29. */
 function encodeDetails({ kind, code, details = {}, retryAfterMs, promptContent }: Fault): JsonObject {
   const { timeoutMs, missing, ...facts } = details
   return {

@@ -1,4 +1,4 @@
-/** Reads a ToolExecutionRequest, or says what is wrong with it: one problem at a time, in the order of reading A7. */
+/** Reads a ToolExecutionRequest, or reports its first problem, in the order of docs/readings.md#a7. */
 
 import type { CallTerms } from '../../core/call.ts'
 import { Fault } from '../../core/fault.ts'
@@ -9,7 +9,7 @@ import { CONTRACT_VERSION, type Trace } from './wire.ts'
 
 const MAX_ID = 256
 const MAX_LIMIT = 2_147_483_647
-/** Reading A6: a further part of the number is an addition, and additions do no harm. */
+/** docs/readings.md#a6: a further part of the number is an addition, and additions do no harm. */
 const SAME_MAJOR = /^v1(?:\.\d+)*$/
 
 /** A request as far as we act on it. */
@@ -75,14 +75,14 @@ function checkTool({ operation, capabilities, risk_level: risk }: JsonObject): v
     })
   }
   parseTexts(capabilities, 'tool.capabilities')
-  // Reading A28.
+  // docs/readings.md#a28.
   const level = parseText(risk, 'tool.risk_level')
   if (level !== '' && !RISKS.some((known) => known === level)) {
     throw invalid(`tool.risk_level must be one of ${RISKS.join(', ')}.`, 'tool.risk_level')
   }
 }
 
-/** Reading A2. */
+/** docs/readings.md#a2. */
 function parseInput({ input, input_raw: given }: JsonObject): JsonValue {
   const raw = parseText(given, 'input_raw', Number.POSITIVE_INFINITY).trim()
   if (raw === '') return parseObject(input, 'input')
@@ -94,7 +94,7 @@ function parseInput({ input, input_raw: given }: JsonObject): JsonValue {
   }
 }
 
-/** Reading A20 and A22: limits that the operation's own are held against later. Zero is how some write "none". */
+/** docs/readings.md#a20 and #a22: compared with the operation's own limits later. Zero means no limit. */
 function parseTerms(runtime: JsonObject): CallTerms {
   const timeoutMs = parseLimit(runtime.timeout_ms, 'runtime.timeout_ms')
   const attempts = parseLimit(runtime.max_attempts, 'runtime.max_attempts')

@@ -4,7 +4,7 @@ import type { ContractCode, ToolStatus } from './wire.ts'
 
 interface Meaning {
   reason: string
-  /** Reading A9. */
+  /** docs/readings.md#a9. */
   status: Exclude<ToolStatus, 'ok'>
   kind: FaultKind
 }
@@ -61,7 +61,7 @@ export function codeOf(kind: FaultKind): ContractCode {
   return CODE_OF[kind]
 }
 
-/** What a tool's own code means to us; one that is none of the fifteen is a failure that keeps its name (reading A8). */
+/** The fault for a tool's own code. A code outside the fifteen is kept in the details (docs/readings.md#a8). */
 export function faultOf(code: string, message: string, options: FaultOptions): Fault {
   if (Object.hasOwn(CODES, code)) return new Fault(CODES[code as ContractCode].kind, message, options)
   return new Fault('upstream', message, { ...options, details: { ...options.details, upstream_code: code } })

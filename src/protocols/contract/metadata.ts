@@ -1,4 +1,4 @@
-/** What a failure leaves besides its answer: "Runtime failures must emit deterministic metadata fields". Reading A33. */
+/** "Runtime failures must emit deterministic metadata fields": docs/readings.md#a33. */
 import { canonicalJson, type JsonValue } from '../../core/json.ts'
 import { CONTRACT_VERSION, type ToolExecutionResponse } from './wire.ts'
 

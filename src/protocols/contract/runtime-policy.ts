@@ -1,6 +1,6 @@
 /**
- * Reading A22: the operation is the policy, and a request may only tighten it. Time limits are held against the
- * operation's by the engine; here it is where and with whose credential the tool would run.
+ * docs/readings.md#a22: the operation is the policy, and a request may only tighten it. The engine compares time limits;
+ * this file compares isolation and credentials.
  */
 import { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation.ts'

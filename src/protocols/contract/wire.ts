@@ -59,7 +59,7 @@ export interface ToolExecutionError {
   details: JsonObject
 }
 
-/** Reading A8: nine in the text's list, six in its tables; a closed set. */
+/** docs/readings.md#a8: nine in the text's list, six in its tables; a closed set. */
 export type ContractCode =
   | 'invalid_input'
   | 'unsupported_tool'

@@ -36,7 +36,7 @@ export interface AddressSettings {
 export function callAnswer(reply: Reply, exchange: Exchange, settings: AddressSettings): Answer {
   if (reply.state === 'error') {
     const failed = statusOf(reply.fault)
-    // Reading R01: a business failure is 200 for a sync operation, 202 for an async one that fails at once. Whatever
+    // docs/readings.md#r01: a business failure is 200 for a sync operation, 202 for an async one. Whatever
     // the handler threw that is not the system's fault is one: 4xx is for calls that were refused and never ran.
     // An operation that says it is gone is refused like one that is.
     const stands = failed >= 500 || reply.fault.kind === 'removed'
@@ -46,7 +46,7 @@ export function callAnswer(reply: Reply, exchange: Exchange, settings: AddressSe
   return progressAnswer(reply, exchange, settings)
 }
 
-/** To a poll. Readings R02 and R03: whatever has ended is 200, an error included. */
+/** To a poll. docs/readings.md#r02 and #r03: whatever has ended is 200, an error included. */
 export function pollAnswer(reply: Reply, exchange: Exchange, settings: AddressSettings): Answer {
   if (reply.state === 'error') return jsonAnswer(200, encodeReply(reply, neverLocated))
   return progressAnswer(reply, exchange, settings)
@@ -68,7 +68,7 @@ export function replyEnvelope(reply: Reply, exchange: Pick<Exchange, 'origin'>):
   return encodeReply(reply, () => locate(reply, exchange.origin))
 }
 
-/** Reading R04: a redirect only where a generic client may follow it, and only if somebody asked for one. */
+/** docs/readings.md#r04: a redirect only where a generic client may follow it, and only if somebody asked for one. */
 function followable(location: ResultLocation, preferred: boolean): boolean {
   if (location.kind === 'chunks') return false
   if (location.kind === 'external' && (location.auth !== undefined || !/^https?:/i.test(location.uri))) return false

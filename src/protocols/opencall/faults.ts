@@ -1,4 +1,4 @@
-/** How OpenCALL words each kind of failure: its status and its code (readings R01, R20 and R26). */
+/** How OpenCALL words each kind of failure: its status and its code (docs/readings.md#r01, #r20 and #r26). */
 import { Fault, type FaultKind } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { ErrorBody } from './wire.ts'

@@ -25,7 +25,7 @@ export function toolNotFound(name: string): Answer {
   return jsonAnswer(404, { error: `Tool not found: ${name}` })
 }
 
-/** Reading 8: the one kind of request that a page of another site can send without being asked for permission. */
+/** docs/readings.md#rest-8: a page of another site can send this kind of request without asking. */
 export const FOREIGN_FORM: Answer = jsonAnswer(403, {
   error: 'A page of another site sent this without saying that it is JSON. Send Content-Type: application/json.',
 })
@@ -40,7 +40,7 @@ export function callFaultAnswer(fault: Fault, traceId?: string): Answer {
   return isResultOnCall(fault) ? jsonAnswer(callStatusOf(fault), encodeFailure(fault, traceId)) : errorAnswer(fault)
 }
 
-/** What no handler has seen. Reading 1: JSON, whatever it is. */
+/** What no handler has seen. docs/readings.md#rest-1: JSON, whatever it is. */
 export function refusalAnswer(why: Refusal): Answer {
   switch (why.kind) {
     case 'fault':

@@ -11,8 +11,8 @@ import type { ValidationFailure } from './wire.ts'
 const NOT_JSON = ['INVALID_JSON', 'INVALID_UTF8']
 
 /**
- * For `/call`: what is not JSON counts as no arguments, and so do `null` and nothing at all (readings 2 and 3). JSON
- * that means different things to different readers, such as a key twice, is refused all the same.
+ * For `/call`: a body that is not JSON, `null` and an empty body count as no arguments (docs/readings.md#rest-2 and
+ * #rest-3). Ambiguous JSON, such as a key twice, is refused all the same.
  */
 export function readCallArguments(exchange: Exchange, maxBytes: number): JsonValue | Promise<JsonValue> {
   try {
@@ -70,8 +70,8 @@ function invalidJson(detail: string): ValidationFailure {
 }
 
 /**
- * Reading 8. A form, the one thing a page of another site can send without asking first, cannot say that it is JSON;
- * so only what does not say it is looked at any closer.
+ * docs/readings.md#rest-8. A form is all that a page of another site can send without asking first, and a form cannot
+ * have the content type of JSON. So requests with that content type pass.
  */
 export function isForeignForm(exchange: Exchange): boolean {
   if (/^application\/json\s*(?:;|$)/i.test(exchange.header('content-type') ?? '')) return false

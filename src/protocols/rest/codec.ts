@@ -54,7 +54,7 @@ function withTrace(value: JsonObject & { content: JsonObject[] }, traceId: strin
   }
 }
 
-/** An exception's own words are shown, without secrets (reading 5); its stack and cause are for the log. */
+/** The message of an exception is shown without secrets, its stack is not: docs/readings.md#rest-5. */
 export function encodeFailure(fault: Fault, traceId: string | undefined): CallToolResult {
   const { code, retryable, retryAfterMs, details, promptContent } = fault
   const { issues, ...facts } = details ?? {}
@@ -69,7 +69,7 @@ export function encodeFailure(fault: Fault, traceId: string | undefined): CallTo
   })
 }
 
-/** Reading 3: JSON, but not arguments. */
+/** docs/readings.md#rest-3: JSON, but not arguments. */
 export function notAnObject(traceId: string | undefined): CallToolResult {
   const errors = [{ path: '', message: 'must be object', keyword: 'type' }]
   return encodeResult([text('The arguments must be a JSON object.')], true, traceId, {

@@ -4,7 +4,7 @@ import type { Fault, FaultKind } from '../../core/fault.ts'
 interface Wording {
   /** Where the answer is `{"error": …}`. */
   status: number
-  /** Reading 1: on `/call` everything but 401, 403 and 404 is a CallToolResult, with the status of a failed tool. */
+  /** docs/readings.md#rest-1: on `/call` everything but 401, 403 and 404 is a CallToolResult. */
   onCall: 'error' | 'result'
   /** Instead of the fault's own message. */
   error?: string

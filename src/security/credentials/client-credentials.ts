@@ -141,7 +141,7 @@ function accessToken(
   return { value, lifetimeMs: lifetimeOf(expires_in) }
 }
 
-/** Reading A25: without an `expires_in`, or with one that is hardly longer than the margin, it is used once. */
+/** docs/readings.md#a25: a token without `expires_in`, or with one within the margin, is used once. */
 function lifetimeOf(seconds = 0): number {
   return Math.max(0, seconds - MARGIN_SECONDS) * 1000
 }

@@ -78,7 +78,7 @@ function fixed(header: string, value: string, shown: readonly string[]): Credent
   return { headers: { [header]: value }, shown, refused: () => false }
 }
 
-/** Reading A26: another secret, other scopes or another endpoint is another token. */
+/** docs/readings.md#a26: another secret, other scopes or another endpoint is another token. */
 function tokenKey({ tokenURL, clientId, clientSecret, scopes }: ClientCredentials): string {
   const sorted = [...new Set(scopes)].sort()
   return hash('sha256', JSON.stringify([tokenURL, clientId, sorted, hash('sha256', clientSecret)]))

@@ -1,4 +1,4 @@
-/** Sends one announcement, signed as Tool Contract v1 has it for callbacks (reading A19). */
+/** Sends one announcement, signed as Tool Contract v1 has it for callbacks (docs/readings.md#a19). */
 import { createHmac } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'

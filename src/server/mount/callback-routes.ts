@@ -1,6 +1,6 @@
 /**
  * Where the tools of webhook backends deliver their answers. Whoever knows the secret of a call's operation may answer
- * it, once. Tool Contract v1, "Transport-Specific Behavior", webhook-callback; reading A19.
+ * it, once. Tool Contract v1, "Transport-Specific Behavior", webhook-callback; docs/readings.md#a19.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
@@ -59,7 +59,7 @@ function isSigned(exchange: Exchange, secret: string, signed: string): boolean {
   return timingSafeEqual(Buffer.from(given, 'hex'), createHmac('sha256', secret).update(signed).digest())
 }
 
-/** Reading A14: an answer that is not final, or about another call, is ignored. */
+/** docs/readings.md#a14: an answer that is not final, or about another call, is ignored. */
 function parseAnswer(body: string, requestId: string): JsonObject | Fault {
   try {
     return parseResponse(parseJsonText(body), requestId).body

@@ -34,7 +34,7 @@ export function aroundCalls(hook: AuthHook, { toRequest, toResponse, unauthorize
         log.warn({ err: thrown, path: exchange.path }, 'the auth hook refused a call')
         return unauthorized
       }
-      // Reading 6: the tool has run, and its answer is the truth.
+      // docs/readings.md#rest-6: the tool has run, and its answer is the truth.
       log.warn({ err: thrown, path: exchange.path }, 'the auth hook failed after the tool had run')
     }
     return ran ?? unauthorized
