@@ -51,5 +51,6 @@ test('the page has a suite for each kind of adapter', () => {
     'watched.test.ts',
     'plain-host.test.ts',
     'framed-tcp.test.ts',
+    'plain.test.ts',
   ])
 })
