@@ -43,6 +43,8 @@ export { createToken, hashToken, type StaticToken } from './security/identity/to
 export { definePolicy, type PolicyDefinition } from './security/policy/policy.ts'
 export type { SecretPlace } from './security/secrets/secrets.ts'
 export { type ImportedRules, type ImportSettings, importTools } from './server/build/import-tools.ts'
+export { type CallplaneServer, createServer } from './server/create-server.ts'
+export type { ToolImport } from './server/declarations/index.ts'
 export {
   type CallToolResult,
   type Content,
@@ -56,8 +58,6 @@ export {
   type ValidateResult,
   type ValidationFailure,
 } from './server/mount/tool-handler.ts'
-export { type CallplaneServer, createServer } from './server/create-server.ts'
-export type { ToolImport } from './server/declarations/index.ts'
 export type { AuthHook } from './server/options/auth-hook.ts'
 export type {
   ContextSource,

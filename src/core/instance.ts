@@ -95,8 +95,10 @@ export interface InstanceExtras {
   readonly deadlineAt?: number
   /** When the time of the present try is over; kept while it waits for an answer from outside. */
   readonly tryEndsAt?: number
-  /** Ids of the authorizations that came with the call: their tokens are not kept, and no others stand in for them. */
+  /** Ids of the authorizations whose tokens came with the call: no other token stands in for one of them. */
   readonly brought?: readonly string[]
+  /** Secrets or tokens came with the call. A record has them, sealed, until the call ends. */
+  readonly sealed?: true
   /** The rule of the policy that let it pass, or held it. */
   readonly rule?: string
   readonly approvalId?: string

@@ -25,14 +25,14 @@ export interface AuthorizationNeed {
   scopes?: readonly string[]
 }
 
-/** What a caller hands over for one call: kept in memory while it runs, and nowhere else. */
+/** What a caller sends for one call only: in memory, and sealed in the store until the call ends. */
 export interface Given {
   tokens: ReadonlyMap<string, string>
   secrets: ReadonlyMap<string, string>
   userId?: string
   /** Hears what the handler says to its caller while it runs. */
   hear?(said: Said): void
-  /** Ids of tokens that came with the call and did not outlive the process that took it. */
+  /** Ids of tokens that came with the call and are not in the store any more. */
   gone?: readonly string[]
 }
 
@@ -52,14 +52,9 @@ export function personOf(caller: Caller, { userId }: Given): Caller {
 
 export const NOTHING_GIVEN: Given = { tokens: new Map(), secrets: new Map() }
 
-/** What is left of what a call handed over, once the process that took it is gone. */
+/** What is known of the secrets of a call whose sealed record is not there. */
 export function leftOf({ extras }: Instance): Given | undefined {
   return extras?.brought && { ...NOTHING_GIVEN, gone: extras.brought }
-}
-
-/** Whether it could matter what the call brought: secrets leave no trace in what is stored. */
-export function mayHaveBrought({ extras }: Instance, { requires }: Operation): boolean {
-  return extras?.brought !== undefined || requires?.secrets !== undefined
 }
 
 /** Of which authorizations the call brought the token, whether or not it is still there. */

@@ -14,6 +14,7 @@ import { checkMedia } from '../core/media.ts'
 import type { Operation } from '../core/operation.ts'
 import type { ResultCache } from '../core/ports/cache.ts'
 import type { Decision, Guard, Identify } from '../core/ports/guard.ts'
+import type { Sealer } from '../core/ports/secrets.ts'
 import type { Store } from '../core/ports/store.ts'
 import type { Reply } from '../core/reply.ts'
 import { checkAnswers, checkRequirements, NOTHING_GIVEN, personOf } from '../core/requirements.ts'
@@ -32,6 +33,7 @@ import { InlineRunner } from './run/unrecorded.ts'
 import { Worker, type WorkerSettings } from './run/worker.ts'
 import { contended } from './wait/approval-faults.ts'
 import { Approvals, type Grant, MOST_TRIES } from './wait/approvals.ts'
+import { CallSecrets } from './wait/call-secrets.ts'
 import { HeldCalls } from './wait/held-calls.ts'
 
 export interface EngineParts extends Omit<AttemptParts, 'callChild'> {
@@ -40,6 +42,7 @@ export interface EngineParts extends Omit<AttemptParts, 'callChild'> {
   limits: Limits
   guards: readonly Guard[]
   cache: ResultCache
+  sealer: Sealer
   work: WorkerSettings
 }
 
@@ -66,10 +69,11 @@ export class Engine {
     this.registry = registry
     this.approvals = new Approvals(env, store, limits.rules.pendingApprovalsPerCaller)
     const held = new HeldCalls(this.approvals, parts.guards, env.log)
-    this.worker = new Worker(registry, store, limits, attempts, parts.work, held)
+    const secrets = new CallSecrets(store, parts.sealer, env.log)
+    this.worker = new Worker(registry, store, limits, attempts, parts.work, held, secrets)
     this.#parts = parts
     this.#deciders = parts.guards.filter((guard) => guard.decide)
-    this.#recorder = new Recorder(env, store, parts.objects, limits, this.worker, this.approvals)
+    this.#recorder = new Recorder(env, store, parts.objects, limits, this.worker, this.approvals, secrets)
     this.#inline = new InlineRunner(attempts, limits, this.#recorder, this.worker, parts.cache, store.audit)
   }
 

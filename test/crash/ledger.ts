@@ -105,12 +105,17 @@ export function problemsInLedger(ledger: Ledger, rules: LedgerRules = {}): strin
     ...ledger.aliases
       .filter(({ instanceId }) => !index.call(instanceId))
       .map(({ requestId }) => `the alias ${requestId} stands for a call that is not there`),
-    ...[...ledger.records.keys()]
-      .filter((key) => key.startsWith('shown/') && index.call(key.slice('shown/'.length))?.ended !== false)
-      .map((key) => `${key} is kept, and its call has ended`),
+    ...['shown/', 'call-secrets/'].flatMap((prefix) => sealedProblems(prefix, index)),
     ...(announced ? announcementProblems(index) : []),
     ...(atRest ? leftoverProblems(ledger, index) : []),
   ]
+}
+
+/** What is sealed for a call goes with its end. */
+function sealedProblems(prefix: string, index: Index): string[] {
+  return entriesOf(index.ledger, prefix)
+    .filter(([key]) => index.call(key.slice(prefix.length))?.ended !== false)
+    .map(([key]) => `${key} is kept, and its call has ended`)
 }
 
 class Index {
@@ -214,6 +219,7 @@ function callProblems(call: LedgerCall, index: Index, atRest: boolean): string[]
   const waiting = waits || extras.asking?.questions !== undefined || approval?.status === 'pending'
   return [
     ended && !outcome && `${name} has no outcome`,
+    !ended && extras.sealed && !index.ledger.records.has(`call-secrets/${id}`) && `${name} has lost its secrets`,
     ended && !call.audited && !index.ledger.trail.some((entry) => entry.id === id) && `${name} is not in the trail`,
     !ended && extras.held && call.attempt === 0 && !approval && `${name} waits for an approval that is not there`,
     atRest && !ended && !waiting && `${name} is left`,

@@ -27,6 +27,7 @@ import { DEFAULT_LIMITS, type LimitRules, Limits } from '../../src/engine/limits
 import type { RunOptions } from '../../src/engine/record/recorder.ts'
 import type { WorkerSettings } from '../../src/engine/run/worker.ts'
 import { createRedactor } from '../../src/security/redaction/redaction.ts'
+import { createSealer } from '../../src/security/secrets/vault.ts'
 import { createEnvironment } from '../../src/server/build/environment.ts'
 import { buildRegistry } from '../../src/server/build/operations.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
@@ -167,6 +168,7 @@ export class Node {
       fetcher: {} as Fetcher,
       guards,
       cache,
+      sealer: createSealer({ current: new Uint8Array(32) }),
       ...(observer && { observer }),
       work: { ...WORK, ...work },
       chunkBytes: 1_024,

@@ -1,4 +1,7 @@
 /** What a call hands over is for all its attempts, and for nobody's eyes. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import { Fault, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { browse, CLIENT, startOAuthServer } from '../security/oauth-server.ts'
@@ -76,6 +79,91 @@ test('a secret is there at the second attempt of one whose first attempt outlast
   expect(await (await calling).json()).toMatchObject({ success: true, value: SECRET.length })
 })
 
+test.each([
+  ['a call', 'whoami'],
+  ['what a call calls in turn', 'outer'],
+])('after a restart %s has the token and the secret that came with it', async (_what, tool) => {
+  const seen: unknown[] = []
+  const began = Promise.withResolvers<void>()
+  const cutOff = (signal: AbortSignal) =>
+    new Promise<never>((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason))
+      began.resolve()
+    })
+  const whoami = operation('v1:t.whoami', {
+    model: 'async',
+    requires: { ...needsHub, secrets: ['s'] },
+    run: async ({ now }, ctx) =>
+      ctx.attempt === 1 && !now
+        ? cutOff(ctx.signal)
+        : seen.push([await ctx.authorization('hub'), ctx.secret('s'), ctx.caller.userId]),
+  })
+  const outer = operation('v1:t.outer', {
+    model: 'async',
+    run: (_args, ctx) => (ctx.attempt === 1 ? cutOff(ctx.signal) : ctx.call(whoami, { now: true })),
+  })
+  const data = temporaryFolder()
+  const before = await startSite({ operations: [whoami, outer], data })
+  const context = {
+    authorization: [{ id: 'hub', token: 'a-token-of-my-own' }],
+    secrets: [{ id: 's', value: SECRET }],
+    user_id: 'ada',
+  }
+  oxpClient(before.url)
+    .call(`t.${tool}`, {}, { call_id: 'c1', context })
+    .catch(() => undefined)
+  await began.promise
+  await before.close(0)
+  const stored = readFileSync(join(data, 'callplane.db'), 'latin1')
+
+  const after = await startSite({ operations: [whoami, outer], data })
+  const ended = await after.ended('c1')
+
+  expect(ended.body.state).toBe('complete')
+  expect(seen).toEqual([['a-token-of-my-own', SECRET, 'ada']])
+  expect(stored).not.toContain(SECRET)
+  expect(stored).not.toContain('a-token-of-my-own')
+  await after.close(0)
+  expect(forgetSealed(data)).toBe(0)
+})
+
+test('a call whose secrets were sealed with another key ends, and says so', async () => {
+  const began = Promise.withResolvers<void>()
+  const slow = operation('v1:t.slow', {
+    model: 'async',
+    requires: { secrets: ['s'] },
+    run: (_args, ctx) =>
+      new Promise<never>((_resolve, reject) => {
+        ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason))
+        began.resolve()
+      }),
+  })
+  const data = temporaryFolder()
+  const start = (fill: number) => startSite({ operations: [slow], data, vault: { key: new Uint8Array(32).fill(fill) } })
+  const before = await start(1)
+  const init = toolCall('t.slow')
+  const body = JSON.stringify({ ...JSON.parse(init.body as string), call_id: 'c1' })
+  before.request('/tools/call', { ...init, body }).catch(() => undefined)
+  await began.promise
+  await before.close(0)
+
+  const after = await start(2)
+
+  expect((await after.ended('c1')).body.error).toMatchObject({ code: 'PANIC_VAULT_KEY' })
+  await after.close(0)
+  expect(forgetSealed(data)).toBe(0)
+})
+
+/** Removes sealed secrets behind the server's back; says how many there were. */
+function forgetSealed(data: string): number {
+  const db = new Database(join(data, 'callplane.db'))
+  try {
+    return db.prepare("DELETE FROM records WHERE key LIKE 'call-secrets/%'").run().changes
+  } finally {
+    db.close()
+  }
+}
+
 const needsHub = { authorization: [{ id: 'hub', scopes: ['openid'] }] }
 
 test.each([
@@ -83,7 +171,7 @@ test.each([
   ['what a call calls in turn', 'outer', '', true],
   ['what a call of nobody else calls in turn', 'outer', '', false],
   ['a call with effects', 'act', ', under a new id, if it has had no effect yet', true],
-])('after a restart %s that brought a token does not act with another one', async (_what, tool, advice, authorized) => {
+])('after a restart %s whose token cannot be read acts with no other one', async (_what, tool, advice, authorized) => {
   const oauth = await startOAuthServer()
   const used: string[] = []
   const began = Promise.withResolvers<void>()
@@ -122,6 +210,7 @@ test.each([
   calling.catch(() => undefined)
   await began.promise
   await before.close(0)
+  forgetSealed(data)
 
   const after = await start()
   const ended = await after.ended('c1')

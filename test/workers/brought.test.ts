@@ -1,70 +1,60 @@
-/** What a call brings and nobody may write down, where two workers share it: there while it is needed, and no longer. */
+/** Secrets sent with a call: sealed in the store from its acceptance to its end, so that any worker can run it. */
+import { cpSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import Database from 'better-sqlite3'
 import { createToken, type HandlerContext, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { ANONYMOUS } from '../../src/core/caller.ts'
 import type { Given } from '../../src/core/requirements.ts'
-import { HandedOver } from '../../src/server/workers/handed-over.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
-import { createGate } from '../scenarios/server.ts'
+import { createGate, temporaryFolder } from '../scenarios/server.ts'
 import { startPair, type WorkerSite } from './pair.ts'
 
 const SECRET = 'hunter2-hunter2'
 /** Nobody takes up what another has left by looking around in the course of a test. */
 const work = { leaseMs: 600_000, claimEveryMs: 600_000 }
 
-test('a secret that the operation does not name stays in the process that took the call', async () => {
+test('a secret is sealed while the call runs, also one that the operation does not name, and gone after its end', async () => {
   const gate = createGate<number>()
-  const ids: string[] = []
-  const slow = operation('v1:t.slow', {
-    model: 'async',
-    requires: { secrets: ['named'] },
-    run: (_args, ctx: HandlerContext) => {
-      ids.push(ctx.key)
-      return gate.pass()
-    },
-  })
-  const [here, there] = await startPair({ operations: [slow], work })
-  const calling = callWith(here, 't.slow', { named: SECRET, other: 'none of theirs' })
-  await gate.began
-  const handed = await there.link.siblings.handedOver(ids[0] as string)
-
-  gate.open(1)
-  await calling
-
-  expect([...(handed?.secrets ?? [])]).toEqual([['named', SECRET]])
-  await expect.poll(() => there.link.siblings.handedOver(ids[0] as string)).toBeUndefined()
-})
-
-test('where the operation names none, nothing is handed over that nobody would forget', async () => {
-  const gate = createGate<number>()
-  const ids: string[] = []
-  const slow = operation('v1:t.slow', {
-    model: 'async',
-    run: (_args, ctx: HandlerContext) => {
-      ids.push(ctx.key)
-      return gate.pass()
-    },
-  })
-  const [here, there] = await startPair({ operations: [slow], work })
+  const slow = operation('v1:t.slow', { model: 'async', run: () => gate.pass() })
+  const [here] = await startPair({ operations: [slow], work })
   const calling = callWith(here, 't.slow', { other: SECRET })
   await gate.began
+  const during = sealedIn(here)
 
-  expect(await there.link.siblings.handedOver(ids[0] as string)).toBeUndefined()
   gate.open(1)
   await calling
+
+  expect(during).toHaveLength(1)
+  expect(JSON.stringify(during)).not.toContain(SECRET)
+  expect(sealedIn(here)).toEqual([])
 })
 
-test('a worker whose lease ran out leaves it to the one that runs the call now', async () => {
+test('a call that is canceled before it begins leaves no secret', async () => {
+  const gate = createGate<number>()
+  const slow = operation('v1:t.slow', { model: 'async', run: () => gate.pass() })
+  const [here, there] = await startPair({ operations: [slow], work, limits: { runningCalls: 0 } })
+  void callWith(here, 't.slow', { s: SECRET }, 'c1').catch((thrown: Error) => thrown)
+  await expect.poll(() => sealedIn(here).length).toBe(1)
+
+  await there.request('/ops/c1', { method: 'DELETE' })
+
+  expect((await there.poll('c1')).body.state).toBe('error')
+  expect(sealedIn(here)).toEqual([])
+})
+
+test('a worker whose lease ran out leaves the secret to the one that runs the call now', async () => {
   const gates = [createGate<number>(), createGate<number>()] as const
-  const ids: string[] = []
+  const seen: string[] = []
   const slow = operation('v1:t.slow', {
     model: 'async',
     requires: { secrets: ['s'] },
-    run: (_args, ctx: HandlerContext) => {
-      ids.push(ctx.key)
-      return gates[ctx.attempt === 1 ? 0 : 1].pass()
+    run: async (_args, ctx: HandlerContext) => {
+      await gates[ctx.attempt === 1 ? 0 : 1].pass()
+      seen.push(`${ctx.attempt}: ${ctx.secret('s')}`)
+      return 1
     },
   })
   // It looks at no lease, since its time stands still.
@@ -73,16 +63,18 @@ test('a worker whose lease ran out leaves it to the one that runs the call now',
     { operations: [slow], work: { leaseMs: 100, claimEveryMs: 20 }, limits: { pollBurst: 1_000 } },
     { first },
   )
-  void callWith(here, 't.slow', { s: SECRET }).catch((thrown: Error) => thrown)
+  void callWith(here, 't.slow', { s: SECRET }, 'c1').catch((thrown: Error) => thrown)
   await gates[1].began
 
   gates[0].open(1)
   await here.server.engine.worker.stop(0)
-  const kept = await there.link.siblings.handedOver(ids[0] as string)
+  const left = sealedIn(there)
   gates[1].open(2)
+  await there.ended('c1')
 
-  expect(kept?.secrets.get('s')).toBe(SECRET)
-  await expect.poll(() => there.link.siblings.handedOver(ids[0] as string)).toBeUndefined()
+  expect(left).toHaveLength(1)
+  expect(seen).toEqual([`1: ${SECRET}`, `2: ${SECRET}`])
+  expect(sealedIn(there)).toEqual([])
 })
 
 test('the process that took a call keeps nothing of it when another one has ended it', async () => {
@@ -104,26 +96,30 @@ test('the process that took a call keeps nothing of it when another one has ende
   await there.ended('r1')
 })
 
-test('so much is kept and no more, and the oldest is forgotten first', () => {
-  const handedOver = new HandedOver()
-  const big = { tokens: [], secrets: [['s', 'x'.repeat(20 * 1024 * 1024)]] as [string, string][] }
+/** As they lie in the file. The server has it for itself, so a copy is read. */
+function sealedIn({ data }: WorkerSite): unknown[] {
+  const copy = temporaryFolder()
+  for (const file of readdirSync(data).filter((name) => name.startsWith('callplane.db')))
+    cpSync(join(data, file), join(copy, file))
+  const db = new Database(join(copy, 'callplane.db'))
+  try {
+    return db.prepare("SELECT key, value FROM records WHERE key LIKE 'call-secrets/%'").all()
+  } finally {
+    db.close()
+  }
+}
 
-  handedOver.put('first', big)
-  handedOver.put('first', big)
-  const alone = handedOver.get('first')
-  handedOver.put('second', big)
-
-  expect(alone).toBe(big)
-  expect(handedOver.get('first')).toBeUndefined()
-  expect(handedOver.get('second')).toBe(big)
-})
-
-async function callWith(site: WorkerSite, tool: string, secrets: Record<string, string>): Promise<Response> {
+async function callWith(
+  site: WorkerSite,
+  tool: string,
+  secrets: Record<string, string>,
+  callId = createToken().token,
+): Promise<Response> {
   const context = { secrets: Object.entries(secrets).map(([id, value]) => ({ id, value })) }
   return site.request('/tools/call', {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify({ tool_id: tool, input: {}, call_id: createToken().token, context }),
+    body: JSON.stringify({ tool_id: tool, input: {}, call_id: callId, context }),
   })
 }
 

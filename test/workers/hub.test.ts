@@ -2,7 +2,7 @@
 import { createServer, type HandlerContext, operation } from 'callplane'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/server/build/environment.ts'
-import { createHub, type Hub, openLink, type WorkerLink } from '../../src/server/workers/index.ts'
+import { createHub, openLink, type WorkerLink } from '../../src/server/workers/index.ts'
 import { createChannel } from '../../src/stores/hub/index.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
 import { createGate, temporaryFolder } from '../scenarios/server.ts'
@@ -82,47 +82,6 @@ test('a worker that answers nobody is waited for a second, and what it last said
 
   expect(before).toEqual([expect.stringContaining('\na 3\n'), true])
   expect(await after).toEqual([expect.stringContaining('\na 3\n'), false])
-})
-
-test('what a call brought reaches the worker that took it up before it was handed over', async () => {
-  const hub = createHub(systemClock)
-  const folder = temporaryFolder()
-  const taking = createChannel(await attach(hub, `${folder}/1`))
-  const running = openLink(await attach(hub, `${folder}/2`), 2, systemClock)
-  // It was on its way when the other asked for it.
-  taking.on('caughtUp', () => taking.tell('handOver', 'i1', { tokens: [], secrets: [['s', 'hunter2']] }))
-  onTestFinished(() => taking.close())
-
-  const given = await running.siblings.handedOver('i1')
-
-  expect(given?.secrets.get('s')).toBe('hunter2')
-})
-
-test('a worker has caught up when it has done what follows from what it was told before', async () => {
-  const folder = temporaryFolder()
-  const order: string[] = []
-  const caughtUp = Promise.withResolvers<unknown>()
-  const middle: Hub = {
-    ...createHub(systemClock),
-    attach(stream) {
-      const channel = createChannel(stream)
-      channel.on('handOver', () => order.push('handed over'))
-      channel.on('token', () => {
-        // Both leave in one piece, the answer first.
-        queueMicrotask(() => void channel.ask('caughtUp', [], () => order.push('caught up')).then(caughtUp.resolve))
-        return 0
-      })
-      return { started: new Promise(() => {}), stop() {} }
-    },
-  }
-  const { limits, siblings } = openLink(await attach(middle, `${folder}/1`), 1, systemClock)
-
-  await limits.takeToken({ capacity: 1, msPerToken: 1 }, 'k')
-  await null
-  siblings.handOver('i1', { tokens: new Map(), secrets: new Map([['s', 'hunter2']]) })
-  await caughtUp.promise
-
-  expect(order).toEqual(['handed over', 'caught up'])
 })
 
 test('what a worker counted after the last reading stays in the sums when it ends in order', async () => {

@@ -1,7 +1,6 @@
 /** The other processes of the same server. */
 import type { BucketRules } from '../fairness/buckets.ts'
 import type { Fault } from '../fault.ts'
-import type { Given } from '../requirements.ts'
 
 /** What the processes of one server count together. */
 export interface SharedLimits {
@@ -32,8 +31,4 @@ export interface Siblings {
    * false if its end is being written already.
    */
   keep(id: string): Promise<boolean>
-  /** What a call brought, for whichever runs it; in memory only. */
-  handOver(id: string, given: Given): void
-  handedOver(id: string): Promise<Given | undefined>
-  forget(id: string): void
 }

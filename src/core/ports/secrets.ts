@@ -26,6 +26,14 @@ export interface Shown {
   forgetting(id: string): readonly RecordChange[]
 }
 
+/** Makes values that only this deployment can read. */
+export interface Sealer {
+  /** A sealed value opens only under the name it was sealed for. */
+  seal(name: string, value: string): string
+  /** Throws a fault if the value is damaged, or sealed with a key that this node does not have. */
+  open(name: string, sealed: string): string
+}
+
 /** One value, or several by name, or both. */
 export interface Secret {
   value?: string

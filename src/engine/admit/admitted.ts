@@ -9,6 +9,7 @@ import type { Instance, InstanceDraft, InstanceExtras } from '../../core/instanc
 import type { Operation } from '../../core/operation.ts'
 import type { Decision } from '../../core/ports/guard.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
+import type { RecordChange } from '../../core/ports/store.ts'
 import { broughtIn, type Given } from '../../core/requirements.ts'
 import { deadlineOf } from '../attempt/call-terms.ts'
 import type { Job } from '../attempt/job.ts'
@@ -26,6 +27,8 @@ export interface Admitted {
   media: readonly MediaInput[]
   /** Handed over for this call only. */
   given?: Given
+  /** The record that has the secrets of `given`, sealed; written with the call. */
+  sealed?: RecordChange
   /** What the policy says, if there is one. */
   decision?: Decision
   /** It waits for an approval before it runs. */
@@ -85,14 +88,15 @@ export function newInstance(env: Environment, admitted: Admitted, life: Life, st
 
 /** Nothing at all for nearly every call. */
 function extrasOf(admitted: Admitted, startedAt: number): InstanceExtras | undefined {
-  const { id, call, operation, given, decision, held, grant } = admitted
+  const { id, call, operation, given, sealed, decision, held, grant } = admitted
   const brought = given && broughtIn(given)
   const deadlineMs = held ? undefined : deadlineOf(operation, call.terms)
   const { terms, asking } = call
-  if (!brought?.length && !terms && deadlineMs === undefined && !decision && !asking) return undefined
+  if (!brought?.length && !sealed && !terms && deadlineMs === undefined && !decision && !asking) return undefined
   const approvalId = held ? id : grant?.id
   const extras: InstanceExtras = {
     ...(brought?.length && { brought }),
+    ...(sealed && { sealed: true }),
     ...(terms && { terms }),
     ...(asking && { asking }),
     ...(deadlineMs !== undefined && { deadlineAt: startedAt + deadlineMs }),

@@ -14,6 +14,7 @@ import type { Environment } from '../../core/ports/runtime.ts'
 import type { Advanced, AuditEnding, Change, RecordChange, Store } from '../../core/ports/store.ts'
 import type { Questions } from '../../core/questions.ts'
 import type { Attempt } from '../attempt/attempt.ts'
+import { removingSecrets } from '../wait/call-secrets.ts'
 import { auditEnding, auditInstance } from './audit.ts'
 import { faultOutcome, leaseLost, outcomeName } from './end-faults.ts'
 import { KeptWrites } from './kept-writes.ts'
@@ -83,7 +84,7 @@ export class Conclusions {
       releaseKey: !acted,
       audit,
       expiresAt: atOnce ? instance.createdAt + operation.ttlSeconds * 1000 : instance.expiresAt,
-      records: this.#outbox && this.#posted(this.#outbox, instance, operation, { audit, endedAt }),
+      records: this.#recordsOf(instance, operation, audit, endedAt),
     })
     return this.#write(instance, change, together).then((after) => {
       if (after) this.#tell(instance, operation, { outcome, audit, endedAt }, traceparent)
@@ -91,14 +92,19 @@ export class Conclusions {
     })
   }
 
-  /** What is to be told elsewhere is written with the end, or it could be lost. */
-  #posted(
-    outbox: Outbox,
+  /** Written with the end: announcements, which could be lost otherwise, and the removal of the call's secrets. */
+  #recordsOf(
     instance: Instance,
-    operation: Operation,
-    { audit, endedAt }: { audit: AuditEnding; endedAt: number },
+    operation: Operation | undefined,
+    audit: AuditEnding | undefined,
+    endedAt: number,
   ): readonly RecordChange[] | undefined {
-    return outbox.ended(operation, () => auditInstance(this.#env.digest, instance, audit, endedAt))
+    const posted =
+      operation &&
+      audit &&
+      this.#outbox?.ended(operation, () => auditInstance(this.#env.digest, instance, audit, endedAt))
+    if (!instance.extras?.sealed) return posted
+    return [...(posted ?? []), ...removingSecrets(instance)]
   }
 
   /** Ends a call as it was seen: if somebody has taken it up since, nothing happens. A call that never began gives its key back. */
@@ -111,9 +117,9 @@ export class Conclusions {
     const outcome = faultOutcome(why)
     const endedAt = this.#env.clock.now()
     const audit = operation && auditEnding(seen, operation, outcome)
-    const posted = this.#outbox && operation && audit && this.#posted(this.#outbox, seen, operation, { audit, endedAt })
+    const records = this.#recordsOf(seen, operation, audit, endedAt)
     const releaseKey = seen.attempt === 0
-    const change = transitions.endingChange(seen, outcome, { endedAt, releaseKey, audit, records: posted })
+    const change = transitions.endingChange(seen, outcome, { endedAt, releaseKey, audit, records })
     const { applied } = await transitions.writeChange(this.#store, change, together)
     if (applied && operation && audit) this.#tell(seen, operation, { outcome, audit, endedAt })
     return applied

@@ -17,6 +17,7 @@ import { endOf, hasEnded, lateEnd, watchEnd } from '../follow/waiting.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Worker } from '../run/worker.ts'
 import { APPROVAL_TTL_MS, type Approvals } from '../wait/approvals.ts'
+import type { CallSecrets } from '../wait/call-secrets.ts'
 import { duplicateRequest, Repeats } from './repeats.ts'
 
 /** What protocols may ask for, and what only the engine may. */
@@ -35,6 +36,7 @@ export class Recorder {
   readonly #limits: Limits
   readonly #worker: Worker
   readonly #approvals: Approvals
+  readonly #secrets: CallSecrets
   readonly #repeats: Repeats
 
   constructor(
@@ -44,6 +46,7 @@ export class Recorder {
     limits: Limits,
     worker: Worker,
     approvals: Approvals,
+    secrets: CallSecrets,
   ) {
     this.#env = env
     this.#store = store
@@ -51,15 +54,23 @@ export class Recorder {
     this.#limits = limits
     this.#worker = worker
     this.#approvals = approvals
+    this.#secrets = secrets
     this.#repeats = new Repeats(env, store, worker)
   }
 
   /** Throws at once where there is no room. A promise is made only where there is something to wait for: the two writes. */
-  record(admitted: Admitted, options: RunOptions): Promise<Reply> {
+  record(asked: Admitted, options: RunOptions): Promise<Reply> {
+    const admitted = this.#sealed(asked)
     if (admitted.held) return this.#recordHeld(admitted, options)
     const free = this.#takeSlot(admitted, options)
     if (free instanceof Promise) return this.#recordOnceFree(free, admitted, options)
     return this.#recordInRoom(admitted, options, this.#takeRoom(admitted, options, free))
+  }
+
+  /** Before anything is taken for the call: sealing fails where the key cannot be read. */
+  #sealed(admitted: Admitted): Admitted {
+    const sealed = this.#secrets.seal(admitted.id, admitted.given)
+    return sealed ? { ...admitted, sealed } : admitted
   }
 
   /** With a slot that is waited for, or asked for elsewhere. */
@@ -73,7 +84,7 @@ export class Recorder {
   /** `waitedMs`: for a slot, which counts as part of the wait for the reply. */
   #recordInRoom(admitted: Admitted, options: RunOptions, startNow: boolean, waitedMs = 0): Promise<Reply> {
     const instance = newInstance(this.#env, admitted, startNow ? this.#leased(1) : { dueAt: this.#env.clock.now() })
-    const accepting = this.#accept(instance, () => this.#giveRoomBack(admitted, startNow), admitted.grant?.use)
+    const accepting = this.#accept(instance, () => this.#giveRoomBack(admitted, startNow), recordsOf(admitted))
     return accepting.then((acceptance) =>
       acceptance.kind === 'created'
         ? this.#accepted(instance, admitted, options, startNow, waitedMs)
@@ -95,11 +106,11 @@ export class Recorder {
     startNow: boolean,
     waitedMs: number,
   ): Reply | Promise<Reply> {
-    const { operation, parsed, given } = admitted
+    const { operation, parsed } = admitted
     const waitMs = waitFor(admitted, options) - waitedMs
     const watching = waitMs > 0 ? watchEnd(this.#env.clock, this.#store, instance.id, waitMs) : undefined
     if (operation.model === 'sync' && watching) this.#worker.expectDirectly(instance.id)
-    this.#worker.keepGiven(instance, operation, given)
+    this.#keepSecrets(instance, admitted)
     if (startNow) this.#worker.start(instance, operation, { parsed })
     else this.#worker.wake()
     options.recorded?.()
@@ -112,7 +123,7 @@ export class Recorder {
 
   /** Written down before anybody is asked; a worker looks at it when it is decided, or when the time to decide is over. */
   async #recordHeld(admitted: Admitted, options: RunOptions): Promise<Reply> {
-    const { owner, given, decision = { verdict: 'hold' } } = admitted
+    const { owner, decision = { verdict: 'hold' } } = admitted
     this.#limits.requireRoom(owner, false)
     const approval = await this.#approvals.reserve(approvalRequest(this.#env, admitted, decision), admitted.id)
     this.#limits.opened(owner)
@@ -125,13 +136,13 @@ export class Recorder {
       keepUntil: instance.keepUntil + ttlMs,
       progress: { fraction: 0, message: 'Waiting for an approval.' },
     }
-    const opening = this.#approvals.opening(approval)
+    const opening = recordsOf(admitted, this.#approvals.opening(approval))
     const acceptance = await this.#accept(held, () => this.#limits.closed(owner), opening)
     if (acceptance.kind !== 'created') {
       await this.#approvals.unreserve(approval)
       return this.#refused(acceptance, admitted, options)
     }
-    this.#worker.keepGiven(held, admitted.operation, given)
+    this.#keepSecrets(held, admitted)
     this.#approvals.opened(approval)
     this.#worker.wake()
     options.recorded?.()
@@ -139,29 +150,27 @@ export class Recorder {
   }
 
   /** An inline call outlasted the wait: from now on it is a recorded one, and the worker keeps its lease. */
-  async recordRunning(
-    admitted: Admitted,
-    attempt: Attempt,
-    startedAt: number,
-    { recorded }: RunOptions,
-  ): Promise<Reply> {
-    const { operation } = admitted
+  async recordRunning(asked: Admitted, attempt: Attempt, startedAt: number, { recorded }: RunOptions): Promise<Reply> {
+    const { id, operation } = asked
     const { failures } = attempt.run
     const life = { ...this.#leased(failures + 1), settled: failures, failures }
-    const instance = newInstance(this.#env, admitted, life, startedAt + attempt.wallSetMs)
+    let instance: Instance | undefined
     let standing: Instance | undefined
     try {
-      standing = await this.#insert(instance)
+      const admitted = this.#sealed(asked)
+      instance = newInstance(this.#env, admitted, life, startedAt + attempt.wallSetMs)
+      standing = await this.#insert(instance, recordsOf(admitted))
     } finally {
-      if (standing !== instance) {
+      if (!standing || standing !== instance) {
         attempt.stop(canceled())
         attempt.whenReturned(() => {
-          this.#limits.ended(operation, admitted)
-          void this.discard(instance.id)
+          this.#limits.ended(operation, asked)
+          void this.discard(id)
         })
       }
     }
     if (standing === instance) {
+      this.#keepSecrets(instance, asked)
       this.#worker.adopt(attempt, instance, operation)
       recorded?.()
     }
@@ -170,21 +179,22 @@ export class Recorder {
 
   /** An inline call that failed and whose next attempt lies beyond the wait. */
   async recordWaiting(
-    admitted: Admitted,
+    asked: Admitted,
     failed: Attempt,
     retryInMs: number,
     startedAt: number,
     { recorded }: RunOptions,
   ): Promise<Reply> {
     const { retries } = this.#worker
+    const admitted = this.#sealed(asked)
     const failures = failed.run.failures + 1
     const failedAt = failed.now()
     const holdMs = retries.holdMs(failed, Math.max(0, retryInMs), failed.run.endsAt)
     const dueAt = this.#env.clock.now() + holdMs
     const life = { state: 'pending' as const, attempt: failures, settled: failures, failures, dueAt }
     const instance = newInstance(this.#env, admitted, life, startedAt + failed.wallSetMs)
-    const standing = await this.insert(instance)
-    if (standing === instance) this.#worker.keepGiven(instance, admitted.operation, admitted.given)
+    const standing = await this.insert(instance, recordsOf(admitted))
+    if (standing === instance) this.#keepSecrets(instance, admitted)
     this.#worker.wake()
     if (standing === instance) {
       retries.pullForward(failed, instance, failedAt + retryInMs, failedAt + holdMs)
@@ -306,9 +316,22 @@ export class Recorder {
     return replyTo(ended ?? instance, clock.now())
   }
 
+  #keepSecrets(instance: Instance, { given }: Admitted): void {
+    if (given) this.#secrets.keep(instance, given)
+  }
+
   #leased(attempt: number): Pick<Instance, 'state' | 'attempt'> & { dueAt: number } {
     return { state: 'pending', attempt, dueAt: this.#env.clock.now() + this.#worker.leaseMs }
   }
+}
+
+/** What is written with the acceptance of a call; nothing for nearly every one. */
+function recordsOf(
+  { grant, sealed }: Admitted,
+  further: readonly RecordChange[] = grant?.use ?? [],
+): readonly RecordChange[] | undefined {
+  if (!sealed) return further.length > 0 ? further : undefined
+  return [...further, sealed]
 }
 
 type Refused = Exclude<Acceptance, { kind: 'created' }>

@@ -13,7 +13,6 @@ import type { Conclusions } from '../end/conclusions.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Registry } from '../registry.ts'
 import { abandon } from '../wait/abandon.ts'
-import type { KeptGiven } from '../wait/call-secrets.ts'
 import type { HeldCalls } from '../wait/held-calls.ts'
 import type { AwaitedCalls } from './awaited-calls.ts'
 import { isHeld } from './running.ts'
@@ -25,7 +24,6 @@ export interface CallEndsParts {
   limits: Limits
   conclusions: Conclusions
   awaited: AwaitedCalls
-  given: KeptGiven
   held: HeldCalls
 }
 
@@ -38,26 +36,24 @@ export class CallEnds {
 
   /** Ends a call this node holds the lease of. */
   end(instance: Instance, operation: Operation, outcome: Outcome, acted = true, traceparent?: string): Promise<void> {
-    const { limits, conclusions, awaited, given } = this.#parts
+    const { limits, conclusions, awaited } = this.#parts
     const direct = awaited.end(instance.id)
     const asks = outcome.kind === 'fault' && questionsIn(outcome.fault) !== undefined
     const shows = showsAndWaits(operation)
     const together = asks || isHeld(instance) || shows ? () => this.#records(instance, asks, shows) : undefined
     const ending = conclusions.end(instance, operation, outcome, { acted, direct, traceparent, together })
     return ending.then((applied) => {
-      given.forget(instance, operation, applied)
       if (applied) limits.closed(instance.owner)
     })
   }
 
   /** Ends a call as it was seen; false, and nothing happens, if a worker has taken it up since. */
   async endUnrun(seen: Instance, why: Fault): Promise<boolean> {
-    const { attempts, registry, limits, conclusions, given } = this.#parts
+    const { attempts, registry, limits, conclusions } = this.#parts
     const operation = registry.byKey(seen.operation)
     const shows = operation !== undefined && showsAndWaits(operation)
     const together = isHeld(seen) || shows ? () => this.#records(seen, false, shows) : undefined
     if (!(await conclusions.endUnrun(seen, operation, why, together))) return false
-    given.forget(seen, operation, true)
     limits.closed(seen.owner)
     if (seen.attempt === 0 && !isHeld(seen)) limits.dequeued(seen)
     if (operation) abandon(attempts, seen, operation)

@@ -16,7 +16,7 @@ import type { HeldStart } from '../wait/held-start.ts'
 import type { CallEnds } from './call-ends.ts'
 import { canGoOn, isHeld } from './running.ts'
 import type { RunningCalls } from './running-calls.ts'
-import type { Starting } from './starting.ts'
+import { LOOK_AGAIN_MS, type Starting } from './starting.ts'
 
 export interface ClaimedCallsParts {
   attempts: AttemptParts
@@ -30,9 +30,6 @@ export interface ClaimedCallsParts {
   /** A call that was cut off more often than this is given up. */
   maxCutOffs: number
 }
-
-/** Delay before the next look at a claimed call, after a failure of the server itself. */
-const LOOK_AGAIN_MS = 1_000
 
 export class ClaimedCalls {
   readonly #parts: ClaimedCallsParts

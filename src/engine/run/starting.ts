@@ -10,7 +10,7 @@ import type { AttemptParts } from '../attempt/job.ts'
 import type { Conclusions } from '../end/conclusions.ts'
 import { leaseLost } from '../end/end-faults.ts'
 import type { Limits } from '../limits/limits.ts'
-import type { KeptGiven } from '../wait/call-secrets.ts'
+import type { CallSecrets } from '../wait/call-secrets.ts'
 import { jobOf } from './running.ts'
 import type { RunningCalls } from './running-calls.ts'
 import { showingOf } from './shown-credentials.ts'
@@ -20,9 +20,12 @@ export interface StartingParts {
   limits: Limits
   conclusions: Conclusions
   running: RunningCalls
-  given: KeptGiven
+  secrets: CallSecrets
   leaseMs: number
 }
+
+/** After a failure of the server's own, before the call is looked at again. */
+export const LOOK_AGAIN_MS = 1_000
 
 export class Starting {
   readonly #parts: StartingParts
@@ -33,14 +36,14 @@ export class Starting {
 
   /** `args` saves parsing again where they were parsed just now. */
   start(instance: Instance, operation: Operation, args?: { parsed: unknown }): void {
-    const given = this.#parts.given.of(instance, operation)
-    if (given instanceof Promise) void this.#startWithHandedOver(given, instance, operation)
+    const given = this.#parts.secrets.of(instance)
+    if (given instanceof Promise) void this.#startUnsealing(given, instance, operation)
     else this.#startWith(given, instance, operation, args)
   }
 
-  /** Another process of this server may have taken the call, and has the secrets sent with it. */
-  async #startWithHandedOver(
-    given: Promise<Given | undefined>,
+  /** Another process may have accepted the call, or this one before a restart: its secrets are in the store. */
+  async #startUnsealing(
+    given: Promise<Given | Fault | undefined>,
     instance: Instance,
     operation: Operation,
   ): Promise<void> {
@@ -48,20 +51,31 @@ export class Starting {
       this.#startWith(await given, instance, operation)
     } catch (err) {
       const { attempts, limits, conclusions } = this.#parts
-      attempts.env.log.error({ operation: operation.key, err }, "could not fetch the call's secrets")
+      attempts.env.log.error({ operation: operation.key, err }, "could not read the call's secrets; it is tried again")
       limits.ended(operation, instance)
-      await conclusions.giveBackUnbegun(instance)
+      await conclusions.giveBackUnbegun(instance, attempts.env.clock.now() + LOOK_AGAIN_MS)
     }
   }
 
-  #startWith(given: Given | undefined, recorded: Instance, operation: Operation, args?: { parsed: unknown }): void {
+  #startWith(
+    given: Given | Fault | undefined,
+    recorded: Instance,
+    operation: Operation,
+    args?: { parsed: unknown },
+  ): void {
     const { attempts, conclusions, running } = this.#parts
     const instance = conclusions.withFingerprint(recorded)
     const job = jobOf(instance, operation)
     const run = this.#runOf(instance, operation)
-    const attempt = new Attempt(given ? { ...job, given } : job, instance.attempt, attempts, run)
+    const attempt = new Attempt(
+      given && !(given instanceof Fault) ? { ...job, given } : job,
+      instance.attempt,
+      attempts,
+      run,
+    )
     running.watch(attempt, instance, operation)
-    if (args) attempt.start(args.parsed)
+    if (given instanceof Fault) attempt.refuse(given)
+    else if (args) attempt.start(args.parsed)
     else void parseAndStart(attempt, instance, operation)
   }
 

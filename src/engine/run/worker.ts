@@ -9,7 +9,6 @@ import type { Instance } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Store } from '../../core/ports/store.ts'
-import type { Given } from '../../core/requirements.ts'
 import type { Attempt } from '../attempt/attempt.ts'
 import type { AttemptParts } from '../attempt/job.ts'
 import { Conclusions } from '../end/conclusions.ts'
@@ -17,7 +16,7 @@ import { faultOutcome } from '../end/end-faults.ts'
 import { hasEnded } from '../follow/waiting.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Registry } from '../registry.ts'
-import { KeptGiven } from '../wait/call-secrets.ts'
+import type { CallSecrets } from '../wait/call-secrets.ts'
 import type { HeldCalls } from '../wait/held-calls.ts'
 import { HeldStart } from '../wait/held-start.ts'
 import { AwaitedCalls } from './awaited-calls.ts'
@@ -46,7 +45,6 @@ export class Worker {
   readonly #limits: Limits
   readonly #attempts: AttemptParts
   readonly #conclusions: Conclusions
-  readonly #given: KeptGiven
   readonly #running: RunningCalls
   readonly #awaited: AwaitedCalls
   readonly #ends: CallEnds
@@ -60,12 +58,12 @@ export class Worker {
     attempts: AttemptParts,
     settings: WorkerSettings,
     held: HeldCalls,
+    secrets: CallSecrets,
   ) {
     const { env, siblings, stopGraceMs } = attempts
     const { leaseMs, claimEveryMs, maxCutOffs, progressEveryMs } = settings
     const wake = () => this.wake()
     const conclusions = new Conclusions(env, store, attempts.observer, attempts.outbox, occupying(registry, limits))
-    const given = new KeptGiven(store, env.log, siblings)
     const running = new RunningCalls({
       env,
       store,
@@ -74,11 +72,11 @@ export class Worker {
       ended: (call, ending, progressWritten) => settling.ended(call, ending, progressWritten),
     })
     const awaited = new AwaitedCalls(running, siblings)
-    const ends = new CallEnds({ attempts, registry, limits, conclusions, awaited, given, held })
+    const ends = new CallEnds({ attempts, registry, limits, conclusions, awaited, held })
     const stopped = () => claiming.stopped
     const retries = new Retries({ env, stopGraceMs, conclusions, stopped, wake })
     const settling = new Settling({ attempts, store, limits, conclusions, running, awaited, ends, retries, wake })
-    const starting = new Starting({ attempts, limits, conclusions, running, given, leaseMs })
+    const starting = new Starting({ attempts, limits, conclusions, running, secrets, leaseMs })
     const heldStart = new HeldStart({
       held,
       conclusions,
@@ -113,7 +111,6 @@ export class Worker {
     this.#limits = limits
     this.#attempts = attempts
     this.#conclusions = conclusions
-    this.#given = given
     this.#running = running
     this.#awaited = awaited
     this.#ends = ends
@@ -134,13 +131,7 @@ export class Worker {
 
   /** Takes over an attempt that began before its call was recorded. */
   adopt(attempt: Attempt, instance: Instance, operation: Operation): void {
-    this.keepGiven(instance, operation, attempt.job.given)
     this.#running.watch(attempt, instance, operation)
-  }
-
-  /** Keeps the secrets sent with a call for all its attempts, as long as this process lives. */
-  keepGiven(instance: Instance, operation: Operation, given: Given | undefined): void {
-    if (given) this.#given.keep(instance, operation, given)
   }
 
   expectDirectly(id: string): void {

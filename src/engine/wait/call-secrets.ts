@@ -1,84 +1,94 @@
 /**
- * What calls brought and nobody may write down, for all attempts of a call, as long as this process lives. Where a server
- * has several processes, whichever runs the call can have it, and none keeps it once the call has ended anywhere.
+ * Secrets and tokens sent with a call. They are sealed in the store from the call's acceptance to its end, so that any
+ * node can run the call, also after a restart. This process keeps those of its own calls in memory as well, as a cache.
  */
+import { Fault } from '../../core/fault.ts'
 import type { Instance } from '../../core/instance.ts'
-import type { Operation } from '../../core/operation.ts'
-import type { Siblings } from '../../core/ports/peers.ts'
 import type { Log } from '../../core/ports/runtime.ts'
-import type { Store } from '../../core/ports/store.ts'
-import { type Given, leftOf, mayHaveBrought } from '../../core/requirements.ts'
+import type { Sealer } from '../../core/ports/secrets.ts'
+import type { RecordChange, Store } from '../../core/ports/store.ts'
+import { type Given, leftOf } from '../../core/requirements.ts'
 import { hasEnded } from '../follow/waiting.ts'
 
-export class KeptGiven {
+type Needs = Pick<Store, 'watch' | 'get' | 'records'>
+
+export class CallSecrets {
   readonly #byId = new Map<string, Given>()
-  readonly #store: Pick<Store, 'watch' | 'get'>
+  readonly #store: Needs
+  readonly #sealer: Sealer
   readonly #log: Log
-  readonly #siblings: Siblings | undefined
 
-  constructor(store: Pick<Store, 'watch' | 'get'>, log: Log, siblings: Siblings | undefined) {
+  constructor(store: Needs, sealer: Sealer, log: Log) {
     this.#store = store
+    this.#sealer = sealer
     this.#log = log
-    this.#siblings = siblings
   }
 
-  /** Of a call that was taken here. */
-  keep(instance: Instance, operation: Operation, given: Given): void {
-    const shared = this.#siblings && sharedOf(given, operation)
-    if (shared) this.#siblings?.handOver(instance.id, shared)
-    this.#hold(instance, given, shared !== undefined)
+  /** The record to write with the acceptance of this call; nothing if no secret came with it. */
+  seal(id: string, given: Given | undefined): RecordChange | undefined {
+    if (!given || given.tokens.size + given.secrets.size === 0) return undefined
+    const key = keyOf(id)
+    return { key, value: this.#sealer.seal(key, JSON.stringify(encodeGiven(given))) }
   }
 
-  /** What an attempt gets: a promise where the process that took the call may be another one. */
-  of(instance: Instance, operation: Operation): Given | undefined | Promise<Given | undefined> {
-    const here = this.#byId.get(instance.id)
-    if (here || !this.#siblings || !mayHaveBrought(instance, operation)) return here ?? leftOf(instance)
-    return this.#fetch(this.#siblings, instance)
-  }
-
-  async #fetch(siblings: Siblings, instance: Instance): Promise<Given | undefined> {
-    const given = await siblings.handedOver(instance.id)
-    if (given) this.#hold(instance, given, true)
-    return given ?? leftOf(instance)
-  }
-
-  /** An attempt has ended the call, unless its end was not `applied`: then it goes on elsewhere, or here once more. */
-  forget(instance: Instance, operation: Operation | undefined, applied: boolean): void {
-    if (!applied && this.#siblings) return
-    this.#byId.delete(instance.id)
-    if (!operation || mayHaveBrought(instance, operation)) this.#siblings?.forget(instance.id)
-  }
-
-  #hold({ id, attempt, settled }: Instance, given: Given, handedOver: boolean): void {
-    const siblings = this.#siblings
+  /** Of a call that was accepted here. A watch ends it, wherever the call ends. */
+  keep({ id, attempt, settled }: Instance, given: Given): void {
     this.#byId.set(id, given)
-    if (!siblings) return
     const stop = this.#store.watch(id, (now) => {
-      if (hasEnded(now)) ended()
+      if (hasEnded(now)) forget()
     })
-    const ended = () => {
+    const forget = () => {
       stop()
       this.#byId.delete(id)
-      // Whoever has ended it may have told so before this was handed over.
-      if (handedOver) siblings.forget(id)
     }
-    // What was not begun here may have been taken up and ended before it was watched.
+    // A call that was not begun here may have ended elsewhere before it was watched.
     if (attempt > settled) return
     this.#store.get(id).then(
       (now) => {
-        if (!now || hasEnded(now)) ended()
+        if (!now || hasEnded(now)) forget()
       },
-      (err) => this.#log.warn({ err }, 'it is not known whether a call has ended; what it brought is kept'),
+      (err) => this.#log.warn({ err }, 'could not look up whether a call has ended; its secrets stay in memory'),
     )
+  }
+
+  /** For an attempt. A promise where they have to be read; it has a fault where this node cannot unseal them. */
+  of(instance: Instance): Given | undefined | Promise<Given | Fault | undefined> {
+    const here = this.#byId.get(instance.id)
+    if (here || !instance.extras?.sealed) return here ?? leftOf(instance)
+    return this.#read(instance)
+  }
+
+  async #read(instance: Instance): Promise<Given | Fault | undefined> {
+    const key = keyOf(instance.id)
+    const sealed = await this.#store.records.get(key)
+    if (sealed === undefined) return leftOf(instance)
+    try {
+      return decodeGiven(JSON.parse(this.#sealer.open(key, sealed)) as GivenText)
+    } catch (thrown) {
+      return Fault.from(thrown)
+    }
   }
 }
 
-/**
- * What may leave this process: of secrets only those that the operation names, since only then is it known afterwards
- * that there was one to forget. Which tokens came is written down with the call.
- */
-function sharedOf({ tokens, secrets, userId }: Given, { requires }: Operation): Given | undefined {
-  const named = new Map([...secrets].filter(([id]) => requires?.secrets?.includes(id)))
-  if (tokens.size + named.size === 0) return undefined
-  return { tokens, secrets: named, ...(userId !== undefined && { userId }) }
+/** To be written with the end of a call. */
+export function removingSecrets({ id, extras }: Instance): readonly RecordChange[] {
+  return extras?.sealed ? [{ key: keyOf(id) }] : []
+}
+
+function keyOf(id: string): string {
+  return `call-secrets/${id}`
+}
+
+interface GivenText {
+  tokens: readonly [string, string][]
+  secrets: readonly [string, string][]
+  userId?: string
+}
+
+function encodeGiven({ tokens, secrets, userId }: Given): GivenText {
+  return { tokens: [...tokens], secrets: [...secrets], ...(userId !== undefined && { userId }) }
+}
+
+function decodeGiven({ tokens, secrets, ...rest }: GivenText): Given {
+  return { tokens: new Map(tokens), secrets: new Map(secrets), ...rest }
 }

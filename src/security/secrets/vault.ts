@@ -4,6 +4,7 @@
  */
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
+import type { Sealer } from '../../core/ports/secrets.ts'
 import type { RecordChange, Records } from '../../core/ports/store.ts'
 
 export interface Vault extends Pick<Records, 'put' | 'add' | 'get' | 'remove'> {
@@ -32,19 +33,27 @@ const TAG_BYTES = 16
 
 const VAULT_KEY_BYTES = 32
 
-export function createVault(records: Records, { current, old = [] }: VaultKeys): Vault {
+export function createSealer({ current, old = [] }: VaultKeys): Sealer {
   const currentId = keyId(current)
   const keys = new Map([current, ...old].map((key) => [keyId(key), key]))
+  return {
+    seal: (name, value) => sealValue(name, value, current, currentId),
+    open: (name, sealed) => openValue(name, sealed, keys),
+  }
+}
+
+export function createVault(records: Records, keys: VaultKeys): Vault {
+  const sealer = createSealer(keys)
   const open = (name: string, sealed: string | undefined) =>
-    sealed === undefined ? undefined : openValue(name, sealed, keys)
+    sealed === undefined ? undefined : sealer.open(name, sealed)
   const seal = ({ key, value, ...rest }: VaultChange): RecordChange => ({
     key,
-    value: sealValue(key, value, current, currentId),
+    value: sealer.seal(key, value),
     ...rest,
   })
   return {
-    put: (name, value, expiresAt) => records.put(name, sealValue(name, value, current, currentId), expiresAt),
-    add: (name, value, expiresAt) => records.add(name, sealValue(name, value, current, currentId), expiresAt),
+    put: (name, value, expiresAt) => records.put(name, sealer.seal(name, value), expiresAt),
+    add: (name, value, expiresAt) => records.add(name, sealer.seal(name, value), expiresAt),
     get: async (name) => open(name, await records.get(name)),
     remove: (name) => records.remove(name),
     write: async (changes) => void (await records.write(changes.map(seal))),

@@ -3,7 +3,7 @@ import type { Operation } from '../../core/operation.ts'
 import type { Guard } from '../../core/ports/guard.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
-import type { Credentials, SecretSource, Shown } from '../../core/ports/secrets.ts'
+import type { Credentials, Sealer, SecretSource, Shown } from '../../core/ports/secrets.ts'
 import type { Store } from '../../core/ports/store.ts'
 import type { AuthorizationService } from '../../security/consent/authorizations.ts'
 import type { TokenEndpointRules } from '../../security/credentials/client-credentials.ts'
@@ -13,7 +13,7 @@ import type { PolicyDefinition } from '../../security/policy/policy.ts'
 import { createSecrets, DEFAULT_PLACES, type SecretPlace } from '../../security/secrets/secrets.ts'
 import { createShown } from '../../security/secrets/shown.ts'
 import { createSecretStore } from '../../security/secrets/store.ts'
-import { createVault, type Vault, type VaultKeys } from '../../security/secrets/vault.ts'
+import { createSealer, createVault, type Vault, type VaultKeys } from '../../security/secrets/vault.ts'
 import type { ToolImport } from '../declarations/index.ts'
 import type { DataFolder } from '../open/data-folder.ts'
 import type { ServerOptions } from '../options/options.ts'
@@ -33,6 +33,7 @@ export interface OpenSecrets {
   secrets: SecretSource
   credentials: Credentials
   shown: Shown
+  sealer: Sealer
 }
 
 /** What a call may use of others: secrets, credentials for tools, and what people have authorized. */
@@ -55,14 +56,21 @@ export async function loadAuthorizations(
 export function openSecrets(settings: SecretSettings): OpenSecrets {
   const { places = DEFAULT_PLACES, store, vaultKeys, remote, clock, tokenEndpoints } = settings
   let opened: Vault | undefined
+  let sealing: Sealer | undefined
   const vault = () => (opened ??= createVault(store.records, vaultKeys()))
+  const sealer = () => (sealing ??= createSealer(vaultKeys()))
   const secrets = createSecrets(places, {
     env: process.env,
     folder: process.cwd(),
     store: () => createSecretStore(store.records, vault()),
   })
   const credentials = createCredentials({ secrets, remote, clock, ...(tokenEndpoints && { tokenEndpoints }) })
-  return { secrets, credentials, shown: createShown(vault) }
+  return {
+    secrets,
+    credentials,
+    shown: createShown(vault),
+    sealer: { seal: (...value) => sealer().seal(...value), open: (...value) => sealer().open(...value) },
+  }
 }
 
 /** Loaded when it is used: most servers on a laptop have none, and what can do harm is kept in a sandbox without one too. */

@@ -46,7 +46,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   const { env, own, sizes } = parts
   const { registry } = parts.offer
   const { store, objects, sweepUnfinished } = parts.storage
-  const { credentials, shown, authorizations } = parts.keys
+  const { credentials, shown, sealer, authorizations } = parts.keys
   const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, env.clock, link?.limits)
   const work = { ...DEFAULT_WORK, ...options.work }
   const inject = createInjector(options.context)
@@ -62,6 +62,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     guards: parts.access.guards,
     credentials,
     shown,
+    sealer,
     cache: createResultCache(env.clock),
     work,
     chunkBytes: sizes.chunkBytes,

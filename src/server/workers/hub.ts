@@ -12,7 +12,6 @@ import { type Channel, createChannel, createStoreServer, type StoreServer } from
 import { createSqliteStore } from '../../stores/sqlite/index.ts'
 import { createLog, createMetrics, type LogOptions, registerProcessReadings } from '../../telemetry/index.ts'
 import { createFailureLog } from './failure-log.ts'
-import { type GivenText, HandedOver } from './handed-over.ts'
 import { MetricsBook } from './metrics-book.ts'
 import { SlotBook } from './slot-book.ts'
 import { type Counts, Tally } from './tally.ts'
@@ -35,8 +34,6 @@ export interface AttachedWorker {
 const GATHER_MS = 1
 /** A worker that computes, or hangs, answers nobody; those who ask on behalf of somebody go on without it. */
 const PATIENCE_MS = 1_000
-/** What a call brought is waited for longer: without it the call cannot run at all. */
-const BROUGHT_MS = 10_000
 
 /** Nothing is logged unless `logging` says so; lines are those of worker 0. */
 export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' }): Hub {
@@ -45,7 +42,6 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
   const workers = new Map<Channel, Tally>()
   const leaving = new Set<Promise<void>>()
   const slots = new SlotBook()
-  const handedOver = new HandedOver()
   const buckets = new Map<string, Buckets>()
   const metrics = createMetrics()
   const readings = registerProcessReadings(metrics)
@@ -76,25 +72,9 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
   }
 
   /** Nothing from one that has ended, has yet to start, or takes its time. */
-  function askBriefly<T>(
-    other: Channel,
-    name: string,
-    args: readonly unknown[],
-    patienceMs = PATIENCE_MS,
-  ): Promise<T | undefined> {
+  function askBriefly<T>(other: Channel, name: string, args: readonly unknown[]): Promise<T | undefined> {
     const answer = other.ask<T>(name, args).catch(() => undefined)
-    return within(clock, patienceMs, answer)
-  }
-
-  /**
-   * A worker hands over what a call brought when it hears that the call is written down, and by then another may have
-   * taken the call up. Whatever was on its way is here when everybody has answered once more.
-   */
-  async function broughtBy(id: string, asking: Channel): Promise<GivenText | undefined> {
-    const here = handedOver.get(id)
-    if (here) return here
-    await Promise.all(others(asking).map((other) => askBriefly(other, 'caughtUp', [], BROUGHT_MS)))
-    return handedOver.get(id)
+    return within(clock, PATIENCE_MS, answer)
   }
 
   /** False if the one that runs it is writing its end already. */
@@ -148,10 +128,7 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
           if (queued !== 0) tally.add(undefined, queued)
         }
       })
-      channel.on('handOver', (id: string, given: GivenText) => handedOver.put(id, given))
-      channel.on('handedOver', (id: string) => broughtBy(id, channel))
       channel.on('keep', (id: string) => keepForPolling(id, channel))
-      channel.on('forget', (id: string) => handedOver.remove(id))
       channel.on('lastMetrics', (own: string) => book.note(channel, own))
       channel.on('gather', (own: string) => gatherMetrics(channel, own))
       const left = channel.closed.then(async () => {

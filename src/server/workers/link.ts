@@ -7,7 +7,6 @@ import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import type { Worker } from '../../engine/run/worker.ts'
 import { type Channel, createChannel, createStoreClient } from '../../stores/hub/index.ts'
-import { decodeGiven, encodeGiven, type GivenText } from './handed-over.ts'
 import { type Counts, Tally } from './tally.ts'
 
 export interface WorkerLink {
@@ -45,8 +44,6 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
   }
   let lastMetrics = () => ''
   channel.on('stop', () => stopped.resolve())
-  // A turn later, so that everything that was heard before this has been seen to.
-  channel.on('caughtUp', () => new Promise<void>((resolve) => setImmediate(resolve)))
   channel.on('added', (name: string, value: string) => void setOf(name).add(value))
   return {
     number,
@@ -112,8 +109,5 @@ function reachSiblings(channel: Channel): Siblings {
     stop: (id, why) => channel.tell('relay', 'stopCall', id, why.toRecord()),
     // Without the hub nobody can keep it, and what is asked of the store next says so.
     keep: (id) => channel.ask<boolean>('keep', [id]).catch(() => true),
-    handOver: (id, given) => channel.tell('handOver', id, encodeGiven(given)),
-    handedOver: (id) => channel.ask('handedOver', [id], (given: GivenText | undefined) => given && decodeGiven(given)),
-    forget: (id) => channel.tell('forget', id),
   }
 }

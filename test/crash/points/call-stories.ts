@@ -24,6 +24,15 @@ function plant(life: Life): Partial<ServerOptions> {
           return { n }
         },
       }),
+      operation('v1:plant.sign', {
+        args,
+        model: 'async',
+        requires: { secrets: ['pen'] },
+        run({ n }, ctx) {
+          life.note(`sign ${n}`)
+          return { n, letters: ctx.secret('pen').length }
+        },
+      }),
       operation('v1:plant.order', {
         args,
         model: 'async',
@@ -125,6 +134,23 @@ export const CALL_STORIES: readonly PointStory[] = [
       return ended(life, 'r2')
     },
     { state: 'complete', result: { n: 1 } },
+    [1, 2],
+  ),
+  story(
+    'a secret that comes with a call',
+    async (life) => {
+      const secrets = [{ id: 'pen', value: 'a-pen-of-my-own' }]
+      const calling = life.request('/tools/call', {
+        tool_id: 'plant.sign',
+        input: { n: 1 },
+        call_id: 'r1',
+        context: { secrets },
+      })
+      calling.catch(() => undefined)
+      await life.until(async () => ((await life.request('/ops/r1')).status === 404 ? undefined : true), 0)
+      return ended(life, 'r1')
+    },
+    { state: 'complete', result: { n: 1, letters: 15 } },
     [1, 2],
   ),
   story(

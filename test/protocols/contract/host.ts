@@ -22,6 +22,7 @@ import { contractWords, createContractMethods, createContractRoutes } from '../.
 import type { ToolExecutionRequest, ToolExecutionResponse } from '../../../src/protocols/contract/wire.ts'
 import { scopesGuard } from '../../../src/security/identity/scope-guard.ts'
 import { createRedactor } from '../../../src/security/redaction/redaction.ts'
+import { createSealer } from '../../../src/security/secrets/vault.ts'
 import { isolationOf } from '../../../src/server/build/backends.ts'
 import { createEnvironment, systemClock } from '../../../src/server/build/environment.ts'
 import { buildRegistry } from '../../../src/server/build/operations.ts'
@@ -85,6 +86,7 @@ export async function openHost(options: HostOptions): Promise<Host> {
     fetcher: {} as Fetcher,
     guards: [scopesGuard, ...(options.guards ?? [])],
     cache: { get: () => undefined, set: () => {} },
+    sealer: createSealer({ current: new Uint8Array(32) }),
     work: { leaseMs: 30_000, claimEveryMs: 5_000, maxCutOffs: 10, progressEveryMs: 100 },
     chunkBytes: 1_024,
     maxObjectBytes: 1_000_000,
