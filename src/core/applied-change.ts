@@ -28,6 +28,7 @@ export function applyChange(before: Instance, change: Change): Instance {
  * that no field is forgotten.
  */
 function keptOf(before: Instance, change: Change): InstanceDraft {
+  const times = before.told ? change : (change.untold ?? change)
   const kept: InstanceDraft = {
     id: before.id,
     tenant: before.tenant,
@@ -47,11 +48,12 @@ function keptOf(before: Instance, change: Change): InstanceDraft {
     rerunnable: before.rerunnable,
     stopRequested: before.stopRequested,
     createdAt: before.createdAt,
-    expiresAt: change.expiresAt ?? before.expiresAt,
-    keepUntil: change.keepUntil ?? before.keepUntil,
+    expiresAt: times.expiresAt ?? before.expiresAt,
+    keepUntil: times.keepUntil ?? before.keepUntil,
   }
   correlate(kept, before)
   if (before.fingerprint !== undefined) kept.fingerprint = before.fingerprint
+  if (before.told) kept.told = true
   if (before.progress) kept.progress = before.progress
   return kept
 }

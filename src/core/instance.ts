@@ -68,6 +68,8 @@ export interface Instance {
   /** False where running it a second time could repeat an effect that may have happened. */
   readonly rerunnable: boolean
   readonly stopRequested: boolean
+  /** A caller was told of this call before its end, and may come back for the end. */
+  readonly told?: true
   readonly progress?: Progress
   readonly outcome?: Outcome
   readonly createdAt: number

@@ -29,6 +29,7 @@ const FULL: Required<Instance> = {
   failures: 1,
   rerunnable: true,
   stopRequested: true,
+  told: true,
   progress: { fraction: 0.5 },
   outcome: { kind: 'result', value: 1 },
   createdAt: 1,

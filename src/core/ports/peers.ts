@@ -26,9 +26,4 @@ export interface SharedLimitsListener {
 export interface Siblings {
   /** Whichever runs this call is to stop it. */
   stop(id: string, why: Fault): void
-  /**
-   * Somebody is told of this call before its end: whichever runs it keeps the outcome for them from when this settles;
-   * false if its end is being written already.
-   */
-  keep(id: string): Promise<boolean>
 }

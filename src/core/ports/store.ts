@@ -39,6 +39,12 @@ export interface Store {
   answer(id: string, answer: JsonValue, failures?: number): Promise<Advanced>
   /** Stores how far an attempt has come; ignored if the attempt is no longer this one. */
   progress(lease: Lease, progress: Progress): Promise<void>
+  /**
+   * Notes that a caller is about to be told of this call before its end, and returns the call as it then is. It comes
+   * before the end or after it, never beside it: a call that is returned unended keeps its end for that caller
+   * (`Change.untold`), and one that is returned ended is told as ended.
+   */
+  tell(id: string): Promise<Instance | undefined>
   /** Asks whichever node runs the instance to stop it; that node learns of it when it extends its lease. */
   requestStop(id: string): Promise<void>
   /** Calls back after each committed change with the instance as it then is. Returns how to end it. */
@@ -211,6 +217,8 @@ export interface Change {
   releaseKey?: boolean
   expiresAt?: number
   keepUntil?: number
+  /** In place of the two above if no caller was told of the call before this change. */
+  untold?: { expiresAt: number; keepUntil: number }
   endedAt?: number
   extras?: InstanceExtras
   /** `null` clears it, and the answer with it. */

@@ -13,6 +13,7 @@ import type { Observer, Outbox } from '../../core/ports/observer.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Advanced, AuditEnding, Change, RecordChange, Store } from '../../core/ports/store.ts'
 import type { Questions } from '../../core/questions.ts'
+import { OVERRUN_RETENTION_MS } from '../admit/admitted.ts'
 import type { Attempt } from '../attempt/attempt.ts'
 import { removingSecrets } from '../wait/call-secrets.ts'
 import { auditEnding, auditInstance } from './audit.ts'
@@ -83,7 +84,8 @@ export class Conclusions {
       endedAt,
       releaseKey: !acted,
       audit,
-      expiresAt: atOnce ? instance.createdAt + operation.ttlSeconds * 1000 : instance.expiresAt,
+      expiresAt: keptUntil(instance, endedAt),
+      untoldExpiresAt: atOnce ? instance.createdAt + operation.ttlSeconds * 1000 : undefined,
       records: this.#recordsOf(instance, operation, audit, endedAt),
     })
     return this.#write(instance, change, together).then((after) => {
@@ -245,6 +247,11 @@ export class Conclusions {
     if (advanced) log.warn(fieldsOf(instance), LEASE_LOST)
     return undefined
   }
+}
+
+/** An async call is kept as its operation says; a sync one that had to be polled for, so long after its end. */
+function keptUntil({ model, expiresAt }: Instance, endedAt: number): number {
+  return model === 'sync' ? Math.max(expiresAt, endedAt + OVERRUN_RETENTION_MS) : expiresAt
 }
 
 const LEASE_LOST = 'the lease was lost before the attempt ended; what it did is not recorded'

@@ -21,15 +21,17 @@ export interface EndingRest {
   /** The call did nothing that a repeat could do twice, so its idempotency key is free again. */
   releaseKey: boolean
   audit?: AuditEnding | undefined
-  /** When callers stop seeing it, where that is not as recorded. */
+  /** Until when it is kept for callers that were told of it before its end; as recorded where absent. */
   expiresAt?: number
+  /** Until when callers can see it if none was told of it before its end. */
+  untoldExpiresAt?: number | undefined
   records?: readonly RecordChange[] | undefined
 }
 
 /** The end of a call. */
 export function endingChange(instance: Instance, outcome: Outcome, rest: EndingRest): Change {
   const to = outcome.kind === 'fault' ? 'error' : 'complete'
-  const { endedAt, releaseKey, audit, expiresAt, records } = rest
+  const { endedAt, releaseKey, audit, expiresAt = instance.expiresAt, untoldExpiresAt, records } = rest
   const change: Change = {
     id: instance.id,
     from: statesBefore(to),
@@ -40,10 +42,14 @@ export function endingChange(instance: Instance, outcome: Outcome, rest: EndingR
     endedAt,
   }
   if (audit) change.audit = audit
-  if (expiresAt !== undefined && expiresAt !== instance.expiresAt) {
+  if (expiresAt !== instance.expiresAt || untoldExpiresAt !== undefined) {
     change.expiresAt = expiresAt
+    change.keepUntil = Math.max(expiresAt, instance.keepUntil)
+  }
+  if (untoldExpiresAt !== undefined) {
     // An idempotency key is kept for as long as it was.
-    if (instance.idempotencyKey === undefined) change.keepUntil = expiresAt
+    const keepUntil = instance.idempotencyKey === undefined ? untoldExpiresAt : instance.keepUntil
+    change.untold = { expiresAt: untoldExpiresAt, keepUntil }
   }
   if (records) change.records = records
   return change
@@ -62,8 +68,8 @@ export function underLease(change: Change, { attempt }: Instance): Change {
   return { ...change, attempt, ...(change.settled !== undefined && { settled: change.settled + since }) }
 }
 
-/** The same change for a call that is polled for: it is kept as long as recorded. */
-export function keptForPolling({ expiresAt: _direct, keepUntil: _too, ...change }: Change): Change {
+/** The same change for a call that is polled for, whether or not a caller was told of it. */
+export function keptForPolling({ untold: _direct, ...change }: Change): Change {
   return change
 }
 

@@ -17,7 +17,7 @@ import type { Limits } from '../limits/limits.ts'
 import type { Registry } from '../registry.ts'
 import type { Worker } from '../run/worker.ts'
 import { Answering } from '../wait/question-answers.ts'
-import { hasEnded, watchFor } from './waiting.ts'
+import { hasEnded, isUntold, tellOf, watchFor } from './waiting.ts'
 
 export interface FollowUpParts {
   env: Environment
@@ -208,11 +208,10 @@ export class FollowUp {
   }
 
   async #find(caller: Caller, requestId: string): Promise<Instance> {
-    const { store, worker } = this.#parts
+    const { store } = this.#parts
     const instance = await store.find(caller.tenant, ownerOf(caller), requestId)
-    // Whoever has seen it unended may come back for the end.
-    if (instance && !hasEnded(instance)) await worker.keepAnywhere(instance)
-    if (instance) return instance
+    const now = instance && !hasEnded(instance) && isUntold(instance) ? await tellOf(store, instance) : instance
+    if (instance && now) return hasEnded(now) ? { ...instance, state: now.state, ...latestOf(now) } : instance
     throw new Fault('not-found', `There is no call "${requestId}" of yours, or it has expired.`)
   }
 }

@@ -36,12 +36,16 @@ export async function endOf(store: Store, { id }: Instance, watching: EndWatch):
   }
 }
 
-/** An end that is being written when the wait is over is waited for this much longer. */
-const CONCLUDING_MS = 5_000
+/**
+ * The call as it stands when its caller is about to be told that it goes on. Only the end of a sync call can be kept
+ * shorter than recorded, so only there is it written down, and once.
+ */
+export function tellOf(store: Store, instance: Instance): Promise<Instance | undefined> {
+  return isUntold(instance) ? store.tell(instance.id) : store.get(instance.id)
+}
 
-/** Of a call that has ended meanwhile, or is not `kept` for polling, since its end is being written. */
-export function lateEnd(clock: Clock, store: Store, instance: Instance, kept: boolean): Promise<Instance | undefined> {
-  return endOf(store, instance, watchEnd(clock, store, instance.id, kept ? 0 : CONCLUDING_MS))
+export function isUntold({ model, told }: Instance): boolean {
+  return model === 'sync' && !told
 }
 
 /** Watches an instance from now on. `stop` must be called, or the watch stays. */

@@ -13,7 +13,7 @@ import { type Admitted, approvalRequest, newInstance, waitLimit } from '../admit
 import type { Attempt } from '../attempt/attempt.ts'
 import { canceled } from '../end/end-faults.ts'
 import { replyTo } from '../end/replies.ts'
-import { endOf, hasEnded, lateEnd, watchEnd } from '../follow/waiting.ts'
+import { endOf, hasEnded, tellOf, watchEnd } from '../follow/waiting.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Worker } from '../run/worker.ts'
 import { APPROVAL_TTL_MS, type Approvals } from '../wait/approvals.ts'
@@ -55,7 +55,7 @@ export class Recorder {
     this.#worker = worker
     this.#approvals = approvals
     this.#secrets = secrets
-    this.#repeats = new Repeats(env, store, worker)
+    this.#repeats = new Repeats(env, store)
   }
 
   /** Throws at once where there is no room. A promise is made only where there is something to wait for: the two writes. */
@@ -118,7 +118,10 @@ export class Recorder {
     if (!watching) return replyTo(operation.model === 'async' ? { ...instance, state: 'accepted' } : instance, 0)
     // Another node may have run it to its end before the watch began.
     const ending = startNow ? watching.ended : endOf(this.#store, instance, watching)
-    return ending.then((ended) => (ended ? replyTo(ended, this.#env.clock.now()) : this.#replyLate(instance)))
+    return ending.then((ended) => {
+      this.#worker.waitsNoMore(instance.id)
+      return ended ? replyTo(ended, this.#env.clock.now()) : this.#replyUnended(instance)
+    })
   }
 
   /** Written down before anybody is asked; a worker looks at it when it is decided, or when the time to decide is over. */
@@ -173,8 +176,9 @@ export class Recorder {
       this.#keepSecrets(instance, asked)
       this.#worker.adopt(attempt, instance, operation)
       recorded?.()
+      return replyTo(instance, 0)
     }
-    return replyTo(standing, 0)
+    return this.#replyUnended(standing)
   }
 
   /** An inline call that failed and whose next attempt lies beyond the wait. */
@@ -199,8 +203,9 @@ export class Recorder {
     if (standing === instance) {
       retries.pullForward(failed, instance, failedAt + retryInMs, failedAt + holdMs)
       recorded?.()
+      return replyTo(instance, 0)
     }
-    return replyTo(standing, 0)
+    return this.#replyUnended(standing)
   }
 
   /**
@@ -309,11 +314,10 @@ export class Recorder {
     return storedFingerprint(digest, one) === storedFingerprint(digest, other)
   }
 
-  /** It has not ended in time: where to look, unless its end is being written. */
-  async #replyLate(instance: Instance): Promise<Reply> {
-    const { clock } = this.#env
-    const ended = await lateEnd(clock, this.#store, instance, this.#worker.keepForPolling(instance.id))
-    return replyTo(ended ?? instance, clock.now())
+  /** It has not ended in time, or is another that stands in its place: where to look, or its end if that came first. */
+  async #replyUnended(instance: Instance): Promise<Reply> {
+    const now = hasEnded(instance) ? instance : await tellOf(this.#store, instance)
+    return replyTo(now && hasEnded(now) ? now : instance, this.#env.clock.now())
   }
 
   #keepSecrets(instance: Instance, { given }: Admitted): void {

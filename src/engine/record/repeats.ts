@@ -8,18 +8,15 @@ import type { Store, Taken } from '../../core/ports/store.ts'
 import type { Reply } from '../../core/reply.ts'
 import { type Admitted, askedFingerprint, retentionMs } from '../admit/admitted.ts'
 import { replyTo } from '../end/replies.ts'
-import { endOf, hasEnded, lateEnd, watchEnd } from '../follow/waiting.ts'
-import type { Worker } from '../run/worker.ts'
+import { endOf, hasEnded, tellOf, watchEnd } from '../follow/waiting.ts'
 
 export class Repeats {
   readonly #env: Environment
   readonly #store: Store
-  readonly #worker: Worker
 
-  constructor(env: Environment, store: Store, worker: Worker) {
+  constructor(env: Environment, store: Store) {
     this.#env = env
     this.#store = store
-    this.#worker = worker
   }
 
   /** The request id or the key was used before: the same input joins what is there, other input is refused. */
@@ -72,7 +69,7 @@ export class Repeats {
     const store = this.#store
     if (hasEnded(instance)) return replyTo(instance, clock.now())
     const inTime = await endOf(store, instance, watchEnd(clock, store, instance.id, waitMs))
-    const ended = inTime ?? (await lateEnd(clock, store, instance, await this.#worker.keepAnywhere(instance)))
+    const ended = inTime ?? (await tellOf(store, instance))
     return replyTo(
       {
         ...instance,

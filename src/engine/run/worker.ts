@@ -60,7 +60,7 @@ export class Worker {
     held: HeldCalls,
     secrets: CallSecrets,
   ) {
-    const { env, siblings, stopGraceMs } = attempts
+    const { env, stopGraceMs } = attempts
     const { leaseMs, claimEveryMs, maxCutOffs, progressEveryMs } = settings
     const wake = () => this.wake()
     const conclusions = new Conclusions(env, store, attempts.observer, attempts.outbox, occupying(registry, limits))
@@ -71,7 +71,7 @@ export class Worker {
       progressEveryMs,
       ended: (call, ending, progressWritten) => settling.ended(call, ending, progressWritten),
     })
-    const awaited = new AwaitedCalls(running, siblings)
+    const awaited = new AwaitedCalls()
     const ends = new CallEnds({ attempts, registry, limits, conclusions, awaited, held })
     const stopped = () => claiming.stopped
     const retries = new Retries({ env, stopGraceMs, conclusions, stopped, wake })
@@ -134,16 +134,13 @@ export class Worker {
     this.#running.watch(attempt, instance, operation)
   }
 
+  /** Its caller waits here for the outcome itself. */
   expectDirectly(id: string): void {
     this.#awaited.expectDirectly(id)
   }
 
-  keepForPolling(id: string): boolean {
-    return this.#awaited.keepForPolling(id)
-  }
-
-  keepAnywhere(instance: Instance): boolean | Promise<boolean> {
-    return this.#awaited.keepAnywhere(instance)
+  waitsNoMore(id: string): void {
+    this.#awaited.end(id)
   }
 
   /** Stops the attempt if it runs here, and asks the other processes of this server if not. */

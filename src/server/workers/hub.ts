@@ -77,12 +77,6 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
     return within(clock, PATIENCE_MS, answer)
   }
 
-  /** False if the one that runs it is writing its end already. */
-  async function keepForPolling(id: string, asking: Channel): Promise<boolean> {
-    const answers = others(asking).map((other) => askBriefly<boolean>(other, 'keepCall', [id]))
-    return !(await Promise.all(answers)).includes(false)
-  }
-
   async function anyone(asking: Channel, topic: string, about: string): Promise<boolean> {
     const answers = others(asking).map((other) => askBriefly<boolean>(other, topic, [about]))
     return (await Promise.all(answers)).includes(true)
@@ -128,7 +122,6 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
           if (queued !== 0) tally.add(undefined, queued)
         }
       })
-      channel.on('keep', (id: string) => keepForPolling(id, channel))
       channel.on('lastMetrics', (own: string) => book.note(channel, own))
       channel.on('gather', (own: string) => gatherMetrics(channel, own))
       const left = channel.closed.then(async () => {

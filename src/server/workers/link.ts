@@ -16,7 +16,7 @@ export interface WorkerLink {
   readonly siblings: Siblings
   openStore(file: string, log: Log, acceptLoss?: boolean): Promise<Store>
   /** What the others ask of whoever runs a call is asked of this worker from now on. */
-  connect(worker: Pick<Worker, 'stopAttempt' | 'keepForPolling' | 'wake'>): void
+  connect(worker: Pick<Worker, 'stopAttempt' | 'wake'>): void
   /** Makes this answerable to the others, and asks them: whether it is so of any other process. */
   anyoneElse(topic: string, here: (about: string) => boolean): (about: string) => Promise<boolean>
   /** A set that all processes have, but for what was added in the last moment. */
@@ -55,7 +55,6 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
     },
     connect(worker) {
       channel.on('stopCall', (id: string, why: FaultRecord) => void worker.stopAttempt(id, Fault.fromRecord(why)))
-      channel.on('keepCall', (id: string) => worker.keepForPolling(id))
       channel.on('due', () => worker.wake())
     },
     anyoneElse(topic, here) {
@@ -107,7 +106,5 @@ function shareLimits(channel: Channel, clock: Clock): SharedLimits {
 function reachSiblings(channel: Channel): Siblings {
   return {
     stop: (id, why) => channel.tell('relay', 'stopCall', id, why.toRecord()),
-    // Without the hub nobody can keep it, and what is asked of the store next says so.
-    keep: (id) => channel.ask<boolean>('keep', [id]).catch(() => true),
   }
 }

@@ -115,6 +115,10 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
       letGo(lease.id)
       return ask('progress', [lease, progress])
     },
+    tell(id) {
+      letGo(id)
+      return ask('tell', [id])
+    },
     requestStop: (id) => ask('requestStop', [id]),
     watch: seen.watch,
     overdue: (limit) => ask('overdue', [limit]),

@@ -145,6 +145,7 @@ function isBegun(instance: Instance): boolean {
     instance.media.length === 0 &&
     instance.lineage.length === 0 &&
     !instance.stopRequested &&
+    !instance.told &&
     instance.outcome === undefined &&
     instance.endedAt === undefined &&
     instance.waiting === undefined &&
@@ -160,6 +161,8 @@ function furtherOf(instance: Instance): Further | undefined {
   return { sessionId, parentId, idempotencyKey, fingerprint, locale, traceparent, extras, progress } as Further
 }
 
+type Expiry = Pick<Change, 'expiresAt' | 'keepUntil' | 'untold'>
+
 export type CompleteMessage = [
   id: string,
   attempt: number,
@@ -169,19 +172,18 @@ export type CompleteMessage = [
   endedAt: number,
   backend: string,
   attempts: number,
-  expiry?: Pick<Change, 'expiresAt' | 'keepUntil'>,
+  expiry?: Expiry,
 ]
 
 const BEFORE_COMPLETE: readonly State[] = statesBefore('complete')
 
 /** Nothing for a change that says more, or is of a call that this process does not run. */
 export function encodeComplete(change: Change, leased: Instance | undefined): CompleteMessage | undefined {
-  const { id, to, attempt, outcome, endedAt, audit, expiresAt, keepUntil } = change
+  const { id, to, attempt, outcome, endedAt, audit, expiresAt, keepUntil, untold } = change
   if (!leased || to !== 'complete' || attempt !== leased.attempt) return undefined
   if (!outcome || endedAt === undefined || !audit || !isPlain(audit) || !isOnlyEnd(change)) return undefined
   const message: CompleteMessage = [id, attempt, leased.revision, outcome, endedAt, audit.backend, audit.attempts]
-  if (expiresAt !== undefined || keepUntil !== undefined)
-    message.push({ expiresAt, keepUntil } as Pick<Change, 'expiresAt' | 'keepUntil'>)
+  if ((expiresAt ?? keepUntil ?? untold) !== undefined) message.push({ expiresAt, keepUntil, untold } as Expiry)
   return message
 }
 

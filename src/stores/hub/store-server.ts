@@ -69,7 +69,7 @@ class Lessee {
         return claimed
       })
     })
-    for (const name of ['progress', 'requestStop'] as const) {
+    for (const name of ['progress', 'tell', 'requestStop'] as const) {
       channel.on(name, (about: { id: string } | string, ...args: unknown[]) => {
         this.#letKnow(typeof about === 'string' ? about : about.id)
         return this.#write((store[name] as Asked)(about, ...args))

@@ -82,19 +82,28 @@ const SET: readonly { column: string; read(change: Change): string | number | un
   { column: 'waiting', read: ({ waiting }) => (waiting == null ? undefined : JSON.stringify(waiting)) },
 ]
 
+/** What depends on whether a caller was told of the call. */
+const TIMES = { expires_at: 'expiresAt', keep_until: 'keepUntil' } as const
+
+function isTime(column: string): column is keyof typeof TIMES {
+  return column in TIMES
+}
+
 /** The number tells shapes apart: it has a bit for each column and flag, for each state before, and the state after. */
 function encodeChange(change: Change): { shape: number; values: (string | number)[] } {
   const { id, to, from, attempt } = change
   const values: (string | number)[] = []
   let shape = STATES.indexOf(to)
   for (const state of STATES) shape = shape * 2 + (from.includes(state) ? 1 : 0)
-  for (const { read } of SET) {
+  for (const { column, read } of SET) {
     const value = read(change)
     shape *= 2
     if (value === undefined) continue
     values.push(value)
+    if (change.untold && isTime(column)) values.push(change.untold[TIMES[column]])
     shape++
   }
+  shape = shape * 2 + (change.untold ? 1 : 0)
   shape = shape * 8 + (change.waiting === null ? 4 : 0) + (change.releaseKey ? 2 : 0) + (attempt === undefined ? 0 : 1)
   values.push(id)
   if (attempt !== undefined) values.push(attempt)
@@ -105,7 +114,10 @@ function encodeChange(change: Change): { shape: number; values: (string | number
 function updateOf(change: Change): string {
   const { to, from, waiting, releaseKey, attempt, dueAt } = change
   const set = [`state = '${to}'`, `ended = ${isTerminal(to) ? 1 : 0}`, 'revision = revision + 1']
-  for (const { column, read } of SET) if (read(change) !== undefined) set.push(`${column} = ?`)
+  for (const { column, read } of SET) {
+    if (read(change) === undefined) continue
+    set.push(change.untold && isTime(column) ? `${column} = CASE told WHEN 1 THEN ? ELSE ? END` : `${column} = ?`)
+  }
   if (dueAt === undefined) set.push('due_at = NULL')
   if (isTerminal(to)) set.push('room = NULL')
   if (waiting === null) set.push('waiting = NULL', 'answer = NULL')

@@ -33,6 +33,7 @@ export interface InstanceRow {
   model: ExecutionModel
   rerunnable: number
   stop_requested: number
+  told: number
   args: string
   media: string
   lineage: string
@@ -128,6 +129,7 @@ const VALUES: Readonly<Record<string, (instance: Instance) => string | number | 
   stop_requested: ({ stopRequested }) => (stopRequested ? 1 : 0),
   room: ({ state }) => (isTerminal(state) ? undefined : ROOM),
   // What few have; absent is null.
+  told: ({ told }) => (told ? 1 : undefined),
   session_id: ({ sessionId }) => sessionId,
   parent_id: ({ parentId }) => parentId,
   idempotency_key: ({ idempotencyKey }) => idempotencyKey,
@@ -227,6 +229,7 @@ export function decodeInstance(row: InstanceRow, { tenant, owner, caller }: Know
     failures: row.failures,
     rerunnable: row.rerunnable === 1,
     stopRequested: row.stop_requested === 1,
+    ...(row.told === 1 && { told: true }),
     ...(row.progress !== null && { progress: JSON.parse(row.progress) as Progress }),
     ...(row.outcome !== null && { outcome: JSON.parse(row.outcome) as Outcome }),
     createdAt: row.created_at,

@@ -113,6 +113,7 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
     advance: (change) => write(() => advance(change)),
     answer: (id, given, failures) => write(() => answer(id, JSON.stringify(given), failures, now())),
     progress: (lease, progress) => write(() => leases.progress(lease, progress)),
+    tell: (id) => write(() => leases.tell(id)),
     requestStop: (id) => write(() => leases.requestStop(id)),
     watch: watchers.watch,
     async overdue(limit) {

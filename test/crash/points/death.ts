@@ -65,7 +65,7 @@ function never(): Promise<never> {
 }
 
 const STORE_WRITES: ReadonlySet<string> = new Set([
-  ...['accept', 'alias', 'claim', 'extend', 'advance', 'answer', 'progress', 'requestStop', 'purge'],
+  ...['accept', 'alias', 'claim', 'extend', 'advance', 'answer', 'progress', 'tell', 'requestStop', 'purge'],
   ...['records.put', 'records.add', 'records.replace', 'records.take', 'records.remove', 'records.write'],
   ...['records.purge', 'audit.append', 'audit.purge'],
 ])

@@ -1,6 +1,6 @@
 /** What a worker says of an attempt while it runs, and what it is told in return. */
 import type { Database } from 'better-sqlite3'
-import type { Progress } from '../../../core/instance.ts'
+import type { Instance, Progress } from '../../../core/instance.ts'
 import type { Lease, Renewal } from '../../../core/ports/store.ts'
 import type { FreshInstances } from '../fresh-instances.ts'
 import type { Action } from '../group-commit.ts'
@@ -25,6 +25,10 @@ export function prepareLeases(db: Database, { fresh, owners, due, decode, now }:
   const stop = db.prepare<[string], InstanceRow>(
     `UPDATE instances SET stop_requested = 1, revision = revision + 1 WHERE id = ? AND stop_requested = 0 AND ended = 0
      RETURNING *`,
+  )
+  const byId = db.prepare<[string], InstanceRow>('SELECT * FROM instances WHERE id = ?')
+  const tell = db.prepare<[string], InstanceRow>(
+    'UPDATE instances SET told = 1, revision = revision + 1 WHERE id = ? AND told = 0 AND ended = 0 RETURNING *',
   )
   const report = db.prepare<[string, string, number], InstanceRow>(
     `UPDATE instances SET progress = ?, revision = revision + 1 WHERE id = ? AND attempt = ? AND ended = 0 RETURNING *`,
@@ -76,6 +80,20 @@ export function prepareLeases(db: Database, { fresh, owners, due, decode, now }:
         fresh.drop(id)
         const row = report.get(text, id, attempt)
         if (row) changed.push(decode(row))
+      }
+    },
+
+    tell(id: string): Action<Instance | undefined> {
+      return (changed) => {
+        fresh.drop(id)
+        const row = tell.get(id)
+        if (!row) {
+          const standing = byId.get(id)
+          return standing && decode(standing)
+        }
+        const instance = decode(row)
+        changed.push(instance)
+        return instance
       }
     },
 

@@ -10,6 +10,7 @@ import { describeAcceptance } from './acceptance.ts'
 import { describeAudit } from './audit.ts'
 import { describeRecords } from './records.ts'
 import { describeTogether } from './together.ts'
+import { describeTold } from './told.ts'
 import { describeTurns } from './turns.ts'
 import { describeUpkeep } from './upkeep.ts'
 import { describeWaiting } from './waiting.ts'
@@ -41,6 +42,7 @@ export function describeStore(runner: TestRunner, name: string, open: () => Prom
     describeWork(runner, story)
     describeTurns(runner, story)
     describeWaiting(runner, story)
+    describeTold(runner, story)
     describeUpkeep(runner, story)
     describeRecords(runner, story)
     describeTogether(runner, story)
