@@ -104,7 +104,10 @@ export class Client {
 
   async lookOnceMore(): Promise<void> {
     if (this.#wish.operation === 'Grant') return
-    for (const call of this.calls) await this.#look(await this.#server.address, call)
+    for (const call of this.calls) {
+      for (let seen: SeenState | undefined; seen === undefined; )
+        seen = await this.#trying((url) => this.#look(url, call))
+    }
   }
 
   #newCall(): Seen {
@@ -131,7 +134,9 @@ export class Client {
     } catch (thrown) {
       if (thrown instanceof StoreGone) return undefined
       if (!(thrown instanceof TypeError)) throw thrown
-      if (!this.#server.outlivesConnections && (await this.#server.address) === url) throw thrown
+      if (this.#server.outlivesConnections || (await this.#server.address) !== url) return undefined
+      // The server closes idle connections, and a request may be on its way into one just then.
+      if (!isReset(thrown)) throw thrown
       return undefined
     }
   }
@@ -192,6 +197,13 @@ export class Client {
       cursor = next
     }
   }
+}
+
+function isReset({ cause }: TypeError): boolean {
+  return (
+    cause instanceof Error &&
+    ['ECONNRESET', 'UND_ERR_SOCKET', 'EPIPE'].includes((cause as NodeJS.ErrnoException).code ?? '')
+  )
 }
 
 /** A worker says that the process that keeps its calls was killed: what became of the request nobody knows. */
