@@ -27,6 +27,7 @@ export {
 export type { Decision, Guard } from './core/ports/guard.ts'
 export type { ObjectStore } from './core/ports/objects.ts'
 export type { Log } from './core/ports/runtime.ts'
+export type { Connection, Message, OpenSession, Session } from './core/ports/session.ts'
 export type { Store } from './core/ports/store.ts'
 export type { Reply } from './core/reply.ts'
 export {
@@ -64,5 +65,6 @@ export type {
   GrpcServerOptions,
   LimitRules,
   ServerOptions,
+  UpgradeClaim,
   VaultOptions,
 } from './server/options/options.ts'

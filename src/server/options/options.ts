@@ -20,6 +20,8 @@ import type { AnnounceOptions } from '../announcements/announcements.ts'
 import type { ToolImport } from '../declarations/index.ts'
 import type { AuthHook } from './auth-hook.ts'
 
+export type { UpgradeClaim } from '../../carriers/http/index.ts'
+
 export type { LimitRules }
 
 export type ServerOptions<App = unknown> = BaseOptions<App> & Injected<App>
