@@ -1,0 +1,35 @@
+/** Figures in the pages are those of bench/results.json: nothing is written by hand. */
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import type { Results } from '../../bench/results.ts'
+import { fillTables } from '../../bench/tables.ts'
+
+const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8')
+
+test('the tables of measured figures are those that results.json gives', () => {
+  const results = JSON.parse(read('bench/results.json')) as Results
+  const page = read('docs/performance.md')
+
+  expect(page).toContain('<!-- bench:sync -->')
+  expect(fillTables(page, results)).toBe(page)
+})
+
+test('a table has the figures, their intervals, the day and the machine', () => {
+  const limit = { suite: 'sync', contender: 'bare', cpuUs: 20, relative: 1, limit: 'bare' }
+  const ours = { ...limit, contender: 'ours', cpuUs: 25, relative: 0.8, interval: { low: 0.79, high: 0.81 } }
+  const results: Results = {
+    machine: { cpu: 'Chip', cores: 2, memoryGb: 4, node: 'v24.0.0', platform: 'linux x64' },
+    versions: {},
+    dates: { sync: '2026-01-02' },
+    rows: [limit, ours],
+    goals: [{ suite: 'sync', name: 'a call', goal: 'at least 0.85', measured: '0.80 (0.79 to 0.81)', met: false }],
+  }
+
+  const page = fillTables('before\n<!-- bench:sync -->\nold\n<!-- /bench:sync -->\nafter', results)
+
+  expect(page).toContain('Measured on 2026-01-02 on 2 × Chip with Node v24.0.0.')
+  expect(page).toContain('| `ours` | 25.0 µs | 0.80 | 0.79 to 0.81 | `bare` |')
+  expect(page).toContain('| a call: at least 0.85 | 0.80 (0.79 to 0.81) | not met |')
+  expect(page).not.toContain('old')
+  expect(fillTables(page, results)).toBe(page)
+})
