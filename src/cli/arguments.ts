@@ -1,14 +1,14 @@
-/** Reads a command line, and words what is wrong with it. */
+/** Parses a command line and reports errors in it. */
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { usageFault } from './command.ts'
 
 type Options = NonNullable<ParseArgsConfig['options']>
 
-/** `most` is how many words besides the options the command takes. */
+/** `most` is the maximum number of positional arguments. */
 export function parseArguments<const O extends Options>(args: readonly string[], options: O, most: number) {
   const parsed = parse(args, options)
   const extra = parsed.positionals[most]
-  if (extra !== undefined) throw usageFault(`There is no use for "${extra}" here.`)
+  if (extra !== undefined) throw usageFault(`Unexpected argument "${extra}". Remove it.`)
   return parsed
 }
 
@@ -17,7 +17,7 @@ function parse<const O extends Options>(args: readonly string[], options: O) {
     return parseArgs({ args: [...args], options, allowPositionals: true, strict: true })
   } catch (thrown) {
     if (!(thrown instanceof TypeError)) throw thrown
-    // Node's message goes on with advice about "--" that few have a use for.
+    // Node's message continues with advice about "--" that few people need.
     throw usageFault(`${thrown.message.split(/\. |\n/)[0]}.`.replace(/\.\.$/, '.'))
   }
 }

@@ -1,4 +1,4 @@
-/** What every command is given and gives back, so that it can run in a test as well as in a process. */
+/** The input and output of every command, so that a command runs in a test as well as in a process. */
 import type { Readable, Writable } from 'node:stream'
 import { Fault } from '../core/fault.ts'
 
@@ -8,7 +8,7 @@ export interface CommandIo {
   stdout: Output
   stderr: Output
   env: Record<string, string | undefined>
-  /** Aborts when somebody asks the process to end. */
+  /** Aborts when the process is asked to end. */
   signal: AbortSignal
 }
 
@@ -17,21 +17,21 @@ export type Output = Writable & { isTTY?: boolean; columns?: number }
 /** Exit codes, the same for every command. */
 export const EXIT = {
   ok: 0,
-  /** What was asked for failed. */
+  /** The operation or the check failed. */
   failed: 1,
   /** The command line or the request is wrong. */
   usage: 2,
   unreachable: 3,
-  /** It would wait for somebody's approval. */
+  /** The policy would hold the call for an approval. */
   held: 4,
-  /** The server wants a token, or another one. */
+  /** The server requires a token, or rejected the one it received. */
   needsToken: 5,
-  /** 128 and SIGINT, as shells have it. */
+  /** 128 + SIGINT, as in shells. */
   interrupted: 130,
 } as const
 
 export interface Command {
-  /** How to use it, below the line that says what it is for. */
+  /** The help text, printed below the command's summary. */
   help: string
   run(io: CommandIo): Promise<number>
 }
@@ -44,7 +44,7 @@ export function unreachableFault(message: string, cause?: unknown): Fault {
   return new Fault('unavailable', message, { code: 'UNREACHABLE', cause })
 }
 
-/** No server answers, or one of another protocol. */
+/** No server responded, or one of another protocol did. */
 const UNREACHED = new Set<string | undefined>(['UNREACHABLE', 'NOT_THIS_PROTOCOL'])
 
 export function exitCodeOf(fault: Fault): number {

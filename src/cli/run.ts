@@ -1,4 +1,4 @@
-/** Finds the command, runs it and words whatever went wrong. A command is loaded only when it is asked for. */
+/** Finds and runs a command, and prints its faults. Each command is loaded only when it is used. */
 import { readFileSync } from 'node:fs'
 import { Fault } from '../core/fault.ts'
 import { nearest } from '../core/nearest.ts'
@@ -31,23 +31,23 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     load: async () => (await import('./commands/check.ts')).check,
   },
   policy: {
-    summary: 'Says what a policy would do to a call, without running it.',
+    summary: 'Shows what a policy would decide about a call, without running it.',
     load: async () => (await import('./commands/policy.ts')).policy,
   },
   approvals: {
-    summary: 'Lists the calls that wait for an approval, and decides about them.',
+    summary: 'Lists the calls that wait for an approval, and approves or denies them.',
     load: async () => (await import('./commands/approvals.ts')).approvals,
   },
   conformance: {
-    summary: 'Judges a server by the requirements of a protocol.',
+    summary: 'Tests a server against the requirements of a protocol.',
     load: async () => (await import('./conformance/command.ts')).conformance,
   },
   secrets: {
-    summary: 'Keeps secrets for remote tools, encrypted in the data folder.',
+    summary: 'Stores secrets for remote tools, encrypted in the data folder.',
     load: async () => (await import('./commands/secrets.ts')).secrets,
   },
   token: {
-    summary: 'Makes a new token, and the hash that goes into the configuration.',
+    summary: 'Creates a token, and the hash of it for the configuration.',
     load: async () => (await import('./commands/token.ts')).token,
   },
 }
@@ -58,7 +58,7 @@ export async function run(io: CommandIo): Promise<number> {
   try {
     return await dispatch(name, { ...io, args })
   } catch (thrown) {
-    // A command that was interrupted has nothing more to say.
+    // An interrupted command prints nothing more.
     if (io.signal.aborted && !(thrown instanceof Fault)) return EXIT.interrupted
     return explain(thrown, name, io, debug)
   }
@@ -117,7 +117,7 @@ function packageVersion(): string {
 
 function explain(thrown: unknown, name: string, io: CommandIo, debug: boolean): number {
   const reason = thrown instanceof Error ? thrown.message : String(thrown)
-  const fault = Fault.from(thrown, `This should not have happened: ${reason}. --debug shows where.`)
+  const fault = Fault.from(thrown, `Unexpected error: ${reason}. Run with --debug to see the stack trace.`)
   print(io.stderr, `callplane: ${fault.message}`)
   if (fault.code === 'USAGE') {
     print(io.stderr, `See: callplane help${Object.hasOwn(COMMANDS, name) ? ` ${name}` : ''}`)

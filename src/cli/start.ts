@@ -1,5 +1,7 @@
 #!/usr/bin/env node
-/** What `callplane` starts: a Node that is too old is told so before it reads anything that it does not understand. */
+/**
+ * The entry point of `callplane`: reports a Node that is too old before it loads code that such a Node cannot parse.
+ */
 import { nodeTooOld } from '../server/open/node-version.ts'
 
 const reason = nodeTooOld(process.versions.node)

@@ -42,7 +42,7 @@ test('calls that wait are listed, shown, approved and denied', async () => {
   const again = await approvals('approve', first?.id ?? '')
   const all = await approvals('--all')
 
-  expect(nothing).toEqual({ code: 0, stdout: 'No call waits for an approval.\n', stderr: '' })
+  expect(nothing).toEqual({ code: 0, stdout: 'No calls are waiting for an approval.\n', stderr: '' })
   expect(listed.stdout).toMatch(/^ID +STATUS +OPERATION +CALLER +RISK +UNTIL +ARGUMENTS\n/)
   expect(listed.stdout).toMatch(/pending +v1:orders\.refund +none\|anonymous +low +\S+Z +\{"amount":500\}\n/)
   expect(JSON.parse(shown.stdout)).toMatchObject({ id: first?.id, status: 'pending', args: { amount: 500 } })
@@ -67,11 +67,11 @@ test('what is wrong is said, with an exit code of its own', async () => {
   const cases: [args: string[], code: number, message: RegExp][] = [
     [['grant', 'x', ...at], 2, /list, show, approve or deny/],
     [['approve', ...at], 2, /Name the approval/],
-    [['list', 'x', ...at], 2, /There is no use for "x" here/],
+    [['list', 'x', ...at], 2, /Unexpected argument "x"/],
     [['approve', 'nonsense', ...at], 1, /There is no approval "nonsense"/],
     [['list', '--url', url, '--data', folder], 2, /does not let this credential decide.*--data/],
     [['list', '--url', url, '--token', 'another'], 2, /does not let this credential decide/],
-    [['list', '--url', 'http://127.0.0.1:1'], 3, /Nothing answers/],
+    [['list', '--url', 'http://127.0.0.1:1'], 3, /No server responds/],
   ]
   for (const [args, code, message] of cases) {
     const done = await runCommand(['approvals', ...args])

@@ -25,7 +25,7 @@ test('a chunked result is refused when a byte, the order or the length is not wh
 
   expect(honest).toMatchObject({ code: 0, files: ['out'] })
   for (const { code, stderr, files } of [changed, unchained, gap, short]) {
-    expect(stderr).toMatch(/callplane: The result arrived damaged: .*fetch it again\.\n$/)
+    expect(stderr).toMatch(/callplane: The result arrived damaged: .*fetch the result again\.\n$/)
     expect({ code, files }).toEqual({ code: 1, files: [] })
   }
 })
@@ -82,7 +82,7 @@ test('what is no OpenCALL server is named as such', async () => {
 
   const { code, stderr } = await runCommand(['call', 'v1:Y', '--url', url])
 
-  expect(stderr).toMatch(/answered \/call with 200 and no OpenCALL document/)
+  expect(stderr).toMatch(/responded to \/call with 200 and no OpenCALL document/)
   expect(code).toBe(1)
 })
 

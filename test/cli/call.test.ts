@@ -95,7 +95,7 @@ test('an unknown operation is exit 2 and names those that were probably meant', 
   expect(typo.stderr).toMatch(/^callplane: UNKNOWN_OP: .*\nDid you mean v1:Calculator\.Add/)
   expect(short.stderr).toMatch(/Did you mean .*v1:Calculator\.Add/)
   expect(JSON.parse(short.stdout)).toMatchObject({ state: 'error', error: { code: 'UNKNOWN_OP' } })
-  expect(far.stderr).toContain('"callplane ops" lists the operations')
+  expect(far.stderr).toContain('Run "callplane ops" to list the operations')
 })
 
 test('a refused request says what to do: arguments, a missing key, an operation that is gone', async () => {
@@ -106,7 +106,7 @@ test('a refused request says what to do: arguments, a missing key, an operation 
 
   expect([invalid.code, keyless.code, keyed.code, gone.code]).toEqual([2, 2, 0, 2])
   expect(invalid.stderr).toContain('/b')
-  expect(keyless.stderr).toContain('Give one with --idempotency-key')
+  expect(keyless.stderr).toContain('Pass one with --idempotency-key')
   expect(gone.stderr).toContain('Use v2:Greeter.Hello instead')
 })
 
@@ -158,7 +158,7 @@ test('interrupting a followed call leaves it running and says where to find it',
   interrupt.abort()
   const { code, stderr } = await following
 
-  const address = /look at it again at (\S+)/.exec(stderr)?.[1] ?? ''
+  const address = /poll it at (\S+)/.exec(stderr)?.[1] ?? ''
   expect(code).toBe(130)
   expect(await (await fetch(address)).json()).toMatchObject({ state: 'pending' })
 })
@@ -167,7 +167,7 @@ test('no server is exit 3 with the way to start one', async () => {
   const { code, stderr } = await runCommand(['call', 'v1:Calculator.Add', '--url', 'http://127.0.0.1:1'])
 
   expect(code).toBe(3)
-  expect(stderr).toMatch(/^callplane: Nothing answers at http:\/\/127\.0\.0\.1:1.*"callplane serve".*\n$/)
+  expect(stderr).toMatch(/^callplane: No server responds at http:\/\/127\.0\.0\.1:1.*"callplane serve".*\n$/)
 })
 
 test('what is no call at all is exit 2 before anything is sent', async () => {

@@ -107,7 +107,7 @@ test('conformance is judged by the protocol that is asked for', async () => {
   expect(checks.find(({ id }) => id === 'tool-list')?.outcome).toBe('met')
   expect(checks.find(({ id }) => id === 'shorthand-version')?.outcome).toBe('not-applicable')
   expect(oxp.code).toBe(1)
-  expect(none.stderr).toMatch(/no checks for "soap", only for opencall, oxp, otc/)
+  expect(none.stderr).toMatch(/no checks for "soap"\. Use one of opencall, oxp, otc/)
   expect(none.code).toBe(2)
 })
 

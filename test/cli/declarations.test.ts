@@ -170,7 +170,7 @@ test('declared tools are served side by side with exported ones; changed, broken
   expect(await server.complaint('b.yaml:')).toContain(
     'b.yaml:3:1  There is no field "timeoutMS". Did you mean "timeoutMs"?',
   )
-  await server.complaint('started again when one of its files changes')
+  await server.complaint('restarts when one of its files changes')
 
   await writeFile(join(dirname(file), 'c.yml'), declared('Another'))
   await server.complaint('b.yaml:')

@@ -20,7 +20,7 @@ test('secrets come from standard input, are listed by name and removed, and no f
   const again = await runCommand(['secrets', 'remove', 'crm'], { env })
   const left = await runCommand(['secrets', 'list'], { env })
 
-  expect(set).toEqual({ code: 0, stdout: 'The secret search-api-key is kept.\n', stderr: '' })
+  expect(set).toEqual({ code: 0, stdout: 'Stored the secret search-api-key.\n', stderr: '' })
   expect(JSON.parse(listed.stdout)).toEqual(['crm', 'search-api-key'])
   expect([removed.code, again.code, left.stdout]).toEqual([0, 1, 'search-api-key\n'])
   const files = readdirSync(env.CALLPLANE_DATA, { withFileTypes: true }).filter((entry) => entry.isFile())
@@ -46,9 +46,9 @@ test('what cannot be kept or found is said, without the value', async () => {
     [['set'], 'hunter2', /Name the secret/, 2],
     [['set', '../a'], 'hunter2', /cannot be the name of a secret/, 2],
     [['set', 'a'], '\n', /Standard input is empty/, 2],
-    [['set', 'a', '--fields'], 'hunter2', /JSON object of texts/, 2],
-    [['set', 'a', '--fields'], '{"hunter2":1}', /JSON object of texts/, 2],
-    [['set', 'a', 'hunter3'], '', /no use for "hunter3"/, 2],
+    [['set', 'a', '--fields'], 'hunter2', /JSON object of strings/, 2],
+    [['set', 'a', '--fields'], '{"hunter2":1}', /JSON object of strings/, 2],
+    [['set', 'a', 'hunter3'], '', /Unexpected argument "hunter3"/, 2],
     [['list'], '', /There is no database in/, 1],
   ]
   for (const [args, stdin, message, exit] of wrong) {
@@ -65,6 +65,6 @@ test('while a server uses the folder nothing is changed, and the message says so
 
   const { code, stderr } = await runCommand(['secrets', 'set', 'a', '--data', data], { stdin: 'value' })
 
-  expect(stderr).toBe(`callplane: A server is using ${data}. Stop it, run this again, and start it.\n`)
+  expect(stderr).toBe(`callplane: A server is using ${data}. Stop it, run this command again, and restart it.\n`)
   expect(code).toBe(1)
 })

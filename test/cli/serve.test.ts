@@ -16,7 +16,7 @@ test('the quickstart is served at the address that is announced, and SIGTERM end
 
   expect(body.result).toBe(3)
   expect(server.started).toMatchObject({ operations: 11, data: join(folder, 'data'), authentication: false })
-  expect(server.started.note).toBe('no authentication: only this machine is served')
+  expect(server.started.note).toBe('no authentication: accepts connections from this machine only')
   expect(await server.ended).toBe(0)
 })
 

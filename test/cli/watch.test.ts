@@ -24,7 +24,7 @@ test('a changed file starts the server again, a mistake is survived, and a new f
 
   await writeFile(lib, answers(''))
   expect(await server.complaint('cannot be loaded')).toMatch(/answer\.ts:1 cannot be loaded: Expression expected/)
-  await server.complaint('started again when one of its files changes')
+  await server.complaint('restarts when one of its files changes')
 
   // As many editors save: a new file takes the place of the old one.
   await writeFile(`${lib}.new`, answers('3'))

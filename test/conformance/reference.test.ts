@@ -100,7 +100,7 @@ describe('a server that conforms', { timeout: 60_000 }, () => {
     const none = await examine(undefined, [])
     const wrong = await examine(undefined, ['--token', 'not-a-token'])
 
-    expect(none.stderr).toBe('callplane: The server needs a token. Give one with --token or CALLPLANE_TOKEN.\n')
+    expect(none.stderr).toBe('callplane: The server needs a token. Pass one with --token or CALLPLANE_TOKEN.\n')
     expect(wrong.stderr).toMatch(/refuses this token/)
     expect([none.code, wrong.code]).toEqual([5, 5])
   })

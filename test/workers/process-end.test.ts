@@ -18,5 +18,5 @@ test('a message that could not be sent to a worker is not its end', async () => 
 test('a worker for which there is no process has ended', async () => {
   const ended = endOf(spawn('/nowhere/node'))
 
-  expect(await ended).toEqual({ how: 'could not be started (spawn /nowhere/node ENOENT)', code: 1 })
+  expect(await ended).toEqual({ how: 'could not start (spawn /nowhere/node ENOENT)', code: 1 })
 })

@@ -33,7 +33,7 @@ test('both workers answer at one address, another takes the place of one that is
   const [victim] = first as unknown as [number]
 
   process.kill(victim, 'SIGKILL')
-  const complaint = await server.complaint('another is started')
+  const complaint = await server.complaint('starting another')
   const seen = new Set<number>()
   await expect
     .poll(
@@ -48,7 +48,7 @@ test('both workers answer at one address, another takes the place of one that is
 
   expect(first.size).toBe(2)
   expect(server.started).toMatchObject({ workers: 2 })
-  expect(complaint).toMatch(`(process ${victim}) was ended by SIGKILL; another is started in 100 ms.`)
+  expect(complaint).toMatch(`(process ${victim}) was ended by SIGKILL; starting another in 100 ms.`)
   expect(await server.ended).toBe(0)
   for (const pid of [...first, ...seen]) expect(isAlive(pid)).toBe(false)
 })
@@ -94,7 +94,7 @@ test('a worker that is asked to end leaves what it has counted', async () => {
   const pids = [await where(), await where(), await where(), await where()]
 
   process.kill(pids[0] as number, 'SIGTERM')
-  await server.complaint('another is started')
+  await server.complaint('starting another')
 
   expect(await calls()).toBe('4')
 })
@@ -169,7 +169,7 @@ test('what keeps the server from starting is said once, with the exit code of on
   expect([inUse.code, inUse.stdout]).toEqual([1, ''])
   expect(broken.stderr.match(/DB_URL is not set/g)).toHaveLength(1)
   expect(broken.code).toBe(1)
-  expect(watched.stderr).toMatch(/^callplane: --watch is for one process, .*Leave it or --workers out\.\n/)
+  expect(watched.stderr).toMatch(/^callplane: --watch works with one process only\. Leave out --watch or --workers\.\n/)
   expect(watched.code).toBe(2)
 })
 

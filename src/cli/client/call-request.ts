@@ -1,4 +1,4 @@
-/** Makes the request that a `callplane call` command line describes. */
+/** Builds the request that a `callplane call` command line describes. */
 import { randomUUID } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -43,7 +43,7 @@ export async function createRequest(words: CallWords, stdin: CommandIo['stdin'])
     return { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(envelope) }
   const media = attached.map(({ name, mimeType }) => ({ name, mimeType, part: name }))
   const form = new FormData()
-  // First, so that the server knows the limits of each file before the file comes.
+  // The envelope goes first, so that the server knows the limits of each file before the file arrives.
   form.append('envelope', new Blob([JSON.stringify({ ...envelope, media })], { type: 'application/json' }))
   for (const { name, path, mimeType } of attached) form.append(name, await openFile(path, mimeType), basename(path))
   return { method: 'POST', body: form }
@@ -74,7 +74,7 @@ async function readText(path: string): Promise<string> {
   }
 }
 
-/** `name=path`, and `;type=image/png` where the file's name does not tell, as curl has it. */
+/** `name=path`, or `name=path;type=image/png` if the type does not follow from the file name, as in curl. */
 function parseFile(text: string): { name: string; path: string; mimeType: string } {
   const [, name, path, type] = /^([^=]+)=(.+?)(?:;type=([\w.+-]+\/[\w.+-]+))?$/.exec(text) ?? []
   if (name === undefined || path === undefined)

@@ -1,4 +1,4 @@
-/** Reads a chunked result as a careful receiver: every checksum and the chain of them. OpenCALL, "Checksum Chain Semantics". */
+/** Reads a chunked result and verifies each checksum and the checksum chain. OpenCALL, "Checksum Chain Semantics". */
 import { hash } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
 import type { Envelope, Remote } from './remote.ts'
@@ -13,7 +13,7 @@ interface ChunkAnswer extends Envelope {
 
 const ASK_AGAIN_MS = 250
 
-/** It can be read while it is still being made: then the next chunk is waited for. */
+/** Works while the server still produces the result: it then waits for the next chunk. */
 export async function* readChunks(remote: Remote, address: string): AsyncGenerator<Uint8Array> {
   let cursor: string | null = ''
   let previous: string | null = null
@@ -35,7 +35,7 @@ export async function* readChunks(remote: Remote, address: string): AsyncGenerat
     previous = answer.chunk.checksum
     cursor = answer.cursor
     if (cursor === null && answer.total !== undefined && answer.total !== offset)
-      throw damaged(`${answer.total} bytes were announced and ${offset} have come`)
+      throw damaged(`the server announced ${answer.total} bytes and sent ${offset}`)
   }
 }
 
@@ -45,18 +45,22 @@ function problemOf(
   offset: number,
   previous: string | null,
 ): string | undefined {
-  if (chunk.offset !== offset) return `a chunk begins at byte ${chunk.offset}, and ${offset} was due`
+  if (chunk.offset !== offset) return `a chunk begins at byte ${chunk.offset} instead of ${offset}`
   if (chunk.length !== bytes.length) return `the chunk at byte ${offset} has ${bytes.length} bytes, not ${chunk.length}`
   if (chunk.checksum !== `sha256:${hash('sha256', bytes, 'hex')}`)
-    return `the chunk at byte ${offset} has another checksum`
+    return `the chunk at byte ${offset} has a wrong checksum`
   if (chunk.checksumPrevious !== previous) return `the chunk at byte ${offset} does not follow the one before it`
   return undefined
 }
 
 function damaged(problem: string): Fault {
-  return new Fault('upstream', `The result arrived damaged: ${problem}. Do not use what was written; fetch it again.`, {
-    code: 'DAMAGED_RESULT',
-  })
+  return new Fault(
+    'upstream',
+    `The result arrived damaged: ${problem}. Discard the output and fetch the result again.`,
+    {
+      code: 'DAMAGED_RESULT',
+    },
+  )
 }
 
 function failedMidway({ error }: Envelope, offset: number): Fault {

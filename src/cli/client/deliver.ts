@@ -1,4 +1,4 @@
-/** Where a result's bytes go: standard output, or a file that appears only when it is whole. */
+/** Writes a result's bytes to standard output, or to a file that appears only when it is complete. */
 import { open, rename, rm } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
 import { Fault } from '../../core/fault.ts'
@@ -19,7 +19,7 @@ export async function deliver(
     await rename(part, file)
   } catch (thrown) {
     await rm(part, { force: true })
-    // A system call failed: the disk is full, or a folder is in the way.
+    // A system call failed, for example because the disk is full or the path is a folder.
     throw isSystemError(thrown) ? cannotWrite(file, thrown) : thrown
   }
 }
@@ -29,7 +29,7 @@ function isSystemError(thrown: unknown): thrown is NodeJS.ErrnoException {
 }
 
 function cannotWrite(file: string, cause: NodeJS.ErrnoException): Fault {
-  return new Fault('malformed', `${file} cannot be written (${cause.code}). Name another file, or make room.`, {
+  return new Fault('malformed', `${file} cannot be written (${cause.code}). Choose another file, or free disk space.`, {
     code: 'CANNOT_WRITE',
     cause,
   })

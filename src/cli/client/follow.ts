@@ -1,26 +1,28 @@
-/** Follows a call to its end: by server-sent events where the server has them, else by polls that wait. */
+/** Follows a call to its end: by server-sent events if the server offers them, otherwise by long polls. */
 import { Fault } from '../../core/fault.ts'
 import { EventDecoder, isEventStream } from '../../wire/http/event-stream.ts'
 import type { Envelope, Remote } from './remote.ts'
 
 const WAIT_SECONDS = 30
 const POLL_AGAIN_MS = 250
-/** A result that is part of an event; a call with a longer one is followed by polls. */
+/** The largest event that is read. A call with a larger result is followed by polls. */
 const MAX_EVENT = 64 * 1024 * 1024
 
 export function isOver({ state }: Envelope): boolean {
   return state === 'complete' || state === 'error'
 }
 
-/** `address` is the one a poll goes to. */
+/** `address` is the poll address of the call. */
 export async function follow(remote: Remote, address: string, onChange: (now: Envelope) => void): Promise<Envelope> {
   const last = await followEvents(remote, address, onChange)
-  // An event tells that there is a result elsewhere; a poll tells where.
+  // An event says only that the result is elsewhere; a poll gives its address.
   if (last && (last.result !== undefined || last.error !== undefined)) return last
   return followPolls(remote, address, onChange)
 }
 
-/** Nothing, if the server offers no events or the stream broke off: a poll then shows how things stand. */
+/**
+ * Returns `undefined` if the server offers no events or the stream ended early. A poll then gives the current state.
+ */
 async function followEvents(
   remote: Remote,
   address: string,
@@ -41,7 +43,7 @@ async function followEvents(
       }
     }
   } catch (thrown) {
-    // A stream that broke off is no failure of the call. But whoever interrupts wants no poll either.
+    // A broken stream does not mean that the call failed. After an interrupt, no poll is wanted either.
     if (remote.interrupted) throw thrown
   }
   return undefined
@@ -50,7 +52,7 @@ async function followEvents(
 async function followPolls(remote: Remote, address: string, onChange: (now: Envelope) => void): Promise<Envelope> {
   for (;;) {
     const { status, envelope } = await remote.ask(address, { headers: { Prefer: `wait=${WAIT_SECONDS}` } })
-    // A poll of a call that ended in error is a 200; what else is refused was the poll itself.
+    // A poll of a call that ended in error returns 200, so any other error status refuses the poll itself.
     if (status >= 400 && status !== 429) throw pollRefused(address, envelope)
     if (status < 400) {
       onChange(envelope)

@@ -1,4 +1,4 @@
-/** A server as the commands see it: an address, a credential and answers in OpenCALL's envelopes. */
+/** The HTTP client of the commands: an address, a credential, and responses as OpenCALL envelopes. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
@@ -6,10 +6,10 @@ import { type CommandIo, unreachableFault, usageFault } from '../command.ts'
 
 export const REMOTE_OPTIONS = { url: { type: 'string' }, token: { type: 'string' } } as const
 
-export const REMOTE_HELP = `  --url <url>            The server; http://127.0.0.1:4747 unless given. Also CALLPLANE_URL.
-  --token <token>        A bearer token. CALLPLANE_TOKEN is better: other users of the machine can read a command line.`
+export const REMOTE_HELP = `  --url <url>            The server (default: http://127.0.0.1:4747). Also CALLPLANE_URL.
+  --token <token>        A bearer token. Prefer CALLPLANE_TOKEN: other users of the machine can read a command line.`
 
-/** The part of a response envelope that the commands look at. */
+/** The part of a response envelope that the commands read. */
 export interface Envelope {
   requestId: string
   state: string
@@ -39,12 +39,12 @@ export class Remote {
     this.#signal = signal
   }
 
-  /** An address from an answer, which may be relative. */
+  /** Resolves an address from a response, which may be relative. */
   resolve(uri: string): string {
     return new URL(uri, `${this.url}/`).href
   }
 
-  /** A path is looked for below the server's address. The credential goes to the server's own origin only. */
+  /** Resolves a path below the server's address. Sends the credential only to the server's own origin. */
   async fetch(place: string, init: RequestInit = {}): Promise<Response> {
     const address = place.startsWith('/') ? this.url + place : place
     const headers = new Headers(init.headers)
@@ -77,13 +77,13 @@ export class Remote {
     return this.#signal.aborted
   }
 
-  /** Lets the time pass that a server asked for. */
+  /** Waits as long as the server asked for. */
   wait(ms: number): Promise<void> {
     return pause(ms, undefined, { signal: this.#signal })
   }
 }
 
-/** A body piece by piece; one that breaks off is a server that is gone. */
+/** Reads a body piece by piece. Throws an "unreachable" fault if the connection breaks. */
 export async function* readBody(body: ReadableStream<Uint8Array>, remote: Remote): AsyncIterable<Uint8Array> {
   try {
     yield* body
@@ -93,7 +93,7 @@ export async function* readBody(body: ReadableStream<Uint8Array>, remote: Remote
 }
 
 function brokenOff(cause: unknown): Fault {
-  return unreachableFault('The connection broke in the middle of an answer. Try again.', cause)
+  return unreachableFault('The connection broke in the middle of a response. Try again.', cause)
 }
 
 async function readJson(response: Response): Promise<JsonValue> {
@@ -112,7 +112,7 @@ function unreachable(address: string, thrown: unknown): Fault {
   const inner = thrown instanceof Error ? thrown.cause : undefined
   const code = inner instanceof Error && 'code' in inner ? ` (${String(inner.code)})` : ''
   return unreachableFault(
-    `Nothing answers at ${origin}${code}. Start a server with "callplane serve", or name the address of one that runs.`,
+    `No server responds at ${origin}${code}. Start one with "callplane serve", or pass the address of a running one.`,
     thrown,
   )
 }
@@ -121,7 +121,7 @@ function notOpenCall(response: Response, cause?: unknown): Fault {
   const { origin, pathname } = new URL(response.url)
   return new Fault(
     'upstream',
-    `${origin} answered ${pathname} with ${response.status} and no OpenCALL document. Is this the address of a Callplane server?`,
+    `${origin} responded to ${pathname} with ${response.status} and no OpenCALL document. Is this the address of a Callplane server?`,
     { code: 'NOT_OPENCALL', cause },
   )
 }

@@ -1,4 +1,4 @@
-/** `callplane approvals`: which calls wait for somebody's word, and giving it. */
+/** `callplane approvals`: lists the calls that wait for an approval, and approves or denies them. */
 import { resolve } from 'node:path'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
@@ -15,19 +15,20 @@ Usage: callplane approvals [list] [--all]
        callplane approvals approve <id> [--why <text>]
        callplane approvals deny <id> [--why <text>]
 
-Shows the calls that a policy holds for an approval, with their arguments, and decides about them. It needs a token with
-the scope callplane:approve; without --token and CALLPLANE_TOKEN, the administrator's own is taken from the data folder.
+Shows the calls that a policy holds for an approval, with their arguments, and approves or denies them. It needs a token
+with the scope callplane:approve. Without --token and CALLPLANE_TOKEN it uses the administrator's token in the data
+folder.
 
 Options:
-  --all                  Lists the decided ones as well.
-  --why <text>           The reason, for the record; the caller of a denied call is told.
-  --json                 Prints the answer as JSON.
-  --data <folder>        The server's data folder; .callplane unless given. Also CALLPLANE_DATA.
-  --url <url>            The server; http://127.0.0.1:4747 unless given. Also CALLPLANE_URL.
-  --token <token>        A bearer token. CALLPLANE_TOKEN is better: other users of the machine can read a command line.
+  --all                  Also lists approvals that are already decided.
+  --why <text>           The reason, for the record. The caller of a denied call sees it.
+  --json                 Prints the response as JSON.
+  --data <folder>        The server's data folder (default: .callplane). Also CALLPLANE_DATA.
+  --url <url>            The server (default: http://127.0.0.1:4747). Also CALLPLANE_URL.
+  --token <token>        A bearer token. Prefer CALLPLANE_TOKEN: other users of the machine can read a command line.
 
-Exit codes: 0 done, 1 it cannot be decided (any more, or by you), 2 the command or the credential is wrong, 3 no server
-answers.
+Exit codes: 0 done, 1 the approval cannot be decided (too late, or not by you), 2 the command or the credential is
+wrong, 3 no server responds.
 
 Examples:
   callplane approvals
@@ -38,8 +39,8 @@ Examples:
     const [action = 'list', id] = positionals
     const wish: Wish = { io, server: remoteFor(values, io), id: id ?? '', values }
     const act = ACTIONS.get(action)
-    if (!act) throw usageFault('Say what to do: callplane approvals list, show, approve or deny.')
-    if (action === 'list' && id !== undefined) throw usageFault(`There is no use for "${id}" here.`)
+    if (!act) throw usageFault('Name an action: callplane approvals list, show, approve or deny.')
+    if (action === 'list' && id !== undefined) throw usageFault(`Unexpected argument "${id}". Remove it.`)
     if (action !== 'list' && id === undefined) throw usageFault('Name the approval; "callplane approvals" lists them.')
     return act(wish)
   },
@@ -67,7 +68,9 @@ const ACTIONS: ReadonlyMap<string, (wish: Wish) => Promise<number>> = new Map([
   ['deny', (wish) => decide(wish, 'deny')],
 ])
 
-/** The administrator's token goes to the server on this machine only: it made the file, any other has no use for it. */
+/**
+ * Sends the administrator's token only to a server on this machine: that server created it, and no other accepts it.
+ */
 function remoteFor(values: { url?: string; token?: string; data?: string }, io: CommandIo): Remote {
   const named = values.token ?? (io.env.CALLPLANE_TOKEN || undefined)
   const without = new Remote(values, io)
@@ -93,7 +96,7 @@ async function list({ io, server, values }: Wish): Promise<number> {
 }
 
 function nothing(all: boolean): string {
-  return all ? 'There are no approvals.' : 'No call waits for an approval.'
+  return all ? 'There are no approvals.' : 'No calls are waiting for an approval.'
 }
 
 async function show({ io, server, id }: Wish): Promise<number> {

@@ -1,4 +1,4 @@
-/** `callplane call`: one call over HTTP, followed to its end if somebody wants that. */
+/** `callplane call`: sends one call over HTTP and, with `--follow`, follows it to its end. */
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { nearest } from '../../core/nearest.ts'
@@ -18,18 +18,18 @@ Usage: callplane call <operation> [options]
 
 Options:
   --args <json>          The arguments: JSON, @file, or - for standard input.
-  --file <name=path>     An attachment; again for each. Its type follows the file's name, or name=path;type=image/png.
-  --follow               Waits for an async operation to end, with a progress bar where a person is watching.
-  -o, --output <file>    Writes a chunked result, or one that is a file, there. It appears when it is whole.
-  --json                 Prints the whole answer instead of the result alone.
-  --idempotency-key <k>  The same key again never runs it twice.
+  --file <name=path>     An attachment; repeatable. The file name gives its type, or name=path;type=image/png does.
+  --follow               Waits for an async operation to end, with a progress bar on a terminal.
+  -o, --output <file>    Writes a chunked result, or a result that is a file, to this file once it is complete.
+  --json                 Prints the whole response instead of only the result.
+  --idempotency-key <k>  The server runs calls with the same key only once.
   --session <id>         The session the call belongs to.
-  --locale <tag>         The language of messages, such as de-CH.
-  --timeout-ms <n>       How long to wait for a direct answer.
+  --locale <tag>         The language of messages, for example de-CH.
+  --timeout-ms <n>       How long the server may hold the request for the result.
 ${REMOTE_HELP}
 
-Exit codes: 0 it is done (or accepted, without --follow), 1 it failed, 2 the request was refused, 3 no server answers.
-Ctrl-C does not stop a call that was accepted: the address to look at it again is printed.
+Exit codes: 0 done (or accepted, without --follow), 1 failed, 2 the request was refused, 3 no server responds.
+Ctrl-C does not stop a call that was accepted: the command prints the address where you can poll it.
 
 Examples:
   callplane call v1:Calculator.Add --args '{"a":1,"b":2}'
@@ -54,7 +54,7 @@ Examples:
       1,
     )
     const [op] = positionals
-    if (op === undefined) throw usageFault('Name the operation to call, such as v1:Calculator.Add.')
+    if (op === undefined) throw usageFault('Name the operation to call, for example v1:Calculator.Add.')
     const remote = new Remote(values, io)
     const request = await createRequest(
       { op, args: values.args, files: values.file, context: contextOf(values) },
@@ -91,7 +91,7 @@ class CallCommand {
   readonly #remote: Remote
   readonly #io: CommandIo
   readonly #wishes: Wishes
-  /** Where the call can be looked at, once it was accepted. */
+  /** The address where the call can be polled, once the server accepted it. */
   #address: string | undefined
 
   constructor(op: string, remote: Remote, io: CommandIo, wishes: Wishes) {
@@ -108,9 +108,9 @@ class CallCommand {
       return await this.#accepted(answered.envelope)
     } catch (thrown) {
       if (this.#address === undefined) throw thrown
-      // It was accepted: whatever happens here, there it goes on.
+      // The server accepted the call, so the call continues whatever happens here.
       const { signal, stderr } = this.#io
-      print(stderr, `callplane: the call goes on without us; look at it again at ${this.#address}`)
+      print(stderr, `callplane: the call continues on the server; poll it at ${this.#address}`)
       if (signal.aborted) return EXIT.interrupted
       throw thrown
     }
@@ -142,7 +142,7 @@ class CallCommand {
     return this.#say(this.#wishes.json ? envelope : envelope.result)
   }
 
-  /** The result is not in the envelope but at an address. */
+  /** The result is at another address, not in the envelope. */
   async #elsewhere(envelope: Envelope): Promise<number> {
     const { json, output } = this.#wishes
     const { location } = envelope
@@ -156,7 +156,10 @@ class CallCommand {
     const response = await this.#remote.fetch(uri, { redirect: 'follow', ...(headers && { headers }) })
     if (response.status !== 200 || !response.body) {
       await response.body?.cancel()
-      throw new Fault('upstream', `The result at ${uri} cannot be fetched: the answer was ${response.status}.`)
+      throw new Fault(
+        'upstream',
+        `The result at ${uri} cannot be fetched: the server responded with ${response.status}.`,
+      )
     }
     await deliver(readBody(response.body, this.#remote), this.#io, output)
     return EXIT.ok
@@ -185,7 +188,7 @@ class CallCommand {
     print(stderr, plainText(`callplane: ${code}: ${message}`))
     if (cause) print(stderr, JSON.stringify(cause, null, 2))
     if (code === 'UNKNOWN_OP') await this.#suggest()
-    if (code === 'IDEMPOTENCY_KEY_REQUIRED') print(stderr, 'Give one with --idempotency-key, such as a new UUID.')
+    if (code === 'IDEMPOTENCY_KEY_REQUIRED') print(stderr, 'Pass one with --idempotency-key, for example a new UUID.')
     return status >= 400 && status < 500 ? EXIT.usage : EXIT.failed
   }
 
@@ -193,6 +196,6 @@ class CallCommand {
     const names = (await this.#remote.registry()).map(({ op }) => String(op))
     const close = nearest(this.#op, names, 3, (name) => [name, name.replace(/^v\d+:/, ''), name.replace(/^.*[:.]/, '')])
     if (close.length > 0) print(this.#io.stderr, plainText(`Did you mean ${close.join(' or ')}?`))
-    else print(this.#io.stderr, '"callplane ops" lists the operations there are.')
+    else print(this.#io.stderr, 'Run "callplane ops" to list the operations.')
   }
 }

@@ -1,4 +1,4 @@
-/** `callplane check`: whether callers of the old operations can stay as they are with the new ones. */
+/** `callplane check`: compares two registries and reports whether callers of the old one can stay unchanged. */
 import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { Fault } from '../../core/fault.ts'
@@ -16,15 +16,15 @@ export const check: Command = {
   help: `
 Usage: callplane check <old> <new> [options]
 
-Each is the address of a server, a file with what a server answers at /.well-known/ops, or a file or a folder of
-operations, of which nothing is started. A change is breaking if a call that worked could fail now, or its answer could
-no longer be read.
+Each is the address of a server, a file with the document that a server returns at /.well-known/ops, or a file or folder
+of operations, which are loaded but not run. A change is breaking if a call that worked before could now fail, or if its
+result could no longer be read.
 
 Options:
   --json                 Prints the changes as JSON.
-  --token <token>        For servers that want one. Also CALLPLANE_TOKEN.
+  --token <token>        For servers that require one. Also CALLPLANE_TOKEN.
 
-Exit codes: 0 nothing breaks, 1 something does, 2 one of the two cannot be read.
+Exit codes: 0 no breaking change, 1 at least one, 2 one of the two cannot be read.
 
 Examples:
   callplane check https://api.example.com operations.ts
@@ -37,7 +37,7 @@ Examples:
     )
     const [before, after] = positionals
     if (before === undefined || after === undefined)
-      throw usageFault('Name two registries: callplane check <old> <new>')
+      throw usageFault('Pass two registries: callplane check <old> <new>')
     const changes = await compare(before, after, values, io)
     const breaking = changes.filter(({ kind }) => kind === 'breaking').length
     print(io.stdout, values.json ? JSON.stringify(changes, null, 2) : describe(changes, breaking))
@@ -50,7 +50,7 @@ async function compare(before: string, after: string, access: Access, io: Comman
   try {
     return compareRegistries(await readRegistry(before, access, io), await readRegistry(after, access, io), today)
   } catch (thrown) {
-    // Whatever is wrong with one of the two, nothing was compared.
+    // If one of the two registries cannot be read, nothing was compared: that is a usage error, not a breaking change.
     throw thrown instanceof Fault ? usageFault(thrown.message, thrown) : thrown
   }
 }
@@ -61,7 +61,7 @@ interface Access {
 
 async function readRegistry(place: string, access: Access, io: CommandIo): Promise<unknown> {
   if (/^https?:\/\//i.test(place)) return fetchRegistry(place, access, io)
-  if (!existsSync(place)) throw usageFault(`"${place}" is no address, and there is no such file or folder.`)
+  if (!existsSync(place)) throw usageFault(`"${place}" is neither an address nor an existing file or folder.`)
   if (place.endsWith('.json')) return parseJson(await readFile(place, 'utf8'), place)
   const { operations } = await loadApplication(findModules(place))
   return describeOperations(operations, Date.now())
@@ -71,7 +71,8 @@ async function fetchRegistry(place: string, access: Access, io: CommandIo): Prom
   const isDocument = /\/ops$|\.json$/.test(new URL(place).pathname)
   const remote = new Remote({ ...access, url: place }, io)
   const response = await remote.fetch(isDocument ? place : '/.well-known/ops', { redirect: 'follow' })
-  if (response.status !== 200) throw usageFault(`${response.url} answered ${response.status}, and no registry.`)
+  if (response.status !== 200)
+    throw usageFault(`${response.url} responded with ${response.status} instead of a registry.`)
   return parseJson(await response.text(), place)
 }
 
@@ -79,7 +80,7 @@ function parseJson(text: string, place: string): JsonValue {
   try {
     return JSON.parse(text) as JsonValue
   } catch (cause) {
-    throw usageFault(`${place} is not JSON. Give what a server answers at /.well-known/ops.`, cause)
+    throw usageFault(`${place} is not JSON. Pass the document that a server returns at /.well-known/ops.`, cause)
   }
 }
 

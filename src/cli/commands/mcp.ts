@@ -1,4 +1,4 @@
-/** `callplane mcp`: the operations of some modules as tools for an agent that starts this command itself. */
+/** `callplane mcp`: offers the operations of some modules as tools to an agent that starts this command. */
 
 import { Console } from 'node:console'
 import { statSync } from 'node:fs'
@@ -15,31 +15,31 @@ export const mcp: Command = {
   help: `
 Usage: callplane mcp [file or folder] [options]
 
-Speaks the Model Context Protocol on standard input and output, so that an agent can start it. Takes operations from where
-"callplane serve" takes them; the log goes to standard error. In an agent's configuration:
+Speaks the Model Context Protocol on standard input and output, so that an agent can start it. Loads operations from
+where "callplane serve" does; the log goes to standard error. In an agent's configuration:
 
   { "mcpServers": { "orders": {
       "command": "npx", "args": ["--prefix", "/path/to/project", "callplane", "mcp", "/path/to/project/operations"] } } }
 
 Options:
-  --data <folder>        Where everything is kept; .callplane beside the operations unless given. Also CALLPLANE_DATA.
+  --data <folder>        The data folder (default: .callplane beside the operations). Also CALLPLANE_DATA.
   --policy <file>        Who may run what, and what needs an approval.
-  --log-level <level>    debug, info, warn, error or silent; warn unless given.
+  --log-level <level>    debug, info, warn, error or silent (default: warn).
 
-CALLPLANE_TOKEN says who calls, where "server" has "auth"; without "auth" it is whoever started this.
-A data folder is for one process at a time: for several agents at once run "callplane serve" and give them its /mcp.`,
+If "server" has "auth", CALLPLANE_TOKEN identifies the caller. Without "auth" the caller is the user who started this.
+Only one process can use a data folder: for several agents at once, run "callplane serve" and connect them to its /mcp.`,
   run: serveAgent,
 }
 
 async function serveAgent({ args, env, stdin, stdout, stderr, signal }: CommandIo): Promise<number> {
   const settings = parseSettings(args, env)
-  // Standard output is the protocol's: what a handler prints would break it.
+  // Standard output belongs to the protocol, so a handler's console output goes to standard error.
   if (stdout === process.stdout) globalThis.console = new Console(stderr, stderr)
   const policy = settings.policy === undefined ? undefined : resolve(settings.policy)
   const modules = findModulesBeside(policy, settings.path)
   const application = await loadApplication(modules)
   const own = application.settings
-  // Taken out of the environment in any case, so that no handler finds it there.
+  // Always removed from the environment, so that no handler can read it.
   const token = env.CALLPLANE_TOKEN
   delete env.CALLPLANE_TOKEN
   const server = await createServer({
@@ -52,7 +52,7 @@ async function serveAgent({ args, env, stdin, stdout, stderr, signal }: CommandI
     imports: [...(own.imports ?? []), ...application.imports],
     ...(application.context && { context: application.context }),
   })
-  // The server's own timers do not keep a process alive; a call that runs on must.
+  // The server's timers do not keep the process alive; a running call must.
   const alive = setInterval(() => {}, 60_000)
   try {
     await server.serveMcp({ input: stdin, output: stdout, signal, ...(token !== undefined && { token }) })
@@ -67,11 +67,11 @@ function parseSettings(args: readonly string[], env: CommandIo['env']) {
   const options = { data: { type: 'string' }, policy: { type: 'string' }, 'log-level': { type: 'string' } } as const
   const { values, positionals } = parseArguments(args, options, 1)
   const level = LEVELS.find((known) => known === values['log-level'])
-  if (values['log-level'] !== undefined && !level) throw usageFault(`--log-level is one of ${LEVELS.join(', ')}.`)
+  if (values['log-level'] !== undefined && !level) throw usageFault(`--log-level must be one of ${LEVELS.join(', ')}.`)
   return { path: positionals[0], level, policy: values.policy, data: values.data ?? (env.CALLPLANE_DATA || undefined) }
 }
 
-/** An agent starts us from wherever it likes: what is kept must not depend on it. */
+/** An agent may start this command in any folder. The data folder must not depend on that. */
 function besideOperations(path: string | undefined, [first]: readonly string[]): string {
   if (path !== undefined && statSync(path).isDirectory()) return join(path, '.callplane')
   return join(path === undefined ? '.' : dirname(first ?? path), '.callplane')

@@ -1,4 +1,4 @@
-/** `callplane ops`: what a server offers. */
+/** `callplane ops`: lists the operations of a server. */
 import type { JsonObject } from '../../core/json.ts'
 import { parseArguments } from '../arguments.ts'
 import { REMOTE_HELP, REMOTE_OPTIONS, Remote } from '../client/remote.ts'
@@ -38,7 +38,7 @@ function table(entries: readonly JsonObject[], output: Output): string {
   return all.map((row) => lineOf(row, widths, output)).join('\n')
 }
 
-/** A terminal's line is cut at its end; a pipe gets everything. */
+/** Cuts a line to the width of a terminal; a pipe gets the whole line. */
 function lineOf(row: readonly string[], widths: readonly number[], { isTTY, columns }: Output): string {
   const line = row
     .map((cell, column) => cell.padEnd(widths[column] ?? 0))

@@ -1,4 +1,4 @@
-/** The operation that a policy is asked about: as its module defines it, or as the command line describes it. */
+/** Finds the operation for `callplane policy test`: as its module defines it, or as the command line describes it. */
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { type Operation, operation, type Risk } from '../../core/operation.ts'
@@ -13,11 +13,11 @@ import { findModulesBeside } from '../serve/modules.ts'
 export interface Modules {
   /** The file or folder that defines the operations. */
   place: string
-  /** A policy that may lie among them. */
+  /** The policy file, which may be in the same folder. */
   policy: string
 }
 
-/** Throws if these arguments would be refused before anybody asked the policy. */
+/** Throws if a server would refuse these arguments before it evaluates the policy. */
 export async function operationIn(modules: Modules, name: string, args: JsonObject): Promise<Operation> {
   const { operations, imports, settings } = await loadApplication(findModulesBeside(modules.policy, modules.place))
   const registry = buildRegistry(operations, describeBackend)
@@ -47,7 +47,7 @@ function isBelow({ major, namespace }: ToolImport, name: string): boolean {
 function describeInstead(name: string, { place }: ToolImport): Fault {
   return new Fault(
     'malformed',
-    `${name} would be a tool of the MCP server at ${place}, which is not asked for its tools here. Leave out --operations, and describe the tool with --capabilities and --risk.`,
+    `${name} would be a tool of the MCP server at ${place}, and this command does not connect to that server. Leave out --operations, and describe the tool with --capabilities and --risk.`,
   )
 }
 

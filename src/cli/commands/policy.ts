@@ -1,4 +1,4 @@
-/** `callplane policy test`: what a policy would do to a call, and by which rules. Nothing is run. */
+/** `callplane policy test`: shows what a policy would decide about a call, and which rules match. It runs nothing. */
 
 import { ANONYMOUS, type Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
@@ -22,19 +22,19 @@ export const policy: Command = {
 Usage: callplane policy test <file> --op <name> [options]
 
 Options:
-  --op <name>              The operation, such as v1:orders.delete.
-  --operations <path>      The file or folder that defines it. Scopes and arguments are checked as well then.
-  --capabilities <a,b>     Without --operations: what it does.
-  --risk <level>           Without --operations: low, medium, high or critical. Low unless given.
+  --op <name>              The operation, for example v1:orders.delete.
+  --operations <path>      The file or folder that defines it. Also checks scopes and arguments.
+  --capabilities <a,b>     Without --operations: its capabilities.
+  --risk <level>           Without --operations: low, medium, high or critical (default: low).
   --isolated               Without --operations: it runs in a sandbox.
-  --args <json>            The arguments; {} unless given.
-  --subject <name>         Who calls; anonymous unless given.
-  --issuer <issuer>        Who vouches for the caller.
-  --tenant <name>          The caller's tenant; main unless given.
+  --args <json>            The arguments (default: {}).
+  --subject <name>         The caller (default: anonymous).
+  --issuer <issuer>        The issuer of the caller's identity.
+  --tenant <name>          The caller's tenant (default: main).
   --claims <json>          The caller's claims.
-  --roles <a,b>            Roles the caller is taken to have, besides those the policy gives.
-  --scopes <a,b>           The caller's scopes; * is all.
-  --json                   Prints the answer as JSON.
+  --roles <a,b>            Roles to assume in addition to those that the policy assigns.
+  --scopes <a,b>           The caller's scopes; * means all.
+  --json                   Prints the decision as JSON.
 
 Exit codes: 0 allowed, 1 refused, 2 the command, the policy or the call is wrong, 4 held for an approval.
 
@@ -44,7 +44,7 @@ Examples:
   async run(io) {
     const { values, positionals } = parseArguments(io.args, OPTIONS, 2)
     const [action, file] = positionals
-    if (action !== 'test' || file === undefined) throw usageFault('Write: callplane policy test <file> --op <name>')
+    if (action !== 'test' || file === undefined) throw usageFault('Usage: callplane policy test <file> --op <name>')
     if (values.op === undefined) throw usageFault('Name the operation: --op v1:orders.delete')
     const args = parseObject(values.args ?? '{}', '--args')
     const call = { caller: callerFrom(values), args, roles: listOf(values.roles) }
@@ -93,7 +93,7 @@ interface Question {
   roles: readonly string[]
 }
 
-/** In the order in which a server asks: scopes, policy, sandbox. */
+/** Checks in the same order as a server: scopes, policy, sandbox. */
 function judge(loaded: Policy, operation: Operation, { caller, args, roles }: Question): Evaluation {
   const evaluation = new PolicyEvaluator(loaded).evaluate(caller, operation, args, roles)
   const own = isOwn(operation)
@@ -117,12 +117,14 @@ function operationFrom(name: string, values: Values, args: JsonObject, policy: s
     return describedOperation(name, { capabilities: listOf(capabilities), risk, isolated: isolated === true })
   }
   if (capabilities !== undefined || risk !== undefined || isolated) {
-    throw usageFault('--capabilities, --risk and --isolated are for operations that --operations does not define.')
+    throw usageFault(
+      '--capabilities, --risk and --isolated describe an operation that no file defines. Leave out these options or --operations.',
+    )
   }
   return operationIn({ place: operations, policy }, name, args)
 }
 
-/** No rule is about a role that is not there: the answer would be that of a misspelling. */
+/** An undefined role matches no rule, so a misspelt one would give a misleading decision. */
 function checkRoles(roles: readonly string[], { name, roleNames }: Policy): void {
   const unknown = roles.find((role) => !roleNames.includes(role))
   if (unknown === undefined) return
@@ -157,7 +159,7 @@ function parseObject(text: string, option: string): JsonObject {
   throw usageFault(`${option} must be a JSON object, such as {"a":1}.`)
 }
 
-/** Whatever is wrong before the policy is asked must not look like its refusal. */
+/** Turns every fault before the evaluation into a usage fault, so that it does not look like a denial. */
 async function asUsage<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -1,4 +1,4 @@
-/** `callplane secrets`: what the encrypted store of a data folder holds. Values come in and never go out. */
+/** `callplane secrets`: manages the encrypted secrets of a data folder. It never prints a value. */
 import { resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { Fault } from '../../core/fault.ts'
@@ -18,11 +18,11 @@ Usage: callplane secrets set <name> [--fields] [--data <folder>]
 
 The value is read from standard input, never from the command line, which other users of the machine can read. It is
 sealed with CALLPLANE_VAULT_KEY, or with vault.key in the data folder, and cannot be printed again. An operation refers
-to it by its name, in auth.secretRef. The server that uses the folder must be stopped meanwhile.
+to it by its name, in auth.secretRef. Stop the server that uses the folder first.
 
 Options:
   --fields               Standard input is a JSON object of texts, such as {"client_id":"…","client_secret":"…"}.
-  --data <folder>        The server's data folder; .callplane unless given. Also CALLPLANE_DATA.
+  --data <folder>        The server's data folder (default: .callplane). Also CALLPLANE_DATA.
   --json                 Prints the names as JSON.
 
 Examples:
@@ -41,10 +41,10 @@ Examples:
     )
     const [action = '', name] = positionals
     const act = ACTIONS.get(action)
-    if (!act) throw usageFault('Say what to do: callplane secrets set, list or remove.')
-    if (action === 'list' && name !== undefined) throw usageFault(`There is no use for "${name}" here.`)
+    if (!act) throw usageFault('Name an action: callplane secrets set, list or remove.')
+    if (action === 'list' && name !== undefined) throw usageFault(`Unexpected argument "${name}". Remove it.`)
     if (action !== 'list') checkName(name)
-    // Read before anything is opened: whoever types takes their time.
+    // Read before the store is opened, because typing takes time.
     const secret = action === 'set' ? await readSecret(io, values.fields) : undefined
     const data = resolve(values.data ?? (io.env.CALLPLANE_DATA || '.callplane'))
     return opened({ data, io, create: action === 'set' }, (store) =>
@@ -68,7 +68,7 @@ const ACTIONS: ReadonlyMap<string, (store: SecretStore, wish: Wish) => Promise<n
 
 async function set(store: SecretStore, { io, name, secret = {} }: Wish): Promise<number> {
   await store.set(name, secret)
-  print(io.stdout, `The secret ${name} is kept.`)
+  print(io.stdout, `Stored the secret ${name}.`)
   return EXIT.ok
 }
 
@@ -81,9 +81,9 @@ async function list(store: SecretStore, { io, json }: Wish): Promise<number> {
 
 async function remove(store: SecretStore, { io, name }: Wish): Promise<number> {
   if (!(await store.remove(name))) {
-    throw new Fault('not-found', `There is no secret ${name}. "callplane secrets list" shows those there are.`)
+    throw new Fault('not-found', `There is no secret ${name}. Run "callplane secrets list" to see the existing ones.`)
   }
-  print(io.stdout, `The secret ${name} is removed.`)
+  print(io.stdout, `Removed the secret ${name}.`)
   return EXIT.ok
 }
 
@@ -95,23 +95,23 @@ async function opened(
     return await withStoredSecrets({ data, env: io.env, create }, use)
   } catch (thrown) {
     if (!(thrown instanceof Fault) || thrown.code !== 'STORAGE_LOCKED') throw thrown
-    throw new Fault('unavailable', `A server is using ${data}. Stop it, run this again, and start it.`, {
+    throw new Fault('unavailable', `A server is using ${data}. Stop it, run this command again, and restart it.`, {
       cause: thrown,
     })
   }
 }
 
 function checkName(name: string | undefined): void {
-  if (name === undefined) throw usageFault('Name the secret, such as search-api-key.')
+  if (name === undefined) throw usageFault('Name the secret, for example search-api-key.')
   if (!isSecretName(name)) throw usageFault(badSecretName(name).message)
 }
 
 async function readSecret({ stdin, stderr }: CommandIo, fields: boolean): Promise<Secret> {
-  if ('isTTY' in stdin && stdin.isTTY) print(stderr, 'Enter the value; it can be seen. Enter and Ctrl-D end it.')
+  if ('isTTY' in stdin && stdin.isTTY) print(stderr, 'Type the value (it is visible), then press Enter and Ctrl-D.')
   const bytes = await buffer(stdin)
-  if (bytes.length > MAX_SECRET_BYTES) throw usageFault(`A secret has at most ${MAX_SECRET_BYTES} bytes.`)
+  if (bytes.length > MAX_SECRET_BYTES) throw usageFault(`A secret can have at most ${MAX_SECRET_BYTES} bytes.`)
   const text = decodeSecretText(bytes)
-  if (text === '') throw usageFault('Standard input is empty: the value comes from there, as in "… < key.txt".')
+  if (text === '') throw usageFault('Standard input is empty. Pass the value there, as in "… < key.txt".')
   return fields ? { fields: parseFields(text) } : { value: text }
 }
 
@@ -121,14 +121,14 @@ function parseFields(text: string): Record<string, string> {
   if (entries.length > 0 && entries.every((entry): entry is [string, string] => typeof entry[1] === 'string')) {
     return Object.fromEntries(entries)
   }
-  throw usageFault('With --fields standard input must be a JSON object of texts, such as {"client_id":"a"}.')
+  throw usageFault('With --fields, standard input must be a JSON object of strings, such as {"client_id":"a"}.')
 }
 
 function parseJson(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text) as JsonValue
   } catch {
-    // The parser's message quotes the text, which is secret.
+    // The parser's message quotes the text, which is a secret.
     return undefined
   }
 }

@@ -1,4 +1,4 @@
-/** `callplane serve`: a server made of the operations that some modules export. */
+/** `callplane serve`: starts a server with the operations that some modules export. */
 import { Fault } from '../../core/fault.ts'
 import { type CallplaneServer, openServer } from '../../server/create-server.ts'
 import type { WorkerLink } from '../../server/workers/index.ts'
@@ -10,7 +10,7 @@ import { startLine, startMessage } from '../serve/start-message.ts'
 import { joinWatcher } from '../serve/watched.ts'
 import { chooseLogOutput } from '../terminal/log-lines.ts'
 
-/** Somebody waits for the new version; what is running is handed back and runs there. */
+/** Short, because the developer waits for the new version. Running calls are handed back and run again there. */
 const WATCHED_GRACE_MS = 1_000
 const LAST_WORDS_MS = 100
 
@@ -18,32 +18,31 @@ export const serve: Command = {
   help: `
 Usage: callplane serve [file or folder] [options]
 
-Takes every operation that the file exports or declares, or that any .ts, .js, .mjs, .yaml or .yml file in the folder
-does (tests, type declarations, node_modules and dot folders left out). Without a name: ./operations, ./operations.ts or
-.js. TypeScript is taken as it is, without a build; a YAML file declares tools that run elsewhere. A module can also
-export
-  context      what every handler finds in its ctx: an object, or a function that makes one for each call
+Serves every operation that the file exports or declares, or that any .ts, .js, .mjs, .yaml or .yml file in the folder
+does (except tests, type declarations, node_modules and dot folders). Default: ./operations, ./operations.ts or
+./operations.js. TypeScript needs no build; a YAML file declares tools that run elsewhere. A module can also export
+  context      additions to every handler's ctx: an object, or a function that returns one for each call
   server       options of createServer, such as auth, cors and limits
 
 Options:
-  -p, --port <n>         4747 unless given; 0 takes a free one. Also PORT.
-  --host <address>       127.0.0.1 unless given. Anything but loopback needs authentication.
-  --data <folder>        Where everything is kept; .callplane unless given. Also CALLPLANE_DATA.
-  --accept-loss          Starts though the database lacks commits that were acknowledged, and logs what is missing.
-  --token <token>        A bearer token that may do everything. CALLPLANE_TOKEN is better: other users of the machine
-                         can read a command line. "callplane token" makes one.
+  -p, --port <n>         The port (default: 4747). 0 picks a free one. Also PORT.
+  --host <address>       The address (default: 127.0.0.1). Other addresses than loopback need authentication.
+  --data <folder>        The data folder (default: .callplane). Also CALLPLANE_DATA.
+  --accept-loss          Starts although the database lacks acknowledged commits, and logs what is missing.
+  --token <token>        A bearer token that may do everything. Prefer CALLPLANE_TOKEN: other users of the machine
+                         can read a command line. "callplane token" creates one.
   --policy <file>        Who may run what, and what needs an approval: a YAML file, or a module that exports a policy.
-  --grpc-port <n>        Serves the Tool Contract over gRPC on this port; 0 takes a free one, which the log names.
-  --watch                Starts again when one of the loaded files changes, or the policy.
-  --workers <n>          Runs calls in so many processes of their own, all at the same address and on the same data; one
-                         that ends is started again. Without it everything is in one process.
-  --log-level <level>    debug, info, warn, error or silent; info unless given.
-  --no-request-log       No line for each request.
-  --no-execution-log     No line for each call, except where it is recorded or governed.
-  --strict               Refuses what OpenCALL asks for and lenient servers do without, such as a UUID as requestId.
+  --grpc-port <n>        Serves the Tool Contract over gRPC on this port; 0 picks a free one and logs it.
+  --watch                Restarts when a loaded file or the policy changes.
+  --workers <n>          Runs calls in this many processes at the same address and on the same data. A process
+                         that ends is restarted. Without it, one process does everything.
+  --log-level <level>    debug, info, warn, error or silent (default: info).
+  --no-request-log       Does not log requests.
+  --no-execution-log     Does not log calls, except recorded and governed ones.
+  --strict               Enforces what OpenCALL requires and lenient servers do not, such as a UUID as requestId.
 
-Where standard output is a terminal the log is made for people, else each line is a JSON object.
-Ctrl-C finishes what is running and ends; a second one ends at once.
+On a terminal the log is formatted for people; otherwise each line is a JSON object.
+Ctrl-C lets running calls finish and then stops; a second Ctrl-C stops at once.
 
 Examples:
   callplane serve operations.ts --watch
@@ -61,7 +60,7 @@ Examples:
   },
 }
 
-/** `link` where this process is one of several workers. */
+/** `link` is set if this process is one of several workers. */
 async function serveOnce(settings: ServeSettings, io: CommandIo, link?: WorkerLink): Promise<number> {
   const { stdout, env } = io
   const watcher = joinWatcher(env)
@@ -92,24 +91,25 @@ async function serveOnce(settings: ServeSettings, io: CommandIo, link?: WorkerLi
   if (link) return serveUntilTold(server, link, message, signal)
   print(stdout, message)
   await abortOf(signal)
-  if (stdout.isTTY && !watcher) print(stdout, 'Finishing what is running; Ctrl-C again ends at once.')
+  if (stdout.isTTY && !watcher)
+    print(stdout, 'Waiting for running calls to finish; press Ctrl-C again to stop at once.')
   await closeFully(server, watcher && WATCHED_GRACE_MS)
   return EXIT.ok
 }
 
-/** One of several workers: without the process in the middle nothing can be stored, and it ends. */
+/** Runs as one of several workers. A worker cannot store anything without the hub process, so it ends with it. */
 function serveLinked(settings: ServeSettings, io: CommandIo, link: WorkerLink): Promise<number> {
   return Promise.race([serveOnce(settings, io, link), failWithoutHub(link)])
 }
 
-/** Whoever waits for an answer has been told to come back; that is still sent. */
+/** Leaves time to send the waiting clients their last response, which asks them to try again. */
 async function failWithoutHub(link: WorkerLink): Promise<number> {
   await link.lost
   await new Promise((resolve) => setTimeout(resolve, LAST_WORDS_MS))
   return EXIT.failed
 }
 
-/** A worker leaves it to the process in the middle to say that the server listens, and when it is over. */
+/** The hub process prints the start message for a worker, and decides when the worker stops. */
 async function serveUntilTold(
   server: CallplaneServer,
   link: WorkerLink,
@@ -136,12 +136,12 @@ async function listenOrClose(server: CallplaneServer, { host, port }: ServeSetti
 function unprotected(host: string, cause: Fault): Fault {
   return new Fault(
     'malformed',
-    `Without authentication the server listens on loopback only, not on ${host}. Set CALLPLANE_TOKEN ("callplane token" makes one), or export "server" with "auth".`,
+    `Without authentication the server listens on loopback only, not on ${host}. Set CALLPLANE_TOKEN ("callplane token" creates one), or export "server" with "auth".`,
     { code: 'UNPROTECTED', cause },
   )
 }
 
-/** The server's own timers do not keep a process alive; while it closes, something must. */
+/** The server's timers do not keep the process alive, so an interval does until the server is closed. */
 async function closeFully(server: CallplaneServer, graceMs?: number): Promise<void> {
   const alive = setInterval(() => {}, 60_000)
   try {

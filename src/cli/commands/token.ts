@@ -1,4 +1,4 @@
-/** `callplane token`: a new token and the hash of it. */
+/** `callplane token`: creates a token and its hash. */
 import { createToken } from '../../security/identity/tokens.ts'
 import { parseArguments } from '../arguments.ts'
 import { type Command, EXIT, print } from '../command.ts'
@@ -7,8 +7,8 @@ export const token: Command = {
   help: `
 Usage: callplane token [--json]
 
-Give the token to whoever calls; it is shown here and nowhere else. Put the hash into the server's configuration, or
-the token itself into CALLPLANE_TOKEN for a server with one all-powerful caller.
+Give the token to the caller; it is shown only once. Put the hash into the server's configuration, or put
+the token itself into CALLPLANE_TOKEN for a server with a single caller that may do everything.
 
 Examples:
   callplane token

@@ -1,4 +1,4 @@
-/** `--args file`: how operations are called, in JSON. An operation that is named here may be called. */
+/** `--args file`: the arguments for operations, as JSON. The checks may call every operation that the file names. */
 import { readFile } from 'node:fs/promises'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { Example } from '../../testing/conformance/index.ts'

@@ -1,4 +1,4 @@
-/** `callplane conformance`: judges any server from outside, check by check. */
+/** `callplane conformance`: tests any server over HTTP against the requirements of a protocol. */
 import { writeFile } from 'node:fs/promises'
 import { Fault } from '../../core/fault.ts'
 import {
@@ -20,7 +20,7 @@ import { readExamples } from './args-file.ts'
 import { renderJunit } from './junit.ts'
 import { createPaint, type Report, renderFinding, renderHead, renderSummary, renderVerdict } from './report.ts'
 
-/** Where a server of each protocol answers, if there is one. */
+/** A path that every server of the protocol serves. */
 const PROBES: Readonly<Record<ConformanceProtocol, string>> = {
   opencall: '/.well-known/ops',
   oxp: '/health',
@@ -50,25 +50,25 @@ export const conformance: Command = {
 Usage: callplane conformance <url> [options]
 
 The checks call operations that the server lists, with arguments made from their schemas. Operations with side effects
-are not called unless you allow it. A check is a MUST, a SHOULD or a matter of taste, as the specification words it; only
+are not called unless you allow it. A check is a MUST, a SHOULD or a MAY, as the specification words it; only
 a MUST that is not met fails the run.
 
 Options:
   --protocol <name>      ${Object.keys(PROBES).join(', ')} (default: opencall).
   --token <token>        A bearer token that may call the operations. Also CALLPLANE_TOKEN.
-  --other-token <token>  A token of another caller: what one caller did is not the other's to see. Also
+  --other-token <token>  A token of another caller, to check that callers cannot see each other's calls. Also
                          CALLPLANE_OTHER_TOKEN.
-  --args <file>          JSON: { "v1:orders.get": { "args": { "orderId": "42" } } }. Those arguments are sent instead of
-                         made ones, and an operation that is named may be called although it has side effects.
-  --side-effects         Calls operations with side effects, too.
+  --args <file>          JSON: { "v1:orders.get": { "args": { "orderId": "42" } } }. The checks send these arguments
+                         instead of generated ones, and may call the named operations even if they have side effects.
+  --side-effects         Also calls operations with side effects.
   --operation <part=op>  Names the operation for a part: ${PARTS.slice(0, 7).join(', ')},
-                         ${PARTS.slice(7).join(', ')}. Again for each.
-  --strict               A SHOULD that is not met fails the run as well.
+                         ${PARTS.slice(7).join(', ')}. Repeatable.
+  --strict               An unmet SHOULD also fails the run.
   --verbose              Prints a line for every check.
   --json <file>          Writes the report as JSON; "-" prints it instead of the text.
   --junit <file>         Writes the report as JUnit XML.
 
-Exit codes: 0 every MUST is met, 1 one is not, 2 wrong usage, 3 no server of the protocol answers, 5 the server needs a token.
+Exit codes: 0 every MUST is met, 1 one is not, 2 wrong usage, 3 no such server responds, 5 the server needs a token.
 
 Examples:
   callplane conformance http://127.0.0.1:4747
@@ -93,11 +93,12 @@ Examples:
     )
     const protocol = parseProtocol(values.protocol)
     const url = positionals[0] ?? values.url
-    if (url === undefined) throw usageFault('Name the server: callplane conformance http://127.0.0.1:4747')
+    if (url === undefined)
+      throw usageFault('Pass the address of the server: callplane conformance http://127.0.0.1:4747')
     const operations = parseParts(values.operation)
     const examples = values.args === undefined ? {} : await readExamples(values.args)
     const remote = new Remote({ ...values, url }, io)
-    // Without a server every check would fail, each in its own words.
+    // Without a server every check would fail with a message of its own.
     await remote.fetch(PROBES[protocol]).then((response) => response.body?.cancel())
     const token = values.token ?? (io.env.CALLPLANE_TOKEN || undefined)
     const otherToken = values['other-token'] ?? (io.env.CALLPLANE_OTHER_TOKEN || undefined)
@@ -150,16 +151,16 @@ async function examine(
   return report
 }
 
-/** Without a token, or a registry that can be read, every check would fail for the same reason. */
+/** Without a valid token or a readable registry, every check would fail for the same reason, so the run stops here. */
 function unusable(thrown: unknown, url: string): unknown {
   if (thrown instanceof NeedsToken) {
-    const next = thrown.hadToken ? 'Give one that it knows' : 'Give one'
+    const next = thrown.hadToken ? 'Pass one that it accepts' : 'Pass one'
     return new Fault('unauthenticated', `${thrown.message} ${next} with --token or CALLPLANE_TOKEN.`, {
       code: 'NEEDS_TOKEN',
     })
   }
   if (!(thrown instanceof Unmet)) return thrown
-  return new Fault('upstream', `${url} cannot be judged: ${thrown.message}`, {
+  return new Fault('upstream', `${url} cannot be tested: ${thrown.message}`, {
     code: 'NOT_THIS_PROTOCOL',
     cause: thrown,
   })
@@ -184,7 +185,7 @@ function parseProtocol(text: string): ConformanceProtocol {
   const names = Object.keys(PROBES) as ConformanceProtocol[]
   const found = names.find((name) => name === text)
   if (found) return found
-  throw usageFault(`There are no checks for "${text}", only for ${names.join(', ')}.`)
+  throw usageFault(`There are no checks for "${text}". Use one of ${names.join(', ')}.`)
 }
 
 function parseParts(parts: readonly string[]): NonNullable<Target['operations']> {
@@ -192,9 +193,9 @@ function parseParts(parts: readonly string[]): NonNullable<Target['operations']>
     parts.map((text) => {
       const [, part, op] = /^(\w+)=(.+)$/.exec(text) ?? []
       if (part === undefined || op === undefined)
-        throw usageFault(`--operation is written as sync=v1:Math.Plus, not "${text}".`)
+        throw usageFault(`--operation must have the form sync=v1:Math.Plus, not "${text}".`)
       if (!PARTS.some((each) => each === part))
-        throw usageFault(`There is no part "${part}", only ${PARTS.join(', ')}.`)
+        throw usageFault(`There is no part "${part}". Use one of ${PARTS.join(', ')}.`)
       return [part, op]
     }),
   )

@@ -1,4 +1,4 @@
-/** The report as JUnit XML, which CI systems show check by check. Only what fails the run is a failure there. */
+/** Renders the report as JUnit XML for CI systems. Only a finding that fails the run is a failure there. */
 import type { Level, Verdict } from '../../testing/conformance/index.ts'
 import type { Report } from './report.ts'
 

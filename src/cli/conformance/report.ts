@@ -1,4 +1,6 @@
-/** The report for people: each finding with what was sent and what came back, then what could not be judged, and why. */
+/**
+ * Renders the report for people: each finding with its request and response, then the skipped checks and the reasons.
+ */
 import { styleText } from 'node:util'
 import type {
   ConformanceProtocol,
@@ -92,7 +94,6 @@ const MARKS: Readonly<Record<Verdict['outcome'], string>> = {
   skipped: '–',
 }
 
-/** One line for a check. */
 export function renderVerdict({ id, title, outcome, reason, level }: Verdict, paint: Paint): string {
   const why =
     reason === undefined ? '' : paint('dim', `  ${outcome === 'unmet' ? `${WORDS[level]}: ` : ''}${plainLine(reason)}`)
@@ -120,7 +121,7 @@ export function renderSummary({ verdicts, findings }: Report, paint: Paint): str
   return lines.join('\n')
 }
 
-/** Checks that want the same option are one line, and so are those that give the same reason. */
+/** Checks that need the same option share a line, and so do checks with the same reason. */
 function grouped(verdicts: readonly Verdict[]): string[] {
   const groups = new Map<string, number>()
   for (const { reason = '', needs } of verdicts) {

@@ -1,7 +1,7 @@
 /**
- * Loads an application from its files: every operation its modules export, by whatever name, the two names that mean
- * something else, `context` and `server`, and the tools that YAML files declare. Operations are known by their shape,
- * because the application may have a copy of this package of its own.
+ * Loads an application from its files: every operation that its modules export under any name, the two reserved exports
+ * `context` and `server`, and the tools that YAML files declare. Operations are recognized by their shape, because the
+ * application may use its own copy of this package.
  */
 import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
@@ -19,14 +19,14 @@ export type ServerSettings = Partial<Omit<ServerOptions<unknown>, 'operations' |
 
 export interface Application {
   operations: readonly (OperationDefinition | Tombstone)[]
-  /** Servers whose tools are to become operations as well. */
+  /** MCP servers whose tools become operations too. */
   imports: readonly ToolImport[]
   context?: object
   settings: ServerSettings
 }
 
 export async function loadApplication(files: readonly string[]): Promise<Application> {
-  /** With the file each was first seen in. */
+  /** Each operation, with the file that first exported it. */
   const operations = new Map<OperationDefinition | Tombstone, string>()
   const context = new OnlyOne<object>('context')
   const settings = new OnlyOne<ServerSettings>('server')
@@ -43,7 +43,7 @@ export async function loadApplication(files: readonly string[]): Promise<Applica
   const declared = await loadDeclared(files.filter(isYaml), operations)
   if (operations.size + declared.operations.length + declared.imports.length === 0) {
     const places = files.length === 1 ? nameOf(files[0] as string) : `any of the ${files.length} modules`
-    throw refused(`No operation is exported by ${places}. Export what operation(...) gives you.`)
+    throw refused(`No operation is exported by ${places}. Export the value that operation(...) returns.`)
   }
   return {
     operations: [...operations.keys(), ...declared.operations],
@@ -57,9 +57,9 @@ async function loadDeclared(
   files: readonly string[],
   exported: ReadonlyMap<OperationDefinition | Tombstone, string>,
 ): Promise<Declarations> {
-  // What checks them is not for applications that declare nothing.
+  // Applications without declarations do not load the code that checks them.
   if (files.length === 0) return { operations: [], imports: [] }
-  // Loaded when it is used: reading YAML takes 72 modules.
+  // Loaded on use: the YAML reader is 72 modules.
   const { loadDeclarations } = await import('../../server/declarations/index.ts')
   const taken = new Map([...exported].flatMap(([entry, file]) => ('removed' in entry ? [] : [[entry, file] as const])))
   return loadDeclarations(files, { checks: await loadBackendChecks(), taken })
@@ -74,18 +74,18 @@ async function load(file: string): Promise<object> {
   }
 }
 
-/** What `npm init` writes makes a file that imports something a syntax error, and Node's message does not say why. */
+/** `npm init` writes a package.json that makes every `import` a syntax error, and Node's message does not say why. */
 function adviceOn(thrown: unknown, file: string): string {
   const manifest =
     thrown instanceof SyntaxError && /\.[jt]s$/.test(file) ? findPackageJSON(pathToFileURL(file)) : undefined
-  // Where there is none, Node names the file itself.
+  // Without a package.json, Node's message names the file.
   if (!manifest?.endsWith('package.json') || JSON.parse(readFileSync(manifest, 'utf8')).type === 'module') return ''
   return `. If it uses import and export, set "type": "module" in ${nameOf(manifest)}, or call it ${nameOf(file).replace(/\.([jt]s)$/, '.m$1')}`
 }
 
 /**
- * With the line, where it is known. The stack of a syntax error begins with its place, which may be in a file that this
- * one imports; of any other error the line in this file is what helps.
+ * The file, with the line if it is known. The stack of a syntax error starts with its place, which may be in an
+ * imported file. For any other error, the useful line is the one in this file.
  */
 function placeOf(thrown: unknown, file: string): string {
   const stack = thrown instanceof Error ? (thrown.stack ?? '') : ''
@@ -106,17 +106,19 @@ function isDefined(value: unknown): value is OperationDefinition | Tombstone {
 
 function checkContext(value: unknown, file: string): object {
   if ((typeof value === 'object' && value !== null) || typeof value === 'function') return value
-  throw refused(`${nameOf(file)}: "context" must be an object, or a function that makes one for each call.`)
+  throw refused(`${nameOf(file)}: "context" must be an object, or a function that returns one for each call.`)
 }
 
-/** A misspelt setting is refused, not ignored: it may be one that was meant to keep somebody out. */
+/** Refuses a misspelt setting instead of ignoring it: it may be one that restricts access. */
 function checkSettings(value: unknown, file: string): ServerSettings {
   const plain = typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
   if (!plain) throw refused(`${nameOf(file)}: "server" must be an object with options of createServer.`)
   const { operations: _, context: __, ...settings } = OPTIONS
   const unknown = Object.keys(value).find((key) => !Object.hasOwn(settings, key))
   if (unknown === undefined) return value
-  throw refused(`${nameOf(file)}: "server" has no option "${unknown}". There are ${Object.keys(settings).join(', ')}.`)
+  throw refused(
+    `${nameOf(file)}: "server" has no option "${unknown}". The options are ${Object.keys(settings).join(', ')}.`,
+  )
 }
 
 class OnlyOne<T extends object> {

@@ -1,11 +1,11 @@
 /**
- * Notices changes of files. It watches their folders, because most editors replace a file instead of writing into it,
- * and a watch of the file itself would go on looking at the old one.
+ * Reports changed files. It watches their folders, because most editors replace a file instead of writing into it, and
+ * a watch on the file itself would stay with the old one.
  */
 import { type FSWatcher, watch } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** An editor that saves, or a tool that writes many files, is given so long to finish. */
+/** A burst of changes ends after this long without one, so that an editor or a build can write all its files. */
 const QUIET_MS = 100
 
 export class ChangedFiles {
@@ -14,7 +14,7 @@ export class ChangedFiles {
   readonly #changed: (file: string) => void
   #timer: NodeJS.Timeout | undefined
 
-  /** `changed` is called with the last of a burst of changes to files that matter. */
+  /** Calls `changed` once per burst, with the last file for which `matters` is true. */
   constructor(matters: (file: string) => boolean, changed: (file: string) => void) {
     this.#matters = matters
     this.#changed = changed
@@ -29,7 +29,7 @@ export class ChangedFiles {
     const watcher = watch(folder, (_event, name) => {
       if (name !== null) this.#see(join(folder, name))
     })
-    // Its folder is gone; when it comes back with files in it, they are loaded and reported again.
+    // The folder is gone. When it exists again, its files are loaded and reported again.
     watcher.on('error', () => this.#forget(folder))
     this.#folders.set(folder, watcher)
   }

@@ -1,6 +1,6 @@
 /**
- * Which files a path stands for: itself, or every module and every YAML file in a folder. Tests, type declarations and
- * packages are left out.
+ * Finds the files of a path: the file itself, or every module and every YAML file in a folder. Skips tests, type
+ * declarations and packages.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -11,7 +11,7 @@ const YAML = /\.ya?ml$/
 const LEFT_OUT = /\.(?:test|spec)\.|\.d\.m?ts$/
 const DEFAULTS = ['operations', 'operations.ts', 'operations.js', 'operations.mjs']
 
-/** Tools are declared in it, not programmed. */
+/** A YAML file declares tools. */
 export function isYaml(fileName: string): boolean {
   return YAML.test(fileName)
 }
@@ -31,7 +31,7 @@ export function findModules(path: string | undefined): string[] {
   return modules
 }
 
-/** The same without a policy that lies among the operations: it declares none. */
+/** Like `findModules`, without a policy file in the same folder: it declares no operations. */
 export function findModulesBeside(policy: string | undefined, path: string | undefined): string[] {
   const modules = findModules(path)
   return policy === undefined ? modules : modules.filter((file) => file !== resolve(policy))

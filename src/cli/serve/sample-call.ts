@@ -1,4 +1,4 @@
-/** A first call to paste: an operation that answers at once and has no effects, with arguments its schema would take. */
+/** Builds a sample call to paste: a sync operation without side effects, with arguments that fit its schema. */
 import type { JsonObject } from '../../core/json.ts'
 import type { Operation } from '../../core/operation.ts'
 import { sampleArguments } from '../../testing/samples/samples.ts'

@@ -1,4 +1,7 @@
-/** What a server started from the command line is told: flags before the environment, that before the application. */
+/**
+ * The settings of a server started from the command line. Flags override the environment, and both override the
+ * application.
+ */
 import { resolve } from 'node:path'
 import type { AuthConfig } from '../../security/identity/identify.ts'
 import { type StaticToken, takeEnvironmentToken } from '../../security/identity/tokens.ts'
@@ -13,15 +16,15 @@ const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
 export interface ServeSettings {
   path: string | undefined
   watch: boolean
-  /** How many processes run calls, beside the one that keeps them; without it one process does both. */
+  /** The number of worker processes beside the hub. `undefined`: one process does everything. */
   workers: number | undefined
   host: string
   port: number
-  /** The file that says who may run what, if the command line names one. */
+  /** The policy file that the command line names. */
   policy: string | undefined
-  /** As the command line has it; the application may say another. */
+  /** The level on the command line; the application may set another. */
   logLevel: (typeof LEVELS)[number] | undefined
-  /** Over what the application says about its server. */
+  /** Applies these settings over the application's own. */
   over(own: ServerSettings): ServerSettings & { data: string }
 }
 
@@ -46,14 +49,14 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     1,
   )
   const level = LEVELS.find((known) => known === values['log-level'])
-  if (values['log-level'] !== undefined && !level) throw usageFault(`--log-level is one of ${LEVELS.join(', ')}.`)
+  if (values['log-level'] !== undefined && !level) throw usageFault(`--log-level must be one of ${LEVELS.join(', ')}.`)
   const port = values.port ?? (env.PORT || '4747')
   const host = values.host ?? '127.0.0.1'
   const grpcPort = values['grpc-port']
   const grpc = grpcPort !== undefined && { port: parseWhole(grpcPort, '--grpc-port', 0, 65_535) }
   const workers = values.workers === undefined ? undefined : parseWhole(values.workers, '--workers', 1, MAX_WORKERS)
   if (values.watch && workers !== undefined)
-    throw usageFault('--watch is for one process, while you develop. Leave it or --workers out.')
+    throw usageFault('--watch works with one process only. Leave out --watch or --workers.')
   const data = values.data ?? (env.CALLPLANE_DATA || undefined)
   return {
     path: positionals[0],
@@ -86,7 +89,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
 
 function takeToken(flag: string | undefined, env: CommandIo['env']): StaticToken | undefined {
   const grants = { kind: 'bearer', subject: 'operator', scopes: ['*', 'callplane:metrics'] } as const
-  // Taken out of the environment in any case, so that no handler finds it there.
+  // Always removed from the environment, so that no handler can read it.
   const fromEnvironment = takeEnvironmentToken(env, 'CALLPLANE_TOKEN', grants)
   return flag === undefined ? fromEnvironment : takeEnvironmentToken({ '--token': flag }, '--token', grants)
 }

@@ -1,4 +1,4 @@
-/** What is said once the server really listens: to a person with a call to paste, to a program as one line of JSON. */
+/** The message when the server listens: for a person with a call to paste, for a program as one line of JSON. */
 import type { Operation } from '../../core/operation.ts'
 import { sampleCall } from './sample-call.ts'
 
@@ -7,11 +7,11 @@ export interface Started {
   operations: readonly Operation[]
   data: string
   authenticated: boolean
-  /** Where there are several processes: how many run calls, and which one to send signals to. */
+  /** With several processes: the number of workers, and the pid that takes signals. */
   workers?: { count: number; pid: number }
 }
 
-const UNGUARDED = 'no authentication: only this machine is served'
+const UNGUARDED = 'no authentication: accepts connections from this machine only'
 
 export function startLine({ url, operations, data, authenticated, workers }: Started, now: Date): string {
   const running = workers ? { pid: workers.pid, workers: workers.count } : { pid: process.pid }

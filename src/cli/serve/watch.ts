@@ -1,6 +1,6 @@
 /**
- * `callplane serve --watch`: runs the server in a process of its own and starts it again when a file it has loaded
- * changes. A version that does not start says why, and the next change is waited for.
+ * `callplane serve --watch`: runs the server in a child process and restarts it when a loaded file changes. A version
+ * that does not start prints the reason; the watcher then waits for the next change.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,7 +12,7 @@ import { findModules, isModule } from './modules.ts'
 import type { ServeSettings } from './settings.ts'
 import { type FromServer, type FromWatcher, WATCHED } from './watched.ts'
 
-/** A server that is still loading cannot listen to reason. */
+/** A server that is still loading does not react to a stop message, so it is killed after this long. */
 const STOP_MS = 10_000
 
 type Watched = Pick<ServeSettings, 'path' | 'policy'>
@@ -49,7 +49,7 @@ export async function watch({ path, policy }: Watched, io: CommandIo): Promise<n
       (next) => (wake = next),
     )
     if (hasEnded(server) && changed === undefined && !io.signal.aborted) {
-      print(io.stderr, 'callplane: not serving. It is started again when one of its files changes.')
+      print(io.stderr, 'callplane: the server stopped. It restarts when one of its files changes.')
       await until(
         () => changed !== undefined || io.signal.aborted,
         (next) => (wake = next),

@@ -1,14 +1,17 @@
-/** The served side of `--watch`: tells the watching process which files were loaded, and ends when that one says so. */
+/**
+ * The server's side of `--watch`: reports the loaded files to the watching process, and stops when that process says
+ * so.
+ */
 import { registerHooks } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 export const WATCHED = 'CALLPLANE_WATCHED'
 
-/** What the two processes say to each other. */
+/** The messages between the two processes. */
 export type FromServer = { loaded: string }
 export type FromWatcher = 'stop'
 
-/** Nothing, unless this process was started to be watched. */
+/** `undefined` if this process has no watcher. */
 export function joinWatcher(env: Record<string, string | undefined>): AbortSignal | undefined {
   if (env[WATCHED] === undefined || !process.send) return undefined
   delete env[WATCHED]
@@ -17,12 +20,12 @@ export function joinWatcher(env: Record<string, string | undefined>): AbortSigna
   process.on('message', (message: FromWatcher) => {
     if (message === 'stop') stopped.abort()
   })
-  // Without its watcher nobody could stop it by Ctrl-C.
+  // Without its watcher, Ctrl-C would no longer reach this process.
   process.on('disconnect', () => stopped.abort())
   return stopped.signal
 }
 
-/** Before a file is parsed, so that one with a mistake in it is reported as well. */
+/** Reports a file before it is parsed, so that a file with a syntax error is watched too. */
 function reportLoadedFiles(report: (message: FromServer) => void): void {
   registerHooks({
     load(url, context, nextLoad) {

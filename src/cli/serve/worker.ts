@@ -1,18 +1,18 @@
-/** How a process knows that it is one of several workers, and finds the one in the middle. */
+/** Tells a process that it is one of several workers, and connects it to the hub process. */
 import cluster from 'node:cluster'
 import { Socket } from 'node:net'
 import { systemClock } from '../../server/build/environment.ts'
 import { openLink, type WorkerLink } from '../../server/workers/index.ts'
 
-/** The descriptor of the line to the process in the middle; the one before it is Node's own. */
+/** The file descriptor of the connection to the hub process. The one before it is Node's IPC channel. */
 export const LINE = 4
 
 const WORKER = 'CALLPLANE_WORKER'
 
 export interface Place {
-  /** 1 for the first. */
+  /** Starts at 1. */
   number: number
-  /** Where all of them listen: not a free port for each. */
+  /** The port that all workers share, so that each does not pick its own. */
   port: number
 }
 
@@ -20,19 +20,19 @@ export function encodePlace(place: Place): Record<string, string> {
   return { [WORKER]: JSON.stringify(place) }
 }
 
-/** Nothing, unless this process was started to be a worker. */
+/** `undefined` if this process was not started as a worker. */
 export function takePlace(env: Record<string, string | undefined>): Place | undefined {
   const text = env[WORKER]
-  // What an application starts in turn is no worker.
+  // Removed, so that processes started by the application do not act as workers.
   delete env[WORKER]
   return text === undefined ? undefined : (JSON.parse(text) as Place)
 }
 
 export function joinServer({ number }: Place): WorkerLink {
   if (cluster.worker) {
-    // Node's own line to the process in the middle breaks together with ours, which says so.
+    // Node's IPC channel breaks together with our connection, which reports it.
     cluster.worker.on('error', () => undefined)
-    // Else Node ends this process on the spot when that one has gone, and whoever waits for an answer gets none.
+    // Otherwise Node would end this process as soon as the hub is gone, and waiting clients would get no response.
     cluster.worker.exitedAfterDisconnect = true
   }
   return openLink(new Socket({ fd: LINE }), number, systemClock)

@@ -1,6 +1,6 @@
 /**
- * `callplane serve --workers N`: starts the worker processes, keeps their calls for them, starts another one where one
- * has ended, and ends them all when it is asked to.
+ * `callplane serve --workers N`: starts the worker processes, stores their calls, restarts a worker that ends, and
+ * stops all of them at the end. This is the hub process.
  */
 import type { ChildProcess } from 'node:child_process'
 import cluster from 'node:cluster'
@@ -14,26 +14,26 @@ import { chooseLogOutput } from '../terminal/log-lines.ts'
 import type { ServeSettings } from './settings.ts'
 import { encodePlace, LINE, type Place } from './worker.ts'
 
-/** A worker gives what is running ten seconds; one that takes much longer does not listen to reason. */
+/** A worker gives running calls ten seconds. One that takes much longer does not react, and is killed. */
 const STOP_MS = 15_000
 const FIRST_DELAY_MS = 100
 const MAX_DELAY_MS = 10_000
-const MAKE_ROOM = 'See whether the machine has memory, processes and open files left.'
-/** One that has lived so long did not fail because of how it was started. */
+const MAKE_ROOM = 'Check that the machine has free memory, processes and file descriptors.'
+/** A worker that ran this long did not fail because of its start. */
 const STEADY_MS = 30_000
 
 type Settings = Pick<ServeSettings, 'host' | 'port' | 'logLevel'> & { workers: number }
 
 export async function superviseWorkers({ host, port, workers, logLevel }: Settings, io: CommandIo): Promise<number> {
   const { stdout, signal } = io
-  // Found beforehand: one that they found together would be lost with the last of them.
+  // Picked here: a free port that the workers picked together would be lost with the last of them.
   const found = port === 0 ? await findPort(host) : port
   const hub = createHub(systemClock, { destination: chooseLogOutput(io), ...(logLevel && { level: logLevel }) })
   cluster.setupPrimary({
     exec: process.argv[1] as string,
-    // All of them, also those that are no option of this command.
+    // All arguments, including those that are not options of this command.
     args: process.argv.slice(2),
-    // Lines of all of them go where those of one would.
+    // All workers write to this process's standard output and error.
     stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'],
   })
   const seats = Array.from({ length: workers }, (_, at) => new Seat({ number: at + 1, port: found }, hub, io))
@@ -43,7 +43,7 @@ export async function superviseWorkers({ host, port, workers, logLevel }: Settin
     if (typeof begun === 'number') return begun
     print(stdout, begun)
     await interrupted
-    if (stdout.isTTY) print(stdout, 'Finishing what is running; Ctrl-C again ends at once.')
+    if (stdout.isTTY) print(stdout, 'Waiting for running calls to finish; press Ctrl-C again to stop at once.')
     return EXIT.ok
   } finally {
     await Promise.all(seats.map((seat) => seat.end()))
@@ -51,7 +51,7 @@ export async function superviseWorkers({ host, port, workers, logLevel }: Settin
   }
 }
 
-/** One before the others: what is wrong with the application is said once. */
+/** Starts one worker before the others, so that an error in the application is printed once. */
 async function beginAll([first, ...others]: [Seat, ...Seat[]]): Promise<string | number> {
   const message = await first.begin()
   if (typeof message === 'number') return message
@@ -59,7 +59,7 @@ async function beginAll([first, ...others]: [Seat, ...Seat[]]): Promise<string |
   return begun.find((result) => typeof result === 'number') ?? message
 }
 
-/** Where it cannot be listened at all, the first worker says so. */
+/** If the host cannot be listened on, the first worker reports it. */
 async function findPort(host: string): Promise<number> {
   const server = createServer()
   try {
@@ -73,7 +73,7 @@ async function findPort(host: string): Promise<number> {
 }
 
 interface End {
-  /** In words and as an exit code. */
+  /** As text and as an exit code. */
   how: string
   code: number
 }
@@ -86,7 +86,7 @@ interface Running {
   kill(): void
 }
 
-/** How a process ends, or that there was none. That a message could not be sent to it is no end. */
+/** Resolves when the process ends or could not be started. A message that could not be sent is not an end. */
 export function endOf(child: ChildProcess): Promise<End> {
   return new Promise((resolve) => {
     child.on('error', (error) => {
@@ -100,14 +100,14 @@ export function endOf(child: ChildProcess): Promise<End> {
 }
 
 function unstarted(error: Error): End {
-  return { how: `could not be started (${error.message})`, code: EXIT.failed }
+  return { how: `could not start (${error.message})`, code: EXIT.failed }
 }
 
 function neverRan(ended: Promise<End>): Running {
   return { pid: undefined, started: new Promise(() => {}), ended, stop() {}, kill() {} }
 }
 
-/** One worker after the other, under the same number. */
+/** One of the N places for a worker, with the same number for each worker that takes it. */
 class Seat {
   readonly #place: Place
   readonly #hub: Hub
@@ -122,7 +122,9 @@ class Seat {
     this.#io = io
   }
 
-  /** What the first worker says once it takes calls, or how it failed: it has said why itself. */
+  /**
+   * Returns the start message of the first worker, or its exit code if it failed. A worker prints the reason itself.
+   */
   async begin(): Promise<string | number> {
     if (this.#over.signal.aborted) return EXIT.ok
     const running = this.#start()
@@ -152,11 +154,14 @@ class Seat {
     return this.#running
   }
 
-  /** Where there is no room for another process, Node throws, or tells later: either is an end, and it is tried again. */
+  /**
+   * Without resources for another process, Node throws or emits an error later. Both count as an end, and the start is
+   * tried again.
+   */
   #tryToStart(): Running {
     try {
       const worker = cluster.fork(encodePlace(this.#place))
-      // A connection was to be handed to one that has just ended; its end is what counts, and told below.
+      // Node could not hand a connection to a worker that just ended. `endOf` reports that end.
       worker.on('error', () => undefined)
       const child = worker.process
       const ended = endOf(child)
@@ -177,14 +182,14 @@ class Seat {
       failures = performance.now() - since > STEADY_MS ? 0 : failures + 1
       const delayMs = failures === 0 ? 0 : Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (failures - 1))
       const which = `worker ${this.#place.number}${running.pid === undefined ? '' : ` (process ${running.pid})`}`
-      print(this.#io.stderr, `callplane: ${which} ${how}; another is started in ${delayMs} ms.`)
+      print(this.#io.stderr, `callplane: ${which} ${how}; starting another in ${delayMs} ms.`)
       await this.#pause(delayMs)
       if (this.#over.signal.aborted) return
       running = this.#start()
     }
   }
 
-  /** Cut short by the end. */
+  /** The wait ends early when the server stops. */
   #pause(delayMs: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(resolve, delayMs)

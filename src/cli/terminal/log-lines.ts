@@ -1,4 +1,4 @@
-/** The log as a person reads it: one short line for each JSON line, with colours where they are wanted. */
+/** Formats the log for people: one short line for each JSON line, with colours if wanted. */
 import { styleText } from 'node:util'
 import type { CommandIo, Output } from '../command.ts'
 import { plainLine, plainText } from './text.ts'
@@ -17,12 +17,12 @@ export function createReadableLog(output: Output, style: LineStyle): { write(lin
   return { write: (line) => void output.write(`${formatLine(line, style)}\n`) }
 }
 
-/** Made for people where a person sees it. */
+/** Returns the readable log for a terminal. */
 export function chooseLogOutput({ stdout, env }: Pick<CommandIo, 'stdout' | 'env'>) {
   return stdout.isTTY ? createReadableLog(stdout, { colours: wantsColours(stdout, env) }) : stdout
 }
 
-/** https://no-color.org: whatever the value, as long as there is one. */
+/** https://no-color.org: any value that is not empty counts. */
 export function wantsColours(output: Output, env: Record<string, string | undefined>): boolean {
   return output.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb'
 }
@@ -32,7 +32,7 @@ export function formatLine(text: string, { colours }: LineStyle): string {
   const { time = '', level = 'info', msg = '', err, ...fields } = JSON.parse(text) as Line
   const head = `${paint('gray', clockTime(time))} ${paint(COLOURS[level] ?? 'white', plainLine(level).padEnd(5))}`
   const body = msg === 'request' ? requestText(fields) : [msg, ...Object.entries(fields).map(fieldText)].join(' ')
-  // Callers choose paths, and handlers log what callers sent.
+  // Callers choose paths, and handlers log input from callers.
   return [`${head} ${plainLine(body)}`, ...errorLines(err)].join('\n')
 }
 
@@ -42,7 +42,7 @@ function clockTime(time: string): string {
 }
 
 function requestText({ method, path, status, durationMs, aborted }: Line): string {
-  return `${method} ${path} ${status} ${durationMs} ms${aborted === true ? ' (the client left)' : ''}`
+  return `${method} ${path} ${status} ${durationMs} ms${aborted === true ? ' (the client disconnected)' : ''}`
 }
 
 function fieldText([name, value]: [string, unknown]): string {

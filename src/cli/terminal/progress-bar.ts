@@ -1,4 +1,4 @@
-/** A bar on one line of a terminal, drawn again and again in place, and gone when the call has ended. */
+/** A progress bar on one line of a terminal. It is redrawn in place and removed when the call ends. */
 import type { Output } from '../command.ts'
 import { fitted } from './text.ts'
 
@@ -16,12 +16,12 @@ export interface ProgressBar {
   clear(): void
 }
 
-/** Where nobody is watching it draws nothing. */
+/** Draws nothing if the output is not a terminal. */
 export function createProgressBar(output: Output): ProgressBar {
   if (!output.isTTY) return { show() {}, clear() {} }
   return {
     show: (state, progress) => {
-      // Some terminals claim to have no columns; some begin a new line as soon as the last one is written.
+      // Some terminals report 0 columns. Some start a new line as soon as the last column is written.
       output.write(CLEAR_LINE + barText(state, progress, (output.columns || 80) - 1))
     },
     clear: () => void output.write(CLEAR_LINE),
