@@ -2,7 +2,13 @@
 import type { BucketRules } from '../fairness/buckets.ts'
 import type { Fault } from '../fault.ts'
 
-/** What the processes of one server count together. */
+/**
+ * What the processes of one server count together. The hub of a server with several workers implements it. An
+ * implementation on a store, for several machines, has to do the same: no more than `most` slots of an operation are taken at once;
+ * a slot and the counts of a process that has gone are free again, by a lease; waiting processes get slots in the order
+ * they came; a token bucket gives out no more than its rules say, over all processes. `counted` may arrive late and
+ * merged, since the limits on open calls are counted anew from the store at intervals.
+ */
 export interface SharedLimits {
   /** Takes one token: 0, or how many milliseconds to wait for it. */
   takeToken(bucket: BucketRules, key: string): Promise<number>
@@ -22,7 +28,10 @@ export interface SharedLimitsListener {
   kept(operation: string): void
 }
 
-/** The other processes of this server. What they are told may come too late; what counts is in the store. */
+/**
+ * The other processes of this server. It is a shortcut: what they are told may come late or never, and nothing may depend
+ * on it. A stop request is in the store as well (`Store.requestStop`), and its node learns of it with the next renewal.
+ */
 export interface Siblings {
   /** Whichever runs this call is to stop it. */
   stop(id: string, why: Fault): void

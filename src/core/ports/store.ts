@@ -47,7 +47,10 @@ export interface Store {
   tell(id: string): Promise<Instance | undefined>
   /** Asks whichever node runs the instance to stop it; that node learns of it when it extends its lease. */
   requestStop(id: string): Promise<void>
-  /** Calls back after each committed change with the instance as it then is. Returns how to end it. */
+  /**
+   * Calls back after committed changes with the instance as it then is. Returns how to end it. Changes that were made
+   * through another node's store may merge into one: revisions grow, none comes twice, and the latest always comes.
+   */
   watch(id: string, changed: (instance: Instance) => void): () => void
   /** Unended instances past their expiry, oldest first. */
   overdue(limit: number): Promise<readonly Instance[]>

@@ -246,6 +246,22 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       expect(await store.get(id)).toMatchObject({ progress: { fraction: 0.5 }, stopRequested: false, revision: 4 })
     })
 
+    story('a watcher sees revisions grow, and the latest always comes', async (store, clock) => {
+      const [id] = (await acceptDue(store, clock, 0)) as [string]
+      await store.claim(CLAIM)
+      const seen: number[] = []
+      const leave = store.watch(id, ({ revision }) => seen.push(revision))
+
+      const fractions = Array.from({ length: 20 }, (_, at) => at / 20)
+      await Promise.all(fractions.map((fraction) => store.progress({ id, attempt: 1 }, { fraction })))
+      await store.tell(id)
+      const latest = await store.get(id)
+      leave()
+
+      expect(seen.at(-1)).toBe(latest?.revision)
+      expect(seen).toEqual([...new Set(seen)].sort((a, b) => a - b))
+    })
+
     story('watchers hear of every change, whatever another watcher does, until they leave', async (store, clock) => {
       const [id, other] = (await acceptDue(store, clock, 0, 1)) as [string, string]
       const seen: string[] = []
