@@ -1,6 +1,7 @@
 /**
  * OpenCALL on a connection of messages: one envelope in each, any number of calls at once, and every later state of a
- * call pushed as a further envelope. Built-in operations stand in for the addresses that HTTP has. Readings R33 to R35.
+ * call pushed as a further envelope. Built-in operations stand in for the addresses that HTTP has.
+ * docs/readings.md#r33, #r34 and #r35.
  */
 import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'

@@ -1,0 +1,28 @@
+/** The pages use common words: a list of phrases that hide who does what, with what to write instead. */
+import { expect, test } from 'vitest'
+import { listPages, readPage } from './pages.ts'
+
+const INSTEAD: Readonly<Record<string, string>> = {
+  whoever: 'name the caller, the client or the person',
+  somebody: 'name the person or the part',
+  'unless given': 'default: …',
+  'good for nothing': 'say what happens',
+}
+
+/** Decisions keep the words of their day, and the conformance page is generated from the specifications. */
+const pages = listPages().filter((page) => !/^(CHANGELOG|bench|docs\/(decisions|conformance|performance))/.test(page))
+
+function phrasesIn(page: string, text: string): string[] {
+  return Object.entries(INSTEAD)
+    .filter(([phrase]) => new RegExp(`\\b${phrase.replace(' ', '\\s+')}\\b`, 'i').test(text))
+    .map(([phrase, instead]) => `${page}: "${phrase}" (${instead})`)
+}
+
+test('the pages avoid phrases that hide who does what', () => {
+  expect(pages.length).toBeGreaterThan(25)
+  expect(pages.flatMap((page) => phrasesIn(page, readPage(page)))).toEqual([])
+})
+
+test('such a phrase is found, also across two lines', () => {
+  expect(phrasesIn('a.md', 'It is 400 unless\ngiven, for whoever calls.')).toHaveLength(2)
+})
