@@ -1,7 +1,7 @@
 /**
- * How a chunked object lies on disk and is read: a folder of sealed files, `head` and one per chunk, named by its
- * index. Chunks are announced in order and the last one says that it is the last, so what is there tells all; no count
- * is kept that could disagree with it.
+ * The files of a chunked object and how they are read: a folder of sealed files, `head` and one per chunk, named by its
+ * index. Chunks are written in order and the last one is marked as the last. The files alone give the state; there is
+ * no separate count that could disagree with them.
  */
 import { access, open, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -17,7 +17,7 @@ export interface ChunkFacts {
   last: boolean
 }
 
-/** An object keeps the chunk size it was begun with, whatever the setting says when it is run again. */
+/** An object keeps the chunk size it was created with, even if the setting has changed when it is written again. */
 export type Head = ChunkOptions
 
 export function headFile(folder: string): string {
@@ -38,14 +38,15 @@ export async function readChunk(layout: Layout, id: string, index: number): Prom
   if (!place || !Number.isSafeInteger(index) || index < 0) return undefined
   const file = await ifPresent(readFile(chunkFile(place.chunks, index)))
   if (!file) return undefined
-  // A writer links a chunk, syncs the folder, and only then makes the next: so the newest may not be durable yet.
+  // A writer links a chunk, syncs the folder, and only then creates the next one. So only the newest chunk may not be
+  // durable yet.
   if (!(await exists(chunkFile(place.chunks, index + 1)))) await syncFolder(place.chunks)
   const { bytes: length, facts } = decodeSeal<ChunkFacts>(file, file.length)
   const { offset, checksum, previous, last } = facts
   return { index, offset, length, checksum, checksumPrevious: previous, last, bytes: file.subarray(0, length) }
 }
 
-/** What is known of a chunk without reading its bytes. */
+/** Reads the facts of a chunk without its bytes. */
 export async function readChunkSeal(folder: string, index: number): Promise<Seal<ChunkFacts> | undefined> {
   const file = await ifPresent(open(chunkFile(folder, index), 'r'))
   if (!file) return undefined
@@ -67,7 +68,9 @@ export async function chunksInfo(layout: Layout, id: string): Promise<ChunksInfo
   return last && { count, bytes: last.facts.offset + last.bytes, finished: last.facts.last, mimeType }
 }
 
-/** Chunks have no gaps, so the first one missing is found in steps that double and then halve: 24 looks at 4,096. */
+/**
+ * Finds the first missing index by doubling, then halving, because chunks have no gaps: 24 lookups for 4,096 chunks.
+ */
 export async function countChunks(folder: string): Promise<number> {
   let present = 0
   let missing = 0

@@ -1,6 +1,7 @@
 /**
- * Writes a chunked object from its start. Runs again after a crash, and beside an attempt that is not yet dead: a chunk
- * file is created once and never changed, and a writer that finds one makes sure it would have written the same.
+ * Writes a chunked object from its start. It runs again after a crash, and possibly beside an earlier attempt that is
+ * still alive. A chunk file is created once and never changed. A writer that finds an existing chunk verifies that it
+ * would have written the same bytes.
  */
 import { isUtf8 } from 'node:buffer'
 import { hash } from 'node:crypto'
@@ -40,7 +41,8 @@ export async function openChunkWriter(layout: Layout, id: string, options: Chunk
   return {
     write: (bytes) =>
       inTurn(async () => {
-        if (finished) throw new Fault('internal', 'A finished result was written to; write before it is finished.')
+        if (finished)
+          throw new Fault('internal', 'The handler wrote to a finished result; write before calling finish.')
         for (const chunk of cutter.cut(bytes)) await announce(chunk, false)
       }),
     finish: () =>
@@ -53,7 +55,10 @@ export async function openChunkWriter(layout: Layout, id: string, options: Chunk
   }
 }
 
-/** One step at a time, though a caller may not wait; after a failure none, or a later chunk could close over a gap. */
+/**
+ * Runs one step at a time, even if the caller does not await. Runs no step after a failure, because a later chunk would
+ * hide the gap.
+ */
 function createTurns(): <T>(step: () => Promise<T>) => Promise<T> {
   let failure: unknown
   let last: Promise<unknown> = Promise.resolve()
@@ -69,11 +74,11 @@ function createTurns(): <T>(step: () => Promise<T>) => Promise<T> {
   }
 }
 
-/** The folder appears with its head in it, or another writer's has appeared before. */
+/** Creates the folder together with its head, or reads the head that another writer created first. */
 async function begin(layout: Layout, place: Place, options: ChunkOptions): Promise<Head> {
   const head = (await readHead(place.chunks)) ?? (await createHead(layout, place, options))
   if (head.mimeType !== options.mimeType || head.text !== options.text) {
-    throw diverged(`It was begun as ${head.mimeType} and is now to be ${options.mimeType}.`)
+    throw diverged(`It was started as ${head.mimeType} and is now ${options.mimeType}.`)
   }
   return head
 }
@@ -100,7 +105,10 @@ async function createHead(layout: Layout, place: Place, options: ChunkOptions): 
   }
 }
 
-/** Says false if the chunk was there first. Synced under a temporary name, then linked: `link` never replaces. */
+/**
+ * Returns false if the chunk already exists. The file is synced under a temporary name and then linked, because `link`
+ * never replaces a file.
+ */
 async function createChunk(
   layout: Layout,
   place: Place,
@@ -130,13 +138,13 @@ async function verifyChunk(place: Place, index: number, length: number, facts: C
   if (!there) throw removed()
   const { offset, checksum, last } = there.facts
   const same = offset === facts.offset && there.bytes === length && checksum === facts.checksum && last === facts.last
-  if (!same) throw diverged(`Chunk ${index} came out differently.`)
+  if (!same) throw diverged(`Chunk ${index} differs.`)
 }
 
 function diverged(what: string): Fault {
   return new Fault(
     'internal',
-    'The operation was run again and made another result than the part already given out; call it anew.',
+    'The operation ran again and its result differs from the part already sent; start a new call.',
     {
       code: 'CHUNKS_DIVERGED',
       developerMessage: `${what} A chunked operation must make the same bytes at every attempt.`,
@@ -153,7 +161,7 @@ function removed(cause?: unknown): Fault {
 function notText(mimeType: string): Fault {
   return new Fault(
     'internal',
-    `The result was announced as ${mimeType} but is not UTF-8; the operation must be mended.`,
+    `The result was declared as ${mimeType} but is not UTF-8; the operation must be fixed.`,
     {
       code: 'RESULT_NOT_TEXT',
     },

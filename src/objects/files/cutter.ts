@@ -1,13 +1,16 @@
-/** Repacks writes of any size into chunks of one size. Pure: where chunks are cut depends on the bytes alone. */
+/** Repacks writes of any size into chunks of one size. It is pure: the cuts depend on the bytes alone. */
 
 export interface Cutter {
-  /** Full chunks, as soon as a byte follows them. Each is good until the next is asked for: the memory is reused. */
+  /**
+   * Yields full chunks as soon as a byte follows them. A chunk is valid until the next one is requested, because the
+   * memory is reused.
+   */
   cut(bytes: Uint8Array): Generator<Uint8Array, void, void>
-  /** What is left at the end: the last chunk, which may be as large as any other, and empty only if nothing came. */
+  /** Returns the last chunk. It may be as large as any other, and is empty only if nothing was written. */
   rest(): Uint8Array
 }
 
-/** The longest code point in UTF-8: text chunks are never smaller, or one might not fit. */
+/** The longest code point in UTF-8. Text chunks are never smaller, so that every code point fits. */
 const LONGEST_CODE_POINT = 4
 
 export function createCutter(options: { chunkBytes: number; text: boolean }): Cutter {
@@ -33,7 +36,7 @@ export function createCutter(options: { chunkBytes: number; text: boolean }): Cu
   return { cut, rest: () => buffer.subarray(0, filled) }
 }
 
-/** Where the code point that the last byte belongs to begins. Bytes that are not UTF-8 are left for a check to find. */
+/** Returns the start of the code point that the last byte belongs to. It does not validate UTF-8; the writer does. */
 function startOfLast(buffer: Uint8Array): number {
   const earliest = buffer.length - (LONGEST_CODE_POINT - 1)
   for (let at = buffer.length - 1; at >= earliest; at--) {

@@ -1,17 +1,17 @@
-/** Durable file work in small steps, and what a failing disk is called. Knows nothing of objects. */
+/** Durable file operations in small steps, and the faults for disk errors. It knows nothing of objects. */
 import { randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, rename, rm } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { Fault } from '../../core/fault.ts'
 
-/** EFBIG is a limit on the size of files, which to the person is the same thing as no room. */
+/** EFBIG is a limit on the size of files; for the user it is the same as a full disk. */
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
-/** Too much at once, and over soon: no free descriptor, no memory in the kernel. */
+/** Temporary shortages: no free descriptor, no memory in the kernel. */
 const BUSY = new Set(['EMFILE', 'ENFILE', 'EAGAIN', 'ENOMEM', 'ENOBUFS', 'EBUSY'])
 
 const BUSY_RETRY_MS = 1_000
 
-/** For this user alone; what callers stored is nobody else's business. Windows has no such modes and ignores them. */
+/** Only this user may read the files, because they hold callers' data. Windows has no such modes and ignores them. */
 export const FILE_MODE = 0o600
 export const FOLDER_MODE = 0o700
 
@@ -30,10 +30,10 @@ export function storageFault(error: unknown): Fault {
       ...(retryAfterMs !== undefined && { retryAfterMs }),
     })
   if (FULL.has(code))
-    return fault('FULL', 'The server has no room left to store this; try again when space has been made.')
+    return fault('FULL', 'The server has no storage left; try again when the operator has freed space.')
   if (BUSY.has(code))
     return fault('BUSY', 'The server has too many files open at the moment; try again shortly.', BUSY_RETRY_MS)
-  return fault('FAILED', 'The server could not read or write its storage; its log says why. Try again later.')
+  return fault('FAILED', 'The server could not read or write its storage; its log has the reason. Try again later.')
 }
 
 export async function onDisk<T>(work: Promise<T>): Promise<T> {
@@ -44,7 +44,7 @@ export async function onDisk<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** Nothing where there is no such file. */
+/** `undefined` if there is no such file. */
 export async function ifPresent<T>(work: Promise<T>): Promise<T | undefined> {
   try {
     return await work
@@ -54,7 +54,7 @@ export async function ifPresent<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** A write may take only part of what it is given, and does so when the disk is about to be full. */
+/** One write may take only part of the bytes, for example when the disk is almost full. */
 export async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length; ) {
     const { bytesWritten } = await onDisk(handle.write(bytes, at))
@@ -62,7 +62,7 @@ export async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<v
   }
 }
 
-/** Makes names in a folder durable. Windows has no such call and needs none. */
+/** Makes the names in a folder durable. Windows has no such call and needs none. */
 export async function syncFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await onDisk(open(path, 'r'))
@@ -87,14 +87,14 @@ export function freshPath(unfinished: string): string {
   return join(unfinished, randomUUID())
 }
 
-/** The name goes at once; a crash before the content is gone leaves it to the sweep. */
+/** Removes the name at once. If the process crashes before the content is deleted, the sweep deletes it. */
 export async function removeFolder(path: string, unfinished: string): Promise<void> {
   const doomed = freshPath(unfinished)
   try {
     await rename(path, doomed)
   } catch (error) {
     if (errorCode(error) !== 'ENOENT') throw storageFault(error)
-    // Nothing to remove, or nowhere to move it to because somebody cleared that folder away.
+    // There is nothing to remove, or the folder for unfinished files was deleted.
     await onDisk(rm(path, { recursive: true, force: true }))
     return
   }

@@ -1,14 +1,14 @@
 /**
- * Keeps what is being written from looking like something a crash left behind: the sweep goes by when a file was last
- * touched, and a slow source may write nothing for longer than that. It works for writers in other processes, too.
+ * Keeps files that are being written from looking like leftovers of a crash. The sweep looks at the last modification,
+ * and a slow source may write nothing for longer than the sweep waits. This also works for writers in other processes.
  */
 import { utimes } from 'node:fs/promises'
 import type { Clock } from '../../core/ports/runtime.ts'
 
-/** Touches the path every so often until the returned function is called. */
+/** Touches the path at intervals until the returned function is called. */
 export type KeepFresh = (path: string) => () => void
 
-/** A sixth of what the sweep waits for: a few that are missed do no harm. */
+/** A sixth of the sweep's waiting time, so that a few missed touches do no harm. */
 const TOUCH_EVERY_MS = 600_000
 
 export function createFreshness(clock: Pick<Clock, 'now' | 'schedule'>): KeepFresh {
@@ -17,7 +17,7 @@ export function createFreshness(clock: Pick<Clock, 'now' | 'schedule'>): KeepFre
     let cancel = () => {}
     const touch = () => {
       const seconds = clock.now() / 1000
-      // A folder may not be there yet; and one that cannot be touched now is by the next try.
+      // The folder may not exist yet, and a failed touch is tried again at the next interval.
       void utimes(path, seconds, seconds).then(schedule, schedule)
     }
     const schedule = () => {

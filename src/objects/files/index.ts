@@ -1,4 +1,4 @@
-/** Objects in files below one folder, for one machine. Nothing is touched before the first use. */
+/** Stores objects in files below one folder, for one machine. It creates nothing before the first use. */
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import { chunksInfo, readChunk } from './chunk-files.ts'
@@ -10,8 +10,8 @@ import { objectInfo, putObject, readObject } from './whole.ts'
 
 export interface FileObjects extends ObjectStore {
   /**
-   * Removes what was left half written, if it was not touched for this long, and says how many files that were. What is
-   * being written is touched all the time. Fails if the folder cannot be written at all.
+   * Removes unfinished files that were not touched for this long, and returns how many. Writers touch their files all
+   * the time. Fails if the folder is not writable.
    */
   sweep(untouchedForMs: number): Promise<number>
 }

@@ -1,6 +1,6 @@
 /**
- * Where things lie below the folder: `owners` holds what is stored, `unfinished` whatever is still being written or
- * taken away, so that tidying up after a crash looks at leftovers only, however much is stored.
+ * The paths below the folder: `owners` has the stored objects, `unfinished` has everything that is being written or
+ * removed. Cleaning up after a crash therefore looks at leftovers only, however much is stored.
  */
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
@@ -9,14 +9,14 @@ import type { KeepFresh } from './freshness.ts'
 
 export interface Layout {
   readonly unfinished: string
-  /** For paths that are being written. */
+  /** Keeps paths fresh while they are being written. */
   readonly keepFresh: KeepFresh
-  /** Holds folders that hold the owners' folders, which bear the owners' ids. */
+  /** Has folders that group the owners' folders, which are named by the owners' ids. */
   readonly owners: string
   ownerFolder(owner: string): string
-  /** Nothing for an id that cannot exist. */
+  /** `undefined` for an id that cannot exist. */
   find(id: string): Place | undefined
-  /** For writing, where such an id is our own mistake. */
+  /** For writing. Throws for an id that cannot exist, because such an id is a bug of the server. */
   place(id: string): Place
 }
 
@@ -26,7 +26,7 @@ export interface Place {
   readonly chunks: string
 }
 
-/** No `/`, no `.` and no `..`: joined to a folder it stays inside. */
+/** Without `/`, and not `.` or `..`, so that the path stays inside the folder it is joined to. */
 const SEGMENT = /^(?!\.{1,2}$)[A-Za-z0-9._~:-]{1,200}$/
 const PLAIN = /^[a-z0-9][a-z0-9._-]{0,99}$/
 
@@ -35,7 +35,7 @@ export function createLayout(folder: string, keepFresh: KeepFresh): Layout {
 
   function ownerFolder(owner: string): string {
     if (!SEGMENT.test(owner)) throw badId(owner)
-    // 256 folders keep a million owners at about 4,000 a folder.
+    // 256 folders hold a million owners with about 4,000 owners each.
     return join(owners, hash('sha256', owner).slice(0, 2), owner)
   }
 
@@ -58,13 +58,16 @@ export function createLayout(folder: string, keepFresh: KeepFresh): Layout {
   return { unfinished: join(folder, 'unfinished'), keepFresh, owners, ownerFolder, find, place }
 }
 
-/** Names may come from callers, and `A` and `a` are one file on macOS: such names, and long ones, go by their hash. */
+/**
+ * Names may come from callers, and `A` and `a` are the same file on macOS. Such names and long names are replaced by
+ * their hash.
+ */
 function fileName(name: string): string {
   return PLAIN.test(name) ? name : `=${hash('sha256', name).slice(0, 48)}`
 }
 
 function badId(id: string): Fault {
-  return new Fault('internal', 'The server made up an object id that it cannot store; please report this.', {
+  return new Fault('internal', 'The server generated an object id that it cannot store; please report this.', {
     code: 'BAD_OBJECT_ID',
     developerMessage: `"${id.slice(0, 100)}" must be {owner}/{name}, each 1 to 200 of A-Z a-z 0-9 . _ ~ : - and not "." or "..".`,
   })

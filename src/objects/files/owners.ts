@@ -1,4 +1,4 @@
-/** What concerns everything of one owner at once, and tidying up after a crash. */
+/** Actions on all objects of an owner, and the cleanup after a crash. */
 import { opendir, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { discard, ifPresent, makeFolder, onDisk, removeFolder } from './disk.ts'
@@ -8,7 +8,7 @@ export async function removeOwner(layout: Layout, owner: string): Promise<void> 
   await removeFolder(layout.ownerFolder(owner), layout.unfinished)
 }
 
-/** One folder at a time: there may be a million. */
+/** Reads one folder at a time, because there may be a million owners. */
 export async function* listOwners(layout: Layout, before: number): AsyncGenerator<string, void, void> {
   for (const shard of (await ifPresent(readdir(layout.owners))) ?? []) {
     const folder = join(layout.owners, shard)
@@ -19,7 +19,9 @@ export async function* listOwners(layout: Layout, before: number): AsyncGenerato
   }
 }
 
-/** A folder's time moves when a name is added to it; new chunks show one level below. */
+/**
+ * The modification time of a folder changes when a name is added to it. New chunks change the folder one level below.
+ */
 async function lastWritten(ownerFolder: string): Promise<number | undefined> {
   const names = await ifPresent(readdir(ownerFolder))
   if (!names) return undefined
@@ -29,8 +31,8 @@ async function lastWritten(ownerFolder: string): Promise<number | undefined> {
 }
 
 /**
- * Removes unfinished files last touched before this time, and says how many. What is younger may belong to another
- * process that is at work on it.
+ * Removes unfinished files last touched before this time, and returns how many. Newer files may belong to a process
+ * that is still writing them.
  */
 export async function sweepUnfinished(layout: Layout, before: number): Promise<number> {
   await makeFolder(layout.unfinished)

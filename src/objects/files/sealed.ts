@@ -1,7 +1,7 @@
 /**
- * One file that holds bytes and what is known of them: the bytes, then JSON, its length, and a mark. The checksum is
- * only known after the last byte, so the facts come last; in one file they appear with the bytes by a single rename or
- * link, and a file that was cut short has no mark.
+ * A file that holds bytes and the facts about them: the bytes, then JSON, its length, and a mark. The facts come last
+ * because the checksum is known only after the last byte. In one file they appear together with the bytes by a single
+ * rename or link, and a truncated file has no mark.
  */
 import { type FileHandle, open } from 'node:fs/promises'
 import { Fault } from '../../core/fault.ts'
@@ -10,16 +10,16 @@ import type { Layout } from './layout.ts'
 
 const MARK = 0x43504f31
 const TAIL_BYTES = 8
-/** Holds nearly every seal, so that one read is enough. */
+/** Large enough for nearly every seal, so that one read suffices. */
 const FIRST_READ_BYTES = 1024
 
 export interface Seal<Facts> {
-  /** How many bytes come before the seal. */
+  /** The number of bytes before the seal. */
   bytes: number
   facts: Facts
 }
 
-/** Writes a sealed, synced file under a temporary name; `fill` appends the bytes and returns the facts. */
+/** Writes a sealed, synced file under a temporary name. `fill` appends the bytes and returns the facts. */
 export async function writeSealed<Facts>(
   { unfinished, keepFresh }: Pick<Layout, 'unfinished' | 'keepFresh'>,
   fill: (append: (bytes: Uint8Array) => Promise<void>) => Promise<Facts>,
@@ -59,7 +59,7 @@ function encodeSeal(facts: unknown): Uint8Array {
   return Buffer.concat([json, tail])
 }
 
-/** Reads the facts alone, however large the file is. */
+/** Reads only the facts, so the size of the file does not matter. */
 export async function readSeal<Facts>(handle: FileHandle): Promise<Seal<Facts>> {
   const { size } = await onDisk(handle.stat())
   const end = await readEnd(handle, size, FIRST_READ_BYTES)
@@ -85,7 +85,7 @@ function sealLength(end: Buffer, size: number): number {
   return length
 }
 
-/** From the end of a file of this size, or the whole of it. */
+/** `end` is the end of a file of this size, or the whole file. */
 export function decodeSeal<Facts>(end: Buffer, size: number): Seal<Facts> {
   const length = sealLength(end, size)
   try {
@@ -97,7 +97,7 @@ export function decodeSeal<Facts>(end: Buffer, size: number): Seal<Facts> {
 }
 
 export function damaged(cause?: unknown): Fault {
-  return new Fault('internal', 'A stored file is damaged; run the call again to make it anew.', {
+  return new Fault('internal', 'A stored file is damaged; run the call again to recreate it.', {
     code: 'OBJECT_DAMAGED',
     ...(cause !== undefined && { cause }),
   })

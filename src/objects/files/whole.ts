@@ -1,4 +1,4 @@
-/** Objects that appear whole: attachments and results stored in one piece. */
+/** Objects that are stored in one piece: attachments and unchunked results. */
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, rename } from 'node:fs/promises'
 import { Fault } from '../../core/fault.ts'
@@ -9,7 +9,7 @@ import { damaged, readSeal, writeSealed } from './sealed.ts'
 
 type Facts = Omit<ObjectInfo, 'id' | 'bytes'>
 
-/** What one read asks of the disk; also what a slow client makes us hold. */
+/** The size of one read, and the memory that a slow client occupies. */
 const READ_BYTES = 64 * 1024
 
 export async function putObject(
@@ -21,7 +21,7 @@ export async function putObject(
   const place = layout.place(id)
   const digest = createHash('sha256')
   let bytes = 0
-  // Parts that came before this one are there already.
+  // Earlier attachments of the same call are already in the owner's folder and must not look like leftovers.
   const endKeeping = layout.keepFresh(place.ownerFolder)
   const { path, facts } = await writeSealed<Facts>(layout, async (append) => {
     for await (const piece of source) {
@@ -37,7 +37,7 @@ export async function putObject(
   return { id, bytes, ...facts }
 }
 
-/** A second object under the same id takes the place of the first; whoever reads the first reads it to its end. */
+/** A second object with the same id replaces the first. A reader of the first one can still read it to its end. */
 async function publish(path: string, place: Place): Promise<void> {
   let written = path
   try {
@@ -61,7 +61,7 @@ export async function objectInfo(layout: Layout, id: string): Promise<ObjectInfo
   }
 }
 
-/** Reads as fast as it is consumed; a consumer that stops early closes the file. */
+/** Reads as fast as the consumer does. If the consumer stops early, the file is closed. */
 export async function* readObject(
   layout: Layout,
   id: string,
