@@ -1,6 +1,6 @@
 /**
- * One line in the log for each execution, once it has ended: who ran what, when, how often, and what became of it. Put
- * together as text, because every call leaves one; what others chose of it goes through `quoteText`.
+ * Writes one log line for each execution that has ended: caller, operation, times, attempts and outcome. The line is
+ * built as text, because every call writes one. Text chosen by others goes through `quoteText`.
  */
 import type { Outcome } from '../core/instance.ts'
 import type { Operation } from '../core/operation.ts'
@@ -16,7 +16,7 @@ import { authFields, outcomeFields, type ToolWords } from './logs/tool-fields.ts
 export interface ExecutionLogOptions {
   log: Log
   words: ToolWords
-  /** False leaves out calls that leave no record and that no rule had a say in. */
+  /** False: leaves out calls that leave no record and that no rule matched. Default: true. */
   unrecorded?: boolean
 }
 
@@ -39,7 +39,7 @@ export function createExecutionLog({
   return unrecorded ? { executed, executedUnrecorded: executed } : { executed }
 }
 
-/** What is the same in all lines of an operation. */
+/** The members that are the same in all lines of an operation. */
 function rememberConstants(words: ToolWords) {
   const known = new WeakMap<Operation, { first: string; auth: string; backend: string }>()
   return (operation: Operation) => {
@@ -61,12 +61,12 @@ function members(fields: object): string {
     .join('')
 }
 
-/** The id is what a remote tool is sent as the id of its request. */
+/** A remote tool receives this id as the id of its request. */
 function runMembers({ requestId, id }: AuditEntry): string {
   return `,"tool_request_id":${quoteText(requestId)},"execution_id":"${id}"`
 }
 
-/** Of many calls in a row these are the same: at ten thousand a second, ten begin and end in one millisecond. */
+/** Remembers the last texts: at ten thousand calls a second, ten calls begin and end in the same millisecond. */
 function rememberTimes() {
   const timeText = createTimeText()
   let last = { startedAt: Number.NaN, endedAt: Number.NaN, attempts: Number.NaN }
@@ -90,13 +90,13 @@ function accountMembers({ tenant, owner, fingerprint, verdict, rule, approvalId 
   return approvalId === undefined ? `${who}${governed}` : `${who}${governed},"approval_id":${quoteText(approvalId)}`
 }
 
-/** A call that came without a trace is the root of its own: its id has as many digits as a trace's. */
+/** A call without a traceparent is the root of its own trace: its id has as many digits as a trace id. */
 function traceMembers({ entry, traceparent }: Execution): string {
   const sent = parseTraceparent(traceparent)
   if (sent) return `,"trace_id":"${sent.traceId}","span_id":"${sent.spanId}"`
   const { id } = entry
   if (id.length !== 36) return rootOf(id.replaceAll('-', ''))
-  // By slices of a UUID, in a third of the time.
+  // For a UUID, slices take a third of the time of `replaceAll`.
   const last = `${id.slice(19, 23)}${id.slice(24)}`
   return `,"trace_id":"${id.slice(0, 8)}${id.slice(9, 13)}${id.slice(14, 18)}${last}","span_id":"${last}"`
 }

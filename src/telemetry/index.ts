@@ -1,4 +1,4 @@
-/** Logs, metrics and traces: what the server needs of them. */
+/** Logs, metrics and traces, as the server uses them. */
 
 export { createExecutionLog } from './executions.ts'
 export { quoteText } from './logs/credentials.ts'

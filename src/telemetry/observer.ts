@@ -1,7 +1,7 @@
-/** Several watchers of the engine as one. A watcher may care for calls only, or for attempts only. */
+/** Combines several observers of the engine into one. An observer may implement only some of the methods. */
 import type { Observer } from '../core/ports/observer.ts'
 
-/** What nobody listens to is left out: the engine then puts nothing together for it. */
+/** Leaves out methods that no observer implements, so that the engine prepares nothing for them. */
 export function combineObservers(...given: readonly (Observer | undefined)[]): Observer | undefined {
   const ofAttempts = given.flatMap((observer) => observer?.attemptStarted?.bind(observer) ?? [])
   const ofCalls = given.flatMap((observer) => observer?.callEnded?.bind(observer) ?? [])

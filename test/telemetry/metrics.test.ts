@@ -20,7 +20,7 @@ test('calls are counted by operation and outcome, and their durations cumulated'
       '# TYPE callplane_calls_total counter',
       'callplane_calls_total{operation="v1:Calculator.Add",version="1.0.0",outcome="complete"} 4',
       'callplane_calls_total{operation="v1:Calculator.Add",version="1.0.0",outcome="domain"} 1',
-      '# HELP callplane_call_duration_seconds From the arrival of a call to its end.',
+      '# HELP callplane_call_duration_seconds Time from the arrival of a call to its end.',
       '# TYPE callplane_call_duration_seconds histogram',
       'callplane_call_duration_seconds_bucket{operation="v1:Calculator.Add",version="1.0.0",le="0.01"} 3',
       'callplane_call_duration_seconds_bucket{operation="v1:Calculator.Add",version="1.0.0",le="0.1"} 4',
@@ -61,7 +61,7 @@ test('labels are escaped, and gauges are read when asked', () => {
     '# HELP callplane_queue_length Waiting\\ncalls.\n# TYPE callplane_queue_length gauge\ncallplane_queue_length 1\n',
   )
   expect(() => metrics.register({ name: 'callplane_queue_length', help: '', type: 'gauge', read: () => 0 })).toThrow(
-    /use a new name/,
+    /use an unused name/,
   )
 })
 

@@ -1,6 +1,7 @@
 /**
- * Standard output, written every few milliseconds and not once for each line: a write takes longer than everything else
- * about a line. What is not of level info is written at once, and nothing waits when the process ends.
+ * Writes to standard output every few milliseconds instead of once per line, because a write takes longer than
+ * everything else about a line. Lines of a level other than info are written at once, and the exit of the process
+ * writes everything that is left.
  */
 import { fstatSync, writeSync } from 'node:fs'
 
@@ -9,20 +10,20 @@ export interface LineOutput {
 }
 
 export interface CollectingOutput extends LineOutput {
-  /** For a line that is known to be of level info. */
+  /** Takes a line that is known to be of level info. */
   writeLater(line: string): void
 }
 
 const STDOUT = 1
 const INFO = '{"level":"info"'
-/** Of text: no more is kept back, however much is said within a turn. */
+/** In UTF-16 units. Longer text is written at once, even within one turn of the event loop. */
 const COLLECT_LENGTH = 32_768
-/** Of UTF-8, for each unit of a string, at most. */
+/** The most UTF-8 bytes that one UTF-16 unit takes. */
 const BYTES_PER_UNIT = 3
-/** POSIX, "PIPE_BUF": what a pipe takes in one piece, so that lines of several processes do not end up in each other. */
+/** POSIX, "PIPE_BUF": a pipe takes this many bytes in one piece, so that the lines of several processes do not mix. */
 const PIPE_BYTES = 4096
 const FULL_PIPE_MS = 5
-/** Nobody sees that a line comes so much later, and a busy server writes a hundred at a time. */
+/** Short enough that readers do not notice; a busy server writes a hundred lines at a time. */
 const COLLECT_MS = 10
 const LINE_END = 0x0a
 
@@ -30,12 +31,15 @@ export function isStandardOutput(output: LineOutput): boolean {
   return 'fd' in output && output.fd === STDOUT
 }
 
-/** `whenBroken` gets what could not be written because its reader has gone; without it, that is nobody's loss. */
+/**
+ * `whenBroken` receives text that could not be written because the reader closed the pipe. Without it, that text is
+ * dropped.
+ */
 export function collectLines(whenBroken?: LineOutput): CollectingOutput {
   const maxBytes = fstatSync(STDOUT).isFile() ? Number.POSITIVE_INFINITY : PIPE_BYTES
-  // One text that grows, and is made bytes once: in a third of the time that it takes line by line.
+  // One growing string, encoded once, takes a third of the time of encoding line by line.
   let collected = ''
-  // Many logs never say a word.
+  // Allocated on first use, because many logs never write a line.
   let buffer: Buffer | undefined
   let awaited: NodeJS.Timeout | undefined
   let broken = false
@@ -69,7 +73,7 @@ export function collectLines(whenBroken?: LineOutput): CollectingOutput {
     collected += line
     if (awaited) return
     awaited = setTimeout(flush, COLLECT_MS)
-    // Comes after an exception that nobody caught, too.
+    // The event also fires after an uncaught exception.
     process.on('exit', flush)
   }
 
@@ -83,7 +87,10 @@ export function collectLines(whenBroken?: LineOutput): CollectingOutput {
   }
 }
 
-/** Where the last line ends that begins at `from` and fits; that of the first, however long it is. */
+/**
+ * Returns the end of the last line that begins at `from` or later and fits into `maxBytes`. If the first line does not
+ * fit, returns its end.
+ */
 function endOfLines(bytes: Buffer, from: number, maxBytes: number): number {
   if (bytes.length - from <= maxBytes) return bytes.length
   const last = bytes.lastIndexOf(LINE_END, from + maxBytes - 1)
@@ -92,7 +99,7 @@ function endOfLines(bytes: Buffer, from: number, maxBytes: number): number {
   return first < 0 ? bytes.length : first + 1
 }
 
-/** False if nobody reads any more. */
+/** Returns false if the reader closed the pipe. */
 function writeFully(bytes: Uint8Array): boolean {
   for (let at = 0; at < bytes.length; ) {
     try {
@@ -101,7 +108,7 @@ function writeFully(bytes: Uint8Array): boolean {
       const { code } = thrown as NodeJS.ErrnoException
       if (code === 'EPIPE') return false
       if (code !== 'EAGAIN') throw thrown
-      // A pipe that does not block is full. Lines are kept in order, so whoever writes waits for its reader.
+      // The non-blocking pipe is full. The writer waits for the reader, so that lines stay in order.
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_MS)
     }
   }

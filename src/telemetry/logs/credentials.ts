@@ -1,6 +1,7 @@
 /**
- * Nobody should log a caller's credential, and nobody knows its value to redact it; so fields by certain names, our own
- * tokens and JWTs go by their looks. This is for logs alone: an operation may have a token as its honest result.
+ * Removes callers' credentials from the log. Their values are not known, so they are recognized by field names and by
+ * the shape of our own tokens and of JWTs. Only logs use this: an operation may legitimately return a token as its
+ * result.
  */
 import type { JsonValue } from '../../core/json.ts'
 
@@ -17,20 +18,20 @@ const FIELDS = new Set([
 const MARK = '[redacted]'
 const MAX_DEPTH = 200
 
-// A caller chooses what stands in a path, so each of these takes time in proportion to the text. A JWT is looked for
-// from the beginning of a word only: begun at every "eyJ" of "eyJ-eyJ-eyJ…", each attempt would read on to the end.
+// Callers choose paths, so each pattern takes time in proportion to the text. A JWT is matched only from the start of a
+// word: if every "eyJ" of "eyJ-eyJ-eyJ…" started an attempt, each would read to the end.
 const LOOKS = /\bcp_[\w-]{43}|(?<![\w-])[\w-]{8,}\.eyJ[\w-]+\.[\w-]*|\b(Bearer|Basic) [\w~+/.=-]{8,}/g
 const SUSPECT = new RegExp(`cp_|\\.eyJ|bearer |basic |"(?:${[...FIELDS].join('|')})"`, 'i')
 
-// What JSON escapes, or begins what LOOKS finds.
+// Characters that JSON escapes, and the beginnings of matches of LOOKS.
 const NOT_PLAIN = /[^ !#-[\]-\ud7ff\ue000-\uffff]|cp_|\.eyJ|Bearer |Basic /
 
-/** A text that a caller chose, as JSON and as the log may show it: for lines put together as text. The log cuts it. */
+/** Quotes a text chosen by a caller as JSON without credentials, for lines built as text. The log shortens it. */
 export function quoteText(text: string): string {
   return NOT_PLAIN.test(text) ? JSON.stringify(maskText(text)) : `"${text}"`
 }
 
-/** A quick look at the line's text, to leave most lines as they are. */
+/** A quick test of the line's text, so that most lines are written unchanged. */
 export function mayHoldCredential(line: string): boolean {
   return SUSPECT.test(line)
 }

@@ -1,16 +1,16 @@
 /**
- * An error as the log shows it, with its causes. Only fields known to be harmless are taken: libraries hang whole
- * requests, and with them credentials, on their errors.
+ * Turns an error and its causes into log fields. Only fields known to be harmless are copied, because libraries attach
+ * whole requests, with credentials, to their errors.
  */
 import { Fault } from '../../core/fault.ts'
 
 const MAX_CAUSES = 5
-/** Of one text in the log: a message may quote what a caller sent, and that is as long as the caller likes. */
+/** The longest text in the log. A message may quote input of any length from a caller. */
 export const MAX_TEXT = 8 * 1024
 
 export type Redact = (text: string) => string
 
-/** Secrets go first: the part of one that is left at the cut would not be found. */
+/** Redacts before cutting, because a secret that was cut in two would no longer be found. */
 export function cutText(text: string, redact: Redact): string {
   return text.length <= MAX_TEXT ? text : `${redact(text).slice(0, MAX_TEXT).toWellFormed()}…`
 }

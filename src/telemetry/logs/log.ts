@@ -1,6 +1,6 @@
 /**
- * The log: pino, one JSON object per line. Every line passes through the redactor on its way out, whoever wrote it,
- * and loses what looks like a caller's credential. Where lines go, and how a terminal shows them, is for others.
+ * The log: pino, one JSON object per line. Every line passes through the redactor, and text that looks like a caller's
+ * credential is removed. Other files choose the destination and format lines for a terminal.
  */
 import { type Logger, pino } from 'pino'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
@@ -15,12 +15,12 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
 export interface LogOptions {
   level?: LogLevel
-  /** Standard output unless given. Receives whole lines, each at once; standard output gets those of a turn together. */
+  /** Default: standard output. Receives one whole line per write; standard output receives lines in batches. */
   destination?: LineOutput
   redactor?: LineRedactor
 }
 
-/** The part of a redactor the log needs. */
+/** The part of a redactor that the log uses. */
 interface LineRedactor {
   redact(text: string): string
   redactJson(value: JsonValue): JsonValue
@@ -42,7 +42,7 @@ export function createLog({ level = 'info', destination, redactor }: LogOptions 
     { write: (line: string) => void out.write(cleanLine(line, redactor)) },
   )
   const lines: Pick<LineLog, typeof LINES> = {
-    // A child of the log has this too, and calls it as its own.
+    // Child loggers inherit this method, so `this` may be a child.
     [LINES](this: Logger, message: string): WriteLine {
       if (!this.isLevelEnabled('info')) return () => {}
       const added = bindingsOf(this)
@@ -68,13 +68,13 @@ function outputTo(destination: LineOutput | undefined): CollectingOutput {
   return { write, writeLater: write }
 }
 
-/** What a child adds to every line, as the members of an object. */
+/** The fields that a child adds to every line, as the members of an object. */
 function bindingsOf(log: Logger): string {
   const text = JSON.stringify(withoutCredentials(log.bindings() as JsonObject)).slice(1, -1)
   return text && `,${text}`
 }
 
-/** Only of the fields themselves: what an application logs further down is its own. */
+/** Cuts only top-level fields: nested values belong to the application. */
 function cutFields(fields: Record<string, unknown>, redact: Redact): Record<string, unknown> {
   let short = fields
   for (const name in fields) {
@@ -84,13 +84,16 @@ function cutFields(fields: Record<string, unknown>, redact: Redact): Record<stri
   return short
 }
 
-/** Its fields were put together as text, so they are cut now that it is clean. */
+/** Cuts the fields of a line that was built as text, after redaction. */
 function cutLine(line: string): string {
   if (line.length <= MAX_TEXT) return line
   return `${JSON.stringify(cutFields(JSON.parse(line), (text) => text))}\n`
 }
 
-/** Found in the text, mended in the structure: a secret may hold what JSON escapes, or stand inside a number. */
+/**
+ * Searches the text, but redacts the parsed line: a secret may have characters that JSON escapes, or be part of a
+ * number.
+ */
 function cleanLine(line: string, redactor: LineRedactor | undefined): string {
   const known = redactor !== undefined && redactor.redact(line) !== line
   const suspect = mayHoldCredential(line)

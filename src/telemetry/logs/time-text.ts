@@ -1,8 +1,8 @@
-/** Moments as ISO 8601. Most lines of a log are of the millisecond or at least the second of the line before. */
+/** Formats times as ISO 8601. Most log lines share the millisecond, or at least the second, of the line before. */
 
 export type TimeText = (ms: number) => string
 
-/** The same text as `Date.prototype.toISOString`, which takes ten times as long. */
+/** Returns the same text as `Date.prototype.toISOString`, which takes ten times as long. */
 export function createTimeText(): TimeText {
   let lastMs = Number.NaN
   let lastSecond = Number.NaN

@@ -1,16 +1,16 @@
 /**
- * The fields by which logs and spans tell of executions, as the Tool Contract names them ("Observability
- * Requirements"). Which words a failure has is for whoever knows the Contract.
+ * The fields of executions in logs and spans, with the names of the Tool Contract ("Observability Requirements"). The
+ * Contract's adapter supplies the words for failures.
  */
 import type { FaultKind, FaultRecord } from '../../core/fault.ts'
 import type { Outcome } from '../../core/instance.ts'
 import type { Operation } from '../../core/operation.ts'
 
 export interface ToolWords {
-  /** Of the Contract. */
+  /** The version of the Contract. */
   readonly version: string
   describe(kind: FaultKind): { status: 'error' | 'denied'; code: string; reason: string }
-  /** The failure on one line, the same for the same failure. */
+  /** The failure on one line. Equal failures have equal lines. */
   line(fault: FaultRecord): string
 }
 
@@ -27,7 +27,7 @@ export function outcomeFields({ describe }: ToolWords, outcome: Outcome): Outcom
   return { tool_status: status, tool_code: code, tool_reason: reason, retryable: outcome.fault.retryable }
 }
 
-/** The secret's name; its value is known to nobody here. */
+/** Only the name of the secret; its value is not available here. */
 export function authFields({ auth }: Operation) {
   return auth ? { tool_auth_profile: auth.profile, tool_auth_secret_ref: auth.secretRef } : {}
 }

@@ -1,14 +1,14 @@
-/** Adds up what several processes say in Prometheus' text format, as `metrics.ts` writes it. */
+/** Adds up the metrics of several processes in Prometheus' text format, as `metrics.ts` writes it. */
 import { formatNumber } from './prometheus.ts'
 
 interface Metric {
   /** `# HELP` and `# TYPE`. */
   about: string[]
-  /** By name and labels. */
+  /** Values by name and labels. */
   series: Map<string, number>
 }
 
-/** Of the metrics in `notAdded` the largest value counts. */
+/** Takes the largest value of the metrics in `notAdded`, and the sum of all others. */
 export function mergeMetrics(texts: readonly string[], notAdded: ReadonlySet<string>): string {
   const merged = new Map<string, Metric>()
   for (const text of texts) {
@@ -25,7 +25,7 @@ export function mergeMetrics(texts: readonly string[], notAdded: ReadonlySet<str
   return write(merged)
 }
 
-/** Without what only describes the moment. */
+/** Removes gauges, which describe only the current moment. */
 export function countersIn(text: string): string {
   return write(new Map([...parse(text)].filter(([, { about }]) => !about.some((line) => line.endsWith(' gauge')))))
 }
@@ -40,7 +40,7 @@ function parse(text: string): Map<string, Metric> {
       metrics.set(name, current)
       current.about.push(line)
     } else if (line !== '') {
-      // Labels may hold spaces; a value does not.
+      // Labels may contain spaces; a value does not.
       const at = line.lastIndexOf(' ')
       current?.series.set(line.slice(0, at), Number(line.slice(at + 1)))
     }

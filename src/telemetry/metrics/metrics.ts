@@ -1,6 +1,6 @@
 /**
- * Counts calls and their durations, reads gauges when asked, and writes it all in Prometheus' text format. A call
- * costs two map lookups and a few additions: the label texts are built once per operation and outcome.
+ * Counts calls and their durations, reads gauges on request, and writes Prometheus' text format. A call costs two map
+ * lookups and a few additions, because the label texts are built once per operation and outcome.
  */
 import { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation.ts'
@@ -8,13 +8,13 @@ import type { Observer } from '../../core/ports/observer.ts'
 import { escapeHelp, escapeLabel, formatNumber } from './prometheus.ts'
 
 export interface Metrics extends Pick<Required<Observer>, 'callEnded'> {
-  /** Read at each rendering: queue length, open calls, memory. */
+  /** Read at each rendering, for example queue length, open calls and memory. */
   register(reading: Reading): void
   render(): string
 }
 
 export interface Reading {
-  /** Such as `callplane_queue_length`; a counter's ends in `_total`. */
+  /** For example `callplane_queue_length`. The name of a counter ends in `_total`. */
   name: string
   help: string
   type: 'gauge' | 'counter'
@@ -24,15 +24,15 @@ export interface Reading {
 export interface MetricsOptions {
   /** Upper bounds of the duration histogram, ascending. */
   bucketsSeconds?: readonly number[]
-  /** Operations beyond this many are counted together, as `_other`. */
+  /** Operations beyond this number are counted together, as `_other`. */
   maxOperations?: number
-  /** A further label, which follows from the outcome and so makes no further series. */
+  /** Returns one more label. It depends only on the outcome, so it adds no series. */
   codeOf?: (outcome: string) => string
 }
 
 interface OperationCells {
   labels: string
-  /** One per bucket, not cumulative; the last is for what is longer than all bounds. */
+  /** One per bucket, not cumulative. The last one counts durations above all bounds. */
   buckets: Float64Array
   sum: Float64Array
   outcomes: Map<string, Counter>
@@ -47,7 +47,7 @@ export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 const DEFAULT_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600]
 const METRIC_NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
-/** Fault kinds are fewer; this holds even if somebody passes codes. */
+/** There are fewer fault kinds; the limit also holds if a caller passes codes. */
 const MAX_OUTCOMES = 32
 const OTHER = '_other'
 
@@ -77,7 +77,7 @@ export function createMetrics({
       const cells = byKey.get(operation.key) ?? cellsOf(operation)
       const counter = cells.outcomes.get(outcome) ?? openCounter(cells, outcome, codeOf)
       counter.count++
-      // A clock that was set back must not make the sum shrink.
+      // A clock that was set back must not decrease the sum.
       const elapsedMs = Math.max(durationMs, 0)
       let index = 0
       while (index < boundsMs.length && elapsedMs > (boundsMs[index] as number)) index++
@@ -86,7 +86,10 @@ export function createMetrics({
     },
     register(reading) {
       if (!METRIC_NAME.test(reading.name) || readings.has(reading.name)) {
-        throw new Fault('malformed', `"${reading.name}" cannot be registered: use a new name of letters, digits and _.`)
+        throw new Fault(
+          'malformed',
+          `"${reading.name}" cannot be registered: use an unused name of letters, digits and _.`,
+        )
       }
       readings.set(reading.name, reading)
     },
@@ -122,7 +125,7 @@ function renderCalls(all: readonly OperationCells[]): string[] {
 
 function renderDurations(all: readonly OperationCells[], bounds: readonly number[]): string[] {
   const name = 'callplane_call_duration_seconds'
-  const lines = describeMetric(name, 'From the arrival of a call to its end.', 'histogram')
+  const lines = describeMetric(name, 'Time from the arrival of a call to its end.', 'histogram')
   for (const { labels, buckets, sum } of all) {
     let count = 0
     for (const [index, inBucket] of buckets.entries()) {

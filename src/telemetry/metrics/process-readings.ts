@@ -1,8 +1,8 @@
-/** What the process says of itself: memory, CPU, event loop. Named as Prometheus' own clients name them. */
+/** Metrics of the process: memory, CPU, event loop. They have the names that Prometheus' own clients use. */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { Metrics } from './metrics.ts'
 
-/** The event loop's delay is sampled until this is disposed of. */
+/** Samples the event loop delay until it is disposed. */
 export function registerProcessReadings(metrics: Pick<Metrics, 'register'>): Disposable {
   const delay = monitorEventLoopDelay({ resolution: 20 })
   delay.enable()

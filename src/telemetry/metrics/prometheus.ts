@@ -1,4 +1,4 @@
-/** How Prometheus' text exposition format (version 0.0.4) writes labels, help texts and numbers. */
+/** Encodes labels, help texts and numbers in Prometheus' text exposition format (version 0.0.4). */
 
 export function escapeLabel(text: string): string {
   return text.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"')

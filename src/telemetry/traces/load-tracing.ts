@@ -1,8 +1,11 @@
-/** Tracing where there is somebody to trace for. The API alone takes 15 ms and 7 MB to load, so it is looked for first. */
+/**
+ * Loads tracing only if an application registered an OpenTelemetry SDK, because the API alone takes 15 ms and 7 MB to
+ * load.
+ */
 import type { Observer } from '../../core/ports/observer.ts'
 import type { TracingOptions } from './tracing.ts'
 
-/** Where every copy of the OpenTelemetry API, whatever its version, keeps what an application has registered. */
+/** The global symbol under which every copy of the OpenTelemetry API, of any version, keeps the registered SDK. */
 const REGISTERED = Symbol.for('opentelemetry.js.api.1')
 
 export async function loadTracing(options: TracingOptions): Promise<Observer | undefined> {

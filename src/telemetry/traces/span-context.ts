@@ -1,4 +1,4 @@
-/** Between a W3C traceparent and OpenTelemetry's context of a span. */
+/** Converts between a W3C traceparent and an OpenTelemetry span context. */
 import type { SpanContext } from '@opentelemetry/api'
 import { encodeTraceparent, parseTraceparent } from '../../wire/traceparent.ts'
 

@@ -1,7 +1,7 @@
 /**
- * OpenTelemetry: a span for each attempt and a histogram of call durations. It uses the API only. The application
- * registers an SDK before it creates the server; where none is registered by then, there is no observer, and the
- * engine does no work at all for it.
+ * OpenTelemetry: a span for each attempt and a histogram of call durations. It uses only the API. The application
+ * registers an SDK before it creates the server. Without an SDK there is no observer, and the engine does no work for
+ * it.
  */
 import {
   type Attributes,
@@ -30,14 +30,14 @@ import { authFields, outcomeFields, type ToolWords } from '../logs/tool-fields.t
 import { encodeSpanContext, parseSpanContext } from './span-context.ts'
 
 export interface TracingOptions {
-  /** Texts of callers and faults pass through it before a span has them. */
+  /** Applied to texts of callers and faults before they are put into a span. */
   redact?: (text: string) => string
-  /** Adds the Tool Contract's own fields. */
+  /** Adds the Tool Contract's fields. */
   words?: ToolWords
 }
 
 export interface TracedAttempt extends AttemptObservation {
-  /** What the handler and the calls it makes pass on, instead of what the caller sent. */
+  /** The traceparent for the handler and the calls it makes, instead of the caller's. */
   readonly traceparent: string
 }
 
@@ -56,7 +56,7 @@ export function createTracing({ redact = (text) => text, words }: TracingOptions
   }
 }
 
-/** Without an SDK the API hands out a stand-in that waits for one. */
+/** `undefined` without an SDK: the API then returns a proxy that waits for one. */
 function registeredTracer(): Tracer | undefined {
   const tracer = trace.getTracer(SCOPE)
   return tracer instanceof ProxyTracer ? undefined : tracer
@@ -90,9 +90,9 @@ function startAttempt(
         ...(words && {
           tool_contract_version: words.version,
           tool_request_id: redact(requestId),
-          // What a remote tool is sent as the id of its request.
+          // A remote tool receives this id as the id of its request.
           execution_id: id,
-          // Which try it is: being handed out again after a crash, or to look for an answer, is not a new one.
+          // The number of the try. An attempt after a crash, or to fetch a remote result, is not a new try.
           tool_attempt: attempt.run.failures + 1,
           ...authFields(operation),
         }),
@@ -112,8 +112,8 @@ function startAttempt(
 }
 
 /**
- * The caller's traceparent is the parent, unless a span of the same trace is open here (an instrumented HTTP server,
- * a parent call): that one is nearer. An open span of another trace is linked.
+ * The caller's traceparent is the parent, unless a span of the same trace is open here (an instrumented HTTP server, a
+ * parent call): that span is nearer. An open span of another trace is linked.
  */
 function placeInTrace(operation: Operation, attempt: ObservedAttempt): { parent: Context; links: Link[] } {
   const sent = parseSpanContext(attempt.job.traceparent)
@@ -125,9 +125,9 @@ function placeInTrace(operation: Operation, attempt: ObservedAttempt): { parent:
 }
 
 /**
- * A worker starts attempts in the context of whatever woke it, which is some other call. So only a first attempt of a
- * sync operation looks around at all, and a span that has ended is no parent: it does not record although it was
- * sampled. One that was not sampled stays the parent, so that this attempt is not sampled either.
+ * A worker starts attempts in the context of the event that woke it, which belongs to another call. So only the first
+ * attempt of a sync operation looks for an open span. A span that has ended is not used as parent: it does not record
+ * although it was sampled. A span that was not sampled stays the parent, so that this attempt is not sampled either.
  */
 function openSpan(around: Context): SpanContext | undefined {
   const span = trace.getSpan(around)
@@ -136,7 +136,7 @@ function openSpan(around: Context): SpanContext | undefined {
   return hasEnded ? undefined : open
 }
 
-/** As with HTTP servers, a span is an error where this side failed, and not where the caller got a proper no. */
+/** As for HTTP servers, a span is an error if this side failed, and not if the call was refused correctly. */
 const IS_ERROR: Record<FaultKind, boolean> = {
   malformed: false,
   'unknown-operation': false,
@@ -173,7 +173,7 @@ function endSpan(span: Span, outcome: Outcome | undefined, redact: (text: string
   span.end()
 }
 
-/** The Contract has two names for the same: those of its metadata, and those of its traces. */
+/** The Contract has two names for these values: one in its metadata and one in its traces. */
 function toolAttributes(words: ToolWords, outcome: Outcome): Attributes {
   const { tool_code, tool_reason, ...fields } = outcomeFields(words, outcome)
   if (tool_code === undefined || tool_reason === undefined) return fields
@@ -189,7 +189,7 @@ function describeFault(span: Span, fault: FaultRecord, redact: (text: string) =>
 
 function recordCalls(meter: Meter): NonNullable<Observer['callEnded']> {
   const durations: Histogram = meter.createHistogram('callplane.call.duration', {
-    description: 'From the arrival of a call to its end.',
+    description: 'Time from the arrival of a call to its end.',
     unit: 's',
   })
   return (operation, outcome, durationMs) =>
