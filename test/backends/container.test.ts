@@ -153,7 +153,7 @@ describeWith(containers, 'containers', () => {
     await expect(run()).rejects.toMatchObject({
       kind: 'isolation-unavailable',
       retryable: false,
-      message: expect.stringContaining('localhost/none is not there'),
+      message: expect.stringContaining('localhost/none is missing'),
     })
   })
 

@@ -8,9 +8,9 @@ test('a body has one limit, a stream of events has it for each event', () => {
   const events = new BodyMeter(10, true)
   whole.add(bytes('12345678'))
 
-  expect(() => whole.add(bytes('901'))).toThrow('more than the 10 bytes')
+  expect(() => whole.add(bytes('901'))).toThrow('larger than 10 bytes')
   for (let sent = 0; sent < 20; sent++) for (const piece of ['data: ', 'ab\r', '\n\r\n']) events.add(bytes(piece))
-  expect(() => events.add(bytes('data: abcdefg'))).toThrow('more than the 10 bytes')
+  expect(() => events.add(bytes('data: abcdefg'))).toThrow('larger than 10 bytes')
 })
 
 test('lines of one event count together, and an id makes the stream one that can be resumed', () => {
@@ -24,5 +24,5 @@ test('lines of one event count together, and an id makes the stream one that can
   expect(events.resumable).toBe(true)
 
   events.add(bytes('data: a\n'))
-  expect(() => events.add(bytes('id: 1'))).toThrow('more than the 10 bytes')
+  expect(() => events.add(bytes('id: 1'))).toThrow('larger than 10 bytes')
 })

@@ -63,7 +63,7 @@ test.each([
   ['one that was cut off', section(5, 100, 1)],
   ['nothing', new Uint8Array()],
 ])('%s is no module, and said to be none when the server starts', (_what, bytes) => {
-  expect(() => create(bytes)).toThrow('is no WebAssembly module')
+  expect(() => create(bytes)).toThrow('is not a valid WebAssembly module')
 })
 
 test('a module that begins with more memory than it may have is refused with what it needs', async () => {

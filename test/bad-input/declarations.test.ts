@@ -71,7 +71,7 @@ const mistakes: [what: string, text: string, problem: RegExp][] = [
     'operation: v1:a\nbackend:\n  kind: http\n  endpoint: x',
     /:4:13 {2}backend\.endpoint must be the URL/,
   ],
-  ['an unknown setting', `operation: v1:a\n${HTTP.slice(0, -1)}, x: 1 }`, /:2:6\d {2}backend\.x is not known/],
+  ['an unknown setting', `operation: v1:a\n${HTTP.slice(0, -1)}, x: 1 }`, /:2:6\d {2}backend\.x is not a setting/],
   [
     'a missing header name',
     tool('auth: { profile: api_key_header, secretRef: k }'),
@@ -108,7 +108,7 @@ const settings: [kind: string, lines: string, problem: RegExp][] = [
   ['grpc', 'endpoint: http://tools.example', /:4:13 {2}backend\.endpoint is http: without TLS/],
   ['webhook', 'endpoint: https://tools.example/run\n  callback: { secret: x }', /:5:13 {2}backend\.callback must be/],
   ['container', 'image: tools\n  runArgs: [--privileged]', /:5:12 {2}backend\.runArgs must be/],
-  ['wasm', 'modul: ./a.wasm', /:4:10 {2}backend\.modul is not known/],
+  ['wasm', 'modul: ./a.wasm', /:4:10 {2}backend\.modul is not a setting/],
 ]
 
 test.each(settings)('a bad setting of a backend of kind %s is refused at its place', async (kind, lines, problem) => {

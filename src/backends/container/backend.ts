@@ -1,4 +1,7 @@
-/** A call is one container: JSON on its standard input, JSON or text on its standard output, its exit code the verdict. */
+/**
+ * Runs each call in one container: JSON on standard input, JSON or text on standard output, and the exit code as the
+ * outcome.
+ */
 import type { BackendContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
 import type { BackendSpec } from '../../core/operation.ts'
@@ -14,9 +17,9 @@ import { runArguments } from './run-arguments.ts'
 import { type ContainerSettings, parseContainerSettings } from './settings.ts'
 import { containerTraits } from './traits.ts'
 
-/** Both engines say so when it is them who failed, not what is in the container. */
+/** Exit code of docker and podman when the engine itself fails, not the program in the container. */
 const ENGINE_FAILED = 125
-/** Of the tool's error output, in a fault's details. */
+/** Maximum length of the tool's standard error in a fault's details. */
 const MAX_SAID = 1_000
 
 export function createContainerBackend(spec: BackendSpec, { folder, log }: BackendParts): Backend {
@@ -47,7 +50,7 @@ export function createContainerBackend(spec: BackendSpec, { folder, log }: Backe
       signal: AbortSignal.any([context.signal, closing.signal]),
       log: context.log,
     })
-    if (finished.stderr !== '') context.log.debug({ stderr: finished.stderr }, 'What the container said.')
+    if (finished.stderr !== '') context.log.debug({ stderr: finished.stderr }, 'container standard error')
     if (finished.exitCode === 0) {
       if (finished.inputBroke && finished.stdout.length === 0) throw outputLost()
       return decodeRawBytes(finished.stdout)
@@ -76,22 +79,21 @@ export function createContainerBackend(spec: BackendSpec, { folder, log }: Backe
   }
 }
 
-/** An engine whose writing to the container fails may end well without having read what the tool wrote. */
+/** If writing the container's input fails, the engine may exit with 0 and lose the tool's output. */
 function outputLost(): Fault {
   return new Fault(
     'upstream',
-    'The tool ended without reading all of its input, and nothing it wrote has come. Try again, or have it read its input.',
+    'The tool exited without reading all of its input, and its output was lost. Try again, or change the tool to read all of its input.',
     { code: 'NO_ANSWER', retryable: true },
   )
 }
 
 function failed({ exitCode, stderr }: ProgramExit): Fault {
   const said = stderr.trim().slice(-MAX_SAID)
-  const hint =
-    exitCode === 137 ? ' It was killed from outside, as a tool is that needs more than backend.memoryMb.' : ''
+  const hint = exitCode === 137 ? '  It was killed, for example because it used more memory than backend.memoryMb.' : ''
   return new Fault(
     'upstream',
-    `The tool ended with exit code ${exitCode ?? 'unknown'}.${hint} What it said is in the details and in the log.`,
+    `The tool ended with exit code ${exitCode ?? 'unknown'}.${hint} Its standard error is in the details and in the log.`,
     { retryable: false, details: { exit_code: exitCode ?? -1, ...(said !== '' && { stderr: said }) } },
   )
 }
@@ -99,7 +101,7 @@ function failed({ exitCode, stderr }: ProgramExit): Fault {
 async function notRun(engine: Engine, { image, pull }: ContainerSettings): Promise<Fault> {
   const { ok } = await runCommand(engine, ['image', 'inspect', '--format={{.Id}}', image])
   const problem = ok
-    ? 'The container engine could not run the image; the server log has its words.'
-    : `The image ${image} is not there${pull === 'never' ? ': pull it, or set backend.pull to missing' : ' and could not be pulled; the server log has the reason'}.`
+    ? 'The container engine could not run the image; the server log has its error message.'
+    : `The image ${image} is missing${pull === 'never' ? ': pull it, or set backend.pull to missing' : ' and could not be pulled; the server log has the reason'}.`
   return new Fault('isolation-unavailable', problem, { details: { image } })
 }

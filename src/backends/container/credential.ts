@@ -1,10 +1,12 @@
-/** The credential of a call, as a container finds it: in its environment. */
+/** Passes the call's credential to a container as an environment variable. */
 import type { BackendContext } from '../../core/context.ts'
 
-/** Not on a command line, where every user of the machine could read it: the engine takes it from its own environment. */
+/**
+ * Not on a command line, which every user of the machine can read. The engine reads the value from its own environment.
+ */
 export const CREDENTIAL = 'CALLPLANE_CREDENTIAL'
 
-/** The token, the key, or `user:password`: without what a header would have around it. Nothing without `auth`. */
+/** The token, the key, or `user:password`, without header syntax. `undefined` if the operation has no `auth`. */
 export async function credentialOf(context: BackendContext): Promise<string | undefined> {
   const credential = await context.credential()
   const [value] = Object.values(credential?.headers ?? {})

@@ -1,20 +1,20 @@
-/** The command line of docker or podman: where it is, and running one short command of it. */
+/** Finds the docker or podman program and runs short commands with it. */
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join, resolve } from 'node:path'
 import { Fault } from '../../core/fault.ts'
 import { runProgram } from '../../platform/processes.ts'
 
-/** podman first: it needs no server, so where its program is it can be used. */
+/** podman comes first: it needs no daemon, so it works wherever its program is installed. */
 const KNOWN = ['podman', 'docker'] as const
 
 export interface Engine {
   readonly file: string
-  /** Before every command. */
+  /** Arguments placed before every command. */
   readonly args: readonly string[]
 }
 
-/** Looked for anew each time, so that installing one needs no restart. Relative paths begin at `folder`. */
+/** Searches again on each call, so installing an engine needs no restart. Relative paths start at `folder`. */
 export async function findEngine(
   wanted: string | undefined,
   args: readonly string[],
@@ -52,7 +52,8 @@ async function isProgram(file: string): Promise<boolean> {
     await access(file, constants.X_OK)
     return (await stat(file)).isFile()
   } catch {
-    // Not there, or not ours to run: the next place is looked at, and finding none is what gets reported.
+    // Missing, or not executable for this user: try the next folder. The caller reports it if no folder has the
+    // program.
     return false
   }
 }
@@ -63,11 +64,11 @@ export interface CommandResult {
   stderr: string
 }
 
-/** An engine whose server hangs must not hold a call, or the end of the process; removing takes it ten seconds at most. */
+/** An engine whose daemon hangs must not block a call or the shutdown. A removal takes up to 10 s. */
 const COMMAND_MS = 30_000
 const MAX_OUTPUT = 1024 * 1024
 
-/** Does not throw: what a failure means depends on the command. */
+/** Does not throw: the meaning of a failure depends on the command. */
 export async function runCommand(
   { file, args }: Engine,
   command: readonly string[],

@@ -1,3 +1,3 @@
-/** Runs a tool as a container of docker or podman that can reach nothing but its input and its output. */
+/** Runs a tool in a docker or podman container that has access only to its input and output. */
 export { createContainerBackend } from './backend.ts'
 export { parseContainerSettings } from './settings.ts'

@@ -9,12 +9,12 @@ export async function removeLeftovers(engine: Engine, log: Log): Promise<void> {
   if (!listed.ok) {
     log.warn(
       { engine: engine.file, stderr: listed.stderr.slice(-500) },
-      'The container engine does not list its containers.',
+      'could not list the containers of the container engine',
     )
     return
   }
   for (const name of listed.stdout.split('\n').filter(isLeftOver)) {
-    log.info({ container: name }, 'Removing a container that an earlier server left behind.')
+    log.info({ container: name }, 'removing a container that an earlier server left behind')
     await removeContainer(engine, name)
   }
 }

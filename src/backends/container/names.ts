@@ -1,12 +1,12 @@
 /**
- * What our containers are called, so that one can be told from another server's and what a killed server left behind
- * from what is at work. A name says on which host, by which process, and since when that process runs.
+ * Names of this server's containers. A name holds the host, the process id and the start time of that process, so the
+ * server can recognise its own containers and those that a killed server left behind.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 
-/** The label under which the containers of this host are listed. */
+/** The label that lists the containers of this host. */
 export const LABEL = `callplane.host=${hostMark()}`
 
 const NAME = /^callplane-([0-9a-f]{12})-(\d+)-(\d+)-[0-9a-f-]+$/
@@ -15,28 +15,33 @@ export function newContainerName(): string {
   return `callplane-${hostMark()}-${process.pid}-${startOf(process.pid) ?? 0}-${randomUUID()}`
 }
 
-/** Whether it is one of this host's whose server is gone. */
+/** True if the container belongs to this host and its server has exited. */
 export function isLeftOver(name: string): boolean {
   const [, host, pid = '', start] = NAME.exec(name) ?? []
   if (host !== hostMark()) return false
-  // Where there is no /proc a process id that is in use counts as the server, at worst until that process ends.
+  // Without /proc, any process with this id counts as the server. The container is then removed after that process
+  // ends.
   const running = startOf(Number(pid)) ?? (isAlive(Number(pid)) ? '0' : undefined)
   return running !== start
 }
 
-/** Servers in containers of their own may share an engine: their process ids mean nothing to each other. */
+/** Servers in separate containers may share one engine. Process ids are not comparable between them. */
 function hostMark(): string {
   return createHash('sha256').update(hostname()).digest('hex').slice(0, 12)
 }
 
-/** Tells a process from a later one with the same id: proc(5), field 22. Nothing if there is none, or no /proc. */
+/**
+ * Distinguishes a process from a later one with the same id: proc(5), field 22. `undefined` if there is no such process
+ * or no /proc.
+ */
 function startOf(pid: number): string | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The second field is the program's name in parentheses and may hold anything, so it is counted from its end.
+    // The second field is the program's name in parentheses. It may contain any character, so the search starts at its
+    // end.
     return text.slice(text.lastIndexOf(')') + 2).split(' ')[19]
   } catch {
-    // No such process, or no such system.
+    // There is no such process, or the system has no /proc.
     return undefined
   }
 }

@@ -1,12 +1,12 @@
-/** The command line of one run: what shuts the container in. */
+/** The command line of one run, with the options that isolate the container. */
 import { LABEL } from './names.ts'
 import type { ContainerSettings } from './settings.ts'
 
-/** Both engines hand the proxy of whoever starts them to every container, passwords in its address included. */
+/** Both engines pass their own proxy variables, including passwords in the URL, to every container. */
 const PROXIES = ['http_proxy', 'https_proxy', 'ftp_proxy', 'all_proxy', 'no_proxy']
 const NO_PROXY = PROXIES.flatMap((name) => [`--env=${name}=`, `--env=${name.toUpperCase()}=`])
 
-/** `passed` are variables that the container gets with the values that the engine's own program has. */
+/** `passed` names variables that the container receives with the values from the engine program's environment. */
 export function runArguments(settings: ContainerSettings, name: string, passed: readonly string[] = []): string[] {
   const { image, command, runArgs, user, memoryMb, cpus, pids, pull } = settings
   return [
@@ -23,13 +23,13 @@ export function runArguments(settings: ContainerSettings, name: string, passed: 
     '--security-opt=no-new-privileges',
     `--user=${user}`,
     `--memory=${memoryMb}m`,
-    // The same: no swap on top of it.
+    // Equal to the memory limit, which disables swap.
     `--memory-swap=${memoryMb}m`,
     `--cpus=${cpus}`,
     `--pids-limit=${pids}`,
-    // Or removing it would first ask politely for ten seconds.
+    // Without this, a removal waits 10 s for the tool to stop.
     '--stop-timeout=0',
-    // The engine would keep all output on disk besides.
+    // Otherwise the engine also writes all output to disk.
     '--log-driver=none',
     ...NO_PROXY,
     ...passed.map((variable) => `--env=${variable}`),

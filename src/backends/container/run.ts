@@ -1,4 +1,7 @@
-/** One container from its start until it is gone: input in, output out, and ended from outside where it must be. */
+/**
+ * Runs one container from start to removal: writes the input, reads the output, and stops the container on abort or
+ * overflow.
+ */
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { Fault } from '../../core/fault.ts'
@@ -6,15 +9,15 @@ import type { Log } from '../../core/ports/runtime.ts'
 import { type ProgramExit, type RunningProgram, startProgram } from '../../platform/processes.ts'
 import { type Engine, runCommand } from './engine.ts'
 
-/** Of what the tool says on its error output; the end of it tells most. */
+/** Only the end of the tool's standard error is kept, because the cause is usually there. */
 const MAX_STDERR = 4_096
-/** How often a container that was just being made is looked for again. */
+/** How many times the server looks for a container that was being created while the call stopped. */
 const REMOVALS = 5
 
 export interface RunOptions {
   engine: Engine
   args: readonly string[]
-  /** Of the engine's program, besides our own. */
+  /** Added to the server's own environment for the engine's program. */
   environment: Readonly<Record<string, string>>
   name: string
   input: string
@@ -23,14 +26,17 @@ export interface RunOptions {
   log: Log
 }
 
-/** Rejects with the signal's reason, or with a fault if the output is too large; in both cases the container is gone. */
+/**
+ * Rejects with the signal's reason, or with a fault if the output is too large. In both cases the container is removed
+ * first.
+ */
 export async function runContainer(options: RunOptions): Promise<ProgramExit> {
   const { engine, args, environment, input, maxBytes, signal } = options
   signal.throwIfAborted()
   const program = startProgram({
     file: engine.file.includes('/') ? resolve(engine.file) : engine.file,
     args: [...engine.args, ...args],
-    // Not in the working folder: podman's monitor leaves a file named "oom" where it stands when memory runs out.
+    // Not the working folder: podman's monitor writes a file named "oom" to its current folder when memory runs out.
     cwd: tmpdir(),
     env: { ...process.env, ...environment },
     input,
@@ -65,8 +71,8 @@ function notStarted(cause: unknown): Fault {
 }
 
 /**
- * The container is not a child of ours, so ending the engine's program does not end it. It is removed by name; and once
- * more after that program is gone, which may have been about to make it.
+ * The container is not a child process of this server, so killing the engine's program does not stop it. The server
+ * removes it by name, and again after that program exits, because the program may have been about to create it.
  */
 async function stop(program: RunningProgram, { engine, name, log }: RunOptions): Promise<void> {
   await removeContainer(engine, name)
@@ -77,13 +83,13 @@ async function stop(program: RunningProgram, { engine, name, log }: RunOptions):
     if (ok && stdout.trim() === '') return
     await removeContainer(engine, name)
   }
-  log.error(
-    { container: name },
-    'A container could not be removed; remove it by hand, or it goes when the server starts anew.',
-  )
+  log.error({ container: name }, 'could not remove a container; remove it manually, or restart the server to remove it')
 }
 
-/** Fails where there is none, which is what is wanted: whether it is gone is looked at, not concluded from this. */
+/**
+ * The command fails if there is no such container. The caller checks that the container is gone instead of relying on
+ * this.
+ */
 export async function removeContainer(engine: Engine, name: string): Promise<void> {
   await runCommand(engine, ['rm', '--force', name])
 }
@@ -91,7 +97,7 @@ export async function removeContainer(engine: Engine, name: string): Promise<voi
 function tooMuch(maxBytes: number): Fault {
   return new Fault(
     'upstream',
-    `The tool wrote more than the ${maxBytes} bytes it may. Have it answer with less, or raise backend.maxBytes.`,
+    `The tool wrote more than ${maxBytes} bytes. Change the tool to write less, or raise backend.maxBytes.`,
     { code: 'OUTPUT_TOO_LARGE', retryable: false, details: { limit_bytes: maxBytes } },
   )
 }

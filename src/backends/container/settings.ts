@@ -1,4 +1,4 @@
-/** What the declaration of a `container` backend may say. Nothing in it can open the box. */
+/** The settings of a `container` backend. None of them can weaken the isolation. */
 import { Fault } from '../../core/fault.ts'
 import type { BackendSpec } from '../../core/operation.ts'
 import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
@@ -6,27 +6,27 @@ import { isPositive, isText, optional, refuseUnknown } from '../remote/settings.
 
 export interface ContainerSettings {
   readonly image: string
-  /** Instead of what the image says. */
+  /** Overrides the image's command. */
   readonly command: readonly string[]
-  /** A name to look for on the PATH, or a path; without it podman is looked for, then docker. */
+  /** A program name to find on the PATH, or a path. Default: podman, then docker. */
   readonly engine?: string
-  /** Before the engine's command: which storage, runtime or host it uses. */
+  /** Options placed before the engine's command, to choose its storage, runtime or host. */
   readonly engineArgs: readonly string[]
-  /** Of `run`, besides our own. */
+  /** Additional options for `run`. */
   readonly runArgs: readonly string[]
   readonly user: string
   readonly memoryMb: number
   readonly cpus: number
   readonly pids: number
   readonly pull: 'never' | 'missing'
-  /** Of the output. */
+  /** Maximum size of the output. */
   readonly maxBytes: number
 }
 
-/** Nobody, in most images and outside of them. */
+/** The user `nobody` in most images and on most hosts. */
 const NOBODY = '65534:65534'
 
-/** The options of `run` that leave the container as shut in as it is. */
+/** The options of `run` that do not weaken the isolation. */
 const HARMLESS: ReadonlySet<string> = new Set([
   'entrypoint',
   'env',
@@ -67,8 +67,8 @@ export function parseContainerSettings(spec: BackendSpec): ContainerSettings {
     user:
       optional(spec, 'user', isUser, `a user and a group by number, neither of them 0, such as ${NOBODY}`) ?? NOBODY,
     memoryMb: optional(spec, 'memoryMb', isPositive, 'a number of MiB, such as 256') ?? 256,
-    cpus: optional(spec, 'cpus', isShare, 'how many processors it may use, such as 0.5') ?? 1,
-    pids: optional(spec, 'pids', isPositive, 'how many processes and threads it may have, such as 64') ?? 64,
+    cpus: optional(spec, 'cpus', isShare, 'a number of processors, such as 0.5') ?? 1,
+    pids: optional(spec, 'pids', isPositive, 'a number of processes and threads, such as 64') ?? 64,
     pull: optional(spec, 'pull', isPull, 'never or missing') ?? 'never',
     maxBytes: optional(spec, 'maxBytes', isPositive, 'a number of bytes, such as 1048576') ?? DEFAULT_MAX_BYTES,
   }
@@ -76,7 +76,7 @@ export function parseContainerSettings(spec: BackendSpec): ContainerSettings {
 
 const IMAGE = 'the name of an image, such as registry.example/tools/convert:1.4'
 
-/** The engine would read one that begins with a dash as an option. */
+/** The engine would read a name that begins with a dash as an option. */
 function isImage(value: unknown): value is string {
   return isText(value) && !value.startsWith('-')
 }
@@ -85,7 +85,7 @@ function isTexts(value: unknown): value is string[] {
   return Array.isArray(value) && value.every((item) => typeof item === 'string' && !item.includes('\0'))
 }
 
-/** One text each: a value on its own would be taken for the engine's command, or for the image. */
+/** Each option is one text. The engine would read a separate value as its command or as the image. */
 function isOptions(value: unknown): value is string[] {
   return isTexts(value) && value.every((item) => /^--[a-z][a-z-]*(?:=|$)/.test(item))
 }

@@ -1,4 +1,6 @@
-/** Tool Contract v1, "Transport-Specific Behavior", external: the whole request goes out, a strict response comes back. */
+/**
+ * Tool Contract v1, "Transport-Specific Behavior", external: sends the whole request and requires a strict response.
+ */
 import type { BackendContext } from '../../core/context.ts'
 import type { BackendSpec } from '../../core/operation.ts'
 import type { Backend, BackendParts } from '../../core/ports/backend.ts'

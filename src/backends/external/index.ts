@@ -1,3 +1,3 @@
-/** Calls a tool that speaks the Tool Contract itself. */
+/** Calls a tool that implements the Tool Contract. */
 export { createExternalBackend } from './backend.ts'
 export { parseExternalSettings } from './settings.ts'

@@ -1,10 +1,10 @@
-/** What the declaration of an `external` backend may say. */
+/** The settings of an `external` backend. */
 import type { BackendSpec } from '../../core/operation.ts'
 import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
 import { isText, optional, parseRemoteSettings, type RemoteSettings } from '../remote/settings.ts'
 
 export interface ExternalSettings extends RemoteSettings {
-  /** What the other side calls the tool, if not by our name. */
+  /** The tool's name on the remote server. Default: the operation's name. */
   readonly tool?: string
 }
 

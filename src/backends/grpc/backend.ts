@@ -1,4 +1,7 @@
-/** Tool Contract v1, "Transport-Specific Behavior", grpc: the request and the response as JSON, in a unary RPC. */
+/**
+ * Tool Contract v1, "Transport-Specific Behavior", grpc: sends the request and reads the response as JSON in a unary
+ * RPC.
+ */
 import type { BackendContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
 import type { BackendSpec } from '../../core/operation.ts'
@@ -58,13 +61,13 @@ export function createGrpcBackend(spec: BackendSpec, parts: BackendParts): Backe
 function messageIn({ code, said, retryAfterMs, text }: UnaryAnswer): string {
   if (code !== 'OK') throw faultOfGrpc(code, said, retryAfterMs)
   if (text !== undefined) return text
-  throw new Fault('upstream', 'The tool ended the call without an answer. Have its developer correct it.', {
+  throw new Fault('upstream', 'The tool ended the call without a response message. Ask its developer to correct it.', {
     code: 'BAD_ANSWER',
     retryable: false,
   })
 }
 
-/** docs/readings.md#a30: the header as metadata, whose names are in lower case. */
+/** docs/readings.md#a30: headers become metadata, with names in lower case. */
 function asMetadata(headers: Readonly<Record<string, string>>): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
@@ -73,7 +76,7 @@ function unsent(cause: unknown): Fault {
   return new Fault('upstream', 'The request could not be sent to the tool. Try again later.', { cause })
 }
 
-/** Whoever gives up while the connection is being opened does not wait for it; the next call may find it open. */
+/** A caller that aborts does not wait for the connection to open. The next call may use that connection. */
 function unlessAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason)

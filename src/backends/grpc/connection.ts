@@ -1,4 +1,4 @@
-/** The one connection to a tool: opened when it is needed, kept while it is good, replaced when it is not. */
+/** Keeps one connection to a tool: opens it on first use and replaces it when it fails. */
 import { readFileSync } from 'node:fs'
 import type { ClientHttp2Session } from 'node:http2'
 import { connect as connectPlain, isIP } from 'node:net'
@@ -8,17 +8,17 @@ import { Fault } from '../../core/fault.ts'
 import type { BackendParts } from '../../core/ports/backend.ts'
 import type { GrpcSettings } from './settings.ts'
 
-/** How long a connection without calls is kept, and how long it may take to open one. */
+/** How long an unused connection is kept. `CONNECT_MS` limits how long opening one may take. */
 const IDLE_MS = 60_000
 const CONNECT_MS = 10_000
 const PING_MS = 2_000
 
 export interface Connection {
-  /** A session that takes requests. */
+  /** Resolves to a session that accepts requests. */
   session(): Promise<ClientHttp2Session>
-  /** Keeps the process alive until the returned function says that the call is over. */
+  /** Keeps the process alive until the caller calls the returned function. */
   hold(session: ClientHttp2Session): () => void
-  /** A call got no answer in time: a connection that is dead must not get the next one, too. */
+  /** Reports that a call received no response in time, so that the next call does not use a dead connection. */
   doubt(session: ClientHttp2Session): void
   close(): Promise<void>
 }
@@ -46,9 +46,9 @@ export function createConnection(settings: GrpcSettings, { lookup, folder, log, 
     })
     session.unref()
     session.setTimeout(IDLE_MS, () => session.close())
-    session.on('error', (err) => log.debug({ err, host }, 'the connection to a tool broke'))
+    session.on('error', (err) => log.debug({ err, host }, 'the connection to a tool failed'))
     return new Promise((resolve, reject) => {
-      const late = clock.schedule(CONNECT_MS, () => session.destroy(new Error('connecting took too long')))
+      const late = clock.schedule(CONNECT_MS, () => session.destroy(new Error('the connection attempt timed out')))
       const failed = (cause?: Error) => {
         late()
         reject(unreachable(host, cause))
@@ -66,16 +66,19 @@ export function createConnection(settings: GrpcSettings, { lookup, folder, log, 
 
   async function addresses() {
     if (lookup) return lookup(host, settings.allowPrivate)
-    throw new Fault('internal', 'A grpc backend needs to be told where it may connect: give its parts a "lookup".')
+    throw new Fault(
+      'internal',
+      'A grpc backend needs a "lookup" function among its parts, to check the addresses it connects to.',
+    )
   }
 
   return {
     async session() {
       const known = opening
       const current = await known?.catch(() => undefined)
-      // A tool that is going away has its session closed by Node, and one that is lost is destroyed.
+      // Node closes the session when the tool sends GOAWAY, and destroys it when the connection is lost.
       if (current && !current.closed && !current.destroyed) return current
-      // Of several calls that find it gone, the first opens the next.
+      // If several calls find the connection closed, the first one opens a new one.
       if (opening === known) opening = open()
       return opening as Promise<ClientHttp2Session>
     },

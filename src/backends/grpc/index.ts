@@ -1,3 +1,3 @@
-/** Calls a tool that speaks the Tool Contract over gRPC. */
+/** Calls a tool that implements the Tool Contract over gRPC. */
 export { createGrpcBackend } from './backend.ts'
 export { parseGrpcSettings } from './settings.ts'

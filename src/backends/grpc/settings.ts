@@ -1,15 +1,15 @@
-/** What the declaration of a `grpc` backend may say. */
+/** The settings of a `grpc` backend. */
 import { Fault } from '../../core/fault.ts'
 import type { BackendSpec } from '../../core/operation.ts'
 import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
 import { isBoolean, isText, optional, parseRemoteSettings, type RemoteSettings } from '../remote/settings.ts'
 
 export interface GrpcSettings extends RemoteSettings {
-  /** Without TLS. */
+  /** True to connect without TLS. */
   readonly plaintext: boolean
-  /** A file with the certificates to trust instead of the system's, in PEM. */
+  /** A PEM file with the certificates to trust. Default: the system's certificates. */
   readonly ca?: string
-  /** What the other side calls the tool, if not by our name. */
+  /** The tool's name on the remote server. Default: the operation's name. */
   readonly tool?: string
 }
 
@@ -26,19 +26,19 @@ export function parseGrpcSettings(spec: BackendSpec): GrpcSettings {
   return { ...remote, plaintext, ...(ca !== undefined && { ca }), ...(tool !== undefined && { tool }) }
 }
 
-/** Plain text is what somebody says, never what a typing error gives. */
+/** Plain text needs an explicit setting, so that a typing error in the URL cannot disable TLS. */
 function checkEndpoint(endpoint: string, plaintext: boolean): void {
   const { protocol, pathname, search } = new URL(endpoint)
   if (pathname !== '/' || search !== '') {
     throw new Fault(
       'policy-invalid',
-      'backend.endpoint of a grpc backend has no path; write https://tools.example:8443.',
+      'backend.endpoint of a grpc backend must not have a path; write https://tools.example:8443.',
     )
   }
   if (protocol === 'http:' && !plaintext) {
     throw new Fault(
       'policy-invalid',
-      'backend.endpoint is http: without TLS. Write https:, or say backend.plaintext: true.',
+      'backend.endpoint is http: without TLS. Write https:, or set backend.plaintext: true.',
     )
   }
   if (protocol === 'https:' && plaintext) {

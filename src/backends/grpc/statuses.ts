@@ -1,4 +1,4 @@
-/** What a gRPC status means to us. docs/readings.md#a30. */
+/** Maps gRPC statuses to faults. docs/readings.md#a30. */
 import { Fault, type FaultKind } from '../../core/fault.ts'
 import type { GrpcCode } from '../../wire/grpc/headers.ts'
 import { GRPC_CODES } from '../../wire/grpc/headers.ts'
@@ -14,15 +14,19 @@ const ARGUMENTS = 'Check the arguments.'
 const DECLARATION = 'Check the endpoint and the tool that the operation is declared with.'
 
 const MEANINGS: Record<Exclude<GrpcCode, 'OK'>, Meaning> = {
-  CANCELLED: { kind: 'canceled', retryable: false, advice: 'Call again if it is still wanted.' },
+  CANCELLED: { kind: 'canceled', retryable: false, advice: 'Send the call again if you still need it.' },
   UNKNOWN: { kind: 'upstream', retryable: true, advice: LATER },
   INVALID_ARGUMENT: { kind: 'invalid-input', retryable: false, advice: ARGUMENTS },
-  DEADLINE_EXCEEDED: { kind: 'timeout', retryable: true, advice: 'Allow it more time, or try again later.' },
+  DEADLINE_EXCEEDED: { kind: 'timeout', retryable: true, advice: 'Raise the time limit, or try again later.' },
   NOT_FOUND: { kind: 'unknown-operation', retryable: false, advice: DECLARATION },
   ALREADY_EXISTS: { kind: 'upstream', retryable: false, advice: ARGUMENTS },
-  PERMISSION_DENIED: { kind: 'credential-forbidden', retryable: false, advice: 'Widen the rights of our credential.' },
+  PERMISSION_DENIED: {
+    kind: 'credential-forbidden',
+    retryable: false,
+    advice: 'Grant more rights to the credential of this operation.',
+  },
   RESOURCE_EXHAUSTED: { kind: 'upstream', retryable: true, advice: LATER },
-  FAILED_PRECONDITION: { kind: 'upstream', retryable: false, advice: 'See to what it asks for, then call again.' },
+  FAILED_PRECONDITION: { kind: 'upstream', retryable: false, advice: 'Meet the condition it names, then call again.' },
   ABORTED: { kind: 'upstream', retryable: true, advice: LATER },
   OUT_OF_RANGE: { kind: 'invalid-input', retryable: false, advice: ARGUMENTS },
   UNIMPLEMENTED: { kind: 'unknown-operation', retryable: false, advice: DECLARATION },
@@ -42,7 +46,7 @@ export function faultOfGrpc(code: Exclude<GrpcCode, 'OK'>, said: string, retryAf
   })
 }
 
-/** "HTTP to gRPC Status Code Mapping", for answers of something between us and the tool. */
+/** "HTTP to gRPC Status Code Mapping", for responses of a proxy between this server and the tool. */
 export function codeOfHttp(status: number): Exclude<GrpcCode, 'OK'> {
   switch (status) {
     case 400:

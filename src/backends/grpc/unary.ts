@@ -1,4 +1,4 @@
-/** One unary call: a message out, a message and a status back. */
+/** Sends one unary call: one message out, one message and a status back. */
 import type { ClientHttp2Session, IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http2'
 import { Fault } from '../../core/fault.ts'
 import { createFrameReader, encodeFrame } from '../../wire/grpc/framing.ts'
@@ -9,20 +9,20 @@ export interface UnaryRequest {
   path: string
   headers: Readonly<Record<string, string>>
   text: string
-  /** Of the answer. */
+  /** Maximum size of the response message. */
   maxBytes: number
   signal: AbortSignal
 }
 
 export interface UnaryAnswer {
   code: GrpcCode
-  /** What the status says for people. */
+  /** The status message, for people. */
   said: string
   retryAfterMs?: number
   text?: string
 }
 
-/** RST_STREAM with CANCEL: the other side learns that nobody waits any more. */
+/** RST_STREAM with CANCEL tells the tool that the caller no longer waits. */
 const CANCEL = 8
 
 export function sendUnary(session: ClientHttp2Session, request: UnaryRequest): Promise<UnaryAnswer> {
@@ -53,7 +53,7 @@ export function sendUnary(session: ClientHttp2Session, request: UnaryRequest): P
       trailers = received
     })
     stream.on('data', (bytes: Uint8Array) => {
-      // An answer of something that does not speak gRPC has no frames.
+      // A response that is not gRPC has no frames.
       if (!speaksGrpc(head)) return
       try {
         reader.push(bytes)
@@ -79,7 +79,7 @@ function answerIn(
   trailers: IncomingHttpHeaders,
   finish: () => string | undefined,
 ): UnaryAnswer {
-  // "Trailers-Only": a refusal has its status in the headers.
+  // "Trailers-Only": an error response carries its status in the headers.
   const last = trailers['grpc-status'] === undefined ? head : trailers
   const status = single(last['grpc-status'])
   const http = Number(head[':status'])
@@ -103,11 +103,11 @@ function speaksGrpc(head: IncomingHttpHeaders): boolean {
   return (head['content-type'] ?? '').startsWith('application/grpc')
 }
 
-/** Whatever is wrong with the frames of an answer is the tool's failure, not the caller's. */
+/** Invalid frames in a response are the tool's fault, not the caller's. */
 function badFrame(thrown: unknown): Fault {
   const fault = Fault.from(thrown)
   if (fault.kind === 'upstream') return fault
-  return new Fault('upstream', `The tool's answer cannot be read. ${fault.message}`, {
+  return new Fault('upstream', `The tool's response cannot be read. ${fault.message}`, {
     code: 'BAD_ANSWER',
     retryable: true,
     cause: thrown,
@@ -115,15 +115,19 @@ function badFrame(thrown: unknown): Fault {
 }
 
 function tooLarge(maxBytes: number): Fault {
-  return new Fault('upstream', `The tool's answer is larger than ${maxBytes} bytes. Ask for less, or raise maxBytes.`, {
-    code: 'ANSWER_TOO_LARGE',
-    retryable: false,
-    details: { limit_bytes: maxBytes },
-  })
+  return new Fault(
+    'upstream',
+    `The tool's response is larger than ${maxBytes} bytes. Ask for less, or raise maxBytes.`,
+    {
+      code: 'ANSWER_TOO_LARGE',
+      retryable: false,
+      details: { limit_bytes: maxBytes },
+    },
+  )
 }
 
 function brokeOff(cause?: unknown): Fault {
-  return new Fault('upstream', 'The connection broke off before the tool had answered. Try again later.', {
+  return new Fault('upstream', 'The connection closed before the tool responded. Try again later.', {
     retryable: true,
     cause,
   })

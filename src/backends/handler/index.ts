@@ -4,7 +4,8 @@ import type { Backend, BackendTraits } from '../../core/ports/backend.ts'
 
 export const handlerTraits: BackendTraits = {
   kind: 'handler',
-  insteadOfAuth: 'Leave it out, and name in "requires" what the handler asks its context for.',
+  insteadOfAuth:
+    'Leave it out, and list in "requires" the secrets and authorizations that the handler reads from its context.',
 }
 
 export function createHandlerBackend(run: (args: unknown, context: HandlerContext) => unknown): Backend {

@@ -12,7 +12,7 @@ export function createHttpBackend(spec: BackendSpec, parts: BackendParts): Backe
     ...httpTraits,
     async execute(args: unknown, context: BackendContext) {
       const type = typeof args === 'string' ? 'text/plain; charset=utf-8' : 'application/json'
-      // The same at every attempt, so that a tool can tell a repeat from another call.
+      // The same id on every attempt, so that a tool can recognise a repeated call.
       const headers = { 'content-type': type, ...declared, 'x-request-id': context.key }
       const sent = { url: endpoint, headers, body: encodeRaw(args), maxBytes, allowPrivate }
       return decodeRaw(await postToTool(parts, context, sent))

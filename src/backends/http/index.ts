@@ -1,3 +1,3 @@
-/** Calls a tool by plain HTTP: its input is the body, and text or JSON comes back. */
+/** Calls a tool over plain HTTP: the input is the request body, and the response is text or JSON. */
 export { createHttpBackend } from './backend.ts'
 export { parseHttpSettings } from './settings.ts'

@@ -1,4 +1,4 @@
-/** What the declaration of an `http` backend may say. */
+/** The settings of an `http` backend. */
 import type { BackendSpec } from '../../core/operation.ts'
 import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
 import { parseRemoteSettings, type RemoteSettings } from '../remote/settings.ts'

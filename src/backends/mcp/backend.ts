@@ -1,4 +1,4 @@
-/** One tool of a connected server. The connection is its import's, and outlives it. */
+/** One tool of a connected MCP server. The import owns the connection, which outlives this backend. */
 import type { Backend } from '../../core/ports/backend.ts'
 import type { McpConnection } from './connection.ts'
 import { mcpTraits } from './traits.ts'

@@ -1,6 +1,6 @@
 /**
- * Holds the body of an answer to a size: as a whole, or message by message where it is a stream of events, which may
- * go on for as long as the connection stands.
+ * Limits the size of a response body. An event stream may stay open as long as the connection, so there the limit
+ * applies to each message instead of the whole body.
  */
 import { Fault } from '../../core/fault.ts'
 import { EventDecoder } from '../../wire/http/event-stream.ts'
@@ -16,12 +16,12 @@ export class BodyMeter {
     this.#events = events ? new EventDecoder({ maxLength: maxBytes, tooLong: tooLarge }) : undefined
   }
 
-  /** Some event had an id: if the stream breaks, the rest of it can be asked for. */
+  /** True if an event had an id: the client can then request the rest of a broken stream. */
   get resumable(): boolean {
     return this.#named
   }
 
-  /** Throws once there is more than may be. */
+  /** Throws if the limit is exceeded. */
   add(chunk: Uint8Array): void {
     if (this.#events) {
       for (const { id } of this.#events.push(chunk)) this.#named ||= id !== ''
@@ -35,7 +35,7 @@ export class BodyMeter {
 export function tooLarge(maxBytes: number): Fault {
   return new Fault(
     'upstream',
-    `The tool answered with more than the ${maxBytes} bytes allowed. Have it answer with less, or raise "maxBytes".`,
+    `The tool's response is larger than ${maxBytes} bytes. Change the tool to return less, or raise "maxBytes".`,
     { code: 'ANSWER_TOO_LARGE', retryable: false, details: { limit_bytes: maxBytes } },
   )
 }

@@ -1,4 +1,4 @@
-/** Keeps one server connected: starts it again when it is gone, ever more slowly if that does not help. */
+/** Keeps one MCP server connected. Reconnects after a loss, with growing delays while the attempts fail. */
 import type { Tool } from '@modelcontextprotocol/client'
 import type { BackendContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
@@ -11,7 +11,7 @@ import type { McpSettings } from './settings.ts'
 
 const FIRST_DELAY_MS = 500
 const MAX_DELAY_MS = 60_000
-/** Who has stood so long has not failed at starting. */
+/** A connection that lasted this long counts as a successful start. */
 const STEADY_MS = 30_000
 
 export type { Tool }
@@ -21,7 +21,7 @@ export class McpConnection {
   readonly #parts: McpParts
   readonly #listed: (tools: readonly Tool[]) => void
   readonly #stop = new AbortController()
-  /** Those that are not quite over, too. */
+  /** Includes sessions that are still closing. */
   readonly #sessions = new Set<Session>()
   #session: Session | undefined
   #opening: Promise<Session | undefined> | undefined
@@ -33,14 +33,14 @@ export class McpConnection {
   #listing = false
   #listAgain = false
 
-  /** `listed` is told the tools there are, at the start and whenever they may have changed. */
+  /** Calls `listed` with the server's tools at the start and whenever they may have changed. */
   constructor(settings: McpSettings, parts: McpParts, listed: (tools: readonly Tool[]) => void) {
     this.#settings = settings
     this.#parts = parts
     this.#listed = listed
   }
 
-  /** Resolves after the first attempt to connect, whether it succeeded or not. */
+  /** Resolves after the first attempt to connect, successful or not. */
   async start(): Promise<void> {
     this.#open()
     await this.#opening
@@ -53,7 +53,7 @@ export class McpConnection {
     } catch (thrown) {
       if (!(thrown instanceof Fault) || context.signal.aborted) throw thrown
       if (thrown.code === SESSION_GONE) {
-        // It was not taken, so nothing is done twice.
+        // The server did not accept the call, so a repeat runs nothing twice.
         this.#replace(session)
         return (await this.#ready(context.signal)).call(tool, args, context)
       }
@@ -62,7 +62,7 @@ export class McpConnection {
     }
   }
 
-  /** Tells the server to end, and waits until it has. */
+  /** Asks the server to end and waits until it has. */
   async close(): Promise<void> {
     this.#stop.abort()
     this.#cancelRetry?.()
@@ -74,9 +74,9 @@ export class McpConnection {
   async #ready(signal: AbortSignal): Promise<Session> {
     const session = this.#session ?? (await unlessAborted(this.#opening, signal))
     if (session) return session
-    const { message = 'It is being closed.', ...failure } = this.#failure?.toRecord() ?? {}
+    const { message = 'The connection is closing.', ...failure } = this.#failure?.toRecord() ?? {}
     const retryAfterMs = Math.max(1, this.#retryAt - this.#parts.clock.monotonicMs())
-    throw new Fault('upstream', `The MCP server is not there. ${message}`, {
+    throw new Fault('upstream', `The MCP server is not connected. ${message}`, {
       code: 'NOT_CONNECTED',
       retryAfterMs,
       ...('details' in failure && failure.details && { details: failure.details }),
@@ -127,17 +127,17 @@ export class McpConnection {
   #tell(why: Fault, said: string | undefined, retryInMs: number): void {
     const { log } = this.#parts
     if (why.kind === 'secret-missing') {
-      // Where in this program that was noticed helps nobody.
-      log.warn({ problem: why.message, retryInMs }, 'an MCP server is not connected for want of a secret')
+      // The stack trace would not help the operator, so only the message is logged.
+      log.warn({ problem: why.message, retryInMs }, 'could not connect to an MCP server: a secret is missing')
       return
     }
     log.warn(
       { err: why.kind === 'internal' ? (why.cause ?? why) : why, retryInMs, ...(said && { stderr: said }) },
-      'an MCP server cannot be reached; its tools are tried again',
+      'could not connect to an MCP server; trying again',
     )
   }
 
-  /** The first time at once. */
+  /** The first retry has no delay. */
   #delay(): number {
     return this.#failures === 0 ? 0 : Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** (this.#failures - 1))
   }
@@ -148,14 +148,14 @@ export class McpConnection {
     else this.#cancelRetry = this.#parts.clock.schedule(delayMs, () => this.#open())
   }
 
-  /** Its tools stay listed while another takes its place. */
+  /** Its tools stay listed while the connection is replaced. */
   #replace(session: Session): void {
     if (this.#session !== session || this.#stop.signal.aborted) return
     this.#session = undefined
     this.#cancelSteady?.()
     session.retire()
     const delayMs = this.#delay()
-    this.#parts.log.warn({ retryInMs: delayMs }, 'the connection to an MCP server is lost; it is opened again')
+    this.#parts.log.warn({ retryInMs: delayMs }, 'lost the connection to an MCP server; reconnecting')
     this.#failures++
     this.#reopenIn(delayMs)
   }
@@ -173,7 +173,7 @@ export class McpConnection {
         if (this.#session === session) this.#listed(tools)
       } while (this.#listAgain)
     } catch (err) {
-      this.#parts.log.warn({ err }, 'the tools of an MCP server could not be listed')
+      this.#parts.log.warn({ err }, 'could not list the tools of an MCP server')
       this.#replace(session)
     } finally {
       this.#listing = false
@@ -181,7 +181,7 @@ export class McpConnection {
   }
 }
 
-/** Whoever gives up while a server is being started does not wait for it. */
+/** A caller that aborts does not wait for the server to start. */
 function unlessAborted<T>(promise: Promise<T> | undefined, signal: AbortSignal): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(signal.reason)

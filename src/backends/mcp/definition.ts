@@ -1,4 +1,4 @@
-/** A tool as its server describes it, as an operation. What the import says of its tools goes before what they say. */
+/** Builds an operation from a tool's description. The import's own settings override the description. */
 import type { Tool } from '@modelcontextprotocol/client'
 import type { AuthDeclaration } from '../../core/credential.ts'
 import { Fault } from '../../core/fault.ts'
@@ -16,7 +16,7 @@ export function defineTool(tool: Tool, { namespace, major, rules, auth }: Import
   const name = importedName(major, namespace, tool.name)
   parseName(name)
   if (tool.execution?.taskSupport === 'required') {
-    throw new Fault('malformed', `${name} can only be run as a task of MCP, which is not supported for imports.`)
+    throw new Fault('malformed', `${name} can only run as an MCP task, which imports do not support.`)
   }
   return {
     name,
@@ -28,7 +28,7 @@ export function defineTool(tool: Tool, { namespace, major, rules, auth }: Import
   }
 }
 
-/** MCP, "Tool annotations": whatever is not said may have effects, and effects that add up. */
+/** MCP, "Tool annotations": by default a tool may have effects, and repeating a call repeats them. */
 function rulesOf({ title, description, annotations = {} }: Tool): OperationRules {
   const shown = title ?? annotations.title
   const sideEffecting = annotations.readOnlyHint !== true

@@ -1,4 +1,4 @@
-/** What the client throws, as faults. */
+/** Turns the errors of the MCP client into faults. */
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { faultOfStatus } from '../../protocols/contract/client.ts'
@@ -15,7 +15,7 @@ export function faultOfClient(
   const fault = faultIn(thrown)
   if (fault) return fault
   if (thrown instanceof SdkHttpError) return faultOfStatus(thrown.status ?? 502)
-  // JSON-RPC: what the server refuses it refuses again, unless it has failed itself.
+  // JSON-RPC: a server refuses the same request again, so only its own internal failures are worth a retry.
   if (thrown instanceof ProtocolError) {
     return new Fault('upstream', `The MCP server refused the call (${thrown.code}): ${thrown.message}`, {
       code: 'REFUSED_BY_SERVER',
@@ -25,16 +25,20 @@ export function faultOfClient(
     })
   }
   if (thrown instanceof SdkError && UNFIT.some((name) => SdkErrorCode[name] === thrown.code)) {
-    return new Fault('upstream', `The MCP server's answer cannot be used (${thrown.code}). Have it corrected.`, {
-      code: 'BAD_ANSWER',
-      retryable: false,
-      cause: thrown,
-    })
+    return new Fault(
+      'upstream',
+      `The MCP server's response is invalid (${thrown.code}). Ask its developer to correct it.`,
+      {
+        code: 'BAD_ANSWER',
+        retryable: false,
+        cause: thrown,
+      },
+    )
   }
   return connectionLost(thrown)
 }
 
-/** A server may put what it was shown into its refusals. Which failure it is does not come from there. */
+/** A server may echo a credential in its error messages. The fault's kind and code do not come from the server. */
 export function redactFault(fault: Fault, redact: (value: JsonValue) => JsonValue): Fault {
   const { kind, code, retryable, ...said } = fault.toRecord()
   const { message, ...more } = redact(said as unknown as JsonValue) as unknown as typeof said
@@ -42,7 +46,7 @@ export function redactFault(fault: Fault, redact: (value: JsonValue) => JsonValu
 }
 
 export function connectionLost(cause?: unknown): Fault {
-  return new Fault('upstream', 'The connection to the MCP server broke before it answered. Try again.', {
+  return new Fault('upstream', 'The connection to the MCP server closed before it responded. Try again.', {
     code: CONNECTION_LOST,
     cause,
   })
@@ -56,7 +60,7 @@ const UNFIT = [
   'ClientHttpUnexpectedContent',
 ] as const
 
-/** What our own `fetch` has thrown may be wrapped by now. */
+/** The client may have wrapped an error that our own `fetch` threw. */
 function faultIn(thrown: unknown): Fault | undefined {
   for (let at = thrown, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth++) {
     if (at instanceof Fault) return at

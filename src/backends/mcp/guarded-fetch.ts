@@ -1,6 +1,6 @@
 /**
- * A `fetch` for the MCP client on top of the client for remote tools: it goes to one origin only, shows the credential
- * and takes no more than may be.
+ * A `fetch` for the MCP client, built on the client for remote tools. It contacts one origin only, sends the credential
+ * and limits the size of responses.
  */
 import { Fault } from '../../core/fault.ts'
 import type { RemoteRequest, RemoteStream } from '../../core/ports/outbound.ts'
@@ -12,7 +12,7 @@ import { NO_ANSWER } from './faults.ts'
 import type { McpParts, Sending } from './parts.ts'
 import type { HttpSettings } from './settings.ts'
 
-/** Names the call that a request belongs to, for us and for whoever reads the server's log. */
+/** Names the call that a request belongs to, for this server and for readers of the MCP server's log. */
 export const CALL_HEADER = 'x-request-id'
 
 export interface GuardedFetch {
@@ -22,9 +22,9 @@ export interface GuardedFetch {
 
 export interface FetchEvents {
   sendingOf(call: string): Sending | undefined
-  /** A stream that the server speaks up on could not be opened, or opened again. */
+  /** The stream for messages from the server could not be opened or reopened. */
   streamLost(): void
-  /** One was opened. */
+  /** The stream for messages from the server was opened. */
   streamOpened(): void
 }
 
@@ -125,7 +125,7 @@ function lowered(headers: Headers): Record<string, string> {
   return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 }
 
-/** Only the host is named: the rest of an address may be a secret. */
+/** Names only the host: the rest of a URL may contain a secret. */
 function explain(error: unknown, host: string): unknown {
   if (error instanceof Fault || (error instanceof Error && error.name === 'AbortError')) return error
   return unanswered(host, error instanceof Error && 'code' in error ? String(error.code) : 'unknown', error)

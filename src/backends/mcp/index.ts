@@ -1,4 +1,4 @@
-/** Makes the tools of MCP servers operations. */
+/** Imports the tools of MCP servers as operations. */
 export { createMcpBackend } from './backend.ts'
 export { McpConnection, type Tool } from './connection.ts'
 export { defineTool } from './definition.ts'

@@ -1,4 +1,4 @@
-/** The official client, loaded when a server is first spoken with: most servers import nothing. */
+/** Loads the official MCP client on first use, because most servers import nothing. */
 import { Fault } from '../../core/fault.ts'
 
 export type Library = typeof import('@modelcontextprotocol/client') &

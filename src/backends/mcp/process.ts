@@ -1,21 +1,27 @@
-/** A server as a child process. It inherits nothing but what it needs to run at all; the rest is declared. */
+/**
+ * Runs an MCP server as a child process. It inherits only the variables that a process needs to start; the import
+ * declares the rest.
+ */
 import type { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import type { Library } from './library.ts'
 import type { McpParts } from './parts.ts'
 import type { ProcessSettings } from './settings.ts'
 
-/** Besides `PATH`: without these nothing starts on Windows. */
+/** Besides `PATH`: Windows starts no program without these. */
 const INHERITED = new Set(['PATH', 'PATHEXT', 'SYSTEMROOT', 'SYSTEMDRIVE', 'WINDIR', 'COMSPEC', 'TEMP'])
-/** Of what it writes to its standard error, the last so many characters are kept for the log. */
+/** How many characters of its standard error are kept for the log, counted from the end. */
 const TAIL = 2_000
 
 export interface ServerProcess {
   transport: StdioClientTransport
-  /** The last words on its standard error. */
+  /** The end of its standard error. */
   said(): string
 }
 
-/** `closesItself` is told when the transport closes; true if nobody asked for it, because a message was too large. */
+/**
+ * Calls `closesItself` when the transport closes. It returns true if a message was too large, and false if this server
+ * closed the transport.
+ */
 export async function openProcess(
   { command, args, env, maxBytes }: ProcessSettings,
   parts: McpParts,
@@ -23,7 +29,7 @@ export async function openProcess(
   signal: AbortSignal,
   closesItself: () => boolean,
 ): Promise<ServerProcess> {
-  // The transport passes on what it deems safe, the user's name and home included, unless told otherwise.
+  // By default the transport also passes other variables, including the user's name and home folder.
   const hidden = DEFAULT_INHERITED_ENV_VARS.filter((name) => !INHERITED.has(name)).map((name) => [name, undefined])
   const transport = new StdioClientTransport({
     command,
@@ -35,7 +41,7 @@ export async function openProcess(
   })
   const close = transport.close.bind(transport)
   transport.close = async () => {
-    // It would ask the process to end, and wait, while it floods on.
+    // Closing the transport would ask the process to end and wait while it keeps writing.
     if (closesItself()) kill(transport.pid, parts)
     await close()
   }
@@ -53,7 +59,10 @@ async function resolveEnv(
   return Object.fromEntries(await Promise.all(resolved))
 }
 
-/** Cleaned as one stream, and cut after that: a secret may be split over two pieces, and half of one is not found. */
+/**
+ * Redacts the output as one stream before truncating it: a secret may be split over two chunks, and half a secret is
+ * not found.
+ */
 function tailOf({ stderr }: StdioClientTransport, { log, redactBytes }: McpParts): () => string {
   const cleaning = redactBytes()
   const decoder = new TextDecoder()
@@ -62,7 +71,7 @@ function tailOf({ stderr }: StdioClientTransport, { log, redactBytes }: McpParts
     const text = decoder.decode(bytes, { stream: true })
     if (text === '') return
     tail = (tail + text).slice(-TAIL)
-    log.debug({ stderr: text.slice(0, TAIL) }, 'an MCP server writes to its standard error')
+    log.debug({ stderr: text.slice(0, TAIL) }, 'MCP server standard error')
   }
   stderr?.on('data', (piece: Buffer) => hear(cleaning.push(piece)))
   stderr?.on('end', () => hear(cleaning.end()))
@@ -76,6 +85,6 @@ function kill(pid: number | null, { log }: McpParts): void {
   try {
     if (pid !== null) process.kill(pid, 'SIGKILL')
   } catch (err) {
-    log.debug({ err, pid }, 'an MCP server was gone before it was ended')
+    log.debug({ err, pid }, 'an MCP server had exited before it was killed')
   }
 }

@@ -1,4 +1,4 @@
-/** What a tool has answered, as a result of an operation or as its failure. */
+/** Turns a tool's response into the result of an operation or into a fault. */
 import type { CallToolResult } from '@modelcontextprotocol/client'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
@@ -6,8 +6,8 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.t
 const MAX_DETAILS = 4_000
 
 /**
- * Structured content is the result. One text is what every remote tool's text is: the JSON object in it, or
- * `{ result: text }`. Everything else keeps MCP's own shape.
+ * Structured content is the result. A single text follows the rule for all remote tools: the JSON object in it, or `{
+ * result: text }`. Other content keeps MCP's shape.
  */
 export function decodeToolResult({ content, structuredContent, isError }: CallToolResult): JsonValue {
   if (isError) throw toolFault(content, structuredContent)
@@ -28,11 +28,11 @@ function objectIn(text: string): JsonObject | undefined {
   }
 }
 
-/** The tool ran and says that it failed, in words that are meant for whoever called it. */
+/** The tool ran and reported a failure. Its message is written for the caller. */
 function toolFault(content: CallToolResult['content'], structured: unknown): Fault {
   const said = content.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n')
   const details = isJsonObject(structured as JsonValue) ? (structured as JsonObject) : undefined
-  return new Fault('domain', said || 'The tool failed without saying why.', {
+  return new Fault('domain', said || 'The tool failed without a message.', {
     code: 'TOOL_FAILED',
     ...(details && JSON.stringify(details).length <= MAX_DETAILS && { details }),
   })

@@ -1,4 +1,4 @@
-/** One connection to a server, from its handshake to its end: lists its tools and calls them. */
+/** One connection to a server, from its handshake to its end. Lists the server's tools and calls them. */
 import type { CallToolResult, Client, Tool, Transport } from '@modelcontextprotocol/client'
 import type { BackendContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
@@ -12,18 +12,18 @@ import { openProcess } from './process.ts'
 import { decodeToolResult } from './results.ts'
 import type { HttpSettings, McpSettings } from './settings.ts'
 
-/** How long the handshake and each page of a list may take. Calls have the engine's limits. */
+/** Time limit of the handshake and of each page of a list. The engine limits the calls. */
 const HANDSHAKE_MS = 30_000
 const PROBE_MS = 10_000
 const NO_LIMIT_MS = 2 ** 31 - 1
 const CLIENT = { name: 'callplane', version: '1.0.0' }
 
 export interface SessionEvents {
-  /** It cannot be used any more, or says no more what changes. */
+  /** The session is no longer usable, or no longer reports changes. */
   lost(session: Session): void
   /** The tools have changed. */
   changed(session: Session): void
-  /** Nothing is left of it. */
+  /** The session is closed and its resources are released. */
   closed(session: Session): void
 }
 
@@ -51,16 +51,16 @@ export class Session {
     this.#client = new library.Client(CLIENT, {
       capabilities: {},
       versionNegotiation: { mode: 'auto', probe: { timeoutMs: PROBE_MS } },
-      // Nobody is there to be asked.
+      // There is no person to ask.
       inputRequired: { autoFulfill: false },
-      // The engine checks results; a second look would only cost.
+      // The engine validates results, so a second validation here would only cost time.
       jsonSchemaValidator: {
         getValidator: () => (data) => ({ valid: true, data: data as never, errorMessage: undefined }),
       },
       listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => events.changed(this) } },
     })
     this.#client.onclose = () => this.#lost()
-    this.#client.onerror = (err) => parts.log.debug({ err }, 'the connection to an MCP server reports a problem')
+    this.#client.onerror = (err) => parts.log.debug({ err }, 'the connection to an MCP server reported an error')
   }
 
   async open(signal: AbortSignal): Promise<void> {
@@ -98,7 +98,7 @@ export class Session {
         this.#lost()
       },
       streamOpened: () => {
-        // What changed while there was none was said to nobody.
+        // Changes while no stream was open were not reported, so the tools are listed again.
         if (this.#streams++ > 0) this.#events.changed(this)
       },
     })
@@ -119,7 +119,7 @@ export class Session {
     if (!this.#client.getServerCapabilities()?.tools) return []
     try {
       const { tools } = await this.#client.listTools(undefined, { timeout: HANDSHAKE_MS, cacheMode: 'refresh' })
-      // What the tools say of themselves is shown to everybody.
+      // Every caller can read the tools' descriptions.
       return this.#parts.redact(tools as unknown as JsonValue) as unknown as readonly Tool[]
     } catch (thrown) {
       throw this.#overflow ?? this.#faultOf(thrown)
@@ -162,10 +162,10 @@ export class Session {
   #explain(thrown: unknown, signal: AbortSignal, request: PendingRequest): unknown {
     if (signal.aborted) return signal.reason
     if (thrown instanceof Fault) return thrown
-    // With several calls under way nobody can tell whose answer it was that did not fit.
+    // With several calls in progress, it is not known which response was too large.
     if (this.#overflow && this.#calls === 1) return this.#overflow
     if (this.#sessionIsGone(thrown)) {
-      return new Fault('upstream', 'The MCP server has forgotten the session. Try again.', { code: SESSION_GONE })
+      return new Fault('upstream', 'The MCP server has ended the session. Try again.', { code: SESSION_GONE })
     }
     return this.#faultOf(request.why ?? thrown)
   }
@@ -174,19 +174,19 @@ export class Session {
     return redactFault(faultOfClient(thrown, this.#library), (value) => this.#parts.redact(value))
   }
 
-  /** Streamable HTTP, "Session Management": 404 to a request with a session id asks for a new session. */
+  /** Streamable HTTP, "Session Management": a 404 to a request with a session id means that a new session is needed. */
   #sessionIsGone(thrown: unknown): boolean {
     return (
       thrown instanceof this.#library.SdkHttpError && thrown.status === 404 && this.#transport?.sessionId !== undefined
     )
   }
 
-  /** The last words of a process, for the log. */
+  /** The end of a process's standard error, for the log. */
   get said(): string | undefined {
     return this.#said?.() || undefined
   }
 
-  /** Lets the calls under way end. */
+  /** Closes the session after the calls in progress have ended. */
   retire(): void {
     this.#retired = true
     if (this.#calls === 0) void this.close()
@@ -200,7 +200,7 @@ export class Session {
   async #close(): Promise<void> {
     try {
       await this.#client.close()
-      // Before the handshake is over the client does not know it yet.
+      // Before the handshake ends, the client does not know the transport.
       await this.#transport?.close()
     } catch (err) {
       this.#parts.log.debug({ err }, 'the connection to an MCP server did not close cleanly')
@@ -215,7 +215,7 @@ export class Session {
   }
 }
 
-/** A call's request: the client does not notice when the stream ends on which the answer was to come. */
+/** A call's request. The client does not notice when the stream for the response ends, so this class does. */
 class PendingRequest implements Sending {
   readonly #context: BackendContext
   readonly #broken = Promise.withResolvers<never>()
@@ -245,11 +245,11 @@ class PendingRequest implements Sending {
 
   ended(resumable: boolean): void {
     this.#interrupted = resumable
-    // What came last is still being read.
+    // The last chunk is still being read.
     if (!resumable) setImmediate(() => setImmediate(() => this.#break()))
   }
 
-  /** The rest of its answer cannot be had either. */
+  /** The rest of the response cannot be fetched either. */
   giveUpWaiting(): void {
     if (this.#interrupted) this.#break()
   }

@@ -1,20 +1,20 @@
-/** What an `import` of kind mcp may say about how the other server is reached. */
+/** The connection settings of an `import` of kind mcp. */
 import { Fault } from '../../core/fault.ts'
 import type { BackendSpec } from '../../core/operation.ts'
 import { parseRemoteSettings } from '../remote/settings.ts'
 
 export type McpSettings = ProcessSettings | HttpSettings
 
-/** A server that is started here and spoken with over its standard input and output. */
+/** A server that Callplane starts as a process and reaches over standard input and output. */
 export interface ProcessSettings {
   readonly command: string
   readonly args: readonly string[]
-  /** What it finds in its environment besides `PATH`. */
+  /** Its environment variables besides `PATH`. */
   readonly env: Readonly<Record<string, string | { readonly secretRef: string }>>
   readonly maxBytes: number
 }
 
-/** A server that runs, spoken with over streamable HTTP. */
+/** A running server, reached over streamable HTTP. */
 export interface HttpSettings {
   readonly url: string
   readonly allowPrivate: boolean
@@ -22,7 +22,7 @@ export interface HttpSettings {
   readonly maxBytes: number
 }
 
-/** Of one message. */
+/** Maximum size of one message. */
 const MAX_BYTES = 4 * 1024 * 1024
 
 const PROCESS = ['command', 'args', 'env', 'maxBytes']
@@ -34,7 +34,7 @@ export function parseMcpSettings(spec: BackendSpec): McpSettings {
   if ('command' in given === 'url' in given) {
     throw new Fault(
       'policy-invalid',
-      'import needs either command, a server to start, or url, one that runs. Write one of the two.',
+      'import needs either command (a server to start) or url (a running server). Write one of the two.',
     )
   }
   const known = 'command' in given ? PROCESS : HTTP
@@ -61,7 +61,7 @@ function parseEnv(env: unknown): ProcessSettings['env'] {
     throw refused('env', 'must be names with texts or secrets, such as { TOKEN: { secretRef: github } }.')
   }
   for (const [name, value] of Object.entries(env)) {
-    if (!/^[A-Za-z_]\w*$/.test(name)) throw refused('env', `has "${name}", which is no name of a variable.`)
+    if (!/^[A-Za-z_]\w*$/.test(name)) throw refused('env', `has "${name}", which is not a valid variable name.`)
     if (typeof value === 'string' || isSecret(value)) continue
     throw refused(`env.${name}`, 'must be a text in quotes, or { secretRef: … } with the name of a secret.')
   }
@@ -74,7 +74,7 @@ function isSecret(value: unknown): value is { secretRef: string } {
   return isText(secretRef) && Object.keys(more).length === 0
 }
 
-/** The rules for URLs and headers are those of every remote tool; the words are those of an import. */
+/** URLs and headers follow the rules for all remote tools, but the error messages name the fields of an import. */
 function parseHttp({ url, ...more }: Record<string, unknown>): HttpSettings {
   try {
     const { endpoint, ...rest } = parseRemoteSettings({ kind: 'mcp', endpoint: url, ...more }, MAX_BYTES)

@@ -1,20 +1,20 @@
-/** The settings that all backends have in common whose tool is reached by URL, read from a declaration and checked. */
+/** Parses and checks the settings shared by all backends whose tool has a URL. */
 import { Fault } from '../../core/fault.ts'
 import type { BackendSpec } from '../../core/operation.ts'
 
 export interface RemoteSettings {
   readonly endpoint: string
-  /** The tool may be in a private network or on this machine. */
+  /** True if the tool may be in a private network or on this machine. */
   readonly allowPrivate: boolean
-  /** Of an answer. */
+  /** Maximum size of a response. */
   readonly maxBytes: number
-  /** Sent with every request, names in lower case. */
+  /** Sent with every request; names in lower case. */
   readonly headers: Readonly<Record<string, string>>
 }
 
 const COMMON = ['kind', 'endpoint', 'allowPrivate', 'maxBytes', 'headers']
 
-/** What a header of a declaration must not say: who we are is declared in `auth`, the rest is the connection's own. */
+/** Headers that a declaration must not set: credentials belong in `auth`, and the connection sets the others. */
 const RESERVED: ReadonlySet<string> = new Set([
   'authorization',
   'proxy-authorization',
@@ -29,7 +29,7 @@ const RESERVED: ReadonlySet<string> = new Set([
   'x-request-id',
 ])
 
-/** `more` names the settings that one kind has besides these: any other is refused, for it would be ignored. */
+/** `more` names the additional settings of one kind. Any other setting is refused, because it would be ignored. */
 export function parseRemoteSettings(spec: BackendSpec, maxBytes: number, more: readonly string[] = []): RemoteSettings {
   refuseUnknown(spec, [...COMMON, ...more])
   return {
@@ -46,11 +46,11 @@ export function refuseUnknown(spec: BackendSpec, known: readonly string[]): void
   const names = known.filter((name) => name !== 'kind').join(', ')
   throw new Fault(
     'policy-invalid',
-    `backend.${unknown} is not known to a backend of kind ${spec.kind}; it has ${names}.`,
+    `backend.${unknown} is not a setting of a backend of kind ${spec.kind}. Its settings are ${names}.`,
   )
 }
 
-/** The setting if it is there and fits; `write` says what fits. */
+/** Returns the setting, or `undefined` if it is absent. `write` describes a valid value. */
 export function optional<T>(
   spec: BackendSpec,
   name: string,
@@ -84,7 +84,10 @@ function endpointIn({ endpoint }: BackendSpec): string {
     )
   }
   if (url.username !== '' || url.password !== '') {
-    throw new Fault('policy-invalid', 'backend.endpoint must not hold a user name or password; declare "auth" instead.')
+    throw new Fault(
+      'policy-invalid',
+      'backend.endpoint must not contain a user name or password; declare "auth" instead.',
+    )
   }
   if (url.hash !== '')
     throw new Fault('policy-invalid', 'backend.endpoint must not have a fragment; leave out the "#".')
@@ -93,7 +96,7 @@ function endpointIn({ endpoint }: BackendSpec): string {
 
 function headersIn(value: unknown = {}): Record<string, string> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new Fault('policy-invalid', 'backend.headers must be names with texts, such as { Accept: text/plain }.')
+    throw new Fault('policy-invalid', 'backend.headers must map names to texts, such as { Accept: text/plain }.')
   }
   const headers: Record<string, string> = {}
   for (const [name, text] of Object.entries(value)) {
@@ -105,7 +108,10 @@ function headersIn(value: unknown = {}): Record<string, string> {
       )
     }
     if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || typeof text !== 'string' || !/^[\t\x20-\x7e\x80-\xff]*$/.test(text)) {
-      throw new Fault('policy-invalid', `backend.headers.${name} is no header; write a name and a text on one line.`)
+      throw new Fault(
+        'policy-invalid',
+        `backend.headers.${name} is not a valid header; write a name and a text on one line.`,
+      )
     }
     headers[lower] = text
   }

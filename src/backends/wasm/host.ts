@@ -1,10 +1,10 @@
 /**
- * What a module finds outside of itself: input, output, a clock and randomness. The library's own functions where they
- * only touch the module's memory; none of those by which a module could make this side allocate without bound.
+ * The host functions of a module: input, output, a clock and randomness. It uses the library's functions where they
+ * only access the module's memory, and replaces those that let a module allocate host memory without bound.
  */
 import { Fd, WASI as Wasi, wasi } from '@bjorn3/browser_wasi_shim'
 
-/** Thrown into a module that has written more than it may. */
+/** Thrown into a module that exceeds its output limit. */
 export class TooMuchOutput extends Error {}
 
 export class Input extends Fd {
@@ -34,7 +34,7 @@ export class Output extends Fd {
   #length = 0
   overflowed = false
 
-  /** A strict one ends the module that writes too much; another drops what is too much. */
+  /** If `strict`, output above the limit ends the module. Otherwise the excess is discarded. */
   constructor(maxBytes: number, strict: boolean) {
     super()
     this.#maxBytes = maxBytes
@@ -74,18 +74,18 @@ function device(rights: number): wasi.Fdstat {
   return fdstat
 }
 
-/** wasi-libc uses two. Each becomes an object of ours before anything is read or written. */
+/** wasi-libc uses two. Each buffer becomes a host object before anything is read or written. */
 const MOST_BUFFERS = 1_024
 
 export function createHost(input: Input, stdout: Output, stderr: Output): Wasi {
-  // Its debugging output is on unless it is switched off.
+  // The library's debugging output is on by default.
   const host = new Wasi([], [], [input, stdout, stderr], { debug: false })
   const own = host.wasiImport
   const few = (call: (...given: number[]) => number) => (fd: number, buffers: number, count: number, out: number) =>
     count >>> 0 > MOST_BUFFERS ? wasi.ERRNO_INVAL : call(fd, buffers, count, out)
   Object.assign(own, { fd_read: few(own.fd_read as never), fd_write: few(own.fd_write as never) })
   for (const name of Object.keys(own)) {
-    // The library copies a path before it looks whether there is a folder, and throws where it has no sockets.
+    // The library copies a path before it checks the folder, and throws on socket calls.
     if (name.startsWith('path_')) own[name] = () => wasi.ERRNO_BADF
     if (name.startsWith('sock_') || /^fd_(?:pread|pwrite|readdir|allocate)$/.test(name))
       own[name] = () => wasi.ERRNO_NOTSUP

@@ -1,7 +1,7 @@
 /**
- * Rewrites a module so that it cannot have more memory than it may: the limits of a worker thread do not count what
- * WebAssembly allocates. Its memory gets a maximum; its tables cannot grow, and types that live on the garbage
- * collected heap are refused, because a large allocation of either ends the whole process, not the thread.
+ * Rewrites a module so that its memory is limited: the limits of a worker thread do not count what WebAssembly
+ * allocates. Memory gets a maximum and tables cannot grow. Garbage-collected types are refused. A large allocation of
+ * tables or of such types would end the whole process, not only the thread.
  */
 import { Fault } from '../../core/fault.ts'
 import { encodeLeb, WasmReader } from './wasm-reader.ts'
@@ -10,9 +10,9 @@ export const PAGE_BYTES = 65_536
 
 const SECTION = { types: 1, tables: 4, memories: 5 } as const
 const FUNCTION_TYPE = 0x60
-/** Entries of all tables together; the largest programs have some ten thousand functions to point at. */
+/** Entries of all tables together. The largest programs have about ten thousand function pointers. */
 const MOST_TABLE_ENTRIES = 1_000_000
-/** Limits with nothing but a minimum, and with a maximum. Every other flag is another kind: shared, or of 64 bits. */
+/** Flags of limits with only a minimum, and with a maximum. All other flags mean shared memory or 64-bit addresses. */
 const MINIMUM_ONLY = 0x00
 const WITH_MAXIMUM = 0x01
 

@@ -1,4 +1,4 @@
-/** From the file to code that is ready to run, with its limits built in. */
+/** Loads a module file, adds the memory limits and compiles it. */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Fault } from '../../core/fault.ts'
@@ -6,7 +6,7 @@ import { limitMemory, PAGE_BYTES } from './limit-memory.ts'
 import type { WasmSettings } from './settings.ts'
 import { WASI, type WasmModule, webAssembly } from './webassembly.ts'
 
-/** Reads at once, so that a wrong path is told when the server starts; compiles when first asked to, and once. */
+/** Reads the file immediately, so that a wrong path fails at server start. Compiles once, on first use. */
 export function loadModule({ module, memoryMb }: WasmSettings, folder: string): () => Promise<WasmModule> {
   const file = resolve(folder, module)
   const limited = limitMemory(readModule(file), (memoryMb * 1024 * 1024) / PAGE_BYTES)
@@ -29,7 +29,7 @@ function readModule(file: string): Uint8Array {
 
 async function compile(bytes: Uint8Array): Promise<WasmModule> {
   const module = await webAssembly.compile(bytes).catch((cause: unknown) => {
-    throw new Fault('policy-invalid', 'The file of backend.module does not compile; the server log has the reason.', {
+    throw new Fault('policy-invalid', 'The file in backend.module does not compile; the server log has the reason.', {
       cause,
     })
   })
@@ -37,7 +37,7 @@ async function compile(bytes: Uint8Array): Promise<WasmModule> {
   if (foreign) {
     throw new Fault(
       'policy-invalid',
-      `The module imports ${foreign.module}.${foreign.name}, which nobody provides here. Build it for ${WASI} alone.`,
+      `The module imports ${foreign.module}.${foreign.name}, which this server does not provide. Build it for ${WASI} only.`,
     )
   }
   const has = (name: string, kind: string) =>

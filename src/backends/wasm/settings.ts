@@ -1,4 +1,4 @@
-/** What the declaration of a `wasm` backend may say. */
+/** The settings of a `wasm` backend. */
 import { availableParallelism } from 'node:os'
 import { Fault } from '../../core/fault.ts'
 import type { BackendSpec } from '../../core/operation.ts'
@@ -6,17 +6,17 @@ import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
 import { isPositive, isText, optional, refuseUnknown } from '../remote/settings.ts'
 
 export interface WasmSettings {
-  /** The file of the module. */
+  /** The path of the module file. */
   readonly module: string
-  /** What the module may have in all. */
+  /** Maximum total memory of the module. */
   readonly memoryMb: number
-  /** How many calls run at a time; each has a thread, and more of them wait. */
+  /** Maximum number of concurrent calls. Each has a thread, and further calls wait. */
   readonly threads: number
-  /** Of the output. */
+  /** Maximum size of the output. */
   readonly maxBytes: number
 }
 
-/** A module's addresses have 32 bits. */
+/** A module has 32-bit addresses. */
 const MOST_MEMORY_MB = 4_096
 
 export function parseWasmSettings(spec: BackendSpec): WasmSettings {

@@ -1,11 +1,11 @@
-/** A thread as its backend sees it: takes one call at a time, and can be ended in the middle of it. */
+/** A worker thread as the backend sees it: runs one call at a time and can be terminated during a call. */
 import { Worker } from 'node:worker_threads'
 import { Fault } from '../../core/fault.ts'
 import type { RunAnswer, ThreadAnswer, ThreadData } from './thread-messages.ts'
 
 const LIBRARY = '@bjorn3/browser_wasi_shim'
 
-/** Of what the library allocates for a module; the module's own memory is limited in the module. */
+/** Limits what the library allocates for a module. The module's own memory is limited in the module. */
 const HEAP = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 16 }
 
 export class ThreadHandle {
@@ -15,7 +15,7 @@ export class ThreadHandle {
   #over: Fault | undefined
 
   constructor(data: ThreadData) {
-    // The sources run as they are in development, so its file has the ending this one has.
+    // In development the sources run without a build, so the worker's file has the same extension as this file.
     const source = import.meta.url.endsWith('.ts')
     const file = source ? new URL('./thread.ts', import.meta.url) : new URL('./thread.js', import.meta.url)
     this.#worker = new Worker(file, { workerData: data, env: {}, execArgv: [], resourceLimits: HEAP })
@@ -25,9 +25,9 @@ export class ThreadHandle {
     })
     this.#worker.on('error', (error) => this.#fail(faultOf(error)))
     this.#worker.on('exit', () =>
-      this.#fail(new Fault('unavailable', 'The thread of this call has ended. Send it again.')),
+      this.#fail(new Fault('unavailable', 'The thread that ran this call has ended. Send the call again.')),
     )
-    // Whoever runs a call is told; a thread may also end while there is none.
+    // The running call receives this error. Without a call the rejection must not count as unhandled.
     this.#ready.promise.catch(() => {})
   }
 
@@ -36,7 +36,7 @@ export class ThreadHandle {
   }
 
   async run(input: Uint8Array<ArrayBuffer>): Promise<RunAnswer> {
-    // Only a call keeps the process alive, not a thread that waits for one.
+    // Only a running call keeps the process alive. An idle thread does not.
     this.#worker.ref()
     try {
       await this.#ready.promise
@@ -66,7 +66,7 @@ function faultOf(error: unknown): Fault {
   if (code === 'ERR_MODULE_NOT_FOUND') {
     return new Fault(
       'isolation-unavailable',
-      `WebAssembly modules need a package that is not there: npm i ${LIBRARY}`,
+      `WebAssembly modules need a package that is not installed. Run npm i ${LIBRARY}`,
       {
         details: { package: LIBRARY },
         cause: error,
@@ -74,7 +74,7 @@ function faultOf(error: unknown): Fault {
     )
   }
   if (code === 'ERR_WORKER_OUT_OF_MEMORY') {
-    return new Fault('upstream', 'The tool made its host use more memory than it may. Have its developer look at it.', {
+    return new Fault('upstream', 'The tool made the host exceed its memory limit. Ask its developer to correct it.', {
       code: 'OUT_OF_MEMORY',
       retryable: false,
       cause: error,

@@ -1,4 +1,4 @@
-/** What is said between a backend and its threads. A call goes in as bytes: the module's standard input. */
+/** The messages between a backend and its threads. A call is sent as bytes: the module's standard input. */
 import type { WasmModule } from './webassembly.ts'
 
 export interface ThreadData {
@@ -12,6 +12,6 @@ export interface RunAnswer {
   readonly ending: { kind: 'exit'; code: number } | { kind: 'trap'; trap: string } | { kind: 'too-much-output' }
   readonly stdout: Uint8Array
   readonly stderr: Uint8Array
-  /** How much memory the module had in the end. */
+  /** The size of the module's memory when it ended. */
   readonly memoryBytes: number
 }

@@ -1,22 +1,22 @@
 /**
- * Threads that are kept for the next call, so that a call does not wait for one to start. No more than so many: further
- * calls wait in the order they came, and no more than so many of those.
+ * Keeps threads for the next calls, so that a call does not wait for a thread to start. The number of threads is
+ * limited. Further calls wait in order of arrival, and the number of waiting calls is limited too.
  */
 import { Fault } from '../../core/fault.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import { ThreadHandle } from './thread-handle.ts'
 import type { RunAnswer, ThreadData } from './thread-messages.ts'
 
-/** Long enough that a tool in use stays warm, and not for ever: every operation has threads of its own. */
+/** Long enough to keep a tool in use warm. Not unlimited, because every operation has its own threads. */
 const IDLE_MS = 300_000
 
-/** Calls that wait, for each thread. Their time has not begun, so it is this that bounds the wait. */
+/** Maximum number of waiting calls per thread. A waiting call's time limit has not started, so this bounds the wait. */
 const WAITING_PER_THREAD = 64
 
-/** What the pool needs to know of a call. */
+/** The part of a call that the pool needs. */
 interface Turn {
   readonly signal: AbortSignal
-  /** The time of the call begins when this has settled. */
+  /** The call's time limit starts when this promise settles. */
   queued<T>(turn: Promise<T>): Promise<T>
 }
 
@@ -35,7 +35,7 @@ export class ThreadPool {
   readonly #max: number
   readonly #clock: Clock
   readonly #threads = new Set<ThreadHandle>()
-  /** The one used last is taken first, so that those a quiet time does not need are the ones that end. */
+  /** The most recently used thread is taken first, so that the other threads become idle and end. */
   readonly #idle: Idle[] = []
   readonly #waiting = new Set<Waiting>()
   #closed = false
@@ -45,7 +45,7 @@ export class ThreadPool {
     this.#clock = clock
   }
 
-  /** Rejects with the signal's reason once the thread is gone. */
+  /** Rejects with the signal's reason after the thread has ended. */
   async run(data: ThreadData, input: Uint8Array<ArrayBuffer>, call: Turn): Promise<RunAnswer> {
     const { signal } = call
     signal.throwIfAborted()
@@ -75,7 +75,7 @@ export class ThreadPool {
     await Promise.all([...this.#threads].map((thread) => thread.end()))
   }
 
-  /** Nobody waits while there is one. */
+  /** No call waits while a thread is free. */
   #free(data: ThreadData): ThreadHandle | undefined {
     for (let idle = this.#idle.pop(); idle; idle = this.#idle.pop()) {
       idle.cancelTimer()
@@ -95,7 +95,7 @@ export class ThreadPool {
     if (this.#waiting.size >= this.#max * WAITING_PER_THREAD) throw tooMany()
     const turn = Promise.withResolvers<ThreadHandle>()
     const waiting: Waiting = { data, hand: turn.resolve, refuse: turn.reject }
-    // At once: a thread that is handed to a call that has left would be lost.
+    // Synchronous: a thread given to a call that has left would be lost.
     const leave = () => {
       this.#waiting.delete(waiting)
       turn.reject(signal.reason)
@@ -109,7 +109,7 @@ export class ThreadPool {
     }
   }
 
-  /** To the call that has waited longest, where there is one: a call that comes just now does not overtake it. */
+  /** Gives the thread to the call that has waited longest, so that a new call cannot overtake it. */
   #giveBack(thread: ThreadHandle, ended: boolean): void {
     const usable = !ended && thread.usable && !this.#closed
     if (!usable) this.#threads.delete(thread)
@@ -138,7 +138,7 @@ function closing(): Fault {
 }
 
 function tooMany(): Fault {
-  return new Fault('overloaded', 'Too many calls wait for a thread of this tool. Come back in a moment.', {
+  return new Fault('overloaded', 'Too many calls wait for a thread of this tool. Try again in a moment.', {
     code: 'BUSY',
     retryAfterMs: 1_000,
   })

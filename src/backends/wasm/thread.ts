@@ -1,4 +1,4 @@
-/** Begins in a thread of its own. Runs one call after the other, each in a fresh instance of the module. */
+/** The entry point of a worker thread. Runs one call after another, each in a new instance of the module. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { createHost, Input, Output } from './host.ts'
 import type { RunAnswer, ThreadAnswer, ThreadData } from './thread-messages.ts'
@@ -18,7 +18,7 @@ function run(input: Uint8Array): RunAnswer {
     return host.start(instance)
   })
   return {
-    // A module can catch what is thrown into it and go on.
+    // A module can catch the thrown error and continue.
     ending: stdout.overflowed ? { kind: 'too-much-output' } : ending,
     stdout: stdout.bytes,
     stderr: stderr.bytes,
@@ -34,7 +34,7 @@ function endingOf(start: () => number): RunAnswer['ending'] {
   }
 }
 
-/** Besides traps: an address outside of its memory that it gave to the host, or a stack that is too deep. */
+/** Describes errors besides traps: an address outside the module's memory passed to the host, or a stack overflow. */
 function trapOf(thrown: unknown): string {
   if (thrown instanceof webAssembly.RuntimeError) return thrown.message
   return thrown instanceof RangeError ? thrown.message : 'unexpected failure of a WASI function'

@@ -1,9 +1,9 @@
-/** Reads the binary format of WebAssembly, as far as limiting a module's memory needs it. */
+/** Reads the parts of the WebAssembly binary format that limiting a module's memory needs. */
 import { Fault } from '../../core/fault.ts'
 
-/** `\0asm`, and version 1 as a core module; a component has another one. */
+/** `\0asm`, then version 1 for a core module. A component has another version. */
 const HEADER = [0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00]
-/** References whose type follows: `(ref null t)` and `(ref t)`. */
+/** Reference types followed by a type index: `(ref null t)` and `(ref t)`. */
 const TYPED_REFERENCES = [0x63, 0x64]
 const U32_BYTES = 5
 
@@ -36,7 +36,7 @@ export class WasmReader {
     return this.whole.subarray(this.#at - length, this.#at)
   }
 
-  /** LEB128. Multiplied, not shifted: the fifth byte would turn the sign. */
+  /** LEB128. Multiplies instead of shifting: with a shift the fifth byte would change the sign. */
   u32(): number {
     let value = 0
     for (let at = 0; at < U32_BYTES; at++) {
@@ -47,7 +47,7 @@ export class WasmReader {
     throw notAModule()
   }
 
-  /** The bytes of one value type. */
+  /** Returns the bytes of one value type. */
   valueType(): Uint8Array {
     const start = this.#at
     if (TYPED_REFERENCES.includes(this.byte())) while (this.byte() >= 0x80);
@@ -73,6 +73,6 @@ export function encodeLeb(value: number): number[] {
 function notAModule(): Fault {
   return new Fault(
     'policy-invalid',
-    'The file of backend.module is no WebAssembly module, or a damaged one. Build it for WASI preview 1, not as a component.',
+    'The file in backend.module is not a valid WebAssembly module. Build it for WASI preview 1, not as a component.',
   )
 }

@@ -1,6 +1,9 @@
-/** The part of the WebAssembly API that is used. Its types belong to the browser's library, which is not loaded here. */
+/**
+ * The part of the WebAssembly API that this backend uses. Its types belong to the DOM library, which is not loaded
+ * here.
+ */
 
-/** Compiled code; can be sent to another thread. */
+/** Compiled code, which can be sent to another thread. */
 export type WasmModule = object & { readonly compiled: unique symbol }
 
 export interface WasmInstance {
@@ -24,5 +27,5 @@ interface WebAssemblyApi {
 
 export const webAssembly = (globalThis as unknown as { WebAssembly: WebAssemblyApi }).WebAssembly
 
-/** Where a module finds what the host provides: WASI preview 1. */
+/** The import module of the host functions: WASI preview 1. */
 export const WASI = 'wasi_snapshot_preview1'

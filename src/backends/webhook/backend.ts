@@ -1,6 +1,6 @@
 /**
- * Tool Contract v1, "Transport-Specific Behavior", webhook-callback. The wait is the engine's: between two questions
- * nothing runs here, and what is kept is enough for another process to ask the next one.
+ * Tool Contract v1, "Transport-Specific Behavior", webhook-callback. The engine does the waiting: between two polls
+ * nothing runs here, and the stored state lets another process send the next poll.
  */
 import type { BackendContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
@@ -21,9 +21,9 @@ import { parseWebhookSettings } from './settings.ts'
 import { webhookTraits } from './traits.ts'
 import { decodeWaiting, encodeWaiting, type Waiting } from './waiting.ts'
 
-/** Whatever `Retry-After` says, no tool is asked more often than this. */
+/** The shortest pause between two polls, even if `Retry-After` is shorter. */
 const MIN_PAUSE_MS = 100
-/** Nor is it left alone for longer than this. */
+/** The longest pause between two polls. */
 const MAX_PAUSE_MS = 3_600_000
 
 export function createWebhookBackend(spec: BackendSpec, parts: BackendParts): Backend {
@@ -35,7 +35,7 @@ export function createWebhookBackend(spec: BackendSpec, parts: BackendParts): Ba
   async function submit(args: unknown, context: BackendContext, job: RemoteJob, waiting: Waiting) {
     const answer = await job.submit(JSON.stringify(encodeRequest(args, context, naming)))
     if (answer.status === 200) return decodeResponse(answer.text, context.key)
-    // docs/readings.md#a17: any other success is none.
+    // docs/readings.md#a17: no other success status is accepted.
     if (answer.status !== 202) throw refusal(answer)
     return pause({ ...waiting, phase: 'polling', pollMs }, answer)
   }
@@ -45,7 +45,8 @@ export function createWebhookBackend(spec: BackendSpec, parts: BackendParts): Ba
     const slower = { ...waiting, pollMs: Math.min(waiting.pollMs * 2, maxPollMs) }
     if (answer === undefined || isPending(answer.status)) return pause(slower, answer)
     if (answer.status === 200) return decodeResponse(answer.text, context.key)
-    // Cut off while it was handed over, and the tool does not know it: then it never got there.
+    // The process stopped while it submitted the call, and the tool does not know the id: the tool never received the
+    // call.
     if (answer.status === 404 && waiting.phase === 'submitting') return submit(args, context, job, waiting)
     throw refusal(answer)
   }
@@ -90,13 +91,16 @@ export function createWebhookBackend(spec: BackendSpec, parts: BackendParts): Ba
   }
 }
 
-/** Nothing if the tool could not be asked: it is asked again, until the time is over. docs/readings.md#a16. */
+/**
+ * Returns `undefined` if the tool could not be reached. The engine polls again until the time limit.
+ * docs/readings.md#a16.
+ */
 async function ask(context: BackendContext, job: RemoteJob): Promise<RemoteAnswer | undefined> {
   try {
     return await job.poll()
   } catch (thrown) {
     if (!context.signal.aborted && thrown instanceof Fault && thrown.kind === 'upstream' && thrown.retryable) {
-      context.log.debug({ err: thrown }, 'the tool could not be asked; it is asked again')
+      context.log.debug({ err: thrown }, 'could not poll the tool; polling again')
       return undefined
     }
     throw thrown
@@ -107,7 +111,7 @@ function isPending(status: number): boolean {
   return status === 202 || status === 204 || status === 429 || status >= 500
 }
 
-/** A call that is canceled or out of time is over for the tool as well; one that merely moves to another process is not. */
+/** Tells the tool about a cancellation or timeout. A call that moves to another process is not canceled. */
 async function callingOff<T>({ signal }: BackendContext, job: RemoteJob, run: () => Promise<T>): Promise<T> {
   try {
     return await run()

@@ -1,3 +1,3 @@
-/** Calls a tool that may take its time: it answers at once, when it is asked again, or by calling back. */
+/** Calls a tool that may take long: it responds immediately, to a later poll, or with a callback. */
 export { createWebhookBackend } from './backend.ts'
 export { parseWebhookSettings } from './settings.ts'

@@ -1,4 +1,4 @@
-/** The requests about one call of a webhook tool: handing it over, asking for it, calling it off. */
+/** The requests for one call of a webhook tool: submit, poll and cancel. */
 import type { BackendContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
 import type { BackendParts } from '../../core/ports/backend.ts'
@@ -7,9 +7,9 @@ import { CONTRACT_VERSION, VERSION_HEADER } from '../../protocols/contract/wire.
 import { sendWithCredential } from '../../wire/send-with-credential.ts'
 import type { WebhookSettings } from './settings.ts'
 
-/** Of a question, so that a tool that never answers one is asked again. */
+/** Time limit of one poll. A tool that does not respond is polled again. */
 const POLL_LIMIT_MS = 30_000
-/** Of calling off, which nobody should have to wait for. */
+/** Time limit of a cancellation: short, because the call's end waits for it. */
 const CANCEL_LIMIT_MS = 2_000
 
 export class RemoteJob {
@@ -35,20 +35,20 @@ export class RemoteJob {
     )
   }
 
-  /** As well as it can: whether the tool listens changes nothing for the caller. */
+  /** Best effort: the tool's response changes nothing for the caller. */
   async cancel(): Promise<void> {
     try {
       await this.#within(CANCEL_LIMIT_MS, [], async (signal) => {
-        // The one that was shown before: a call that is stopped gets no new one.
+        // Uses the credential of the earlier requests: a stopped call obtains no new one.
         const credential = this.#credential ?? (await this.#context.credential())?.headers
         return this.#parts.remote.send(this.#request({ method: 'DELETE', url: this.#url, signal }, credential))
       })
     } catch (thrown) {
-      this.#context.log.debug({ err: thrown }, 'the tool could not be told that its call is over')
+      this.#context.log.debug({ err: thrown }, 'could not cancel the call at the tool')
     }
   }
 
-  /** docs/readings.md#a18: one path segment, whatever the id holds. */
+  /** docs/readings.md#a18: the id is encoded as one path segment. */
   get #url(): string {
     const url = new URL(this.#settings.endpoint)
     url.pathname = `${url.pathname.replace(/\/$/, '')}/${encodeURIComponent(this.#context.key)}`

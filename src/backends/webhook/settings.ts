@@ -1,4 +1,4 @@
-/** What the declaration of a `webhook` backend may say. */
+/** The settings of a `webhook` backend. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject } from '../../core/json.ts'
 import type { BackendSpec } from '../../core/operation.ts'
@@ -6,13 +6,13 @@ import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
 import { isPositive, isText, optional, parseRemoteSettings, type RemoteSettings } from '../remote/settings.ts'
 
 export interface WebhookSettings extends RemoteSettings {
-  /** What the other side calls the tool, if not by our name. */
+  /** The tool's name on the remote server. Default: the operation's name. */
   readonly tool?: string
-  /** How long until the tool is asked for the first time, and between two questions. */
+  /** The delay before the first poll and between polls. */
   readonly pollMs: number
-  /** Where given, the pace slows down from `pollMs` to this. */
+  /** If set, the delay grows from `pollMs` to this. */
   readonly maxPollMs: number
-  /** The tool may call back; it signs with this secret. */
+  /** If set, the tool may send a callback, signed with this secret. */
   readonly callback?: { readonly secretRef: string }
 }
 
@@ -27,7 +27,12 @@ export function parseWebhookSettings(spec: BackendSpec): WebhookSettings {
   if (maxPollMs < pollMs) {
     throw new Fault('policy-invalid', `backend.maxPollMs must not be less than backend.pollMs, which is ${pollMs}.`)
   }
-  const callback = optional(spec, 'callback', isCallback, 'the secret the tool signs with: { secretRef: its-name }')
+  const callback = optional(
+    spec,
+    'callback',
+    isCallback,
+    'the secret that the tool signs with: { secretRef: its-name }',
+  )
   return { ...remote, pollMs, maxPollMs, ...(tool !== undefined && { tool }), ...(callback && { callback }) }
 }
 

@@ -1,4 +1,4 @@
-/** What the rest of the server knows about this kind, without loading what runs it. */
+/** The traits of this backend kind, which the server reads without loading the backend. */
 import type { BackendTraits } from '../../core/ports/backend.ts'
 
 export const webhookTraits: BackendTraits = { kind: 'webhook', usesAuth: true }

@@ -1,12 +1,12 @@
-/** What is kept of a call whose tool has not answered yet: enough to go on with it in another process. */
+/** The stored state of a call whose tool has not finished: enough to continue it in another process. */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 
 export interface Waiting {
-  /** `submitting`: it is not known whether the tool has the call. */
+  /** `submitting`: it is unknown whether the tool received the call. */
   phase: 'submitting' | 'polling'
-  /** When the time of this try is over. */
+  /** The end of this attempt's time limit. */
   deadlineAt?: number
-  /** The pace that has been reached. */
+  /** The current poll delay. */
   pollMs: number
 }
 
