@@ -1,4 +1,4 @@
-/** Tools as the `ai` package (the AI SDK) runs them: a ToolSet whose tools execute themselves. */
+/** Tools for the `ai` package (the AI SDK): a ToolSet whose tools run their own calls. */
 import type { JsonObject } from '../core/json.ts'
 import type { StandardSchema } from '../core/schema.ts'
 import type { ToolSource } from './connection.ts'
@@ -6,11 +6,11 @@ import { type ToolResult, textWithout } from './results.ts'
 import type { ObjectSchema } from './schema.ts'
 import { openTools, type ToolsOptions } from './tools.ts'
 
-/** For `generateText`, `streamText` and agents, by name. */
+/** The tools by name, for `generateText`, `streamText` and agents. */
 export type AISDKTools = Record<string, AISDKTool>
 
 export interface AISDKTool {
-  /** Known at run time only. */
+  /** The types are known only at run time. */
   type: 'dynamic'
   description: string
   inputSchema: AISDKSchema
@@ -18,7 +18,7 @@ export interface AISDKTool {
   toModelOutput(options: { output: ToolResult }): AISDKOutput
 }
 
-/** A Standard Schema that lets everything pass: the server checks arguments, and tells the model what is wrong with them. */
+/** A Standard Schema that accepts every value: the server checks the arguments and tells the model what is wrong. */
 export interface AISDKSchema extends StandardSchema<unknown, unknown> {
   readonly jsonSchema: ObjectSchema
 }
@@ -48,7 +48,7 @@ export async function toAISDKTools(source: ToolSource, options: ToolsOptions = {
   return Object.fromEntries(tools)
 }
 
-/** By which the package knows a schema that it takes as it is; others it closes to properties they do not name. */
+/** The package uses a schema with this symbol unchanged. It closes other schemas to additional properties. */
 const SCHEMA = Symbol.for('vercel.ai.schema')
 
 function createSchema(parameters: ObjectSchema): AISDKSchema {

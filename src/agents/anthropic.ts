@@ -7,7 +7,7 @@ import { type CallSettings, openTools, type ToolsOptions } from './tools.ts'
 export interface AnthropicTools {
   /** For `messages.create`. */
   tools: AnthropicTool[]
-  /** Runs one `tool_use` block and gives the block that answers it. */
+  /** Runs one `tool_use` block and returns the matching `tool_result` block. */
   call(block: AnthropicToolUse, settings?: CallSettings): Promise<AnthropicToolResult>
 }
 
@@ -54,7 +54,7 @@ export async function toAnthropicTools(source: ToolSource, options: ToolsOptions
   }
 }
 
-/** A text block may not be empty, and a result may. */
+/** A text block must not be empty, but a result may be. */
 function encodeContent(result: ToolResult): AnthropicContent[] {
   const unshown = result.files.filter(({ mimeType }) => !isImageType(mimeType))
   const text = textWithout(result, unshown)

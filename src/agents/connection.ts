@@ -1,29 +1,29 @@
 /**
- * A Callplane server as these helpers speak with it: MCP's stateless revision with its tasks, at an address or in this
- * process. Both take the same road, so that both give the same answers.
+ * The connection to a Callplane server: MCP's stateless revision with its tasks, at a URL or in this process. Both
+ * follow the same code path, so both give the same results.
  */
 import { Fault } from '../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { META, STATELESS_VERSION, TASKS } from '../protocols/mcp/wire.ts'
 
-/** A bearer token, or a function that is asked for one before each request. */
+/** A bearer token, or a function that returns one before each request. */
 export type Token = string | (() => string | Promise<string>)
 
 type Fetch = (request: Request) => Promise<Response>
 
-/** A server at an address. */
+/** A server at a URL. */
 export interface RemoteServer {
   url: string
   token?: Token
-  /** Instead of the global `fetch`. */
+  /** Replaces the global `fetch`. */
   fetch?: Fetch
 }
 
-/** A server in this process. Whoever has no token is to it what anybody without one is. */
+/** A server in this process. Without a token the caller is anonymous, as over the network. */
 export interface LocalServer {
   server: { readonly fetch: Fetch }
   token?: Token
-  /** How the server is called in requests, where its option `hosts` names others than loopback. */
+  /** The server's URL in requests. Needed if the server's option `hosts` allows other hosts than loopback. */
   url?: string
 }
 
@@ -35,7 +35,7 @@ export interface Asking {
   signal?: AbortSignal | undefined
 }
 
-/** An async operation is a task at once, so that it can be waited for, joined and canceled. */
+/** An async operation becomes a task immediately, so that it can be awaited, joined and canceled. */
 const CAPABILITIES: JsonObject = { extensions: { [TASKS]: {} } }
 
 export class Connection {
@@ -52,11 +52,11 @@ export class Connection {
     this.#url = url.replace(/\/+$/, '')
     this.#token = token
     const { fetch: send = fetch } = local ? source.server : source
-    // Called as a function: a browser's own refuses to be called as a method of something else.
+    // Called as a function: a browser's `fetch` cannot be called as a method of another object.
     this.#fetch = (request) => send(request)
   }
 
-  /** The result of one method. `name` is what `Mcp-Name` repeats. */
+  /** Returns the result of one method. `name` is repeated in `Mcp-Name`. */
   async ask(method: string, params: JsonObject, name?: string, asking: Asking = {}): Promise<JsonObject> {
     const _meta = { [META.version]: STATELESS_VERSION, [META.capabilities]: CAPABILITIES, ...asking.meta }
     const headers = {
@@ -72,7 +72,9 @@ export class Connection {
     return this.#resultIn(response, await this.#json(response, asking.signal))
   }
 
-  /** How a call stands, once its state is another or half a minute is over. Nothing if the server does not say. */
+  /**
+   * Waits until the call's state changes, or for 30 s, and returns it. `undefined` if the server does not report it.
+   */
   async stateOf(requestId: string, signal?: AbortSignal): Promise<string | undefined> {
     const path = `/ops/${encodeURIComponent(requestId)}`
     const response = await this.#send(path, { headers: { Prefer: 'wait=30' } }, signal)
@@ -82,7 +84,7 @@ export class Connection {
 
   async #send(path: string, init: RequestInit & { headers: Record<string, string> }, signal?: AbortSignal) {
     const headers = { ...init.headers, ...(await this.#credential()) }
-    // A server does not move while it is spoken with, and nobody else is to see the token.
+    // No redirects: the server does not move during a session, and no other host may see the token.
     const request = new Request(this.#url + path, { ...init, headers, redirect: 'error', ...(signal && { signal }) })
     try {
       return await unlessAborted(this.#fetch(request), signal)
@@ -125,7 +127,7 @@ export class Connection {
   }
 }
 
-/** Rejects when the signal aborts, also where the work has no connection that this would cut. */
+/** Rejects when the signal aborts, even if the work itself cannot be aborted. */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (!signal) return work
   const aborted = Promise.withResolvers<never>()
@@ -139,8 +141,8 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | u
   }
 }
 
-function refusedToken(url: string, said = 'It did not say why.'): Fault {
-  return new Fault('unauthenticated', `${url} does not accept the token: ${said} Give one with "token".`)
+function refusedToken(url: string, said = 'The server gave no reason.'): Fault {
+  return new Fault('unauthenticated', `${url} does not accept the token: ${said} Set a valid one in "token".`)
 }
 
 function unreachable(url: string, cause: unknown): Fault {
@@ -150,7 +152,7 @@ function unreachable(url: string, cause: unknown): Fault {
 function notOurs(url: string, status: number): Fault {
   return new Fault(
     'upstream',
-    `${url}/mcp answered ${status} and nothing of MCP. Is this the address of a Callplane server?`,
+    `${url}/mcp answered ${status} without an MCP message. Check that this is the address of a Callplane server.`,
     { code: 'NOT_MCP', retryable: false },
   )
 }

@@ -1,4 +1,4 @@
-/** `callplane/agents`: the operations of a server as tools for agents that do not speak MCP. */
+/** `callplane/agents`: a server's operations as tools for agents that do not use MCP. */
 export { type AISDKOutput, type AISDKSchema, type AISDKTool, type AISDKTools, toAISDKTools } from './ai-sdk.ts'
 export {
   type AnthropicContent,

@@ -1,9 +1,12 @@
-/** Idempotency keys from the ids that providers give to tool calls, so that a run that is repeated repeats no effect. */
+/**
+ * Derives idempotency keys from the ids that providers give to tool calls, so that a repeated run does not repeat
+ * effects.
+ */
 
-/** Ids with fewer characters are counted rather than drawn: the next conversation has the same ones. */
+/** Shorter ids are counters, not random: another conversation has the same ones. */
 const UNIQUE_LENGTH = 16
 
-/** `asked` is the tool with its arguments: under one id, other arguments are another call. */
+/** `asked` is the tool with its arguments: the same id with other arguments is another call. */
 export function createKeys(session: string | undefined): (id: string, asked: string) => Promise<string> {
   const own = crypto.randomUUID()
   return async (id, asked) => {

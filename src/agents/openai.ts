@@ -7,7 +7,7 @@ import { type AgentTools, type CallSettings, openTools, type ToolsOptions } from
 export interface OpenAIChatTools {
   /** For `chat.completions.create`. */
   tools: ChatTool[]
-  /** Runs one of `message.tool_calls` and gives the message that answers it. */
+  /** Runs one of `message.tool_calls` and returns the matching tool message. */
   call(toolCall: ChatToolCall, settings?: CallSettings): Promise<ChatToolMessage>
 }
 
@@ -29,7 +29,7 @@ export interface ChatToolMessage {
 export interface OpenAIResponsesTools {
   /** For `responses.create`. */
   tools: ResponsesTool[]
-  /** Runs one `function_call` of `response.output` and gives the item that answers it. */
+  /** Runs one `function_call` of `response.output` and returns the matching output item. */
   call(item: ResponsesToolCall, settings?: CallSettings): Promise<ResponsesToolOutput>
 }
 
@@ -59,7 +59,7 @@ export type ResponsesPart =
   | { type: 'input_image'; image_url: string; detail: 'auto' }
 
 export interface OpenAIOptions extends ToolsOptions {
-  /** `chat` unless given. */
+  /** Default: `chat`. */
   api?: 'chat' | 'responses'
 }
 
@@ -89,7 +89,7 @@ function forChat(opened: AgentTools): OpenAIChatTools {
 
 function forResponses(opened: AgentTools): OpenAIResponsesTools {
   return {
-    // Strict schemas allow a part of JSON Schema only; the server checks arguments in any case.
+    // Strict schemas support only a subset of JSON Schema. The server checks the arguments in any case.
     tools: opened.list.map((tool) => ({ type: 'function', ...tool, strict: false })),
     async call({ call_id, name, arguments: args }, settings) {
       const result = await opened.call({ id: call_id, name, args }, settings)
@@ -98,7 +98,7 @@ function forResponses(opened: AgentTools): OpenAIResponsesTools {
   }
 }
 
-/** A tool of the other kind is none of ours, and is answered like any unknown one. */
+/** A call of a custom tool is treated as a call of an unknown tool. */
 function wantedBy(toolCall: ChatToolCall): { name: string; args: string } {
   if (toolCall.type === 'custom') return { name: toolCall.custom.name, args: toolCall.custom.input }
   return { name: toolCall.function.name, args: toolCall.function.arguments }

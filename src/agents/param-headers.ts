@@ -1,4 +1,6 @@
-/** Arguments that a tool's schema maps to headers with `x-mcp-header`: the revision has them repeated there. */
+/**
+ * Repeats arguments in headers where a tool's schema requires it with `x-mcp-header`, as the MCP revision specifies.
+ */
 import { isJsonObject, type JsonObject } from '../core/json.ts'
 
 export function paramHeaders({ properties }: JsonObject, args: JsonObject): Record<string, string> {
@@ -12,7 +14,7 @@ export function paramHeaders({ properties }: JsonObject, args: JsonObject): Reco
   return Object.fromEntries(headers)
 }
 
-/** A value that does not fit a header, or would be taken for an encoded one. */
+/** Encodes a value that does not fit a header or looks like an encoded one. */
 function encode(value: string): string {
   if (/^[!-~](?:[ -~]*[!-~])?$/.test(value) && !value.startsWith('=?base64?')) return value
   return `=?base64?${btoa(String.fromCharCode(...new TextEncoder().encode(value)))}?=`

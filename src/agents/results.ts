@@ -1,4 +1,4 @@
-/** What a tool answered, taken apart for the messages of each provider: text, the value behind it, and files. */
+/** Splits a tool's result for the messages of each provider: text, the value, and files. */
 import type { Fault } from '../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 import { isTextual } from '../core/media.ts'
@@ -6,11 +6,11 @@ import { textForModel } from '../wire/model-text.ts'
 
 export interface ToolResult {
   isError: boolean
-  /** For the model. */
+  /** The text for the model. */
   text: string
-  /** The operation's result, where it is a value. */
+  /** The operation's result, if it is a JSON value. */
   value?: JsonValue
-  /** Pictures and sounds. */
+  /** Images and audio. */
   files: readonly ResultFile[]
 }
 
@@ -20,12 +20,12 @@ export interface ResultFile {
   data: string
 }
 
-/** A text that is kept at the server, by its address there; nothing if it cannot be read. */
+/** Reads a text that the server stores, by its URI. `undefined` if it cannot be read. */
 export type ReadText = (uri: string) => Promise<string | undefined>
 
-/** Of a file that is shown as text: as much as a model can be expected to read. */
+/** How much of a text file is shown, in characters: about as much as a model can read. */
 const MAX_FILE_TEXT = 100_000
-/** Where the server keeps results that are files. */
+/** The URI prefix of results that the server stores as files. */
 const KEPT = 'callplane://results/'
 
 export function failed(fault: Fault): ToolResult {
@@ -50,7 +50,7 @@ export async function decodeResult(result: JsonObject, readText: ReadText): Prom
   }
 }
 
-/** The text, and a line for each file that the provider's message has no place for. */
+/** The text, and a line for each file that does not fit the provider's message. */
 export function textWithout({ text }: ToolResult, unshown: readonly ResultFile[]): string {
   const notes = unshown.map(({ mimeType }) => `[A file of type ${mimeType}, which cannot be shown here.]`)
   return [...(text === '' ? [] : [text]), ...notes].join('\n')

@@ -1,6 +1,7 @@
 /**
- * Argument schemas as models take them. Providers want an object at the top, and there refuse the keywords that combine
- * schemas: these are folded into one object that allows a little more. The server still checks what they say.
+ * Converts argument schemas to a form that models accept. Providers require an object at the top level and refuse
+ * keywords that combine schemas there. Those are merged into one object that allows slightly more. The server still
+ * enforces the original schema.
  */
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
 
@@ -18,7 +19,7 @@ export function objectSchema(schema: JsonObject): ObjectSchema {
   return {
     ...plain,
     type: 'object',
-    // Some providers refuse an object that does not say what is in it.
+    // Some providers refuse an object without `properties`.
     properties: Object.fromEntries(properties),
     ...(required.size > 0 && { required: [...required] }),
   }
@@ -29,7 +30,7 @@ interface Folded {
   required: Set<string>
 }
 
-/** Schemas that refer to themselves at the top have no end. */
+/** Limits schemas that refer to themselves at the top level. */
 const MAX_DEPTH = 8
 
 function fold(schema: JsonObject, definitions: JsonObject, depth: number): Folded {
@@ -62,7 +63,7 @@ function referredBy({ $ref }: JsonObject, definitions: JsonObject): JsonObject |
   return isJsonObject(found) ? found : undefined
 }
 
-/** What two of them say differently may be either. */
+/** If two schemas define a property differently, either definition is allowed. */
 function addProperties(into: Folded, { properties }: Folded): void {
   for (const [name, schema] of properties) {
     const known = into.properties.get(name)

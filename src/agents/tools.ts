@@ -1,6 +1,6 @@
 /**
- * The tools of a server for an agent that does not speak MCP: their definitions, and what runs one call that a model
- * asks for. Whatever a model can do something about is a result for it; only what is wrong with the application is thrown.
+ * A server's tools for an agent that does not use MCP: their definitions, and a function that runs one call. An error
+ * that the model can correct is a result for the model. Only errors of the application are thrown.
  */
 import { Fault } from '../core/fault.ts'
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
@@ -14,14 +14,14 @@ import { decodeResult, failed, type ToolResult } from './results.ts'
 import { type ObjectSchema, objectSchema } from './schema.ts'
 
 export interface ToolsOptions {
-  /** Which tools the model gets, by their names; all of them unless given. */
+  /** Selects the tools for the model by name. Default: all. */
   select?: (name: string) => boolean
   /**
-   * The conversation, for providers whose ids of tool calls are not unique: the same id in another conversation is then
-   * another call. Keep it the same when a run is repeated.
+   * The conversation, for providers whose tool call ids are not unique: the same id in another conversation is then
+   * another call. Keep the same value when a run is repeated.
    */
   session?: string
-  /** How many half minutes a call is waited for before the model is told how to ask again; 4 unless given. */
+  /** How many periods of 30 s to wait for a call before the model is told to ask again. Default: 4. */
   rounds?: number
 }
 
@@ -31,9 +31,9 @@ export interface ModelTool {
   parameters: ObjectSchema
 }
 
-/** A call as a model asks for it. */
+/** A call that a model requests. */
 export interface ModelCall {
-  /** Given by the provider. The same id with the same arguments never runs an operation with effects twice. */
+  /** The provider's id. A call with the same id and arguments never runs an operation with effects twice. */
   id: string
   name: string
   /** An object, or its JSON text. */
@@ -41,7 +41,7 @@ export interface ModelCall {
 }
 
 export interface CallSettings {
-  /** Ends the wait, and cancels the call. */
+  /** Ends the wait and cancels the call. */
   signal?: AbortSignal | undefined
 }
 
@@ -77,7 +77,7 @@ interface Offered {
   inputSchema: JsonObject
 }
 
-/** How long an answer may be on its way. */
+/** How long to wait for the response after an abort. */
 const LEAVE_AFTER_MS = 1_000
 
 class Calls {
@@ -85,7 +85,7 @@ class Calls {
   readonly #offered: ReadonlyMap<string, Offered>
   readonly #rounds: number
   readonly #keyFor: ReturnType<typeof createKeys>
-  /** Calls that a model was told to ask for again, which it does by the same arguments. */
+  /** Calls that are still running after the wait. The model asks for one again with the same arguments. */
   readonly #running = new Map<string, string>()
 
   constructor(
@@ -108,7 +108,7 @@ class Calls {
       const args = parseArguments(sent, name)
       return await this.#run(tool, args, id, signal)
     } catch (thrown) {
-      // A token that is no good is the application's to mend, and an abort is its own wish.
+      // The application must handle an invalid token and its own abort.
       if (!(thrown instanceof Fault) || thrown.kind === 'unauthenticated') throw thrown
       return failed(thrown)
     }
@@ -124,8 +124,8 @@ class Calls {
   }
 
   /**
-   * An abort is not passed on at once: the answer may be on its way, and a task that nobody has heard of cannot be
-   * canceled. What takes longer has no task yet, and is canceled by its client's leaving.
+   * An abort is delayed: the response may be on its way, and a task with an unknown id cannot be canceled. After the
+   * delay there is no task yet, and closing the request cancels the call.
    */
   async #start(tool: Offered, args: JsonObject, key: string, signal: AbortSignal | undefined): Promise<JsonObject> {
     const leaving = new AbortController()
@@ -162,7 +162,7 @@ class Calls {
     }
   }
 
-  /** Until it has ended or the time is over; a change of state on the way takes nothing of that time. */
+  /** Waits until the call has ended or the time is over. A change of state does not use up that time. */
   async #wait(taskId: string, signal: AbortSignal | undefined): Promise<void> {
     let seen: string | undefined = 'accepted'
     for (let left = this.#rounds; left > 0; ) {
@@ -178,7 +178,7 @@ class Calls {
     if (isJsonObject(result)) return this.#decode(result, signal)
     if (status === 'cancelled') throw new Fault('canceled', textOr(statusMessage, `${tool.name} was canceled.`))
     const said = isJsonObject(error) ? error.message : undefined
-    throw new Fault('internal', textOr(said, `${tool.name} failed and did not say why.`))
+    throw new Fault('internal', textOr(said, `${tool.name} failed without a message.`))
   }
 
   #decode(result: JsonObject, signal: AbortSignal | undefined): Promise<ToolResult> {
@@ -189,7 +189,7 @@ class Calls {
     })
   }
 
-  /** Nobody waits for it: whether it could still be canceled changes nothing for whoever has aborted. */
+  /** Not awaited: the outcome of the cancellation does not matter to a caller that has aborted. */
   async #cancel(taskId: string | undefined): Promise<void> {
     if (taskId !== undefined) await this.#connection.ask('tasks/cancel', { taskId }, taskId)
   }
@@ -199,7 +199,7 @@ function taskIn({ resultType, taskId }: JsonObject): string | undefined {
   return resultType === 'task' && typeof taskId === 'string' ? taskId : undefined
 }
 
-/** Models write nothing at all for a tool without arguments. */
+/** Models send an empty text for a tool without arguments. */
 function parseArguments(sent: unknown, name: string): JsonObject {
   const value = typeof sent === 'string' ? parseJson(sent.trim() === '' ? '{}' : sent, name) : (sent ?? {})
   if (isJsonObject(value)) return value
@@ -217,7 +217,8 @@ function parseJson(text: string, name: string): JsonValue {
 
 function unknownTool(name: string, names: readonly string[]): Fault {
   const close = nearest(name, names, 3)
-  const hint = close.length > 0 ? `Did you mean ${close.join(' or ')}?` : `There are: ${names.slice(0, 20).join(', ')}.`
+  const hint =
+    close.length > 0 ? `Did you mean ${close.join(' or ')}?` : `Available tools: ${names.slice(0, 20).join(', ')}.`
   return new Fault('invalid-input', `There is no tool "${name.slice(0, 100)}". ${hint}`, { code: 'UNKNOWN_TOOL' })
 }
 

@@ -1,6 +1,6 @@
 /**
- * Programs that this server starts: without a shell, with bounded output, and ended together with every program that
- * they started. What an exit code or an output means is for the user.
+ * Runs programs without a shell, with bounded output, and ends each one together with the programs that it started. The
+ * caller interprets exit codes and output.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 
@@ -10,39 +10,39 @@ export interface Program {
   readonly cwd?: string
   /** The whole environment (default: the server's own). */
   readonly env?: NodeJS.ProcessEnv
-  /** Written to its standard input, which is then closed. */
+  /** Written to the program's standard input, which is then closed. */
   readonly input?: string
-  /** Of its standard output. More than that is not kept. */
+  /** Maximum size of the standard output. The rest is discarded. */
   readonly maxBytes: number
-  /** Of its standard error, whose end is kept (default: 4096). */
+  /** How much of the end of the standard error is kept (default: 4096). */
   readonly maxErrorBytes?: number
 }
 
 export interface ProgramExit {
-  /** Absent if a signal ended it. */
+  /** `undefined` if a signal ended the program. */
   readonly exitCode: number | undefined
   readonly signal: NodeJS.Signals | undefined
   readonly stdout: Buffer
   readonly stderr: string
-  /** The input could not be written to its end. */
+  /** True if the input could not be written completely. */
   readonly inputBroke: boolean
 }
 
 export interface RunningProgram {
   /** Rejects with the system's error if the program could not be started. */
   readonly exit: Promise<ProgramExit>
-  /** Settles once it has written more than it may. */
+  /** Resolves when the output exceeds `maxBytes`. */
   readonly overflow: Promise<void>
-  /** Ends it and what it started, and stops reading. `exit` settles after that. */
+  /** Ends the program and the programs that it started, and stops reading. `exit` settles after that. */
   kill(): void
 }
 
-/** Windows has no process groups: there the program alone is ended. */
+/** Windows has no process groups: there only the program itself is ended. */
 const HAS_GROUPS = process.platform !== 'win32'
 
 export function startProgram(program: Program): RunningProgram {
   const { file, args, cwd, env, input = '', maxBytes, maxErrorBytes = 4_096 } = program
-  // As the leader of a group of its own, so that one signal reaches everything that it started.
+  // The program leads its own process group, so that one signal reaches every program that it started.
   const child = spawn(file, [...args], { stdio: 'pipe', cwd, env, detached: HAS_GROUPS, windowsHide: true })
   const overflow = Promise.withResolvers<void>()
   const stdout: Buffer[] = []
@@ -56,9 +56,9 @@ export function startProgram(program: Program): RunningProgram {
   child.stderr.on('data', (piece: Buffer) => {
     stderr = Buffer.concat([stderr, piece]).subarray(-maxErrorBytes)
   })
-  // Not known from the pipe's error: when the program has ended first, its pipe is closed without one.
+  // The pipe's error event does not show this: if the program has already ended, its pipe closes without an error.
   let inputBroke = input !== ''
-  // A program need not read its input, so a pipe that it closed is no failure in itself.
+  // A program need not read its input, so a closed pipe is not a failure.
   child.stdin.on('error', () => child.stdin.destroy())
   if (input !== '') {
     child.stdin.write(input, (error) => {
@@ -88,7 +88,7 @@ export interface ProgramLimits {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Runs a program to its end, or to a limit, where it is killed. Rejects only if it could not be started. */
+/** Runs a program until it ends, or kills it at a limit. Rejects only if the program could not be started. */
 export async function runProgram(
   program: Program,
   { timeoutMs, signal }: ProgramLimits,
@@ -114,7 +114,7 @@ export async function runProgram(
 }
 
 function killGroup(child: ChildProcessWithoutNullStreams): void {
-  // A program that left the group may hold the pipes open: they are closed from this side.
+  // A program that left the group may hold the pipes open, so this side closes them.
   child.stdout.destroy()
   child.stderr.destroy()
   const { pid } = child
@@ -123,7 +123,7 @@ function killGroup(child: ChildProcessWithoutNullStreams): void {
     if (HAS_GROUPS) process.kill(-pid, 'SIGKILL')
     else child.kill('SIGKILL')
   } catch (error) {
-    // The whole group is gone already, which is what is wanted.
+    // The whole group has already exited.
     if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
   }
 }
