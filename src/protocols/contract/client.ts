@@ -1,4 +1,4 @@
-/** The caller's side of the Tool Contract: what a remote tool is sent, and what its answer means to us. */
+/** The caller's side of the Tool Contract: encodes requests to a remote tool and decodes its responses. */
 import type { BackendContext } from '../../core/context.ts'
 import { Fault, type FaultOptions } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
@@ -12,11 +12,11 @@ import { CODES, faultOf } from './faults.ts'
 import { decodeOutput } from './output.ts'
 import { CONTRACT_VERSION, type ToolExecutionRequest, type ToolStatus, type Trace } from './wire.ts'
 
-/** docs/readings.md#a31. */
+/** Largest response. See docs/readings.md#a31. */
 export const DEFAULT_MAX_BYTES = 4 * 1024 * 1024
 
 const DEFAULT_MAX_BACKOFF_MS = 30_000
-/** Stands in for the namespace an operation does not have, as in the names we give our own tools. */
+/** Replaces the namespace of an operation that has none, as in the tool names that this server gives out. */
 const TOOLKIT = 'callplane'
 
 type RequestContext = Pick<
@@ -24,7 +24,7 @@ type RequestContext = Pick<
   'key' | 'sessionId' | 'caller' | 'operation' | 'terms' | 'traceparent' | 'tryNumber'
 >
 
-/** `mode` is the Contract's word for the backend; `tool` what the other side calls the tool, if not by our name. */
+/** `mode` is the Contract's word for the backend. `tool` is the remote name of the tool. Default: our own name. */
 export function encodeRequest(
   args: unknown,
   context: RequestContext,
@@ -45,11 +45,11 @@ export function encodeRequest(
       risk_level: operation.risk,
     },
     input: isJsonObject(args) ? args : {},
-    // docs/readings.md#a2: whatever is no object goes as text, and wins over the empty object.
+    // docs/readings.md#a2: arguments that are not an object are sent as text, which takes precedence over `input`.
     input_raw: isJsonObject(args) ? '' : encodeRaw(args),
     runtime: {
       mode,
-      // 0: no limit of its own.
+      // 0: no time limit.
       timeout_ms: terms.timeoutMs ?? 0,
       max_attempts: terms.retry.attempts,
       backoff: 'exponential',
@@ -57,13 +57,13 @@ export function encodeRequest(
       jitter: (terms.retry.jitter ?? 'none') !== 'none',
       attempt: context.tryNumber,
     },
-    // The secret's name and never the secret: that one travels in a header.
+    // The name of the secret only. The secret itself is sent in a header.
     auth: { profile: auth?.profile ?? '', secret_ref: auth?.secretRef ?? '', scopes: auth?.scopes ?? [] },
     trace: traceOf(context.traceparent),
   }
 }
 
-/** Arguments as the body of a raw call: text as it is, anything else as JSON. */
+/** Encodes arguments as the body of a raw call: text unchanged, all other values as JSON. */
 export function encodeRaw(args: unknown): string {
   return typeof args === 'string' ? args : (JSON.stringify(args) ?? '')
 }
@@ -73,26 +73,26 @@ function traceOf(traceparent: string | undefined): Trace {
   return { trace_id: traceId, span_id: spanId }
 }
 
-/** The output of a strict answer, or the fault it tells of. docs/readings.md#a13 and #a14. */
+/** Returns the output of a strict response, or throws the fault in it. docs/readings.md#a13 and #a14. */
 export function decodeResponse(text: string, expectedRequestId: string): JsonObject {
   return outputOf(parseResponse(parseText(text), expectedRequestId))
 }
 
-/** A ToolExecutionResponse whose status, version and request id are as they must be; the rest is read with tolerance. */
+/** A ToolExecutionResponse with a valid status, version and request id. The other fields are not checked. */
 export interface CheckedResponse {
   status: ToolStatus
   body: JsonObject
 }
 
-/** Without a request id to expect, the answer's own is not looked at: the tool was never told ours. */
+/** `expectedRequestId` is `undefined` if the tool did not receive our request id. Then the id is not compared. */
 export function parseResponse(value: JsonValue, expectedRequestId: string | undefined): CheckedResponse {
   const status = isJsonObject(value) ? statusOf(value) : undefined
   if (!isJsonObject(value) || status === undefined) {
-    throw badAnswer('is no ToolExecutionResponse: "status" must be ok, error or denied')
+    throw badAnswer('is not a ToolExecutionResponse: "status" must be ok, error or denied')
   }
   const { tool_contract_version: version, request_id: requestId } = value
   if (version !== undefined && version !== '' && !(typeof version === 'string' && /^v1(?:\.\d+)*$/.test(version))) {
-    throw badAnswer('is of another version of the Tool Contract; it must be v1')
+    throw badAnswer('has another version of the Tool Contract; it must be v1')
   }
   if (expectedRequestId !== undefined && requestId !== expectedRequestId) {
     throw badAnswer('belongs to another request: its "request_id" is not the one that was sent')
@@ -107,20 +107,23 @@ export function outputOf({ status, body }: CheckedResponse): JsonObject {
   return output === null ? {} : { result: output }
 }
 
-/** docs/readings.md#a12: what tells an envelope from a body that merely has a field named "status". */
+/** Distinguishes an envelope from a body that only has a field named "status". docs/readings.md#a12. */
 export function isEnvelope(value: JsonValue): value is JsonObject {
   if (!isJsonObject(value) || statusOf(value) === undefined) return false
   return value.tool_contract_version !== undefined || isJsonObject(value.output) || isJsonObject(value.error)
 }
 
-/** docs/readings.md#a12: an envelope is opened, another object is the result, other text is `{ result: text }`. */
+/**
+ * Returns the output of an envelope, any other object unchanged, and other text as `{ result: text }`.
+ * docs/readings.md#a12.
+ */
 export function decodeRaw(text: string): JsonObject {
   const value = tryParse(text)
   if (!isJsonObject(value)) return { result: text }
   return isEnvelope(value) ? outputOf(parseResponse(value, undefined)) : value
 }
 
-/** The same of what a program wrote. */
+/** Decodes the output of a program like `decodeRaw`. */
 export function decodeRawBytes(bytes: Uint8Array): JsonObject {
   return decodeRaw(textOf(bytes))
 }
@@ -129,7 +132,7 @@ function textOf(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (cause) {
-    throw new Fault('upstream', 'The tool wrote something that is not UTF-8 text. Have it write JSON.', {
+    throw new Fault('upstream', 'The tool wrote output that is not UTF-8 text. Change the tool to write JSON.', {
       code: 'BAD_ANSWER',
       retryable: false,
       cause,
@@ -150,7 +153,7 @@ function faultIn(status: 'error' | 'denied', given: JsonValue | undefined): Faul
     details: isJsonObject(error.details) ? error.details : {},
   }
   if (status === 'error') return faultOf(code ?? 'execution_failed', message, options)
-  // A denial stays one, whatever code it came with.
+  // A denial stays a denial, with any code.
   const denies =
     code === undefined || !Object.hasOwn(CODES, code) || CODES[code as keyof typeof CODES].status !== status
   return faultOf(denies ? 'permission_denied' : code, message, options)
@@ -162,7 +165,7 @@ function parseText(text: string): JsonValue {
   } catch (thrown) {
     const { code, message } = Fault.from(thrown)
     const broken = code === 'INVALID_JSON'
-    throw new Fault('upstream', broken ? 'The tool answered with something that is not JSON.' : message, {
+    throw new Fault('upstream', broken ? 'The tool returned a response that is not JSON.' : message, {
       code: 'BAD_ANSWER',
       retryable: broken,
       cause: thrown,
@@ -170,7 +173,7 @@ function parseText(text: string): JsonValue {
   }
 }
 
-/** Nothing for a text that is not JSON, or not JSON that we would keep. */
+/** Returns `undefined` for text that is not JSON, and for JSON that the strict parser refuses. */
 function tryParse(text: string): JsonValue | undefined {
   if (!/^\s*\{/.test(text)) return undefined
   try {
@@ -182,13 +185,16 @@ function tryParse(text: string): JsonValue | undefined {
 }
 
 function badAnswer(problem: string): Fault {
-  return new Fault('upstream', `The tool's answer ${problem}. Have the tool's developer correct it.`, {
+  return new Fault('upstream', `The tool's response ${problem}. Report this to the tool's developer.`, {
     code: 'BAD_ANSWER',
     retryable: false,
   })
 }
 
-/** The text of a tool's answer to a POST with the operation's credential, or the fault that its status means. */
+/**
+ * Sends a POST with the operation's credential. Returns the text of the response, or throws the fault for its HTTP
+ * status.
+ */
 export async function postToTool(
   { remote, clock }: Pick<BackendParts, 'remote' | 'clock'>,
   context: Pick<BackendContext, 'credential' | 'signal'>,
@@ -204,18 +210,18 @@ export async function postToTool(
   throw faultOfStatus(answer.status, parseRetryAfter(answer.header('retry-after'), clock.now()))
 }
 
-/** What an HTTP status means that is no success. docs/readings.md#a10 and #a11. */
+/** Maps an HTTP status that is not 2xx to a fault. docs/readings.md#a10 and #a11. */
 export function faultOfStatus(status: number, retryAfterMs?: number): Fault {
   const details = { http_status: status }
   if (status === 401) {
-    return new Fault('credential-invalid', 'The tool does not accept our credential (401). Check its secret.', {
+    return new Fault('credential-invalid', 'The tool rejected the credential (401). Check its secret.', {
       details,
     })
   }
   if (status === 403) {
     return new Fault(
       'credential-forbidden',
-      'The tool accepts our credential but not for this (403). Widen its rights.',
+      'The credential is not allowed to do this (403). Extend its permissions.',
       {
         details,
       },
@@ -223,14 +229,14 @@ export function faultOfStatus(status: number, retryAfterMs?: number): Fault {
   }
   const retryable = status === 429 || status >= 500
   const advice = retryable ? 'Try again later.' : 'Check the declaration of this operation and its arguments.'
-  return new Fault('upstream', `The tool answered ${status}. ${advice}`, {
+  return new Fault('upstream', `The tool responded with HTTP ${status}. ${advice}`, {
     retryable,
     details,
     ...(retryable && retryAfterMs !== undefined && { retryAfterMs }),
   })
 }
 
-/** Seconds, or a date; nothing for anything else. */
+/** Parses seconds or an HTTP date. Returns `undefined` for all other text. */
 export function parseRetryAfter(text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined
   if (/^\d{1,9}$/.test(text.trim())) return Number(text.trim()) * 1_000

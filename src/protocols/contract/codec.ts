@@ -1,4 +1,4 @@
-/** Between the Contract's messages and the engine's calls and replies. */
+/** Converts between the Contract's messages and the engine's calls and replies. */
 
 import type { Call } from '../../core/call.ts'
 import type { Fault } from '../../core/fault.ts'
@@ -18,8 +18,8 @@ import {
 } from './wire.ts'
 
 /**
- * The request id is the idempotency key as well: the same request again joins the call, whatever the tool. A further
- * attempt of the runtime is a call of its own, or it would only ever hear of the first one's failure.
+ * The request id is also the idempotency key: the same request joins the running call, for every tool. Each further
+ * attempt of the runtime is a separate call. Otherwise it would only receive the stored failure of the first attempt.
  */
 export function decodeCall(
   { requestId: id, attempt, args, terms, taskId }: ParsedRequest,
@@ -39,17 +39,17 @@ export function attemptId(requestId: string, attempt: number): string {
   return attempt > 1 ? `${requestId}~${attempt}` : requestId
 }
 
-/** What every answer to a request has. */
+/** Fields of every response to a request. */
 export interface Answered {
   requestId: string
   trace: Trace
-  /** Since the request came; what the engine says of the call counts more. */
+  /** Time since the request arrived. Used only if the reply has no `durationMs`. */
   elapsedMs: number
 }
 
 export type LocatedReply = Extract<Reply, { location: ResultLocation }>
 
-/** Where a result is that is not in the reply. */
+/** Returns the address of a result that is not in the reply. */
 export type Locate = (
   reply: LocatedReply,
   origin: string,
@@ -77,7 +77,7 @@ export function encodeFault(fault: Fault, answered: Answered, usage?: Reply['usa
   return { ...base(answered, CODES[error.code].status, usage), error }
 }
 
-/** docs/readings.md#a23. A call that was refused before it ran counts as its first attempt. */
+/** docs/readings.md#a23. A call that was refused before it ran has attempt 1. */
 function base({ requestId, trace, elapsedMs }: Answered, status: ToolStatus, usage: Reply['usage']) {
   const { durationMs = elapsedMs, attempt = 1 } = usage ?? {}
   return {
@@ -98,7 +98,7 @@ function encodeLocated({ uri, mimeType, auth, value }: ReturnType<Locate>): Json
   }
 }
 
-/** The answer as text. With `strings`, every value in `details` is text: some runtimes' types hold nothing else. */
+/** Encodes a response as JSON text. With `strings`, every value in `details` is text, as some runtimes require. */
 export function encodeResponse(response: ToolExecutionResponse, { details }: { details: 'json' | 'strings' }): string {
   const { error } = response
   if (!error || details === 'json') return JSON.stringify(response)
@@ -124,7 +124,7 @@ function encodeDetails({ kind, code, details = {}, retryAfterMs, promptContent }
     ...(missing !== undefined && { missing }),
     ...(kind === 'forbidden' && Array.isArray(missing) && { permission_ref: missing.join(' ') }),
     ...(timeoutMs !== undefined && { timeout_ms: timeoutMs }),
-    // The tool's own name for it: the Contract's codes have no room for it.
+    // The tool's own error code. The Contract's codes are a closed set.
     ...(kind === 'domain' && { tool_error: code }),
     ...(retryAfterMs !== undefined && { retry_after_ms: Math.ceil(retryAfterMs) }),
     ...(promptContent !== undefined && { prompt_content: promptContent }),

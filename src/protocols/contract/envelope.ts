@@ -9,31 +9,31 @@ import { CONTRACT_VERSION, type Trace } from './wire.ts'
 
 const MAX_ID = 256
 const MAX_LIMIT = 2_147_483_647
-/** docs/readings.md#a6: a further part of the number is an addition, and additions do no harm. */
+/** docs/readings.md#a6: a minor version only adds fields, so that every v1.x is accepted. */
 const SAME_MAJOR = /^v1(?:\.\d+)*$/
 
-/** A request as far as we act on it. */
+/** The fields of a request that this server uses. */
 export interface ParsedRequest {
   requestId: string
   toolName: string
   args: JsonValue
-  /** Which of the runtime's attempts this is; 1 where it does not say. */
+  /** Number of the runtime's attempt. Default: 1. */
   attempt: number
   terms: CallTerms
-  /** Empty where the request names none. */
+  /** Empty if the request has no mode. */
   mode: string
   auth: { profile: string; secretRef: string; scopes: readonly string[] }
   taskId: string
 }
 
-/** What an answer repeats of a request, however little else could be read. */
+/** Returns the fields of a request that the response repeats, also if the rest of the request is invalid. */
 export function identityIn(body: JsonValue | undefined): { requestId: string; trace: Trace } {
   const { request_id: requestId, trace }: JsonObject = isJsonObject(body) ? body : {}
   const { trace_id, span_id }: JsonObject = isJsonObject(trace) ? trace : {}
   return { requestId: shown(requestId), trace: { trace_id: shown(trace_id), span_id: shown(span_id) } }
 }
 
-/** `headerVersion` counts where the body names no version. */
+/** `headerVersion` is used if the body has no version. */
 export function parseRequest(body: JsonValue, headerVersion?: string): ParsedRequest {
   if (!isJsonObject(body)) throw invalid('The request must be a JSON object.')
   checkVersion(isBlank(body.tool_contract_version) ? headerVersion : body.tool_contract_version)
@@ -70,9 +70,13 @@ function checkVersion(version: JsonValue | undefined): void {
 function checkTool({ operation, capabilities, risk_level: risk }: JsonObject): void {
   const asked = parseText(operation, 'tool.operation')
   if (asked !== '' && asked !== 'invoke') {
-    throw new Fault('unknown-operation', 'Tools can be invoked here and nothing else. Send "invoke", or nothing.', {
-      details: { field: 'tool.operation', expected: 'invoke' },
-    })
+    throw new Fault(
+      'unknown-operation',
+      'The only supported tool.operation is "invoke". Send "invoke", or leave it out.',
+      {
+        details: { field: 'tool.operation', expected: 'invoke' },
+      },
+    )
   }
   parseTexts(capabilities, 'tool.capabilities')
   // docs/readings.md#a28.
@@ -94,7 +98,7 @@ function parseInput({ input, input_raw: given }: JsonObject): JsonValue {
   }
 }
 
-/** docs/readings.md#a20 and #a22: compared with the operation's own limits later. Zero means no limit. */
+/** docs/readings.md#a20 and #a22. Zero means no limit. The engine compares these with the operation's own limits. */
 function parseTerms(runtime: JsonObject): CallTerms {
   const timeoutMs = parseLimit(runtime.timeout_ms, 'runtime.timeout_ms')
   const attempts = parseLimit(runtime.max_attempts, 'runtime.max_attempts')
@@ -122,13 +126,13 @@ function parseRequired(value: JsonValue | undefined, field: string): string {
 function parseText(value: JsonValue | undefined, field: string, maxLength = MAX_ID): string {
   if (value === undefined || value === null) return ''
   if (typeof value === 'string' && value.length <= maxLength) return value
-  throw invalid(`${field} must be a text${maxLength === MAX_ID ? ` of at most ${MAX_ID} characters` : ''}.`, field)
+  throw invalid(`${field} must be a string${maxLength === MAX_ID ? ` of at most ${MAX_ID} characters` : ''}.`, field)
 }
 
 function parseTexts(value: JsonValue | undefined, field: string): readonly string[] {
   if (value === undefined || value === null) return []
   if (Array.isArray(value) && value.every((item) => typeof item === 'string')) return value as string[]
-  throw invalid(`${field} must be an array of texts.`, field)
+  throw invalid(`${field} must be an array of strings.`, field)
 }
 
 function parseObject(value: JsonValue | undefined, field: string): JsonObject {

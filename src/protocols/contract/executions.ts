@@ -1,4 +1,4 @@
-/** Runs what a ToolExecutionRequest asks for: at once, or as a job. How the bytes came is for the routes and methods. */
+/** Runs ToolExecutionRequests, synchronously or as jobs. Routes (HTTP) and methods (gRPC) read the bytes. */
 
 import { ANONYMOUS, type Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
@@ -32,9 +32,9 @@ export interface ContractParts {
   catalog: Pick<Catalog, 'hasPublic'>
   tools: Tools
   env: Environment
-  /** Keeps what a job's answer repeats of its request. */
+  /** Stores the fields of a job's request that its later responses repeat. */
   records: Pick<Records, 'put' | 'get'>
-  /** Who sent this. `header` takes lower-case names. */
+  /** Identifies the caller. `header` takes lower-case names. */
   identify: (source: { header(name: string): string | undefined }) => Identify
   locate: Locate
   settings: ContractSettings
@@ -44,19 +44,19 @@ export interface ContractSettings {
   maxBodyBytes: number
   /** How long `execute` waits for a call to end. */
   holdMs: number
-  /** How long a job may take to be answered at once. */
+  /** How long `submit` waits for a job to end before it responds that the job is running. */
   jobWaitMs: number
   /** `strings`: every value in `error.details` is text. */
   details: 'json' | 'strings'
   isolationOf: IsolationOf
 }
 
-/** A request as a carrier hands it over. */
+/** A request from a carrier. */
 export interface Incoming {
   header(name: string): string | undefined
-  /** The body, or a fault if it cannot be read. */
+  /** Returns the body. Throws a fault if it cannot be read. */
   text(): Promise<string>
-  /** Aborts when whoever asks has gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
   readonly deadlineMs?: number
   readonly origin: string
@@ -67,11 +67,11 @@ export type Execution = Ended | { kind: 'running'; requestId: string; retryAfter
 interface Ended {
   kind: 'ended'
   response: ToolExecutionResponse
-  /** What kept the request from being run, if anything did. */
+  /** The reason why the request was not run. */
   refusal?: Fault
 }
 
-/** What of a job's request its answers need. */
+/** The fields of a job's request that its later responses need. */
 interface Job {
   trace: Trace
   attempt: number
@@ -86,7 +86,7 @@ export class Executions {
     this.#parts = parts
   }
 
-  /** Waits for the end. A call that outlasts the wait goes on, and the same request joins it. */
+  /** Waits for the call to end. A call that takes longer continues, and the same request joins it. */
   execute(incoming: Incoming): Promise<Ended> {
     return this.#run(incoming, 'execution', (reply, { operation, answered }) => {
       const ended = this.#ended(stillRunning(reply, operation), answered, incoming)
@@ -95,7 +95,7 @@ export class Executions {
     })
   }
 
-  /** The answer if it takes no longer than a moment; else where the job stands is asked for by its id. */
+  /** Returns the outcome if the job ends within `jobWaitMs`. Otherwise the client polls for it by request id. */
   submit(incoming: Incoming): Promise<Execution> {
     return this.#run(incoming, 'job', async ({ retryAfterMs, expiresAt }, { caller, answered, attempt }) => {
       const { requestId, trace } = answered
@@ -138,7 +138,7 @@ export class Executions {
       } catch (thrown) {
         unreadable = thrown
       }
-      // Read before anything is judged, because every answer repeats the request's id.
+      // The body is read before any check, because every response repeats the request id.
       const caller = await this.#caller(incoming)
       if (body === undefined) throw unreadable
       const { reply, operation, attempt } = await this.#call(body, caller, incoming, kind)
@@ -164,20 +164,20 @@ export class Executions {
     const { calls, settings } = this.#parts
     const request = parseRequest(body, incoming.header(VERSION_HEADER))
     const operation = this.#resolve(request.toolName, caller)
-    // Before what it asks for is compared with the declaration: whoever may not call it learns nothing of that.
+    // Admission comes before the comparison with the declaration: a caller without permission learns nothing about it.
     await calls.admit(operation.name.full, () => caller)
     checkRuntimePolicy(request, operation, this.#parts.settings.isolationOf)
     const call = decodeCall(request, operation.name.full, identityIn(body).trace)
     const holdMs = kind === 'job' ? settings.jobWaitMs : settings.holdMs
     if (kind === 'job') call.waitMs = holdMs
     const bound = kind === 'execution' && operation.model === 'sync'
-    // The time of whoever waits is the call's as well, unless the call outlives the wait.
+    // The client's deadline also limits the call, except for a call that continues after the client stops waiting.
     if (bound && incoming.deadlineMs !== undefined) {
       const deadlineMs = Math.min(incoming.deadlineMs, call.terms?.deadlineMs ?? incoming.deadlineMs)
       call.terms = { ...call.terms, deadlineMs }
     }
-    // "Runtime Semantics", cancellation: a runtime that gives up waiting takes the work with it. A job is not waited
-    // for, and an async operation goes on by nature.
+    // "Runtime Semantics", cancellation: a runtime that stops waiting cancels the call. Jobs and async operations
+    // continue.
     const options = { client: incoming, holdMs, untilEnd: true, cancelsWhenGone: bound, freezes: true }
     const reply = await calls.call(call, () => caller, options)
     return { reply, operation, attempt: request.attempt }
@@ -187,7 +187,7 @@ export class Executions {
     const { tools, env } = this.#parts
     const operation = visibleTo(caller, tools.byName(name, env.clock.now()))
     if (operation) return operation
-    throw new Fault('unknown-operation', `There is no tool "${name}" here.`, { details: { field: 'tool.name' } })
+    throw new Fault('unknown-operation', `There is no tool "${name}".`, { details: { field: 'tool.name' } })
   }
 
   #ended(reply: EndedReply, answered: Answered, { origin }: Incoming): Ended {
@@ -202,13 +202,13 @@ export class Executions {
     return { kind: 'ended', response, refusal }
   }
 
-  /** For failures that are no execution's: those of executions are told by whoever watches the engine. */
+  /** Logs failures of requests that did not run. The engine's observers log failures of calls that ran. */
   #report(response: ToolExecutionResponse): void {
     const metadata = failureMetadata(response)
     if (metadata) this.#parts.env.log.info(metadata, failureLine(response))
   }
 
-  /** A job's answer comes later than its request; an id that is no W3C trace is kept nowhere else. */
+  /** Stores the trace and the attempt for later polls. A trace id that is not a W3C id is stored nowhere else. */
   async #remember(caller: Caller, requestId: string, job: Job, expiresAt: number | undefined): Promise<void> {
     const { trace, attempt } = job
     if (trace.trace_id === '' && trace.span_id === '' && attempt === 1) return
@@ -230,7 +230,7 @@ function isEnded(reply: Reply): reply is EndedReply {
 }
 
 function stillRunning({ requestId, model, retryAfterMs }: RunningReply, { name }: Operation): EndedReply {
-  const message = `${name.full} is still running. Send the same request again: it joins this one and runs nothing twice.`
+  const message = `${name.full} is still running. Send the same request again: it joins the running call.`
   return {
     requestId,
     model,

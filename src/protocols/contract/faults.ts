@@ -1,4 +1,4 @@
-/** How the Tool Contract words each kind of failure, and what its codes mean when a tool uses them. "Error Model". */
+/** Maps fault kinds to the Tool Contract's codes, and a tool's codes to fault kinds. "Error Model". */
 import { Fault, type FaultKind, type FaultOptions } from '../../core/fault.ts'
 import type { ContractCode, ToolStatus } from './wire.ts'
 
@@ -61,7 +61,7 @@ export function codeOf(kind: FaultKind): ContractCode {
   return CODE_OF[kind]
 }
 
-/** The fault for a tool's own code. A code outside the fifteen is kept in the details (docs/readings.md#a8). */
+/** Returns the fault for a tool's code. An unknown code is kept in the details (docs/readings.md#a8). */
 export function faultOf(code: string, message: string, options: FaultOptions): Fault {
   if (Object.hasOwn(CODES, code)) return new Fault(CODES[code as ContractCode].kind, message, options)
   return new Fault('upstream', message, { ...options, details: { ...options.details, upstream_code: code } })

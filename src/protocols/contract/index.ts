@@ -1,4 +1,4 @@
-/** The Tool Contract: the protocol's public face for those who have tools executed here. */
+/** The Tool Contract's public exports for runtimes that execute tools on this server. */
 export type { ContractSettings } from './executions.ts'
 export { createContractMethods } from './methods.ts'
 export { createContractRoutes } from './routes.ts'

@@ -1,4 +1,7 @@
-/** "Runtime failures must emit deterministic metadata fields": docs/readings.md#a33. */
+/**
+ * Log fields and log line of a failure. "Runtime failures must emit deterministic metadata fields":
+ * docs/readings.md#a33.
+ */
 import { canonicalJson, type JsonValue } from '../../core/json.ts'
 import { CONTRACT_VERSION, type ToolExecutionResponse } from './wire.ts'
 
@@ -12,7 +15,7 @@ export interface FailureMetadata {
   retryable: boolean
 }
 
-/** Nothing for a response that tells of no failure. */
+/** Returns `undefined` for a response without an error. */
 export function failureMetadata(response: ToolExecutionResponse): FailureMetadata | undefined {
   const { error, request_id, status, usage } = response
   if (!error) return undefined
@@ -27,7 +30,7 @@ export function failureMetadata(response: ToolExecutionResponse): FailureMetadat
   }
 }
 
-/** One line, the same for the same failure: the four fields, the message, then the details in the order of their keys. */
+/** Returns the same line for the same failure: the four fields, the message, and the details sorted by key. */
 export function failureLine({ status, error }: ToolExecutionResponse): string {
   if (!error) return `tool_status=${status}`
   const { code, reason, retryable, message, details } = error

@@ -1,11 +1,11 @@
-/** The Contract as a unary RPC with a JSON codec: what a `grpc` runtime would call. */
+/** The Contract as a unary RPC with a JSON codec, for runtimes of the kind `grpc`. */
 import type { UnaryMethods } from '../../core/ports/unary.ts'
 import { encodeResponse } from './codec.ts'
 import { type ContractParts, Executions } from './executions.ts'
 import { statusOf } from './statuses.ts'
 import { EXECUTE_METHOD } from './wire.ts'
 
-/** `origin` is how our HTTP side is reached: results that are bytes are fetched there. */
+/** `origin` is the address of our HTTP server. Clients fetch binary results from there. */
 export function createContractMethods(parts: ContractParts & { origin: () => string }): UnaryMethods {
   const executions = new Executions(parts)
   return new Map([
@@ -20,7 +20,7 @@ export function createContractMethods(parts: ContractParts & { origin: () => str
           origin: parts.origin(),
           ...(deadlineMs !== undefined && { deadlineMs }),
         })
-        // What HTTP says in its status is a gRPC status here; everything else is in the message.
+        // A refusal with an HTTP error status becomes a gRPC status. Everything else is in the message.
         if (refusal && statusOf(refusal) !== 200) throw refusal
         return encodeResponse(response, parts.settings)
       },

@@ -1,13 +1,16 @@
-/** `output` of an answer, from the result of an operation and back. docs/adapters/protocols/tool-contract.md, "Answers". */
+/**
+ * Converts an operation's result to a response's `output` and back.
+ * docs/adapters/protocols/tool-contract.md, "Answers".
+ */
 
 import { Fault } from '../../core/fault.ts'
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'
 
 /**
- * Readers whose types have no other field take the text `result`; others take the fields of an object. An own field of
- * the object that is spelt like `result` is in the text only: Go matches names without regard to case, and would take
- * its value for the text.
+ * Clients whose types have only the string `result` read that string. Other clients read the object's fields. A field
+ * whose name equals `result` in another case is only in the string: Go matches field names without regard to case and
+ * would read that field instead of the string.
  */
 export function encodeOutput(result: JsonValue | undefined): JsonObject {
   if (!isJsonObject(result)) return { result: typeof result === 'string' ? result : JSON.stringify(result ?? null) }
@@ -18,7 +21,7 @@ export function encodeOutput(result: JsonValue | undefined): JsonObject {
 
 const LIKE_RESULT = /^result$/iu
 
-/** The object itself where `result` is its text; anything else as it is. */
+/** Returns the original object if `result` is its JSON text. Returns any other output unchanged. */
 export function decodeOutput(output: JsonObject): JsonObject {
   const whole = typeof output.result === 'string' ? parseObject(output.result) : undefined
   return whole && canonicalJson(encodeOutput(whole)) === canonicalJson(output) ? whole : output

@@ -1,4 +1,4 @@
-/** The Contract over HTTP: what an `external` runtime and what a `webhook-callback` runtime would call. */
+/** The Contract over HTTP, for runtimes of the kinds `external` and `webhook-callback`. */
 
 import { Fault } from '../../core/fault.ts'
 import { bareType } from '../../core/media.ts'
@@ -55,12 +55,12 @@ export function createContractRoutes(parts: ContractParts): Route[] {
 
 async function readText(exchange: Exchange, maxBytes: number): Promise<string> {
   if (bareType(exchange.header('content-type') ?? '') === 'application/json') return exchange.text(maxBytes)
-  throw new Fault('malformed', 'The request must be application/json. Set its Content-Type.', {
+  throw new Fault('malformed', 'The request body must be JSON. Set Content-Type to application/json.', {
     code: 'UNSUPPORTED_CONTENT_TYPE',
   })
 }
 
-/** Without a `status` in the body while it runs: that field says how an execution ended. */
+/** The body of a running job has no `status`, because that field states how an execution ended. */
 function answerOf(execution: Execution, { origin }: Exchange, settings: ContractSettings): Answer {
   if (execution.kind === 'ended') {
     const { response, refusal } = execution
@@ -84,7 +84,7 @@ function seconds(ms: number): string {
   return String(Math.max(1, Math.ceil(ms / 1000)))
 }
 
-/** What no handler of a route has seen. */
+/** Response to a request that did not reach a route's handler. */
 function refusalAnswer(why: Refusal, settings: ContractSettings): Answer {
   const fault = faultIn(why)
   const blank = { requestId: '', trace: { trace_id: '', span_id: '' }, elapsedMs: 0 }
@@ -101,6 +101,6 @@ function faultIn(why: Refusal): Fault {
     case 'path':
       return new Fault('not-found', `There is nothing at this path. Send requests to ${PREFIX}/execute.`)
     case 'method':
-      return new Fault('malformed', `This path takes ${why.allow.join(', ')}.`)
+      return new Fault('malformed', `This path accepts only ${why.allow.join(', ')}.`)
   }
 }

@@ -1,22 +1,22 @@
 /**
- * docs/readings.md#a22: the operation is the policy, and a request may only tighten it. The engine compares time limits;
- * this file compares isolation and credentials.
+ * Compares the isolation and credentials in a request with the operation's declaration. A request may only be stricter
+ * (docs/readings.md#a22). The engine compares time limits.
  */
 import { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { ParsedRequest } from './envelope.ts'
 
 /**
- * These modes say how the request got here, not where the tool should run: a runtime of such a kind describes its own
- * way to this server, and its `auth` is the credential that it showed here.
+ * These modes describe how the runtime reached this server, not where the tool should run. Their `auth` is the
+ * credential that the runtime sent to this server.
  */
 const TRANSPORTS = ['', 'external', 'grpc', 'webhook-callback', 'webhook']
 
-/** Modes that name no kind of backend: any sandbox, and none. */
+/** Modes that do not name a kind of backend: any sandbox, and no sandbox. */
 const ANY_SANDBOX = 'sandboxed'
 const NO_SANDBOX = 'none'
 
-/** Whether backends of a kind are sandboxes. Nothing for a kind that does not exist. */
+/** True if backends of this kind are sandboxes. `undefined` for an unknown kind. */
 export type IsolationOf = (kind: string) => boolean | undefined
 
 export function checkRuntimePolicy(
@@ -39,9 +39,8 @@ function checkMode(mode: string, { backend, name }: Operation, isolationOf: Isol
       { details },
     )
   }
-  const problem =
-    sandboxed === undefined ? 'is no mode that is known here' : 'is a weaker isolation than the one it has'
-  throw new Fault('policy-invalid', `For ${name.full} this runtime.mode ${problem}. Leave it out.`, { details })
+  const problem = sandboxed === undefined ? 'is unknown' : 'is weaker than the declared isolation'
+  throw new Fault('policy-invalid', `The runtime.mode for ${name.full} ${problem}. Leave it out.`, { details })
 }
 
 function checkAuth({ profile, secretRef, scopes }: ParsedRequest['auth'], { auth, name }: Operation): void {
@@ -55,7 +54,7 @@ function checkAuth({ profile, secretRef, scopes }: ParsedRequest['auth'], { auth
           ? 'auth.scopes'
           : undefined
   if (field === undefined) return
-  throw new Fault('policy-invalid', `${field} is not what ${name.full} is declared with. Leave "auth" out.`, {
+  throw new Fault('policy-invalid', `${field} differs from the declaration of ${name.full}. Leave "auth" out.`, {
     details: { field },
   })
 }

@@ -1,6 +1,6 @@
 /**
- * The HTTP status of a refusal. 200 is a ToolExecutionResponse that says it all: a runtime reads the canonical code out
- * of it. The others are what a runtime tells from the status alone, and what must not pass for the end of a job.
+ * The HTTP status of a refusal. With 200, a runtime reads the Contract's code from the ToolExecutionResponse. The other
+ * statuses are those that runtimes act on directly, and those that must not be mistaken for the end of a job.
  */
 import type { Fault, FaultKind } from '../../core/fault.ts'
 

@@ -1,4 +1,4 @@
-/** The Tool Contract's messages as they are sent. Fields that are not named here are tolerated and ignored. */
+/** The Tool Contract's messages. Unknown fields are ignored. */
 import type { JsonObject } from '../../core/json.ts'
 
 export const CONTRACT_VERSION = 'v1'
@@ -25,11 +25,11 @@ export interface RuntimeTerms {
   backoff: string
   max_backoff_ms: number
   jitter: boolean
-  /** Ours, besides what the text has: of all attempts together. */
+  /** Our extension: time limit for all attempts together. */
   deadline_ms?: number
   /**
-   * Ours as well: which of the runtime's attempts this is. The request id is the same in all of them, so that a tool can
-   * tell the same attempt, sent twice, from the next one.
+   * Our extension: number of the runtime's attempt. All attempts have the same request id, so a tool needs this number
+   * to distinguish a repeated attempt from the next one.
    */
   attempt?: number
 }
@@ -59,7 +59,7 @@ export interface ToolExecutionError {
   details: JsonObject
 }
 
-/** docs/readings.md#a8: nine in the text's list, six in its tables; a closed set. */
+/** A closed set: the specification lists nine codes and has six more in its tables. docs/readings.md#a8. */
 export type ContractCode =
   | 'invalid_input'
   | 'unsupported_tool'
@@ -77,5 +77,5 @@ export type ContractCode =
   | 'approval_denied'
   | 'approval_timeout'
 
-/** The unary RPC, as a path. */
+/** Path of the unary RPC. */
 export const EXECUTE_METHOD = '/orloj.tool.v1.ToolService/Execute'
