@@ -108,7 +108,7 @@ test.each(known)('%s takes its own methods, answers OPTIONS and refuses all othe
     // An answer to HEAD has no body.
     if (method === 'HEAD') continue
     const { message, cause } = await expectRefusal(response, 405, 'METHOD_NOT_ALLOWED')
-    expect(message).toMatch(path === '/call' ? /POST \/call .* GET \/\.well-known\/ops/ : /This path takes/)
+    expect(message).toMatch(path === '/call' ? /POST \/call .* GET \/\.well-known\/ops/ : /This path accepts only/)
     expect(cause).toEqual({ allow: expect.arrayContaining(wanted) })
   }
   const options = await fetch(server.url + path, { method: 'OPTIONS' })

@@ -72,15 +72,15 @@ describe('envelopes', () => {
     ['a key twice', '{"tool_id":"Calculator.Add","tool_id":"Text.Shout"}', /same key twice/],
     ['neither tool_id nor request', {}, /names no tool/],
     ['request and tool_id', { ...CALL, request: CALL }, /both "tool_id" and "request"/],
-    ['tool_id as a number', { ...CALL, tool_id: 7 }, /"tool_id" must be a text/],
+    ['tool_id as a number', { ...CALL, tool_id: 7 }, /"tool_id" must be a string/],
     ['input as a list', { ...CALL, input: [1, 2] }, /"input" must be an object/],
     ['input as null', { ...CALL, input: null }, /"input" must be an object/],
-    ['an unknown field', { ...CALL, args: {} }, /"args" is no field/],
-    ['$schema in a flat call', { ...CALL, $schema: 'urn:oxp:1.0' }, /"\$schema" is no field/],
-    ['an empty call_id', { ...CALL, call_id: '' }, /"call_id" must be a text of 1 to 256/],
-    ['call_id as a number', { ...CALL, call_id: 1 }, /"call_id" must be a text/],
-    ['a long call_id', { ...CALL, call_id: 'x'.repeat(257) }, /"call_id" must be a text/],
-    ['trace_id as an object', { ...CALL, trace_id: {} }, /"trace_id" must be a text/],
+    ['an unknown field', { ...CALL, args: {} }, /"args" is not a field/],
+    ['$schema in a flat call', { ...CALL, $schema: 'urn:oxp:1.0' }, /"\$schema" is not a field/],
+    ['an empty call_id', { ...CALL, call_id: '' }, /"call_id" must be a string of 1 to 256/],
+    ['call_id as a number', { ...CALL, call_id: 1 }, /"call_id" must be a string/],
+    ['a long call_id', { ...CALL, call_id: 'x'.repeat(257) }, /"call_id" must be a string/],
+    ['trace_id as an object', { ...CALL, trace_id: {} }, /"trace_id" must be a string/],
     ['context as a text', { ...CALL, context: 'x' }, /"context" must be an object/],
     [
       'authorization as an object',
@@ -107,7 +107,7 @@ describe('envelopes', () => {
       },
       /two entries with the id "k"/,
     ],
-    ['user_id as null', { ...CALL, context: { user_id: null } }, /"context.user_id" must be a text/],
+    ['user_id as null', { ...CALL, context: { user_id: null } }, /"context.user_id" must be a string/],
   ])('%s: 400 that says what is wrong', async (_what, body, complaint) => {
     verifies('oxp:24', 'oxp:30')
     const { url } = await startSite({ operations })
@@ -120,9 +120,9 @@ describe('envelopes', () => {
 
   test.each<[what: string, body: unknown, complaint: RegExp]>([
     ['request as a list', { request: [] }, /"request" must be an object/],
-    ['an unknown field beside request', { request: CALL, other: 1 }, /"other" is no field/],
-    ['an unknown field in request', { request: { ...CALL, other: 1 } }, /"other" is no field/],
-    ['a request without tool_id', { request: {} }, /"tool_id" must be a text/],
+    ['an unknown field beside request', { request: CALL, other: 1 }, /"other" is not a field/],
+    ['an unknown field in request', { request: { ...CALL, other: 1 } }, /"other" is not a field/],
+    ['a request without tool_id', { request: {} }, /"tool_id" must be a string/],
     ['input as a list', { request: { ...CALL, input: [] } }, /"input" must be an object/],
     ['otc://9.0', { $schema: 'otc://9.0', request: CALL }, /"otc:\/\/9\.0" as "\$schema" is not supported/],
     ['otc://1', { $schema: 'otc://1', request: CALL }, /is not supported/],
@@ -218,7 +218,7 @@ describe('paths and methods', () => {
 
       expect([method, response.status, response.headers.get('allow')]).toEqual([method, 405, allow])
       expect(await response.json()).toMatchObject({
-        message: `This path takes ${allow}.`,
+        message: `This path accepts only ${allow}.`,
         ...(path.startsWith('/otc') && { $schema: 'otc://1.0' }),
       })
     }
@@ -280,9 +280,9 @@ describe('input', () => {
       parameter_errors: {
         city: 'Is required',
         express: 'Must be true or false',
-        note: 'Must be a text or null',
+        note: 'Must be a string or null',
         'address.zip': 'Is required',
-        'address.a.b/c': 'Must be a text',
+        'address.a.b/c': 'Must be a string',
         'lines.0.price': 'Must be > 0',
         'lines.0.count': 'Must be a whole number',
         'lines.1.price': 'Is required',

@@ -1,4 +1,4 @@
-/** OXP's HTTP answers, and how each refusal is worded in the dialect it was asked in. */
+/** OXP's HTTP responses. Refusals use the dialect of the request. */
 
 import type { Fault } from '../../core/fault.ts'
 import type { Answer, Refusal } from '../../core/ports/exchange.ts'
@@ -6,7 +6,7 @@ import { marked } from './codec.ts'
 import { encodeRefusal, statusOf } from './faults.ts'
 import { type Dialect, OXP_VERSION } from './wire.ts'
 
-/** One object for all answers. A call is between one client and us at one moment; no intermediary may keep it. */
+/** Shared by all responses. Responses are for one client only, so caches must not store them. */
 export const HEADERS = {
   'Content-Type': 'application/json',
   'Cache-Control': 'no-store',
@@ -26,7 +26,7 @@ function hints({ retryAfterMs }: Fault, status: number): Record<string, string> 
   return retryAfterMs === undefined ? undefined : { 'Retry-After': String(Math.ceil(retryAfterMs / 1000)) }
 }
 
-/** What no handler of a route has seen. */
+/** Response to a request that did not reach a route's handler. */
 export function refusal(why: Refusal, dialect: Dialect): Answer {
   switch (why.kind) {
     case 'fault':
@@ -35,7 +35,7 @@ export function refusal(why: Refusal, dialect: Dialect): Answer {
       return answer(404, marked(dialect, { message: 'There is nothing at this path.' }))
     case 'method': {
       const allow = why.allow.join(', ')
-      return answer(405, marked(dialect, { message: `This path takes ${allow}.` }), { Allow: allow })
+      return answer(405, marked(dialect, { message: `This path accepts only ${allow}.` }), { Allow: allow })
     }
   }
 }

@@ -1,4 +1,4 @@
-/** `POST /tools/call`, and in which order a call is checked. */
+/** Handles `POST /tools/call`, and defines the order of its checks. */
 
 import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
@@ -26,18 +26,18 @@ export interface OxpParts {
   catalog: Pick<Catalog, 'operations' | 'nextChangeAt' | 'hasPublic'>
   tools: Tools
   env: Environment
-  /** Who sent this request. */
+  /** Identifies the caller. */
   identify: (exchange: Exchange) => Identify
-  /** Where a result is that is not in the reply. */
+  /** Returns the address of a result that is not in the reply. */
   locate: Locate
   settings: OxpSettings
 }
 
 export interface OxpSettings {
   maxBodyBytes: number
-  /** How long a call is waited for before the client is asked to come back. */
+  /** How long a request waits for its call to end before the client has to repeat the request. */
   holdMs: number
-  /** Of `/tools/call`. The call page says 400, the authentication page 401. */
+  /** Status for `/tools/call`. The specification's call page has 400, its authentication page 401. */
   unauthorizedStatus: 400 | 401
 }
 
@@ -50,14 +50,14 @@ export class ToolCalls {
   #lastToolId = ''
   #lastReference: ToolReference | undefined
 
-  /** `base` is the dialect of whatever does not say which it is. */
+  /** `base` is the dialect of requests that do not name one. */
   constructor(parts: OxpParts, base: 'flat' | 'otc') {
     this.#parts = parts
     this.#base = base
     this.#refusals = new Refusals({ calls: parts.calls, unauthorizedStatus: parts.settings.unauthorizedStatus })
   }
 
-  /** What the engine runs under a name. */
+  /** Returns the operation that the engine runs for a name without a version. */
   #latestUnder(name: string): Operation | undefined {
     const { operations } = this.#parts.catalog
     if (this.#latestOf !== operations) {
@@ -67,7 +67,7 @@ export class ToolCalls {
     return this.#latest.get(name)
   }
 
-  /** A promise only where there is something to wait for, here and below. */
+  /** This method and those below create a promise only if they have to wait. */
   call(exchange: Exchange): Answer | Promise<Answer> {
     const read = this.#read(exchange)
     return read instanceof Promise ? read.then((body) => this.#judge(body, exchange)) : this.#judge(read, exchange)
@@ -84,7 +84,7 @@ export class ToolCalls {
   }
 
   #judge(body: Body, exchange: Exchange): Answer | Promise<Answer> {
-    // Read before anything is judged, because it says in which dialect to answer.
+    // The body is read before any check, because it determines the dialect of the response.
     const asked: Judged = { dialect: dialectOf(body.value, this.#base), exchange }
     const refuse = (thrown: unknown) => this.#refuse(thrown, asked)
     try {
@@ -99,7 +99,7 @@ export class ToolCalls {
     }
   }
 
-  /** Who calls, the protocol's version, the envelope, the tool and its version, in this order; the engine does the rest. */
+  /** Checks the caller, the protocol version, the envelope, the tool and its version, in this order. */
   #callAs(caller: Caller | undefined, body: Body, asked: Judged): Answer | Promise<Answer> {
     const { dialect, exchange } = asked
     requireCredential(caller, this.#parts.catalog, needsCredential)
@@ -123,7 +123,7 @@ export class ToolCalls {
     })
   }
 
-  /** Most calls name the tool that the one before named. */
+  /** Caches the last parsed id, because consecutive calls usually name the same tool. */
   #reference(toolId: string): ToolReference {
     if (toolId === this.#lastToolId && this.#lastReference) return this.#lastReference
     const reference = parseToolId(toolId)
@@ -132,7 +132,7 @@ export class ToolCalls {
     return reference
   }
 
-  /** Without a version, whichever is the latest when a call is sent again, it is still the same call. */
+  /** A call without a version uses the plain name, so that it stays the same call when a newer version is added. */
   #nameOf(operation: Operation, { toolId }: CallToolRequest): string {
     const { full } = operation.name
     return toolId.includes('@') || this.#latestUnder(full) !== operation ? operation.key : full
@@ -165,7 +165,7 @@ export class ToolCalls {
         return { status: 200, headers: HEADERS, body: encodeResult(reply, callId, durationMs) }
       }
       const response = encodeReply(reply, callId, durationMs, {
-        // Sent again without the id of this call, a tool with effects would run a second time.
+        // Without the call id, a repeated request would run a tool with side effects a second time.
         repeatable: request.callId !== undefined || !operation.sideEffecting,
         locate: (located) => locate(located, exchange.origin),
       })
@@ -188,7 +188,7 @@ interface Judged extends Asked {
   exchange: Exchange
 }
 
-/** What was sent, or why it cannot be read: that is told in its turn. */
+/** The body, or the reason why it cannot be read. Checks that come first may refuse the request before. */
 interface Body {
   value: JsonValue
   problem?: unknown
@@ -206,14 +206,14 @@ function unreadable(problem: unknown): Body {
   return { value: null, problem }
 }
 
-/** A token that turns out to be no good is refused like one that is missing, unless the next call renews it. */
+/** An invalid token is refused like a missing one, except if the next call renews it. */
 function lacksAuthorization({ kind, retryable }: Fault): boolean {
   return kind === 'requirements-missing' && !retryable
 }
 
 function checkType(exchange: Exchange): void {
   if (bareType(exchange.header('content-type') ?? '') === 'application/json') return
-  throw new Fault('malformed', 'The request must be application/json. Set its Content-Type.', {
+  throw new Fault('malformed', 'The request body must be JSON. Set Content-Type to application/json.', {
     code: 'UNSUPPORTED_CONTENT_TYPE',
   })
 }

@@ -1,4 +1,4 @@
-/** Between OXP's shapes and the engine's calls, replies and operations. */
+/** Converts between OXP's messages and the engine's calls, replies and operations. */
 
 import type { Call } from '../../core/call.ts'
 import type { ResultLocation } from '../../core/instance.ts'
@@ -21,8 +21,8 @@ import {
 } from './wire.ts'
 
 /**
- * `callId` is the client's or one of ours. It is the request id as well, so that no other call of this caller can have
- * it, whatever the tool. `name` is the operation's own, or the registry key of one version.
+ * `callId` is the client's id or a generated one. It is also the request id, so that it is unique among the caller's
+ * calls of all tools. `name` is the operation's name, or the registry key of one version.
  */
 export function decodeCall(
   { input, traceId, callId: sent }: CallToolRequest,
@@ -38,13 +38,13 @@ export function decodeCall(
   return call
 }
 
-/** What a call's reply says of where its result is; made by whoever serves those addresses. */
+/** Returns the address of a reply's result. Provided by the protocol that serves these addresses. */
 export type Locate = (reply: LocatedReply, origin: string) => LocatedValue
 
 type LocatedReply = Extract<Reply, { location: ResultLocation }>
 
 export interface Surroundings {
-  /** Whether the same request, sent again, does no harm. */
+  /** True if the client can safely repeat the request. */
   repeatable: boolean
   locate: (reply: LocatedReply) => LocatedValue
 }
@@ -64,7 +64,7 @@ export function encodeReply(
   return { call_id: callId, duration, success: false, error }
 }
 
-/** A result as text, as `encodeReply` has it: most answers are one, and the object in between cost 0.2 µs. */
+/** Encodes a result as `encodeReply` does, but directly as text: the intermediate object cost 0.2 µs per response. */
 export function encodeResult({ result }: ResultReply, callId: string, duration: number): string {
   return `{"call_id":${JSON.stringify(callId)},"duration":${duration},"success":true,"value":${JSON.stringify(result ?? null)}}`
 }
@@ -73,14 +73,14 @@ type ResultReply = Extract<Reply, { state: 'complete'; result: unknown }>
 
 function stillRunning(callId: string, retryAfterMs: number, repeatable: boolean): ToolError {
   return {
-    message: 'The tool is still working on this call. Ask for its result in a moment.',
-    developer_message: `Send the same call again with "call_id": "${callId}": it joins this one and runs nothing twice.`,
+    message: 'The tool is still running. Repeat the call in a moment to get its result.',
+    developer_message: `Send the same call again with "call_id": "${callId}": it joins the running call.`,
     can_retry: repeatable,
     retry_after_ms: Math.ceil(retryAfterMs),
   }
 }
 
-/** Answers of the wrapped dialects carry their version beside what they say. */
+/** Adds the version marker to responses of the wrapped dialects. */
 export function marked<T extends object>(dialect: Dialect, body: T): T | ({ $schema: string } & T) {
   return dialect === 'flat' ? body : { $schema: MARKERS[dialect], ...body }
 }
@@ -109,7 +109,7 @@ function encodeOutput({ schemas, chunked }: Operation): JsonObject | null {
   return schemas.result.type === 'null' ? null : inlineSchema(schemas.result)
 }
 
-/** OTC asks for a description of every parameter: one that has none is described by its name. */
+/** OTC requires a description of every parameter. Default: the parameter's name. */
 function described(schema: JsonObject): JsonObject {
   if (!isJsonObject(schema.properties)) return schema
   const properties = Object.entries(schema.properties).map(([name, property]): [string, JsonValue] => {

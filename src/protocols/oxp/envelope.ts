@@ -1,4 +1,4 @@
-/** Checks the body of a call, in whichever dialect it came, or says what is wrong with it. Values are never quoted back. */
+/** Parses the body of a call in any dialect, or reports its problem. Messages never quote values. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { Given } from '../../core/requirements.ts'
@@ -7,7 +7,7 @@ import type { CallToolRequest, Dialect } from './wire.ts'
 const MAX_ID = 256
 const MAX_SECRET = 16_384
 const MAX_ENTRIES = 100
-// The specification's own pattern is without bounds.
+// The specification's pattern has no maximum length.
 const MAX_TOOL_ID = 200
 
 const OXP_MARKER = /^urn:oxp:1\.0(?:\.\d+)?$/
@@ -15,7 +15,7 @@ const OTC_MARKER =
   /^(?:otc:\/\/1\.0|https:\/\/github\.com\/Open(?:ToolCalling|ExecProtocol)\/Specification\/\S*\/http\/1\.0\/openapi\.json)$/
 const HEADER_VERSION = /^1\.0(?:\.\d+)?$/
 
-/** In which dialect to answer, whatever else is wrong with the body. `base` is what the path says. */
+/** Returns the dialect of the response, also for an invalid body. `base` is the dialect of the path. */
 export function dialectOf(body: JsonValue, base: 'flat' | 'otc'): Dialect {
   if (base === 'otc' || !isJsonObject(body) || body.tool_id !== undefined || body.request === undefined) return base
   return typeof body.$schema === 'string' && body.$schema.startsWith('urn:oxp:') ? 'wrapped' : 'otc'
@@ -23,7 +23,10 @@ export function dialectOf(body: JsonValue, base: 'flat' | 'otc'): Dialect {
 
 export function checkVersionHeader(version: string | undefined): void {
   if (version === undefined || HEADER_VERSION.test(version)) return
-  throw unsupported(`OXP-Version ${version.slice(0, 50)} is not supported`, 'Send OXP-Version: 1.0, or none.')
+  throw unsupported(
+    `OXP-Version ${version.slice(0, 50)} is not supported`,
+    'Send OXP-Version: 1.0, or leave the header out.',
+  )
 }
 
 export function parseRequest(body: JsonValue, dialect: Dialect): CallToolRequest {
@@ -32,18 +35,19 @@ export function parseRequest(body: JsonValue, dialect: Dialect): CallToolRequest
   const { $schema, request, ...rest } = body
   if ($schema !== undefined) checkMarker($schema, dialect)
   const unknown = Object.keys(rest)[0]
-  if (unknown === 'tool_id' && request === undefined) throw invalid('Here the call stands in "request", as OTC has it.')
+  if (unknown === 'tool_id' && request === undefined)
+    throw invalid('OTC requires the call in "request". Move "tool_id" there.')
   if (unknown !== undefined) throw unknownField(unknown)
-  if (!isJsonObject(request)) throw invalid('"request" must be an object: the call.')
+  if (!isJsonObject(request)) throw invalid('"request" must be an object that contains the call.')
   return parseCall(request)
 }
 
 function parseFlat(body: JsonObject): CallToolRequest {
   if (body.tool_id === undefined) {
-    throw invalid('The body names no tool: send "tool_id", or a "request" that has one.')
+    throw invalid('The body names no tool. Send "tool_id", or a "request" with "tool_id".')
   }
   if (body.request !== undefined) {
-    throw invalid('The body has both "tool_id" and "request". Send the call either bare or in "request".')
+    throw invalid('The body has both "tool_id" and "request". Send only one of them.')
   }
   return parseCall(body)
 }
@@ -52,13 +56,17 @@ function checkMarker(marker: JsonValue, dialect: Dialect): void {
   const known = dialect === 'wrapped' ? OXP_MARKER : OTC_MARKER
   if (typeof marker === 'string' && known.test(marker)) return
   const shown = typeof marker === 'string' ? `"${marker.slice(0, 200)}"` : 'this'
-  throw unsupported(`${shown} as "$schema" is not supported`, 'Send "otc://1.0" or "urn:oxp:1.0", or none for OTC 1.0.')
+  throw unsupported(
+    `${shown} as "$schema" is not supported`,
+    'Send "otc://1.0" or "urn:oxp:1.0". Leave it out for OTC 1.0.',
+  )
 }
 
 function parseCall(call: JsonObject): CallToolRequest {
   const { tool_id: toolId, input } = call
-  if (typeof toolId !== 'string') throw invalid('"tool_id" must be a text, such as "Calculator.Add@1.0.0".')
-  if (input !== undefined && !isJsonObject(input)) throw invalid('"input" must be an object: the parameters by name.')
+  if (typeof toolId !== 'string') throw invalid('"tool_id" must be a string, such as "Calculator.Add@1.0.0".')
+  if (input !== undefined && !isJsonObject(input))
+    throw invalid('"input" must be an object with the parameters by name.')
   const request: CallToolRequest = { toolId, input: input ?? {} }
   for (const field in call) {
     switch (field) {
@@ -96,7 +104,7 @@ function parseEntries(list: JsonValue | undefined, name: string, field: string):
   if (list === undefined) return entries
   const at = `context.${name}`
   if (!Array.isArray(list)) throw invalid(`"${at}" must be an array.`)
-  if (list.length > MAX_ENTRIES) throw invalid(`"${at}" may have ${MAX_ENTRIES} entries at the most.`)
+  if (list.length > MAX_ENTRIES) throw invalid(`"${at}" may have at most ${MAX_ENTRIES} entries.`)
   for (const [index, entry] of list.entries()) {
     if (!isJsonObject(entry)) throw invalid(`"${at}[${index}]" must be an object.`)
     const id = parseId(entry.id, `"${at}[${index}].id"`)
@@ -112,7 +120,7 @@ function parseId(value: JsonValue | undefined, what: string): string {
 
 function parseText(value: JsonValue | undefined, what: string, min: number, max: number): string {
   if (typeof value === 'string' && value.length >= min && value.length <= max) return value
-  throw invalid(`${what} must be a text of ${min} to ${max} characters.`)
+  throw invalid(`${what} must be a string of ${min} to ${max} characters.`)
 }
 
 const TOOL_ID = /^(\w+\.\w+)(?:@(\d+)(\.\d+\.\d+)?)?$/
@@ -120,7 +128,7 @@ const TOOL_ID = /^(\w+\.\w+)(?:@(\d+)(\.\d+\.\d+)?)?$/
 export interface ToolReference {
   /** Without the version. */
   id: string
-  /** Full; `@1` means 1.0.0 and nothing else. */
+  /** The full version. `@1` means exactly 1.0.0. */
   version?: string
 }
 
@@ -137,7 +145,7 @@ export function parseToolId(text: string): ToolReference {
 }
 
 function unknownField(name: string): Fault {
-  return invalid(`"${name.slice(0, 100)}" is no field of a call. Take it out; parameters go into "input".`)
+  return invalid(`"${name.slice(0, 100)}" is not a field of a call. Remove it; parameters go into "input".`)
 }
 
 function unsupported(message: string, developerMessage: string): Fault {

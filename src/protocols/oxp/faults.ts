@@ -1,8 +1,8 @@
-/** How OXP words each kind of failure: refused before the tool was called, or met while it ran. "Error Behavior". */
+/** Encodes faults for OXP: refusals before the tool was called, and errors of a tool that ran. "Error Behavior". */
 import type { Fault, FaultKind } from '../../core/fault.ts'
 import type { ServerErrorResponse, ToolError } from './wire.ts'
 
-/** The status of a refusal. Whatever ends a call that was started is 200 with `success: false`. */
+/** Status of a refusal. A failure of a call that was started is 200 with `success: false`. */
 const STATUS: Record<FaultKind, 400 | 422> = {
   malformed: 400,
   'unknown-operation': 400,
@@ -37,7 +37,7 @@ export function statusOf(fault: Fault): 400 | 422 {
   return STATUS[fault.kind]
 }
 
-/** For the engine a call id is a request id; the person who is told about it has never heard of one. */
+/** The engine's message says "request id". OXP clients know it as `call_id`. */
 const MESSAGES: Partial<Record<FaultKind, string>> = {
   conflict: 'This call_id was used for another call. Use a new one for each call.',
 }

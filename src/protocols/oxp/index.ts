@@ -1,2 +1,2 @@
-/** OXP and OTC: the protocol's public face. */
+/** Public exports of OXP and OTC. */
 export { createOxpRoutes } from './routes.ts'

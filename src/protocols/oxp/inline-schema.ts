@@ -1,6 +1,6 @@
 /**
- * A JSON Schema without references, as tool definitions must have it: what `$ref` names is put in its place. Where a
- * schema contains itself, or grows past all measure, that place says "anything"; the call is validated by the real one.
+ * Replaces each `$ref` in a JSON Schema with its target, because tool definitions must not contain references. A
+ * recursive or very large schema accepts any value at that place. Calls are validated against the original schema.
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 
@@ -19,7 +19,7 @@ const ONE = new Set([
 ])
 const LIST = new Set(['allOf', 'anyOf', 'oneOf', 'prefixItems'])
 const MAP = new Set(['dependentSchemas', 'patternProperties', 'properties'])
-/** Names and definitions serve references only. */
+/** Keywords that only serve references. */
 const DROPPED = new Set([
   '$anchor',
   '$comment',
@@ -31,9 +31,9 @@ const DROPPED = new Set([
   '$schema',
   'definitions',
 ])
-/** Where a reference and what stands beside it both have one of these, the one beside it is meant. */
+/** If both the target and the schema with the `$ref` have one of these, the value beside the `$ref` is used. */
 const ANNOTATIONS = new Set(['default', 'deprecated', 'description', 'examples', 'readOnly', 'title', 'writeOnly'])
-/** A schema of doubling references would fill the memory: twenty levels are a million places. */
+/** A schema that doubles its references at each level would exhaust the memory: 20 levels are a million schemas. */
 const MAX_SCHEMAS = 5_000
 
 export function inlineSchema(root: JsonObject): JsonObject {
@@ -71,7 +71,7 @@ function merge(referred: JsonObject, beside: JsonObject): JsonObject {
   return clash ? { allOf: [referred, beside] } : { ...referred, ...beside }
 }
 
-/** Names of any other form (`#anchor`, another document's) are looked up by the validator, and shown as "anything". */
+/** Resolves JSON Pointers only. The validator resolves anchors and other documents; here they accept any value. */
 function resolvePointer(root: JsonObject, reference: string): JsonValue | undefined {
   if (reference === '#') return root
   if (!reference.startsWith('#/')) return undefined

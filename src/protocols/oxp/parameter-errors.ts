@@ -1,11 +1,11 @@
 /**
- * What is wrong with the input, parameter by parameter. Schema libraries each have their own words; for a missing
- * parameter and one of the wrong type the published schema decides, so that all servers' tools sound the same.
+ * Lists the problems of each parameter. Schema libraries use different texts. The texts for a missing parameter and for a
+ * wrong type come from the published schema, so that they are the same for all libraries.
  */
 import type { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 
-/** Under this name stands what is wrong with the input as a whole. */
+/** Key of problems with the input as a whole. */
 const WHOLE = 'input'
 
 export function parameterErrors(fault: Fault, input: JsonObject, schema: JsonObject): Record<string, string> {
@@ -44,7 +44,7 @@ function schemaOf(schema: JsonObject, key: string, inArray: boolean): JsonValue 
   return isJsonObject(properties) && Object.hasOwn(properties, key) ? properties[key] : additionalProperties
 }
 
-/** Empty unless every alternative says what type it is. */
+/** Empty if an alternative does not declare its type. */
 function typesOf({ type, anyOf, oneOf }: JsonObject): string[] {
   if (typeof type === 'string') return [type]
   if (Array.isArray(type)) return type.filter((each) => typeof each === 'string')
@@ -55,13 +55,13 @@ function typesOf({ type, anyOf, oneOf }: JsonObject): string[] {
 }
 
 const NOUNS: Readonly<Record<string, string>> = {
-  array: 'a list',
+  array: 'an array',
   boolean: 'true or false',
   integer: 'a whole number',
   null: 'null',
   number: 'a number',
   object: 'an object',
-  string: 'a text',
+  string: 'a string',
 }
 
 function isOf(type: string, value: JsonValue): boolean {

@@ -1,4 +1,4 @@
-/** Refusals that say more than a message: which parameters are wrong, and what a person has to do first. */
+/** Encodes refusals with more than a message: invalid parameters, missing requirements and pending approvals. */
 
 import { ANONYMOUS, type Caller } from '../../core/caller.ts'
 import type { Fault } from '../../core/fault.ts'
@@ -19,13 +19,13 @@ import type {
   ValidationErrorResponse,
 } from './wire.ts'
 
-/** In the place of a provider's id, which has no colon in it. */
+/** Used instead of a provider's id. Provider ids contain no colon. */
 const APPROVAL = 'callplane:approval'
 
-/** A call, as far as it was understood. */
+/** The parts of a request that were parsed before it was refused. */
 export interface Asked {
   dialect: Dialect
-  /** Asked for its origin only where it is needed. */
+  /** `origin` is read only when it is needed. */
   exchange: Pick<Exchange, 'origin'>
   request?: CallToolRequest
   operation?: Operation
@@ -34,7 +34,7 @@ export interface Asked {
 
 export interface RefusalParts {
   calls: Pick<Calls, 'approvalPath'>
-  /** Of `/tools/call`. The call page says 400, the authentication page 401. */
+  /** Status for `/tools/call`. The specification's call page has 400, its authentication page 401. */
   unauthorizedStatus: 400 | 401
 }
 
@@ -60,7 +60,7 @@ export class Refusals {
     }
   }
 
-  /** The message and no more. */
+  /** Encodes only the message. */
   #plain(fault: Fault, dialect: Dialect): Answer {
     const status = fault.kind === 'unauthenticated' ? this.#parts.unauthorizedStatus : statusOf(fault)
     return refusalAnswer(fault, status, dialect)
@@ -79,18 +79,18 @@ export class Refusals {
     }
   }
 
-  /** OXP knows one thing a client can wait for and then call again: an authorization challenge. So it is one. */
+  /** Encodes the approval as an authorization challenge: OXP has no other condition that a client can wait for. */
   #approvalError(fault: Fault, { caller = ANONYMOUS, dialect, exchange }: Asked): ServerErrorResponse {
     const body = encodeRefusal(fault)
     const id = fault.details?.approval_id
     if (typeof id !== 'string') return body
     const url = exchange.origin + this.#parts.calls.approvalPath(caller.tenant, id)
-    if (dialect === 'otc') return { ...body, message: `${body.message} Whether it is: ${url}` }
+    if (dialect === 'otc') return { ...body, message: `${body.message} Check its status at ${url}` }
     return { ...body, missing_requirements: { authorization: [{ id: APPROVAL, url, check_url: url }] } }
   }
 }
 
-/** "Tool Authorization Challenges", which OTC has not: there the message says where to go. */
+/** "Tool Authorization Challenges". OTC has no challenges, so the message contains the URL. */
 function requirementsError(fault: Fault, dialect: Dialect): ServerErrorResponse {
   const body = encodeRefusal(fault)
   const { details } = fault

@@ -1,4 +1,4 @@
-/** OXP's and OTC's HTTP binding: which path does what. */
+/** HTTP routes of OXP and OTC. */
 
 import { Fault } from '../../core/fault.ts'
 import type { Answer, Exchange, Refusal, Route } from '../../core/ports/exchange.ts'
@@ -11,7 +11,7 @@ import { createToolList, type ToolList } from './tool-list.ts'
 const HEALTHY: Answer = { status: 200, headers: HEADERS, body: '{"status":"ok"}' }
 const DRAINING: Answer = { status: 503, headers: HEADERS, body: '{"status":"draining"}' }
 
-/** Both at the root, told apart by what is sent; and OTC alone below `/otc`. */
+/** The root serves both protocols and detects the dialect from the body. `/otc` serves only OTC. */
 export function createOxpRoutes(parts: OxpParts): Route[] {
   const list = createToolList(parts.tools, parts.catalog, HEADERS)
   return [...routesOf(parts, list, 'flat', ''), ...routesOf(parts, list, 'otc', '/otc')]
@@ -29,7 +29,7 @@ function routesOf(parts: OxpParts, list: ToolList, base: 'flat' | 'otc', prefix:
 }
 
 async function listTools(exchange: Exchange, parts: OxpParts, list: ToolList, base: 'flat' | 'otc'): Promise<Answer> {
-  // The list has no marker of its own: a client that shows a key for OTC speaks OTC.
+  // A request for the list has no marker. A client that sends an OTC key uses OTC.
   const dialect = exchange.header('otc-api-key') === undefined ? base : 'otc'
   try {
     if (!(await parts.identify(exchange)())) throw needsCredential()

@@ -1,4 +1,4 @@
-/** `GET /tools`: every version of every tool, built once and again only when one of them passes its sunset, comes or goes. */
+/** `GET /tools`: every version of every tool. Rebuilt only when a tool is added, removed or passes its sunset. */
 
 import type { Operation } from '../../core/operation.ts'
 import type { Catalog, Tools } from '../../core/ports/catalog.ts'

@@ -1,29 +1,29 @@
 /**
- * OXP 1.0 and OTC 1.0 on the wire. Three dialects of one protocol: OXP flat (bare bodies, its version in a header), OXP
- * wrapped (what the published SDKs speak) and OTC, which wrap in `request` and `result` and carry `$schema`.
+ * Types of OXP 1.0 and OTC 1.0, which are three dialects of one protocol. OXP flat has plain bodies and its version in
+ * a header. OXP wrapped (used by the published SDKs) and OTC wrap bodies in `request` and `result` with a `$schema`.
  */
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { Given } from '../../core/requirements.ts'
 
 export type Dialect = 'flat' | 'wrapped' | 'otc'
 
-/** Sent in `OXP-Version` with every answer. */
+/** Sent in `OXP-Version` with every response. */
 export const OXP_VERSION = '1.0'
 
-/** The `$schema` a dialect's answers carry. */
+/** The `$schema` of each dialect's responses. */
 export const MARKERS = { wrapped: 'urn:oxp:1.0', otc: 'otc://1.0' } as const
 
-/** What a call asks for, once checked. */
+/** A parsed call. */
 export interface CallToolRequest {
   toolId: string
   callId?: string
   traceId?: string
   input: JsonObject
-  /** What the client hands over for this call only. */
+  /** Secrets, tokens and user id for this call only. */
   context?: Given
 }
 
-/** The tool ran, or was meant to: `value` on success, `error` otherwise. */
+/** Response to a call that was admitted: `value` on success, otherwise `error`. */
 export type CallToolResponse = { call_id: string; duration: number } & (
   | { success: true; value: JsonValue }
   | { success: false; error: ToolError }
@@ -37,7 +37,7 @@ export interface ToolError {
   retry_after_ms?: number
 }
 
-/** 400: it was refused before the tool was called. */
+/** 400: the request was refused before the tool was called. */
 export interface ServerErrorResponse {
   message: string
   developer_message?: string
@@ -47,7 +47,7 @@ export interface ServerErrorResponse {
 export interface MissingRequirements {
   authorization?: readonly AuthorizationChallenge[]
   user_id?: true
-  /** Not in the specification, which names no other way to say it. */
+  /** Our extension: the specification has no field for missing secrets. */
   secrets?: readonly { id: string }[]
 }
 
@@ -57,20 +57,20 @@ export interface AuthorizationChallenge {
   check_url?: string
 }
 
-/** 422. A nested parameter stands under its path, joined with dots. */
+/** 422. The key of a nested parameter is its path, joined with dots. */
 export interface ValidationErrorResponse {
   message: string
   parameter_errors?: Record<string, string>
 }
 
 export interface ToolDefinition {
-  /** With its version, so that it is one tool's alone. */
+  /** Contains the version, so that it is unique. */
   id: string
   name: string
   description: string
   version: string
   input_schema: JsonObject
-  /** `null` where the tool returns nothing. */
+  /** `null` if the tool returns nothing. */
   output_schema: JsonObject | null
   requirements?: ToolRequirements
 }
@@ -81,5 +81,5 @@ export interface ToolRequirements {
   user_id?: true
 }
 
-/** A result that is not in the reply: where its bytes are. */
+/** The address of a result that is not in the reply. */
 export type LocatedValue = { uri: string; mimeType?: string; auth?: JsonObject; value?: JsonValue }

@@ -1,4 +1,4 @@
-/** Answers with their exact bodies. */
+/** HTTP responses of the Tool Execution API, with their exact bodies. */
 
 import { Fault } from '../../core/fault.ts'
 import type { Answer, Refusal } from '../../core/ports/exchange.ts'
@@ -6,7 +6,7 @@ import { encodeFailure } from './codec.ts'
 import { callStatusOf, errorOf, isResultOnCall, statusOf } from './faults.ts'
 import type { EncodedResult } from './wire.ts'
 
-/** Never kept by anybody between: what tools there are and what they answer is for this caller, now. */
+/** Caches must not store any response: the tools and their results are for this caller only. */
 const HEADERS: Record<string, string> = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 
 export function jsonAnswer(status: number, value: unknown): Answer {
@@ -25,9 +25,9 @@ export function toolNotFound(name: string): Answer {
   return jsonAnswer(404, { error: `Tool not found: ${name}` })
 }
 
-/** docs/readings.md#rest-8: a page of another site can send this kind of request without asking. */
+/** A page of another site can send this kind of request without a preflight. docs/readings.md#rest-8. */
 export const FOREIGN_FORM: Answer = jsonAnswer(403, {
-  error: 'A page of another site sent this without saying that it is JSON. Send Content-Type: application/json.',
+  error: 'A page of another site sent this request without a JSON content type. Send Content-Type: application/json.',
 })
 
 export function errorAnswer(fault: Fault): Answer {
@@ -40,7 +40,7 @@ export function callFaultAnswer(fault: Fault, traceId?: string): Answer {
   return isResultOnCall(fault) ? jsonAnswer(callStatusOf(fault), encodeFailure(fault, traceId)) : errorAnswer(fault)
 }
 
-/** What no handler has seen. docs/readings.md#rest-1: JSON, whatever it is. */
+/** Response to a request that did not reach a handler. It is always JSON (docs/readings.md#rest-1). */
 export function refusalAnswer(why: Refusal): Answer {
   switch (why.kind) {
     case 'fault':
@@ -49,7 +49,7 @@ export function refusalAnswer(why: Refusal): Answer {
       return errorAnswer(new Fault('not-found', 'There is nothing at this path.'))
     case 'method': {
       const allow = why.allow.join(', ')
-      const { status, headers, body } = jsonAnswer(405, { error: `This path takes ${allow}.` })
+      const { status, headers, body } = jsonAnswer(405, { error: `This path accepts only ${allow}.` })
       return { status, headers: { ...headers, Allow: allow }, body: body as string }
     }
   }

@@ -1,4 +1,4 @@
-/** The body of a request, which is the arguments and nothing else. */
+/** Reads the body of a request, which contains only the arguments. */
 
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
@@ -7,12 +7,12 @@ import { parseJsonText } from '../../wire/strict-json.ts'
 import { isUnread } from './faults.ts'
 import type { ValidationFailure } from './wire.ts'
 
-/** Bytes that are not text are not JSON either. */
+/** Invalid UTF-8 is also not JSON. */
 const NOT_JSON = ['INVALID_JSON', 'INVALID_UTF8']
 
 /**
  * For `/call`: a body that is not JSON, `null` and an empty body count as no arguments (docs/readings.md#rest-2 and
- * #rest-3). Ambiguous JSON, such as a key twice, is refused all the same.
+ * #rest-3). Ambiguous JSON, such as a duplicate key, is refused.
  */
 export function readCallArguments(exchange: Exchange, maxBytes: number): JsonValue | Promise<JsonValue> {
   try {
@@ -38,7 +38,7 @@ function noArguments(thrown: unknown): JsonObject {
   throw thrown
 }
 
-/** Depth is refused before anybody knows whether the text is JSON; V8 parses without recursion, so that it can be asked. */
+/** The depth check runs before the text is known to be JSON. V8's `JSON.parse` does not recurse, so it is safe here. */
 function isDeepNonsense({ code }: Fault, text: string): boolean {
   if (code !== 'TOO_DEEP') return false
   try {
@@ -49,7 +49,7 @@ function isDeepNonsense({ code }: Fault, text: string): boolean {
   }
 }
 
-/** For `/validate`: the arguments, or what is wrong with the body they should be in. */
+/** For `/validate`: returns the arguments, or the problem with the body. */
 export async function readValidateArguments(
   exchange: Exchange,
   maxBytes: number,
@@ -70,8 +70,8 @@ function invalidJson(detail: string): ValidationFailure {
 }
 
 /**
- * docs/readings.md#rest-8. A form is all that a page of another site can send without asking first, and a form cannot
- * have the content type of JSON. So requests with that content type pass.
+ * docs/readings.md#rest-8. Without a preflight, a page of another site can only send a form, and a form cannot have the
+ * JSON content type. So requests with that content type pass.
  */
 export function isForeignForm(exchange: Exchange): boolean {
   if (/^application\/json\s*(?:;|$)/i.test(exchange.header('content-type') ?? '')) return false

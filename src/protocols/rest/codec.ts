@@ -1,11 +1,11 @@
-/** Between the engine's values and MCP's CallToolResult. */
+/** Converts the engine's replies and faults to MCP's CallToolResult. */
 import type { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Reply } from '../../core/reply.ts'
 import type { CallToolResult, Content, EncodedResult, ToolAnnotations, ToolDetail } from './wire.ts'
 
-/** `_meta` is left out where there is no trace id. */
+/** `_meta` is left out if there is no trace id. */
 export function encodeResult(
   content: readonly Content[],
   isError: boolean,
@@ -22,12 +22,12 @@ export function text(said: string): Content {
 }
 
 /**
- * A text is content as it is; everything else is shown as JSON, and given as a value beside it. As text at once: the
- * objects in between cost more than all else about it. `traceId` holds nothing that JSON escapes.
+ * A string becomes text content. Any other value becomes JSON text, plus `structuredContent`. The JSON is built as a
+ * string, because intermediate objects cost more than the rest of the encoding. `traceId` needs no JSON escapes.
  */
 export function encodeValue(value: JsonValue, traceId: string): EncodedResult {
   if (isToolResult(value)) return withTrace(value, traceId)
-  // What a handler without a schema returns may be nothing that JSON knows.
+  // A handler without a schema may return a value that JSON cannot represent.
   const json = JSON.stringify(value) ?? 'null'
   const trace = `"isError":false,"_meta":{"_trace_id":"${traceId}"}`
   if (typeof value === 'string') return `{"content":[{"type":"text","text":${json}}],${trace}}`
@@ -37,7 +37,7 @@ export function encodeValue(value: JsonValue, traceId: string): EncodedResult {
 
 const RESULT_FIELDS = ['content', 'structuredContent', 'isError', '_meta']
 
-/** What an operation returns that knows MCP: nothing but the fields of a CallToolResult. */
+/** True if the operation returned a CallToolResult itself: the value has no other fields. */
 function isToolResult(value: JsonValue): value is JsonObject & { content: JsonObject[] } {
   if (!isJsonObject(value) || !Array.isArray(value.content)) return false
   if (!value.content.every((item) => isJsonObject(item) && typeof item.type === 'string')) return false
@@ -54,7 +54,7 @@ function withTrace(value: JsonObject & { content: JsonObject[] }, traceId: strin
   }
 }
 
-/** The message of an exception is shown without secrets, its stack is not: docs/readings.md#rest-5. */
+/** Shows the message of an exception without secrets, and never its stack (docs/readings.md#rest-5). */
 export function encodeFailure(fault: Fault, traceId: string | undefined): CallToolResult {
   const { code, retryable, retryAfterMs, details, promptContent } = fault
   const { issues, ...facts } = details ?? {}
@@ -69,7 +69,7 @@ export function encodeFailure(fault: Fault, traceId: string | undefined): CallTo
   })
 }
 
-/** docs/readings.md#rest-3: JSON, but not arguments. */
+/** The body is JSON but not an object (docs/readings.md#rest-3). */
 export function notAnObject(traceId: string | undefined): CallToolResult {
   const errors = [{ path: '', message: 'must be object', keyword: 'type' }]
   return encodeResult([text('The arguments must be a JSON object.')], true, traceId, {
@@ -79,7 +79,7 @@ export function notAnObject(traceId: string | undefined): CallToolResult {
   })
 }
 
-/** There is no polling here: whoever wants the outcome asks again, or elsewhere. */
+/** This protocol has no polling. The result tells the client to repeat the request, or to poll OpenCALL's address. */
 export function encodePending(
   reply: Extract<Reply, { state: 'accepted' | 'pending' }>,
   traceId: string,
@@ -87,7 +87,7 @@ export function encodePending(
   key: string | undefined,
 ): CallToolResult {
   const again = key === undefined ? '' : ` Or send the same request again with the header "Idempotency-Key: ${key}".`
-  return encodeResult([text(`This is still running. Ask for the outcome at ${uri}.${again}`)], true, traceId, {
+  return encodeResult([text(`This is still running. Poll ${uri} for the outcome.${again}`)], true, traceId, {
     code: 'STILL_RUNNING',
     retryable: key !== undefined,
     retryAfterMs: reply.retryAfterMs,
@@ -96,7 +96,7 @@ export function encodePending(
   })
 }
 
-/** Only what is known is said: whether an effect destroys something, an operation does not tell. */
+/** Sets only known hints. An operation does not declare whether its effects are destructive. */
 export function annotationsOf(operation: Operation): ToolAnnotations {
   return { readOnlyHint: !operation.sideEffecting }
 }

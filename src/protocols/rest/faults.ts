@@ -1,12 +1,12 @@
-/** How the Tool Execution API words each kind of refusal. What became of a tool that ran is always a CallToolResult. */
+/** HTTP status and body of each kind of refusal. The outcome of a tool that ran is always a CallToolResult. */
 import type { Fault, FaultKind } from '../../core/fault.ts'
 
 interface Wording {
-  /** Where the answer is `{"error": …}`. */
+  /** Status of a response with the body `{"error": …}`. */
   status: number
-  /** docs/readings.md#rest-1: on `/call` everything but 401, 403 and 404 is a CallToolResult. */
+  /** On `/call`, every response except 401, 403 and 404 is a CallToolResult (docs/readings.md#rest-1). */
   onCall: 'error' | 'result'
-  /** Instead of the fault's own message. */
+  /** Replaces the fault's message. */
   error?: string
 }
 
@@ -14,7 +14,7 @@ const WORDING: Record<FaultKind, Wording> = {
   malformed: { status: 400, onCall: 'result' },
   'unknown-operation': { status: 404, onCall: 'error' },
   removed: { status: 404, onCall: 'error' },
-  // The text has these very words, and no more: a refusal says nothing about why.
+  // The specification prescribes this text. It does not give the reason.
   unauthenticated: { status: 401, onCall: 'error', error: 'Unauthorized' },
   forbidden: { status: 403, onCall: 'error' },
   'requirements-missing': { status: 403, onCall: 'result' },
@@ -41,7 +41,7 @@ const WORDING: Record<FaultKind, Wording> = {
   internal: { status: 500, onCall: 'result' },
 }
 
-/** A body that is not read at all; HTTP has a status of its own for each. */
+/** Faults for bodies that are not read. HTTP has a specific status for each. */
 const UNREAD = new Map([
   ['BODY_TOO_LARGE', 413],
   ['UNSUPPORTED_CONTENT_TYPE', 415],
@@ -55,7 +55,7 @@ export function statusOf(fault: Fault): number {
   return UNREAD.get(fault.code) ?? WORDING[fault.kind].status
 }
 
-/** 413 and 415 aside, a tool that did not succeed is 500, whatever the reason. */
+/** Returns 413 or 415 for a body that was not read, and 500 for every other failure of a tool. */
 export function callStatusOf(fault: Fault): number {
   return UNREAD.get(fault.code) ?? 500
 }

@@ -1,4 +1,4 @@
-/** The Tool Execution API: the protocol's public face. */
+/** Public exports of the Tool Execution API. */
 export { refusalAnswer, UNAUTHORIZED } from './answers.ts'
 export { encodeResult, notAnObject, text } from './codec.ts'
 export { createOperationTools } from './operation-tools.ts'

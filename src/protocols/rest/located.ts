@@ -1,4 +1,4 @@
-/** A result that is bytes somewhere, as content: small pictures, sounds and texts in the answer, the rest as a link. */
+/** Encodes a binary result as content: small images, audio and text inline, everything else as a link. */
 
 import type { ResultLocation } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'
@@ -14,11 +14,11 @@ export type LocatedReply = Extract<Reply, { location: ResultLocation }>
 export interface LocateParts {
   objects: ObjectStore
   env: Pick<Environment, 'base64'>
-  /** The address of a result, for this caller. */
+  /** Returns the address of a result for this caller. */
   locate: (reply: LocatedReply, origin: string) => { uri: string; mimeType?: string; value?: JsonValue }
 }
 
-/** As much as a model can be expected to take in at a time. */
+/** A model can hardly read more in one result. Larger results become links. */
 const MAX_EMBEDDED_BYTES = 1024 * 1024
 
 export async function encodeLocated(

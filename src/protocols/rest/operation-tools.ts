@@ -1,4 +1,4 @@
-/** The engine's operations as tools: the name picks the operation, the engine does everything else. */
+/** Offers the engine's operations as tools: finds the operation by its tool name and calls the engine. */
 
 import type { Call } from '../../core/call.ts'
 import { Fault } from '../../core/fault.ts'
@@ -24,9 +24,9 @@ export interface OperationToolsParts extends LocateParts {
   catalog: Pick<Catalog, 'operations' | 'nextChangeAt'>
   tools: Tools
   env: Environment
-  /** Who sent this request. */
+  /** Identifies the caller. */
   identify: (exchange: Exchange) => Identify
-  /** How long a call is waited for before the answer says how to ask again. */
+  /** How long a request waits for its call to end. After that, the response says how to get the outcome. */
   holdMs: number
 }
 
@@ -71,7 +71,7 @@ async function validate(operation: Operation, args: JsonObject): Promise<Validat
 
 const KEY = /^[\x21-\x7e]{1,256}$/
 
-/** What all answers to one request need. */
+/** The data that every response to one request needs. */
 interface Asked {
   operation: Operation
   traceId: string
@@ -86,7 +86,7 @@ class ToolCalls {
     this.#parts = parts
   }
 
-  /** A handler that answers at once costs no promise. */
+  /** Creates no promise if the handler returns synchronously. */
   call(operation: Operation, args: JsonValue, exchange: Exchange): EncodedResult | Promise<EncodedResult> {
     const { calls, env, holdMs } = this.#parts
     const call: Call = { operation: operation.key, args, media: [], requestId: env.newId() }
@@ -108,7 +108,7 @@ class ToolCalls {
     }
   }
 
-  /** Who it is comes before what is wrong with it. */
+  /** Checks the caller before it reports a problem with the request. */
   async #refuse(args: JsonValue, asked: Asked): Promise<EncodedResult> {
     try {
       await this.#parts.calls.admit(asked.operation.key, asked.identify)
@@ -148,7 +148,7 @@ class ToolCalls {
   }
 }
 
-/** The document knows no keys, so each request has one of its own; a client that wants to repeat one names it. */
+/** The specification has no idempotency keys, so each request gets a new one. A client can send its own key. */
 function keyFor(operation: Operation, sent: string | undefined, requestId: string): string | undefined {
   return sent ?? (isKeyed(operation) ? requestId : undefined)
 }

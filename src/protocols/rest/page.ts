@@ -1,4 +1,4 @@
-/** A plain page that lists the tools: one file, no script, nothing loaded from anywhere. */
+/** A plain HTML page that lists the tools. It has no scripts and loads no other files. */
 import type { Answer } from '../../core/ports/exchange.ts'
 import type { ToolSummary } from './wire.ts'
 
@@ -20,7 +20,7 @@ const HEADERS: Record<string, string> = {
 const STYLE = `body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem}
 dt{font:600 1rem ui-monospace,monospace;margin-top:1rem}dd{margin:0}small,dd{color:GrayText}:root{color-scheme:light dark}`
 
-/** `base` is the page's own address, without a slash at the end. */
+/** `base` is the page's address without a trailing slash. */
 export function pageAnswer(tools: readonly ToolSummary[], base: string, settings: PageSettings): Answer {
   return { status: 200, headers: HEADERS, body: renderPage(tools, base, settings) }
 }
@@ -48,7 +48,7 @@ function renderPage(
   ].join('\n')
 }
 
-/** A link only where the address is one that cannot run a script; else the name as it is. */
+/** Returns a link if the address cannot run a script. Otherwise returns only the name. */
 function projectLink(name: string | undefined, url: string | undefined): string {
   const shown = escapeHtml(name ?? url ?? '')
   const address = (url ?? '').replace(/[\t\n\r]/g, '').trim()

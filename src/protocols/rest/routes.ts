@@ -1,4 +1,4 @@
-/** The Tool Execution API's paths. Whose tools they are is for a `ToolHost`: the engine's, or an application's own. */
+/** Routes of the Tool Execution API. A `ToolHost` provides the tools: the engine's or an application's own. */
 
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
@@ -23,16 +23,16 @@ export interface ToolHost<T> {
   describe(tool: T, name: string): ToolDetail
   list(): readonly ToolSummary[] | Promise<readonly ToolSummary[]>
   validate(tool: T, args: JsonObject, exchange: Exchange): ValidateResult | Promise<ValidateResult>
-  /** A fault is thrown where the call was refused; what became of the tool is the result. */
+  /** Throws a fault if the call is refused. Returns the outcome if the tool ran. */
   call(tool: T, args: JsonValue, exchange: Exchange): EncodedResult | Promise<EncodedResult>
 }
 
 export interface RestSettings {
-  /** Before every path; empty for the root. */
+  /** Prefix of every path. Empty for the root. */
   prefix: string
   allowExecute: boolean
   maxBodyBytes: number
-  /** Stands around the call, and may answer in its place. */
+  /** Wraps the call. May return a response without running it. */
   around?: (exchange: Exchange, run: () => Promise<Answer>) => Promise<Answer>
 }
 
@@ -61,7 +61,7 @@ export function createToolRoutes<T>(host: ToolHost<T>, settings: RestSettings): 
   ]
 }
 
-/** The list, and the page that shows it. */
+/** Routes of the tool list and the HTML page. */
 export function createExplorerRoutes(
   host: Pick<ToolHost<never>, 'list'>,
   prefix: string,
@@ -80,7 +80,7 @@ export function createExplorerRoutes(
   return [...routes, { path: prefix, refuse, methods: { GET: redirect } }]
 }
 
-/** A name that cannot even be read is the name of no tool. */
+/** A tool name that cannot be decoded is reported as an unknown tool. */
 function refuseName(exchange: Exchange, why: Parameters<Refuse>[1], pattern: string): Answer | undefined {
   if (why.kind !== 'fault' || why.fault.code !== 'INVALID_PATH') return undefined
   return toolNotFound(exchange.path.split('/')[pattern.split('/').length - 1] ?? '')
@@ -100,7 +100,7 @@ class Rest<T> {
     return tool === undefined ? toolNotFound(name) : jsonAnswer(200, this.#host.describe(tool, name))
   }
 
-  /** Neither `allowExecute` nor authentication stands before it: it never reaches the tool. The rate of calls applies. */
+  /** Needs neither `allowExecute` nor authentication, because the tool does not run. Rate limits apply. */
   async validate(exchange: Exchange, name: string): Promise<Answer> {
     const tool = await this.#host.find(name)
     if (tool === undefined) return toolNotFound(name)
@@ -109,7 +109,7 @@ class Rest<T> {
     return jsonAnswer(200, await this.#host.validate(tool, read.args, exchange))
   }
 
-  /** "Precondition Checks": in this order, and the first that fails is the answer. */
+  /** "Precondition Checks": in this order. The first failed check decides the response. */
   call(exchange: Exchange, name: string): Answer | Promise<Answer> {
     const { allowExecute, maxBodyBytes, around } = this.#settings
     if (!allowExecute) return EXECUTION_DISABLED
@@ -134,14 +134,14 @@ class Rest<T> {
   }
 }
 
-/** A promise only where there is something to wait for: those that wait for nothing cost as much as the envelope. */
+/** Creates a promise only if the value is one: an unneeded promise costs as much as encoding the envelope. */
 function whenThere<T, R>(value: T | Promise<T>, go: (value: T) => R | Promise<R>): R | Promise<R> {
   return value instanceof Promise ? value.then(go) : go(value)
 }
 
 function refused(thrown: unknown, name: string): Answer {
   if (!(thrown instanceof Fault)) throw thrown
-  // Gone between the look-up and the call.
+  // The tool was removed between the lookup and the call.
   if (thrown.kind === 'unknown-operation' || thrown.kind === 'removed') return toolNotFound(name)
   return errorAnswer(thrown)
 }

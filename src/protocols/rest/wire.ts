@@ -1,7 +1,7 @@
-/** The shapes of the Tool Execution API: tools as they are listed, and MCP's CallToolResult. */
+/** Types of the Tool Execution API: listed tools, and MCP's CallToolResult. */
 import type { JsonObject } from '../../core/json.ts'
 
-/** MCP's content objects. What is not known here passes through as it is. */
+/** MCP's content objects. Unknown types pass through unchanged. */
 export type Content =
   | { type: 'text'; text: string }
   | { type: 'image' | 'audio'; mimeType: string; data: string }
@@ -13,11 +13,11 @@ export interface CallToolResult {
   content: readonly Content[]
   structuredContent?: JsonObject
   isError: boolean
-  /** Absent, and never null, without a trace id. */
+  /** Absent, never null, if there is no trace id. */
   _meta?: JsonObject
 }
 
-/** A result that is no error may be JSON already. */
+/** A successful result may already be encoded as JSON text. */
 export type EncodedResult = CallToolResult | string
 
 export interface ToolAnnotations {
@@ -38,7 +38,7 @@ export interface ToolDetail extends ToolSummary {
 }
 
 export interface ValidationFailure {
-  /** JSON Pointer into the arguments; empty for all of them. */
+  /** JSON Pointer into the arguments. Empty for the arguments as a whole. */
   path: string
   message: string
   keyword?: string
