@@ -52,11 +52,19 @@ const rule = (lines: string) => `default: deny\nrules:\n  - id: one\n    effect:
 test.each<[string, string, RegExp]>([
   ['no default', 'rules:\n  - { id: a, effect: deny }', /^policy.yaml:1: the policy needs a default/],
   ['an unknown default', '\ndefault: alow', /^policy.yaml:2: default must be one of allow, deny, approve, not "alow"/],
-  ['an unknown field', 'default: deny\n\nrule: []', /^policy.yaml:3: rule is not known here. There are default, /],
-  ['an unknown field in a rule', rule('    whom: { subject: a }'), /^policy.yaml:5: rules\[0\].whom is not known/],
-  ['an empty who', rule('    who:\n'), /^policy.yaml:5: rules\[0\].who must hold named fields/],
-  ['a role nobody defined', rule('    who:\n      role: x'), /^policy.yaml:6: rules\[0\].who.role is no role of this/],
-  ['a test without a claim', rule('    who:\n      equals: 1'), /^policy.yaml:5: .*no claim that it is about/],
+  ['an unknown field', 'default: deny\n\nrule: []', /^policy.yaml:3: rule is not a known field. Use one of default, /],
+  [
+    'an unknown field in a rule',
+    rule('    whom: { subject: a }'),
+    /^policy.yaml:5: rules\[0\].whom is not a known field/,
+  ],
+  ['an empty who', rule('    who:\n'), /^policy.yaml:5: rules\[0\].who must be an object with fields/],
+  [
+    'a role nobody defined',
+    rule('    who:\n      role: x'),
+    /^policy.yaml:6: rules\[0\].who.role is not a role of this/,
+  ],
+  ['a test without a claim', rule('    who:\n      equals: 1'), /^policy.yaml:5: .*no claim to apply it to/],
   ['a claim without a test', rule('    who:\n      claim: groups'), /^policy.yaml:6: .*needs a test beside it/],
   ['a name without a version', rule("    what: { operation: 'orders.*' }"), /^policy.yaml:5: .*v1:orders\.\*/],
   [
@@ -70,15 +78,15 @@ test.each<[string, string, RegExp]>([
   ['a test beside a group', rule('    when: { any: [{ path: a, gt: 1 }], path: b }'), /^policy.yaml:5: .*beside any/],
   ['an empty group', rule('    when: { all: [] }'), /^policy.yaml:5: .*at least one entry/],
   ['approval terms of a denial', rule('    approval: { ttlSeconds: 5 }'), /^policy.yaml:5: .*effect: approve/],
-  ['the same id twice', rule('  - id: one\n    effect: allow'), /^policy.yaml:5: rules\[1\].id is "one" a second time/],
+  ['the same id twice', rule('  - id: one\n    effect: allow'), /^policy.yaml:5: rules\[1\].id is already used: "one"/],
   ['a reserved id', 'default: deny\nrules:\n  - id: default\n    effect: deny', /^policy.yaml:3: rules\[0\].id must/],
   ['a key twice', 'default: deny\ndefault: allow', /^policy.yaml:2: this is not YAML: /],
   ['broken YAML', 'default: deny\nrules: [', /^policy.yaml:2: this is not YAML: /],
-  ['nothing', '', /^policy.yaml:1: the policy must hold named fields/],
+  ['nothing', '', /^policy.yaml:1: the policy must be an object with fields/],
   [
     'a capability that a strict policy does not know',
     'default: deny\nstrict: true\nrules:\n  - id: a\n    effect: deny\n    what: { capability: web.* }',
-    /^policy.yaml:6: .*none of the capabilities that a strict policy knows: data.read/,
+    /^policy.yaml:6: .*not a capability that a strict policy accepts. Use one of data.read/,
   ],
 ])('%s is refused with the line and the fix', async (_, text, message) => {
   expect(await complaint(text)).toMatch(message)
@@ -90,6 +98,6 @@ test('a module is refused by the name of the field, and one without a policy by 
   )
   expect(await complaint('export const policy = 1', 'policy.mjs')).toMatch(/export default definePolicy/)
   expect(await complaint('throw new Error("broken")', 'policy.mts')).toMatch(/cannot be loaded: broken/)
-  expect(await complaint('', 'policy.toml')).toMatch(/ends in \.yaml/)
+  expect(await complaint('', 'policy.toml')).toMatch(/must end in \.yaml/)
   await expect(loadPolicy('/nowhere/policy.yaml')).rejects.toMatchObject({ kind: 'policy-invalid' })
 })

@@ -217,7 +217,7 @@ describe('operations under a policy', () => {
     })
 
     expect(checkOperations(policy, [anOperation('v1:orders.delete')])).toEqual([
-      'policy#no-deletes is about v1:order.delete, and there is no such operation.',
+      'policy#no-deletes names v1:order.delete, which matches no operation.',
     ])
   })
 

@@ -1,4 +1,7 @@
-/** Finds which of many clauses hold, looking only at those that share a key with the call, and at those that have no key. */
+/**
+ * Finds the clauses that hold for a call. It evaluates only clauses that share a key with the call, and clauses without
+ * a key.
+ */
 import type { Clause, Dimension, Gate, Key, Scalar, Situation } from './clause.ts'
 
 export interface Indexed<T> {
@@ -6,7 +9,7 @@ export interface Indexed<T> {
   readonly value: T
 }
 
-/** Entries about one dimension, whose value is read once for all of them. */
+/** The entries of one dimension. Its value is read once for all of them. */
 interface Shelf<T> {
   readonly dimension: Dimension
   readonly byValue: Map<Scalar, Indexed<T>[]>
@@ -32,7 +35,7 @@ export class ClauseIndex<T> {
     this.#others = others
   }
 
-  /** One that has several keys may come more than once. */
+  /** A clause with several keys may be returned more than once. */
   matching(situation: Situation): T[] {
     const found: T[] = []
     const add = ({ clause, value }: Indexed<T>) => {
@@ -60,7 +63,9 @@ function countKeys(entries: readonly Indexed<unknown>[]): Crowds {
   return crowds
 }
 
-/** A thousand rules about one role are better told apart by what else they name. */
+/**
+ * Picks the key set that the fewest clauses share: a thousand rules about one role are better indexed by another key.
+ */
 function leastShared(clause: Clause, crowds: Crowds): readonly Key[] | undefined {
   const crowd = (keys: readonly Key[]) =>
     Math.max(...keys.map(({ dimension, value }) => crowds.get(dimension.id)?.get(value) ?? 0))

@@ -1,12 +1,12 @@
 /**
- * A clause is something that is true or false of a call, with what an index needs to leave it out unseen: keys, at least
- * one of which every call has that the clause is true of.
+ * A clause is a predicate on a call, with keys that let an index skip it: every call for which the clause holds has at
+ * least one of the keys.
  */
 
 import type { Caller } from '../../core/caller.ts'
 import type { JsonValue } from '../../core/json.ts'
 
-/** A call as far as clauses look at it. */
+/** The parts of a call that clauses read. */
 export interface Situation {
   readonly caller: Caller
   readonly args: JsonValue
@@ -15,11 +15,11 @@ export interface Situation {
 
 export type Scalar = string | number | boolean | null
 
-/** One thing that calls differ in: the subject, a role, the value at a path. */
+/** A property of calls: the subject, a role, the value at a path. */
 export interface Dimension {
-  /** Two with the same id read the same. */
+  /** Two dimensions with the same id read the same value. */
   readonly id: string
-  /** Of a list, each item counts as a value. */
+  /** Each item of a list counts as a value. */
   read(situation: Situation): unknown
 }
 
@@ -30,9 +30,9 @@ export interface Key {
 
 export interface Clause {
   holds(situation: Situation): boolean
-  /** Each of these alone will do; none if nothing can be said beforehand. */
+  /** Each set alone is sufficient for an index. Empty if no keys are known. */
   readonly keySets: readonly (readonly Key[])[]
-  /** Where there are no keys: what must be true of one dimension's value, which is then read once for many clauses. */
+  /** Used if there are no keys: a test of one dimension's value, which the index reads once for many clauses. */
   readonly gate?: Gate
 }
 

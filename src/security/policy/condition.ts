@@ -1,4 +1,4 @@
-/** Turns written conditions into functions. They are few and plain on purpose: none can loop, fail or take long. */
+/** Compiles conditions into functions. There are few kinds, so that no condition can loop, fail or take long. */
 import { allOf, anyOf, type Clause, type Dimension, noneOf, type Scalar, type Situation } from './clause.ts'
 import type { Field } from './field.ts'
 import { createPattern, fitsOneOf } from './pattern.ts'
@@ -21,13 +21,13 @@ export const TESTS = [
 
 type TestName = (typeof TESTS)[number]
 export type TestFields = Partial<Record<TestName, Field>>
-/** A value that is not there is `undefined`. */
+/** Receives `undefined` if there is no value. */
 type ValueTest = (value: unknown) => boolean
 
 const LENGTH_TESTS = ['equals', 'lt', 'lte', 'gt', 'gte'] as const
 const GROUPS = ['all', 'any', 'not'] as const
 
-/** A condition on the arguments of a call. */
+/** Parses a condition on the arguments of a call. */
 export function parseCondition(field: Field): Clause {
   const { path, all, any, not, ...tests } = field.members(['path', ...GROUPS, ...TESTS])
   const group = onlyGroup(field, { all, any, not })
@@ -37,7 +37,7 @@ export function parseCondition(field: Field): Clause {
   return parseTests(path, tests, 'args', ({ args }) => args)
 }
 
-/** Tests of what is at a path of something that belongs to the call. */
+/** Parses tests of the value at a path in the arguments or in the claims. */
 export function parseTests(
   path: Field,
   tests: TestFields,
@@ -58,7 +58,7 @@ export function parseTests(
   }
 }
 
-/** What the value must be, or hold, for the tests to have a chance; nothing if that cannot be listed. */
+/** Returns the values that the tested value must equal or include, or `undefined` if they cannot be listed. */
 function keysOf({ equals, includes, in: among }: TestFields): Scalar[] | undefined {
   const values = equals ? [equals.value] : includes ? [includes.value] : among ? (among.value as unknown[]) : []
   const scalar = values.every((value): value is Scalar => typeof value !== 'object' || value === null)
@@ -115,7 +115,7 @@ function compared(field: Field, compare: (value: number, limit: number) => boole
   return (value) => typeof value === 'number' && compare(value, limit)
 }
 
-/** Like a condition on the arguments, but on an item of a list. */
+/** Parses a condition on an item of a list. */
 function parseItemCondition(field: Field): (item: unknown) => boolean {
   const { path, all, any, not, ...tests } = field.members(['path', ...GROUPS, ...TESTS])
   const group = onlyGroup(field, { all, any, not })
@@ -135,7 +135,7 @@ function parseItemCondition(field: Field): (item: unknown) => boolean {
   return (item) => test(valueAt(item, steps))
 }
 
-/** All, any or not stand alone: beside other fields nobody could tell what belongs to what. */
+/** `all`, `any` and `not` must stand alone: beside other fields their meaning would be ambiguous. */
 function onlyGroup(field: Field, groups: Partial<Record<(typeof GROUPS)[number], Field | undefined>>) {
   const [first] = GROUPS.flatMap((name) => (groups[name] ? [{ name, field: groups[name] }] : []))
   if (first && Object.keys(field.named()).length > 1) {

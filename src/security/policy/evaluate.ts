@@ -1,4 +1,7 @@
-/** Asks a policy about calls. Denial wins over approval, approval over permission; the order of the rules means nothing. */
+/**
+ * Evaluates a policy for calls. A denial wins over an approval, and an approval over a permission. The order of the
+ * rules has no effect.
+ */
 
 import type { Caller } from '../../core/caller.ts'
 import type { JsonValue } from '../../core/json.ts'
@@ -10,7 +13,7 @@ import type { Effect } from './policy.ts'
 
 export interface Evaluation {
   readonly decision: Decision
-  /** By reference. */
+  /** Sorted by reference. */
   readonly matched: readonly Rule[]
   readonly roles: readonly string[]
 }
@@ -19,14 +22,17 @@ const VERDICTS: Record<Effect, Decision['verdict']> = { allow: 'allow', deny: 'd
 
 export class PolicyEvaluator {
   readonly #policy: Policy
-  /** What the rules say of an operation never changes, so of a thousand rules a call meets those about its operation. */
+  /**
+   * The rules that cover an operation never change. A call is therefore evaluated against those rules only, not all of
+   * them.
+   */
   readonly #rulesAbout = new WeakMap<Operation, ClauseIndex<Rule>>()
 
   constructor(policy: Policy) {
     this.#policy = policy
   }
 
-  /** `granted` are roles the caller is taken to have besides those the policy gives. */
+  /** `granted` are roles to assume in addition to those that the policy assigns. */
   evaluate(caller: Caller, operation: Operation, args: JsonValue, granted: readonly string[] = []): Evaluation {
     const given = this.#policy.roles.matching({ caller, args, roles: [] })
     const roles = [...new Set([...given, ...granted])].sort()
@@ -49,7 +55,7 @@ function inOrder(matched: Rule[]): Rule[] {
   return [...new Set(matched)].sort((a, b) => (a.reference < b.reference ? -1 : 1))
 }
 
-/** Where several rules with one effect match, the strictest of what each of them says counts. */
+/** If several rules with the same effect match, their settings are combined to the strictest. */
 function combine(matched: readonly Rule[], policy: Policy): Decision {
   const effect = strictest(matched)
   if (!effect) return byDefault(policy)

@@ -1,14 +1,14 @@
-/** Reads an unknown document field by field, and says of what is wrong in which file and line it is and how to mend it. */
+/** Reads an unknown document field by field. Its errors give the file and line, and what to correct. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonValue } from '../../core/json.ts'
 
 export type Path = readonly (string | number)[]
 
-/** Where a document comes from. */
+/** The source of a document. */
 export interface Origin {
-  /** Short, for references to its rules. */
+  /** A short name, for references to its rules. */
   name: string
-  /** `policy.yaml:12`, as near as is known. */
+  /** For example `policy.yaml:12`, as precise as possible. */
   placeOf(path: Path): string
 }
 
@@ -31,20 +31,20 @@ export class Field {
     return new Field((this.value as Record<string | number, unknown>)[step], this.#origin, [...this.path, step])
   }
 
-  /** The members that are there; one that is not known is refused, because it may have been meant to keep somebody out. */
+  /** Returns the members that are present. Refuses an unknown member, because it may be a misspelt restriction. */
   members<K extends string>(known: readonly K[]): Partial<Record<K, Field>> {
     const found = this.named()
     for (const [name, field] of Object.entries(found)) {
-      if (!known.includes(name as K)) field.refuse(`is not known here. There are ${known.join(', ')}.`)
+      if (!known.includes(name as K)) field.refuse(`is not a known field. Use one of ${known.join(', ')}.`)
     }
     return found as Partial<Record<K, Field>>
   }
 
-  /** The members, whatever their names. One that a TypeScript policy sets to undefined is not there. */
+  /** Returns the members with any names. A member that a TypeScript policy sets to undefined counts as absent. */
   named(): Record<string, Field> {
-    if (!isJsonObject(this.value)) this.refuse('must hold named fields.')
+    if (!isJsonObject(this.value)) this.refuse('must be an object with fields.')
     const names = Object.keys(this.value).filter((name) => (this.value as Record<string, unknown>)[name] !== undefined)
-    if (names.length === 0) this.refuse('is empty. Leave it out, or say what it is about.')
+    if (names.length === 0) this.refuse('is empty. Remove it, or add a field.')
     return Object.fromEntries(names.map((name) => [name, this.at(name)]))
   }
 
@@ -53,14 +53,14 @@ export class Field {
     return this.value.map((_, index) => this.at(index))
   }
 
-  /** One value stands for a list of one. */
+  /** A single value counts as a list of one. */
   oneOrMore(): Field[] {
     return Array.isArray(this.value) ? this.items() : [this]
   }
 
   text(): string {
     if (typeof this.value === 'string' && this.value.trim() !== '') return this.value
-    return this.refuse('must be a text. Put quotes around it if it looks like something else.')
+    return this.refuse('must be a string. Put quotes around it if YAML reads it as another type.')
   }
 
   flag(): boolean {
@@ -92,7 +92,7 @@ function shown(value: unknown): string {
   return typeof value === 'string' ? `, not "${value}"` : ''
 }
 
-/** `rules[2].what.risk` */
+/** For example `rules[2].what.risk`. */
 function nameOf(path: Path): string {
   if (path.length === 0) return 'the policy'
   return path.map((step, at) => (typeof step === 'number' ? `[${step}]` : at === 0 ? step : `.${step}`)).join('')

@@ -1,4 +1,4 @@
-/** Reads a policy from a YAML file, or from a module that exports one by default. */
+/** Reads a policy from a YAML file, or from the default export of a module. */
 import { readFile } from 'node:fs/promises'
 import { basename, extname, relative, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -14,7 +14,7 @@ export async function loadPolicy(file: string): Promise<Policy> {
   const extension = extname(file)
   if (YAML.includes(extension)) return parseYaml(await readText(file), file)
   if (MODULES.includes(extension)) return loadModule(file)
-  throw refused(`${nameOf(file)}: a policy is a file that ends in ${[...YAML, ...MODULES].join(', ')}.`)
+  throw refused(`${nameOf(file)}: a policy file must end in ${[...YAML, ...MODULES].join(', ')}.`)
 }
 
 function parseYaml(text: string, file: string): Policy {
@@ -29,16 +29,19 @@ function parseYaml(text: string, file: string): Policy {
   })
 }
 
-/** Aliases are written out here; too many of them are refused by the library. */
+/** Resolves aliases. The library refuses a document with too many of them. */
 function plainValue(document: Document, file: string): unknown {
   try {
     return document.toJS()
   } catch (cause) {
-    throw refused(`${nameOf(file)}: an alias in it cannot be resolved. Write out what it stands for.`, cause)
+    throw refused(`${nameOf(file)}: an alias in it cannot be resolved. Replace it with the value it stands for.`, cause)
   }
 }
 
-/** Of the name of the last step if it is a field, else of the value; of the nearest place around it if it is behind an alias. */
+/**
+ * The offset of the last step's name if it is a field, otherwise of its value. Behind an alias, the nearest enclosing
+ * place.
+ */
 function offsetOf(document: Document<ParsedNode>, path: Path): number {
   let offset = document.contents?.range[0] ?? 0
   for (const depth of path.keys()) {
@@ -69,7 +72,10 @@ async function readText(file: string): Promise<string> {
   try {
     return await readFile(file, 'utf8')
   } catch (cause) {
-    throw refused(`The policy ${nameOf(file)} cannot be read. Is it there, and may it be read?`, cause)
+    throw refused(
+      `The policy ${nameOf(file)} cannot be read. Check that it exists and that the server may read it.`,
+      cause,
+    )
   }
 }
 

@@ -1,4 +1,4 @@
-/** Puts a policy in front of every call: its verdict, and that what can do harm runs where it cannot. */
+/** Applies a policy to every call: its verdict, and the sandbox requirement for risky operations. */
 import { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Guard } from '../../core/ports/guard.ts'
@@ -13,20 +13,23 @@ export function createPolicyGuard(policy: Policy): Guard {
     decide(caller, operation, args) {
       if (isOwn(operation)) return
       const { decision } = evaluator.evaluate(caller, operation, args)
-      // Whoever may not call it need not learn how it runs; and nobody is asked to approve what could not run.
+      // A denied caller does not learn how the operation runs, and no approval is requested for a call that could not
+      // run.
       return (decision.verdict === 'deny' ? undefined : wantOfIsolation(operation, policy)) ?? decision
     },
   }
 }
 
-/** Ours are governed by their scopes alone: a policy that held them all would leave nobody to approve anything. */
+/**
+ * Callplane's own operations need only their scopes: a policy that held them all would leave no way to approve a call.
+ */
 export function isOwn({ name }: Operation): boolean {
   return name.namespace === 'callplane' || name.namespace?.startsWith('callplane.') === true
 }
 
 /**
- * At start: throws if an operation cannot be under this policy. Says which names in rules fit no operation, which may
- * be a slip of the pen, or may be there tomorrow.
+ * Runs at start. Throws if an operation cannot be used under this policy. Returns the names in rules that match no
+ * operation: they may be misspelt, or the operation may be added later.
  */
 export function checkOperations(policy: Policy, operations: readonly Operation[]): readonly string[] {
   const known: readonly string[] = CAPABILITIES
@@ -42,6 +45,6 @@ export function checkOperations(policy: Policy, operations: readonly Operation[]
   return policy.rules.flatMap(({ reference, target }) =>
     target.names
       .filter(({ fits }) => !operations.some(({ name }) => fits(name.full)))
-      .map(({ source }) => `${reference} is about ${source}, and there is no such operation.`),
+      .map(({ source }) => `${reference} names ${source}, which matches no operation.`),
   )
 }

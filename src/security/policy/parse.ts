@@ -1,4 +1,4 @@
-/** Turns a policy as it was written into one that can be asked, or says what is wrong with it and where. */
+/** Parses a policy, or reports what is wrong with it and where. */
 
 import { allOf, type Clause } from './clause.ts'
 import { ClauseIndex } from './clause-index.ts'
@@ -9,7 +9,7 @@ import { EVERYTHING, parseWhat, type Target } from './what.ts'
 import { parsePerson, parseWho } from './who.ts'
 
 export interface Policy {
-  /** The file's name: what references to its rules begin with. */
+  /** The name of the file, with which references to its rules begin. */
   readonly name: string
   readonly default: Effect
   readonly strict: boolean
@@ -20,7 +20,7 @@ export interface Policy {
 }
 
 export interface Rule {
-  /** `policy.yaml#no-deletes` */
+  /** For example `policy.yaml#no-deletes`. */
   readonly reference: string
   readonly effect: Effect
   readonly target: Target
@@ -35,7 +35,7 @@ const NEEDS = ['required', 'optional'] as const
 const RULE_FIELDS = ['id', 'effect', 'who', 'what', 'when', 'reason', 'retryable', 'approval'] as const
 const MAX_TTL_SECONDS = 365 * 86_400
 
-/** For a policy that is no file: its name, and no lines. */
+/** The origin of a policy that is not a file: a name without lines. */
 function namedOnly(name: string): Origin {
   return { name, placeOf: () => name }
 }
@@ -44,7 +44,7 @@ export function parsePolicy(definition: unknown, origin: Origin = namedOnly('pol
   const document = new Field(definition, origin)
   const fields = document.members(['default', 'strict', 'roles', 'isolation', 'rules'])
   const fallback =
-    fields.default ?? document.refuse('needs a default for what no rule is about: allow, deny or approve.')
+    fields.default ?? document.refuse('needs a default for calls that no rule matches: allow, deny or approve.')
   const strict = fields.strict?.flag() ?? false
   const roles = fields.roles?.named() ?? {}
   const isolation = fields.isolation?.members(['high', 'critical']) ?? {}
@@ -77,18 +77,20 @@ function parseRules(field: Field | undefined, surroundings: Surroundings): Rule[
   for (const item of field?.items() ?? []) {
     const members = item.members(RULE_FIELDS)
     const id = parseId(item, members.id)
-    if (rules.has(id)) members.id?.refuse(`is "${id}" a second time. Give each rule an id of its own.`)
+    if (rules.has(id)) members.id?.refuse(`is already used: "${id}". Give each rule a unique id.`)
     rules.set(id, parseRule(id, item, members, surroundings))
   }
   return [...rules.values()]
 }
 
 function parseId(item: Field, field: Field | undefined): string {
-  if (!field) return item.refuse('needs an id, by which refusals name it.')
+  if (!field) return item.refuse('needs an id. Denials refer to the rule by it.')
   const id = field.text()
-  // "default" and "isolation.high" stand for what the policy says outside its rules.
+  // "default" and "isolation.high" refer to settings of the policy outside its rules.
   if (/^[A-Za-z0-9][\w.-]{0,99}$/.test(id) && !/^(?:default$|isolation\.)/.test(id)) return id
-  return field.refuse('must be letters, digits, ".", "_" and "-", and neither "default" nor begin with "isolation."')
+  return field.refuse(
+    'must consist of letters, digits, ".", "_" and "-". It must not be "default" or begin with "isolation."',
+  )
 }
 
 function parseRule(
@@ -99,8 +101,8 @@ function parseRule(
 ): Rule {
   const { who, what, when, reason, retryable, approval } = members
   const effect = members.effect?.oneOf(EFFECTS) ?? item.refuse('needs an effect: allow, deny or approve.')
-  if (retryable && effect !== 'deny') retryable.refuse('is for rules with effect: deny.')
-  if (approval && effect !== 'approve') approval.refuse('is for rules with effect: approve.')
+  if (retryable && effect !== 'deny') retryable.refuse('is only allowed in rules with effect: deny.')
+  if (approval && effect !== 'approve') approval.refuse('is only allowed in rules with effect: approve.')
   const { ttlSeconds, selfApproval } = approval?.members(['ttlSeconds', 'selfApproval']) ?? {}
   return {
     reference: `${name}#${id}`,

@@ -1,10 +1,10 @@
-/** Texts with `*` in them. No regular expression: a long text in a call must not take longer than its length. */
+/** Patterns with `*`. They use no regular expression: matching a long text from a call must take linear time. */
 
 export interface Pattern {
   readonly source: string
-  /** Set where there is no `*`: the only text that fits. */
+  /** The only text that matches. Set if there is no `*`. */
   readonly literal?: string
-  /** What every text that fits begins with. */
+  /** The beginning of every text that matches. */
   readonly prefix: string
   fits(text: string): boolean
 }
@@ -19,7 +19,7 @@ export function createPattern(source: string): Pattern {
     fits(text) {
       const end = text.length - last.length
       if (end < first.length || !text.startsWith(first) || !text.endsWith(last)) return false
-      // The leftmost place for each part leaves the most room for the next, so there is nothing to go back for.
+      // The leftmost match of each part leaves the most text for the next, so no backtracking is needed.
       let from = first.length
       for (const part of rest) {
         const at = text.indexOf(part, from)
@@ -31,14 +31,17 @@ export function createPattern(source: string): Pattern {
   }
 }
 
-/** Whether a value is a text that one of these fits. One alone is asked directly: a thousand take 15 µs instead of 21. */
+/**
+ * Returns a test for strings that match one of the patterns. A single pattern is called directly: a thousand tests take
+ * 15 µs instead of 21 µs.
+ */
 export function fitsOneOf(patterns: readonly Pattern[]): (value: unknown) => boolean {
   const [only] = patterns
   if (only && patterns.length === 1) return (value) => typeof value === 'string' && only.fits(value)
   return (value) => typeof value === 'string' && patterns.some((pattern) => pattern.fits(value))
 }
 
-/** At each `*` that no backslash stands before. */
+/** Splits at each `*` without a backslash before it. */
 function split(source: string): string[] {
   const pieces = source.match(/\\[\\*]|./gs) ?? []
   const parts: string[][] = [[]]

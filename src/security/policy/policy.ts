@@ -8,13 +8,13 @@ export type Effect = (typeof EFFECTS)[number]
 type OneOrMore<T> = T | readonly T[]
 
 export interface PolicyDefinition {
-  /** What happens to a call that no rule is about. */
+  /** The effect for calls that no rule matches. */
   default: Effect
-  /** Only the eight capabilities of the Tool Contract are accepted. */
+  /** Accepts only the eight capabilities of the Tool Contract. */
   strict?: boolean
-  /** Each role belongs to whoever fits one of its entries. */
+  /** A caller has a role if one of the role's entries matches. */
   roles?: Readonly<Record<string, readonly Person[]>>
-  /** Whether operations of that risk must run in a sandbox; required unless given. */
+  /** Sandbox requirement for operations of each risk. Default: required. */
   isolation?: { high?: IsolationNeed; critical?: IsolationNeed }
   rules?: readonly RuleDefinition[]
 }
@@ -24,20 +24,22 @@ export type IsolationNeed = 'required' | 'optional'
 export interface RuleDefinition {
   id: string
   effect: Effect
-  /** Everybody unless given. */
+  /** Default: every caller. */
   who?: Who
-  /** Every operation unless given. */
+  /** Default: every operation. */
   what?: What
-  /** Whatever the arguments are unless given. */
+  /** Default: any arguments. */
   when?: Condition
-  /** For the caller. */
+  /** Shown to the caller. */
   reason?: string
-  /** Of a denial: the same call may be tried again. */
+  /** For denials: true if the caller may try the same call again. */
   retryable?: boolean
   approval?: { ttlSeconds?: number; selfApproval?: boolean }
 }
 
-/** All that is given must fit. `claim` is a path into the caller's claims, and the tests beside it are about its value. */
+/**
+ * All given fields must match. `claim` is a path into the caller's claims, and the tests beside it apply to its value.
+ */
 export interface Person extends Tests {
   subject?: OneOrMore<string>
   issuer?: OneOrMore<string>
@@ -47,40 +49,45 @@ export interface Person extends Tests {
 
 export interface Who extends Person {
   role?: OneOrMore<string>
-  /** One of these must fit. */
+  /** At least one of these must match. */
   any?: readonly Who[]
 }
 
 export interface What {
   operation?: OneOrMore<string>
-  /** Denials and approvals: the operation has one of these. Permissions: it has none besides these. */
+  /** For denials and approvals: the operation has one of these. For permissions: it has no others. */
   capability?: OneOrMore<string>
   /** `high`, or `high+` for high and above. */
   risk?: OneOrMore<Risk | `${Risk}+`>
 }
 
-/** What must be true of a value; of several, all. A value of another type, or none at all, passes no test. */
+/**
+ * Tests of a value. If there are several, all must pass. A value of another type, or a missing value, passes no test.
+ */
 export interface Tests {
   equals?: JsonValue
   in?: readonly JsonValue[]
-  /** Of a list: one of its items equals this. */
+  /** For a list: one of its items equals this. */
   includes?: JsonValue
-  /** Of a text: `*` stands for any characters, `\*` for itself. */
+  /** For a string: `*` matches any characters, `\*` matches an asterisk. */
   matches?: OneOrMore<string>
   lt?: number
   lte?: number
   gt?: number
   gte?: number
   exists?: boolean
-  /** Of a text or a list. */
+  /** For a string or a list. */
   length?: Pick<Tests, 'equals' | 'lt' | 'lte' | 'gt' | 'gte'>
-  /** Of a list: true of one item. */
+  /** For a list: true for at least one item. */
   some?: Condition
-  /** Of a list: true of each item. */
+  /** For a list: true for every item. */
   every?: Condition
 }
 
-/** Either tests of the value at `path` (inside `some` and `every`: of the item, if there is no path), or one of the three. */
+/**
+ * Either tests of the value at `path` (inside `some` and `every`, without a path: of the item), or one of `all`, `any`
+ * and `not`.
+ */
 export interface Condition extends Tests {
   path?: string
   all?: readonly Condition[]
@@ -88,7 +95,7 @@ export interface Condition extends Tests {
   not?: Condition
 }
 
-/** Gives a policy in TypeScript its types; it is checked when it is loaded. */
+/** Adds types to a policy in TypeScript. The policy is checked when it is loaded. */
 export function definePolicy(policy: PolicyDefinition): PolicyDefinition {
   return policy
 }

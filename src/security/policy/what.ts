@@ -1,10 +1,10 @@
-/** Reads which operations a rule is about. Nothing here depends on a call, so it is asked once for each operation. */
+/** Parses which operations a rule covers. This depends on the operation only, so it is evaluated once per operation. */
 import { type Operation, RISKS, type Risk } from '../../core/operation.ts'
 import type { Field } from './field.ts'
 import { createPattern, type Pattern } from './pattern.ts'
 import type { Effect } from './policy.ts'
 
-/** Tool Contract v1, "Capability Taxonomy": the ones that strict policies know. */
+/** Tool Contract v1, "Capability Taxonomy": the capabilities that strict policies accept. */
 export const CAPABILITIES = [
   'data.read',
   'data.write',
@@ -18,7 +18,7 @@ export const CAPABILITIES = [
 
 export interface Target {
   covers(operation: Operation): boolean
-  /** By name; empty if it is not about names. */
+  /** The patterns for names. Empty if the rule names no operations. */
   readonly names: readonly Pattern[]
 }
 
@@ -38,7 +38,10 @@ export function parseWhat(field: Field, effect: Effect, strict: boolean): Target
   }
 }
 
-/** Leave to read data is no leave to run commands as well; but that it runs commands is reason enough to deny. */
+/**
+ * A permission must cover every capability: permission to read data is not permission to run commands. For a denial,
+ * one covered capability is enough.
+ */
 function coversCapabilities(effect: Effect, patterns: readonly Pattern[], capabilities: readonly string[]): boolean {
   const covered = (capability: string) => patterns.some(({ fits }) => fits(capability))
   if (effect !== 'allow') return capabilities.some(covered)
@@ -60,12 +63,15 @@ function parseCapability(field: Field, strict: boolean): Pattern {
   }
   const pattern = createPattern(text)
   if (!strict || CAPABILITIES.some((known) => pattern.fits(known))) return pattern
-  return field.refuse(`is none of the capabilities that a strict policy knows: ${CAPABILITIES.join(', ')}.`)
+  return field.refuse(`is not a capability that a strict policy accepts. Use one of ${CAPABILITIES.join(', ')}.`)
 }
 
 function parseRisk(field: Field): Risk[] {
   const text = field.text()
   const at = RISKS.findIndex((risk) => text === risk || text === `${risk}+`)
-  if (at < 0) field.refuse(`must be one of ${RISKS.join(', ')}, with a + behind it for that and above, not "${text}".`)
+  if (at < 0)
+    field.refuse(
+      `must be one of ${RISKS.join(', ')}, optionally followed by + for that level and above, not "${text}".`,
+    )
   return text.endsWith('+') ? RISKS.slice(at) : RISKS.slice(at, at + 1)
 }

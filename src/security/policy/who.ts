@@ -1,4 +1,4 @@
-/** Reads whom a rule or a role is about. */
+/** Parses which callers a rule or a role matches. */
 import { allOf, anyOf, type Clause, type Dimension, type Key } from './clause.ts'
 import { parseTests, TESTS } from './condition.ts'
 import type { Field } from './field.ts'
@@ -25,7 +25,7 @@ function personClauses(field: Field, members: Partial<Record<(typeof PERSON)[num
   const clauses: Clause[] = []
   if (subject) clauses.push(parseNames(subject, 'subject'))
   if (claim) clauses.push(parseTests(claim, tests, 'claim', ({ caller }) => caller.claims))
-  else if (Object.keys(tests).length > 0) field.refuse('has a test, and no claim that it is about. Add claim: <name>.')
+  else if (Object.keys(tests).length > 0) field.refuse('has a test but no claim to apply it to. Add claim: <name>.')
   if (issuer) clauses.push(parseNames(issuer, 'issuer'))
   if (tenant) clauses.push(parseNames(tenant, 'tenant'))
   return clauses
@@ -47,7 +47,7 @@ function parseNames(field: Field, what: 'subject' | 'issuer' | 'tenant'): Clause
   }
 }
 
-/** Patterns are found by how they begin: as many lookups as there are lengths, instead of one test for each. */
+/** Indexes patterns by their prefix: one lookup per prefix length instead of one test per pattern. */
 function beginningOf(what: 'subject' | 'issuer' | 'tenant', length: number): Dimension {
   return { id: `${what}:${length}`, read: ({ caller }) => caller[what].slice(0, length) }
 }
@@ -56,7 +56,7 @@ function parseRole(field: Field, defined: readonly string[]): Clause {
   const names = field.oneOrMore().map((one) => {
     const name = one.text()
     if (defined.includes(name)) return name
-    return one.refuse(`is no role of this policy${defined.length > 0 ? `: there are ${defined.join(', ')}` : ''}.`)
+    return one.refuse(`is not a role of this policy${defined.length > 0 ? `. Use one of ${defined.join(', ')}` : ''}.`)
   })
   return {
     holds: ({ roles }) => names.some((name) => roles.includes(name)),
