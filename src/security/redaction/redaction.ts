@@ -1,6 +1,6 @@
 /**
- * Takes secrets out of text and bytes by their value: whatever a secret resolved to is replaced wherever it would be
- * written, also in the forms that encodings give it. Code that resolves a secret adds it here before using it.
+ * Removes secrets from text and bytes by their value: every resolved secret is replaced wherever it would be written,
+ * including in its encoded forms. Code that resolves a secret adds it here before using it.
  */
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
@@ -10,22 +10,22 @@ import { createByteRedactor } from './stream.ts'
 
 export interface Redactor {
   /**
-   * From now on this value is removed. The returned function says that it is no longer in use; it is then still
-   * removed for a while, because logs are written late. Values below 8 characters are not taken: they would match
-   * ordinary text.
+   * Removes this value from now on. Call the returned function when the value is no longer in use. It is still removed
+   * for a while after that, because logs are written late. Values below 8 characters are ignored, because they would
+   * match ordinary text.
    */
   add(value: string): () => void
   redact(text: string): string
-  /** Strings, and numbers whose text holds a secret. A key stays unless it holds one itself. */
+  /** Redacts strings, and numbers whose text contains a secret. A key stays unless it contains one itself. */
   redactJson(value: JsonValue): JsonValue
-  /** For one stream of bytes. */
+  /** Creates a redactor for one stream of bytes. */
   redactBytes(): ByteRedactor
 }
 
 interface RedactorOptions {
-  /** How many values may be in use at a time. */
+  /** The number of values that may be in use at the same time. */
   maxSecrets?: number
-  /** How many values that are no longer in use are still removed. */
+  /** The number of values that are still removed after their last use. */
   maxReleased?: number
 }
 
@@ -74,12 +74,12 @@ export function createRedactor({ maxSecrets = 1000, maxReleased = 100 }: Redacto
     }
   }
 
-  /** In use from now on. */
+  /** Marks a value as in use. */
   const take = (value: string): Known => {
     const used = inUse.get(value)
     if (used) return used
     if (inUse.size >= maxSecrets) {
-      throw new Fault('overloaded', `More than ${maxSecrets} secrets are in use at a time. Try again later.`)
+      throw new Fault('overloaded', `More than ${maxSecrets} secrets are in use at the same time. Try again later.`)
     }
     const recent = released.get(value)
     const known = recent ?? { forms: formsOf(value), uses: 0 }

@@ -1,7 +1,7 @@
 /**
- * Finds secrets in bytes, also in the forms that encodings give them. Bytes are text with one character per byte, so
- * that regular expressions work on them. A form that is all or nothing (base64, hex) is searched as it is; where every
- * character may be escaped on its own (URLs, JSON, HTML), the bytes are decoded first and the places are traced back.
+ * Finds secrets in bytes, including their encoded forms. Bytes are strings with one character per byte, so that regular
+ * expressions work on them. Forms that encode the whole value (base64, hex) are searched directly. For encodings that
+ * may escape each character separately (URLs, JSON, HTML), the bytes are decoded first and matches are mapped back.
  */
 
 /** From `start` up to but not including `end`. */
@@ -11,22 +11,30 @@ export interface Range {
 }
 
 export interface Search {
-  /** How many bytes a form can take at the most. */
+  /** The maximum number of bytes of a form. */
   readonly longest: number
-  /** Where forms of a value are, in order and apart from each other; nothing where there are none. */
+  /** Returns the ranges of all forms, sorted and disjoint, or `undefined` if there are none. */
   find(bytes: string): readonly Range[] | undefined
 }
 
-/** Every form has at least so many bytes, so the first ones find it; a pattern of whole forms can be too big for V8. */
+/**
+ * Every form has at least this many bytes, and the pattern consists of these heads only: a pattern of whole forms can
+ * be too large for V8.
+ */
 const HEAD = 8
-/** So much of a long secret counts as the secret. It bounds the work where a text repeats its beginning. */
+/**
+ * A match of this many bytes of a long secret counts as the secret. This bounds the work if a text repeats its
+ * beginning.
+ */
 const ENOUGH = 256
-/** Text in a JSON string in a JSON string in a log line. */
+/** For text in a JSON string in a JSON string in a log line. */
 const MAX_NESTING = 3
-/** The most bytes that one byte of a value takes: 9 as `\\\\u0021`, escaped in three JSON strings, 10 as `&#x000021;`. */
+/**
+ * An upper bound for the encoded size of one byte: 9 as `\\\\u0021`, escaped in three JSON strings, 10 as `&#x000021;`.
+ */
 const GROWTH = 12
 
-/** All forms of one value that are searched as they are. */
+/** Returns all forms of a value that are searched directly. */
 export function formsOf(value: string): readonly string[] {
   const bytes = Buffer.from(value, 'utf8')
   const hex = bytes.toString('hex')
@@ -34,8 +42,8 @@ export function formsOf(value: string): readonly string[] {
 }
 
 /**
- * The whole value in base64, and what of it shows when it stands behind other bytes, as a password does in Basic
- * authentication: at each of the three alignments the digits that depend on the value alone.
+ * The whole value in base64, and its digits if it follows other bytes, as a password does in Basic authentication: at
+ * each of the three alignments, the digits that depend on the value alone.
  */
 function base64Forms(bytes: Buffer): string[] {
   const whole = bytes.toString('base64')
@@ -49,12 +57,12 @@ function base64Forms(bytes: Buffer): string[] {
   ])
 }
 
-/** `forms` of each value, the value itself first. */
+/** `values` has the forms of each value, with the value itself first. */
 export function createSearch(values: Iterable<readonly string[]>): Search | undefined {
   const all = [...values]
   if (all.length === 0) return undefined
-  // A form's "+" may be a blank that a URL has, or a sign that it has not encoded: where a value has a blank, both are
-  // the same everywhere.
+  // A "+" may be an encoded space in a URL, or a plus sign that is not encoded. If any value contains a space, both are
+  // treated as equal everywhere.
   const fold = all.some(([value]) => value?.includes(' ')) ? foldBlanks : (text: string) => text
   const byHead = new Map<string, string[]>()
   for (const form of all.flat()) {
@@ -103,7 +111,7 @@ export function createSearch(values: Iterable<readonly string[]>): Search | unde
   }
 }
 
-/** 0 where none of these forms is. */
+/** Returns 0 if none of the forms matches. */
 function lengthAt(bytes: string, at: number, forms: readonly string[]): number {
   for (const form of forms) {
     if (bytes.startsWith(form, at)) return form.length
@@ -119,9 +127,9 @@ function commonLength(bytes: string, at: number, form: string): number {
 }
 
 interface Encoding {
-  /** Without it there is nothing to decode. */
+  /** If the text lacks this character, there is nothing to decode. */
   sign: string
-  /** What stands for one character. */
+  /** Matches the encoding of one character. */
   unit: RegExp
   decode(unit: string): string
 }
@@ -129,13 +137,13 @@ interface Encoding {
 const ENCODED = /[%\\&]/
 
 const ENCODINGS: readonly Encoding[] = [
-  // URLs and forms: any byte may be encoded, in either case.
+  // URLs and forms: any byte may be encoded, in upper or lower case.
   {
     sign: '%',
     unit: /%[0-9a-f]{2}/gi,
     decode: (unit) => String.fromCharCode(Number.parseInt(unit.slice(1), 16)),
   },
-  // JSON, and what `util.inspect` and others print as a quoted text.
+  // JSON, and quoted strings as `util.inspect` and others print them.
   {
     sign: '\\',
     unit: /\\u(?:d[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|[0-9a-f]{4})|\\x[0-9a-f]{2}|\\["'\\/bfnrt]/gi,
@@ -166,17 +174,20 @@ function decodeEntity(unit: string): string {
   return code <= 0x10ffff ? asBytes(String.fromCodePoint(code)) : unit
 }
 
-/** One character per byte of UTF-8. */
+/** Converts text to a string with one character per byte of UTF-8. */
 export function asBytes(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is its own UTF-8.
   return /[^\x00-\x7f]/.test(text) ? Buffer.from(text, 'utf8').toString('latin1') : text
 }
 
-/** Adds where these ranges of the decoded bytes are in `bytes`; a unit is in a range as a whole. */
+/**
+ * Adds the ranges in `bytes` that correspond to these ranges of the decoded bytes. An encoded unit is always covered as
+ * a whole.
+ */
 function traceBack(bytes: string, { unit, decode }: Encoding, ranges: readonly Range[], found: Range[]): void {
   let next = 0
   let start: number | undefined
-  /** `length` decoded bytes from `at` on are the `taken` bytes from `from` on, one by one or all of them together. */
+  /** The `length` decoded bytes from `at` correspond to the `taken` bytes from `from`, one to one or as a whole. */
   const visit = (at: number, length: number, from: number, taken: number, whole: boolean) => {
     for (let range = ranges[next]; range; range = ranges[next]) {
       if (range.start >= at + length) return

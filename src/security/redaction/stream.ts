@@ -1,20 +1,20 @@
-/** Takes secrets out of bytes that come piece by piece: a secret may begin in one piece and end in a later one. */
+/** Removes secrets from bytes that arrive in pieces: a secret may begin in one piece and end in a later one. */
 import type { ByteRedactor } from '../../core/ports/runtime.ts'
 import type { Search } from './search.ts'
 
 const NOTHING = new Uint8Array()
 const MAX_RUN = 1024
 
-/** `search` is asked for at every step: values may be added while the bytes are under way. */
+/** `search` is called at every step, because values may be added while the stream is open. */
 export function createByteRedactor(search: () => Search | undefined, mark: string): ByteRedactor {
   const waiting: Uint8Array[] = []
-  /** What was searched and is kept, because a secret may begin in it. */
+  /** Searched bytes that are held back, because a secret may begin in them. */
   let held = Buffer.alloc(0)
-  /** How many bytes of it belong to a secret whose mark is out already. */
+  /** The number of held bytes that belong to a secret whose mark was already written. */
   let covered = 0
   let waitingBytes = 0
 
-  /** Lets out all but the last `keep` bytes. */
+  /** Returns everything except the last `keep` bytes. */
   function letOut(now: Search | undefined, keep: number): Uint8Array {
     const bytes = Buffer.concat([held, ...waiting])
     const text = bytes.toString('latin1')
@@ -23,7 +23,7 @@ export function createByteRedactor(search: () => Search | undefined, mark: strin
     let done = covered
     for (const { start, end } of now?.find(text) ?? []) {
       const goesOn = covered > 0 && start <= done
-      // What begins behind the cut is found again, together with what follows it.
+      // A match that begins after the cut is found again, together with the bytes that follow.
       if (!goesOn && start >= cut) break
       if (!goesOn) pieces.push(bytes.subarray(done, start), Buffer.from(mark))
       done = Math.max(done, end)
@@ -43,17 +43,18 @@ export function createByteRedactor(search: () => Search | undefined, mark: strin
       waiting.push(bytes)
       waitingBytes += bytes.length
       const keep = (now?.longest ?? 1) - 1
-      // As much anew as is searched again: so the time is in proportion to the bytes, however small the pieces are.
+      // Waits for as many new bytes as are searched again, so that the time is linear in the bytes even for small
+      // pieces.
       return waitingBytes < keep ? NOTHING : letOut(now, keep)
     },
     end: () => letOut(search(), 0),
   }
 }
 
-/** Not inside a run of backslashes: whether one of them escapes the next is known from the first one on. */
+/** Never cuts inside a run of backslashes: only from its first one can be seen which of them escapes the next. */
 function cutAt(text: string, cut: number): number {
   let start = cut
   while (start > 0 && text[start - 1] === '\\') start--
-  // An endless run is cut where three nested strings agree that an escape has ended.
+  // A very long run is cut where an escape has ended at all three nesting levels.
   return cut - start > MAX_RUN ? cut - ((cut - start) % 8) : start
 }
