@@ -1,4 +1,7 @@
-/** Turns what was thrown into a fault for the client. The log has the cause of an internal one, which no client is told. */
+/**
+ * Turns a thrown value into a fault for the client. The cause of an internal fault goes to the log, never to the
+ * client.
+ */
 import { Fault } from '../core/fault.ts'
 import type { Log } from '../core/ports/runtime.ts'
 

@@ -1,16 +1,16 @@
-/** How a failure is put to a model: what went wrong, whether to try again, when, and with what. */
+/** Describes a failure to a model: the error, whether to try again, when, and with what. */
 import type { Fault, FaultKind } from '../core/fault.ts'
 
-/** The code of an answer that is none yet: the call goes on, and the message says how to ask for it. */
+/** The code of a response to a call that is still running. Its message says how to ask for the result. */
 export const STILL_RUNNING = 'STILL_RUNNING'
 
-/** `developerMessage` is for nobody who reads this. */
+/** Leaves out `developerMessage`, which is not for the model. */
 export function textForModel(fault: Fault): string {
   const parts = [fault.message, retryAdvice(fault), fault.promptContent ?? '']
   return parts.filter((part) => part !== '').join('\n')
 }
 
-/** Where the message itself says what to do next, nothing is added to it. */
+/** Kinds whose message already says what to do next. */
 const SAYS_WHAT_TO_DO = new Set<FaultKind>([
   'invalid-input',
   'requirements-missing',

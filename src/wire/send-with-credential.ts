@@ -1,13 +1,13 @@
 /**
- * Shows a remote tool the operation's credential. A remembered one that the tool refuses is replaced by a fresh one,
- * and the request is sent once more within the same attempt; a fresh one that is refused is the end.
+ * Sends the operation's credential to a remote tool. If the tool refuses a cached credential, it obtains a new one and
+ * sends the request once more within the same attempt. If the tool refuses a new one, the call fails.
  */
 import type { BackendContext } from '../core/context.ts'
 import { Fault } from '../core/fault.ts'
 
 const NO_HEADERS: Readonly<Record<string, string>> = {}
 
-/** `isRefusal` tells the transport's own "I do not know you" from every other answer. */
+/** `isRefusal` recognises the transport's response to a missing or invalid credential. */
 export async function sendWithCredential<A>(
   context: Pick<BackendContext, 'credential'>,
   send: (headers: Readonly<Record<string, string>>) => Promise<A>,
@@ -29,7 +29,7 @@ export async function sendWithCredential<A>(
 }
 
 const REFUSED =
-  'The tool does not accept our credential. Check the secret that "auth.secretRef" of this operation names.'
+  'The tool does not accept the credential. Check the secret that "auth.secretRef" of this operation names.'
 
 function refused(message: string): Fault {
   return new Fault('credential-invalid', message)

@@ -1,10 +1,10 @@
-/** What a client without a credential may learn: of public operations, and that a credential is needed for the rest. */
+/** Limits what a client without a credential can see: public operations, and that other requests need a credential. */
 import type { Caller } from '../core/caller.ts'
 import { Fault } from '../core/fault.ts'
 import type { Operation } from '../core/operation.ts'
 import type { Catalog } from '../core/ports/catalog.ts'
 
-/** Where no operation is public, a client without a credential gets no further. */
+/** Refuses a client without a credential if no operation is public. */
 export function requireCredential(
   caller: Caller | undefined,
   catalog: Pick<Catalog, 'hasPublic'>,
@@ -13,7 +13,7 @@ export function requireCredential(
   if (!caller && !catalog.hasPublic) throw refusal()
 }
 
-/** An operation that is not public is as hidden from a client without a credential as one that does not exist. */
+/** Without a credential, an operation that is not public looks the same as one that does not exist. */
 export function visibleTo(
   caller: Caller | undefined,
   operation: Operation | undefined,

@@ -1,21 +1,23 @@
-/** The W3C trace context as one text, the `traceparent` that every protocol carries (Trace Context, "traceparent Header"). */
+/**
+ * The W3C trace context as text: the `traceparent` that every protocol carries (Trace Context, "traceparent Header").
+ */
 
 export interface TraceContext {
-  /** 32 hexadecimal digits in lower case, not all of them zero. */
+  /** 32 hexadecimal digits in lower case, not all zero. */
   readonly traceId: string
-  /** 16 hexadecimal digits in lower case, not all of them zero. The standard calls it the parent id. */
+  /** 16 hexadecimal digits in lower case, not all zero. The standard calls it the parent id. */
   readonly spanId: string
   /** One byte. The lowest bit says that the caller records the trace. */
   readonly flags: number
 }
 
-/** Version ff is invalid. Version 00 has four fields and no more; later versions may add some. */
+/** Version ff is invalid. Version 00 has exactly four fields; later versions may add fields. */
 const TRACEPARENT = /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/
 
-/** The only flag whose meaning later versions keep. */
+/** The only flag that later versions keep. */
 const SAMPLED = 1
 
-/** Nothing for a text that is not a valid one: the standard has it ignored, and a new trace begun. */
+/** Returns `undefined` for an invalid text: the standard requires that it is ignored and a new trace started. */
 export function parseTraceparent(text: string | undefined): TraceContext | undefined {
   const found = text === undefined ? null : TRACEPARENT.exec(text)
   if (!found) return undefined
@@ -32,12 +34,12 @@ export function parseTraceparent(text: string | undefined): TraceContext | undef
   return more === undefined ? { traceId, spanId, flags } : undefined
 }
 
-/** In version 00, whatever fields and flags a later version had besides. */
+/** Encodes version 00, without the fields and flags of later versions. */
 export function encodeTraceparent({ traceId, spanId, flags }: TraceContext): string {
   return `00-${traceId}-${spanId}-${flags.toString(16).padStart(2, '0')}`
 }
 
-/** A valid one as this server keeps it and sends it on; nothing for any other text. */
+/** Returns a valid text in the form that this server stores and sends, or `undefined` for an invalid one. */
 export function normalizeTraceparent(text: string | undefined): string | undefined {
   const context = parseTraceparent(text)
   return context && (text?.startsWith('00') ? text : encodeTraceparent(context))

@@ -104,8 +104,8 @@ test.each([
     'neither a line break',
   ],
   ['a part without a name', 'multipart/form-data; boundary=b', `${part('filename=a', '1')}--b--`, 'no name'],
-  ['a part without headers', 'multipart/form-data; boundary=b', '--b\r\n\r\nx\r\n--b--', 'no header'],
-  ['a line that is no header', 'multipart/form-data; boundary=b', '--b\r\nhello\r\n\r\n\r\n--b--', 'no header'],
+  ['a part without headers', 'multipart/form-data; boundary=b', '--b\r\n\r\nx\r\n--b--', 'not a header'],
+  ['a line that is no header', 'multipart/form-data; boundary=b', '--b\r\nhello\r\n\r\n\r\n--b--', 'not a header'],
   [
     'encoded content',
     'multipart/form-data; boundary=b',

@@ -1,10 +1,10 @@
-/** gRPC's messages on the wire: five bytes of head, then the message. For single, uncompressed messages only. */
+/** gRPC's message framing: a head of five bytes, then the message. Supports single, uncompressed messages only. */
 import { joinBytes } from '../../core/bytes.ts'
 import { Fault } from '../../core/fault.ts'
 
 const HEAD_BYTES = 5
 
-/** Of the text as UTF-8. */
+/** Returns a frame with the text as UTF-8. */
 export function encodeFrame(text: string): Uint8Array {
   const message = new TextEncoder().encode(text)
   const frame = new Uint8Array(HEAD_BYTES + message.length)
@@ -14,13 +14,16 @@ export function encodeFrame(text: string): Uint8Array {
 }
 
 export interface FrameReader {
-  /** Takes what has arrived; a fault as soon as it is known to be too large, compressed or more than one message. */
+  /** Adds received bytes. Throws a fault as soon as the message is too large, compressed or followed by another one. */
   push(bytes: Uint8Array): void
-  /** The message, once everything has arrived; a fault if it broke off. Nothing if none was sent. */
+  /**
+   * Returns the message after the last byte, or `undefined` if none was sent. Throws a fault if the message is
+   * incomplete.
+   */
   finish(): string | undefined
 }
 
-/** `tooLarge` is how the reader's side words it. */
+/** `tooLarge` creates the fault for a message above `maxBytes`. */
 export function createFrameReader(maxBytes: number, tooLarge: () => Fault): FrameReader {
   const pieces: Uint8Array[] = []
   let arrived = 0
@@ -35,11 +38,11 @@ export function createFrameReader(maxBytes: number, tooLarge: () => Fault): Fram
         expected = messageBytes(head)
         if (expected > maxBytes) throw tooLarge()
       }
-      if (arrived > HEAD_BYTES + (expected ?? 0)) throw broken('more than one message came; send one')
+      if (arrived > HEAD_BYTES + (expected ?? 0)) throw broken('there is more than one message; send one')
     },
     finish() {
       if (arrived === 0) return undefined
-      if (expected === undefined || arrived < HEAD_BYTES + expected) throw broken('the message broke off')
+      if (expected === undefined || arrived < HEAD_BYTES + expected) throw broken('the message is incomplete')
       try {
         return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(joinBytes(pieces).subarray(HEAD_BYTES))
       } catch (cause) {
@@ -50,7 +53,7 @@ export function createFrameReader(maxBytes: number, tooLarge: () => Fault): Fram
 }
 
 function messageBytes(head: Uint8Array): number {
-  if (head[0] !== 0) throw broken('the message is compressed; send it as it is')
+  if (head[0] !== 0) throw broken('the message is compressed; send it uncompressed')
   return new DataView(head.buffer, head.byteOffset).getUint32(1)
 }
 

@@ -1,6 +1,6 @@
-/** What gRPC says in headers and trailers: status codes, messages and time limits. "gRPC over HTTP2". */
+/** Status codes, messages and time limits in gRPC headers and trailers. "gRPC over HTTP2". */
 
-/** By number. */
+/** Indexed by number. */
 export const GRPC_CODES = [
   'OK',
   'CANCELLED',
@@ -23,12 +23,12 @@ export const GRPC_CODES = [
 
 export type GrpcCode = (typeof GRPC_CODES)[number]
 
-/** A number that is none of gRPC's is UNKNOWN. */
+/** UNKNOWN for a number that gRPC does not define. */
 export function parseGrpcCode(text: string): GrpcCode {
   return (/^\d{1,2}$/.test(text) ? GRPC_CODES[Number(text)] : undefined) ?? 'UNKNOWN'
 }
 
-/** `grpc-message`: UTF-8, percent-encoded outside of printable ASCII. */
+/** `grpc-message`: UTF-8, percent-encoded except for printable ASCII. */
 export function encodeGrpcMessage(message: string): string {
   return message.toWellFormed().replaceAll(/[^\x20-\x24\x26-\x7e]+/g, encodeURIComponent)
 }
@@ -37,14 +37,14 @@ export function decodeGrpcMessage(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {
-    // The specification has a receiver show what it cannot decode as it came.
+    // The specification tells a receiver to show an invalid encoding unchanged.
     return text
   }
 }
 
 const UNIT_MS: Readonly<Record<string, number>> = { H: 3_600_000, M: 60_000, S: 1_000, m: 1, u: 0.001, n: 0.000_001 }
 
-/** `grpc-timeout` in milliseconds; nothing if it is not one. */
+/** `grpc-timeout` in milliseconds; `undefined` if it is invalid. */
 export function parseGrpcTimeout(text: string): number | undefined {
   const match = /^(\d{1,8})([HMSmun])$/.exec(text)
   return match ? Math.ceil(Number(match[1]) * (UNIT_MS[match[2] as string] as number)) : undefined

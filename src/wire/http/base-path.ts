@@ -1,6 +1,6 @@
-/** The path below which a server is mounted, where the host takes it off requests or leaves it on. */
+/** The path that a server is mounted below. The host may remove it from requests or leave it. */
 
-/** `/api/call` and `/call` are the same request below `/api`; `/apis/call` is not below it. */
+/** Below `/api`, `/api/call` and `/call` are the same request. `/apis/call` is not below it. */
 export function withoutBasePath(path: string, basePath: string): string {
   if (!path.startsWith(basePath)) return path
   const rest = path.slice(basePath.length)

@@ -1,4 +1,4 @@
-/** What can be wrong with a body before anybody knows what it means; the same words on every carrier. */
+/** Faults of a request body, before its content is parsed. Every HTTP carrier uses the same texts. */
 import { Fault } from '../../core/fault.ts'
 
 export function bodyTooLarge(maxBytes: number): Fault {
@@ -8,7 +8,7 @@ export function bodyTooLarge(maxBytes: number): Fault {
 }
 
 export function bodyBrokeOff(): Fault {
-  return new Fault('malformed', 'The body broke off before its end; send the request again.', {
+  return new Fault('malformed', 'The body ended too early; send the request again.', {
     code: 'BODY_INCOMPLETE',
     retryable: true,
   })
@@ -24,7 +24,7 @@ export function bodyTooSlow(): Fault {
 export function bodyAlreadyRead(): Fault {
   return new Fault(
     'internal',
-    'The body was read before it got here; mount this before any body parser, and read a body only once.',
+    'The body was already read; mount this server before any body parser, and read a body only once.',
     { code: 'BODY_ALREADY_READ' },
   )
 }
@@ -36,5 +36,5 @@ export function bodyNotUtf8(): Fault {
 }
 
 export function clientGone(): Fault {
-  return new Fault('canceled', 'The client went away before it was answered; nobody waits for this.')
+  return new Fault('canceled', 'The client disconnected before the response.')
 }

@@ -1,22 +1,22 @@
-/** Server-sent events, written and read (WHATWG HTML, "Server-sent events"). What the data means is the user's part. */
+/** Writes and reads server-sent events (WHATWG HTML, "Server-sent events"). The caller interprets the data. */
 import { Fault } from '../../core/fault.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 
 const EVENT_STREAM = 'text/event-stream'
 
-/** `X-Accel-Buffering` keeps nginx from collecting events before it passes them on. */
+/** `X-Accel-Buffering` stops nginx from buffering events. */
 export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = {
   'Content-Type': EVENT_STREAM,
   'Cache-Control': 'no-store',
   'X-Accel-Buffering': 'no',
 }
 
-/** Comments this often keep proxies from taking a quiet connection for a dead one. */
+/** Comments at this interval stop proxies from closing a quiet connection. */
 const HEARTBEAT_MS = 15_000
 
 export const HEARTBEAT = encodeComment('still here')
 
-/** Whether a `Content-Type` is that of a stream of events. */
+/** True if a `Content-Type` is that of an event stream. */
 export function isEventStream(contentType: string | null | undefined): boolean {
   return /^\s*text\/event-stream\s*(?:;|$)/i.test(contentType ?? '')
 }
@@ -26,12 +26,12 @@ export function encodeEvent(event: string, data: string): string {
   return `event: ${event}\ndata: ${/[\r\n]/.test(data) ? data.split(/\r\n|\r|\n/).join('\ndata: ') : data}\n\n`
 }
 
-/** A line that readers skip. */
+/** Encodes a comment line, which readers skip. */
 export function encodeComment(text: string): string {
   return `: ${text}\n\n`
 }
 
-/** What comes next, or nothing when it is time for a heartbeat. */
+/** Resolves to the next value, or to `undefined` when a heartbeat is due. */
 export function orHeartbeat<T>(next: Promise<T>, clock: Clock): Promise<T | undefined> {
   return new Promise((resolve, reject) => {
     const cancel = clock.schedule(HEARTBEAT_MS, () => resolve(undefined))
@@ -51,39 +51,39 @@ export function orHeartbeat<T>(next: Promise<T>, clock: Clock): Promise<T | unde
 export interface ServerSentEvent {
   readonly event: string
   readonly data: string
-  /** The id it was sent with, or that of an event before it. Empty where none had one. */
+  /** The id of this event or of the last event that had one. Empty if there was none. */
   readonly id: string
 }
 
 export interface DecoderOptions {
-  /** Of one event, with the names of its fields: a longer one is refused. In UTF-16 units once it is text. */
+  /** Maximum length of one event, field names included. In UTF-16 units after decoding. */
   readonly maxLength: number
-  /** Made when an event is longer than that. */
+  /** Creates the fault for an event above `maxLength`. */
   tooLong?(maxLength: number): Fault
 }
 
 /**
- * Reads a stream piece by piece. The work is linear in the size of the stream, however it is cut into pieces, and at
- * most one event is kept. An event that the end of the stream cuts off is left out, as the standard has it.
+ * Reads a stream in pieces. The work is linear in the size of the stream, however it is split, and at most one event is
+ * kept in memory. An incomplete event at the end of the stream is discarded, as the standard requires.
  */
 export class EventDecoder {
   readonly #options: DecoderOptions
   readonly #text = new TextDecoder()
-  /** The pieces of a line whose end has not come. */
+  /** The pieces of a line that is not complete yet. */
   #line: string[] = []
-  /** Of the event that is being read. */
+  /** The length of the event that is being read. */
   #length = 0
   #data: string[] = []
   #event = ''
   #id = ''
-  /** The last piece ended in CR, so an LF at the start of the next belongs to the same line end. */
+  /** The last piece ended with CR, so an LF at the start of the next one belongs to the same line end. */
   #afterReturn = false
 
   constructor(options: DecoderOptions) {
     this.#options = options
   }
 
-  /** The events that this piece completes. */
+  /** Returns the events that this piece completes. */
   push(piece: Uint8Array): ServerSentEvent[] {
     const text = this.#text.decode(piece, { stream: true })
     const events: ServerSentEvent[] = []

@@ -1,14 +1,14 @@
 /**
- * Reads multipart/form-data (RFC 7578, RFC 2046) from a source of chunks, one part at a time and no faster than the
- * parts are read. Written here because the libraries for it decode a part without a file name as text and hold it in
- * memory, and a part is bytes to us whatever it is called.
+ * Reads multipart/form-data (RFC 7578, RFC 2046) from a source of chunks: one part at a time, and no faster than the
+ * caller reads the parts. No library is used, because libraries decode a part without a file name as text and hold it
+ * in memory. Here every part is bytes.
  */
 
 import { Fault } from '../../core/fault.ts'
 import type { Part, PartLimits } from '../../core/ports/exchange.ts'
 import { invalidMultipart, parseBoundary, parsePartHead } from './part-head.ts'
 
-/** The next bytes, or nothing at the end. */
+/** Returns the next bytes, or `undefined` at the end. */
 export type PullBytes = () => Promise<Uint8Array | undefined>
 
 const CR = 0x0d
@@ -23,7 +23,7 @@ export async function* parseMultipart(contentType: string, pull: PullBytes, limi
       throw invalidMultipart(`The body has more than the ${limits.maxParts} parts allowed here; send fewer.`)
     }
     yield { ...parsePartHead(await input.readHead(limits.maxHeaderBytes)), bytes: input.content() }
-    // Whatever the reader left of this part has to be passed over, or the next one is not found.
+    // Skips the rest of this part, in order to find the next one.
     await input.skipContent()
   }
   await input.skipEpilogue(limits.maxHeaderBytes)
@@ -31,10 +31,10 @@ export async function* parseMultipart(contentType: string, pull: PullBytes, limi
 
 class MultipartInput {
   readonly #pull: PullBytes
-  /** With the line break that belongs to it: what a part's content ends with. */
+  /** Includes the line break before the boundary, which ends a part's content. */
   readonly #delimiter: Needle
   readonly #headEnd = new Needle(Uint8Array.of(CR, LF, CR, LF))
-  /** A line break is put before the first byte, because the first delimiter may be the first thing in the body. */
+  /** Starts with a line break, because the first delimiter may be at the very start of the body. */
   #held: Uint8Array = Uint8Array.of(CR, LF)
   #atDelimiter = false
   #part = 0
@@ -44,7 +44,7 @@ class MultipartInput {
     this.#delimiter = new Needle(new TextEncoder().encode(`\r\n--${boundary}`))
   }
 
-  /** Up to and with the next delimiter. */
+  /** Skips everything up to and including the next delimiter. */
   async skipContent(maxBytes = Number.POSITIVE_INFINITY, complaint = ''): Promise<void> {
     let skipped = 0
     for (;;) {
@@ -57,7 +57,7 @@ class MultipartInput {
     this.#part += 1
   }
 
-  /** Right after a delimiter: a line break and a part follow, or `--` and the end. */
+  /** Reads what follows a delimiter: a line break before a part, or `--` at the end. */
   async hasNextPart(maxBytes: number): Promise<boolean> {
     await this.#skipPadding(maxBytes)
     while (this.#held.length < 2) await this.#more()
@@ -68,7 +68,7 @@ class MultipartInput {
     throw invalidMultipart('A boundary in the body is followed by something that is neither a line break nor "--".')
   }
 
-  /** RFC 2046 lets white space stand between the boundary and its line break. */
+  /** RFC 2046 allows white space between the boundary and its line break. */
   async #skipPadding(maxBytes: number): Promise<void> {
     for (let skipped = 0; ; ) {
       const end = this.#held.findIndex((byte) => byte !== 0x20 && byte !== 0x09)
@@ -83,9 +83,9 @@ class MultipartInput {
     }
   }
 
-  /** The header lines of a part, without the empty line that ends them. */
+  /** Returns the header lines of a part, without the empty line that ends them. */
   async readHead(maxBytes: number): Promise<Uint8Array> {
-    // A part without headers starts with the empty line itself; it has no name then, and the head's parser says so.
+    // A part without headers starts with the empty line. It has no name, which the head's parser reports.
     for (;;) {
       if (this.#held.length >= 2 && this.#held[0] === CR && this.#held[1] === LF) return EMPTY
       const end = this.#headEnd.indexIn(this.#held)
@@ -101,7 +101,9 @@ class MultipartInput {
     }
   }
 
-  /** The content of the part whose head was read last; it can be left and taken up again until the next is asked for. */
+  /**
+   * The content of the last part whose head was read. A caller can pause and resume until the next part is requested.
+   */
   content(): AsyncIterable<Uint8Array> {
     return this.#contentOf(this.#part)
   }
@@ -109,7 +111,7 @@ class MultipartInput {
   async *#contentOf(part: number): AsyncGenerator<Uint8Array> {
     for (;;) {
       if (part !== this.#part) {
-        throw new Fault('internal', 'A part was read after the next one had been asked for; read each one first.')
+        throw new Fault('internal', 'A part was read after the next one was requested; read each part before the next.')
       }
       const bytes = await this.#nextContent()
       if (bytes === undefined) return
@@ -121,7 +123,7 @@ class MultipartInput {
     const delimiter = this.#delimiter.bytes
     while (!this.#atDelimiter) {
       const at = this.#delimiter.indexIn(this.#held)
-      // Without a delimiter all is content but the tail, which may be the beginning of one.
+      // Without a delimiter, everything is content except the tail, which may be the start of a delimiter.
       const sure = at >= 0 ? at : this.#held.length - delimiter.length + 1
       const bytes = this.#held.subarray(0, Math.max(0, sure))
       this.#atDelimiter = at >= 0
@@ -136,13 +138,13 @@ class MultipartInput {
     let skipped = 0
     for (let bytes: Uint8Array | undefined = this.#held; bytes !== undefined; bytes = await this.#pull()) {
       skipped += bytes.length
-      if (skipped > maxBytes) throw invalidMultipart('The body goes on after its last boundary; end it there.')
+      if (skipped > maxBytes) throw invalidMultipart('The body continues after its last boundary; end it there.')
     }
   }
 
   async #more(): Promise<void> {
     const bytes = await this.#pull()
-    if (bytes === undefined) throw invalidMultipart('The body ends before its last boundary; send the whole of it.')
+    if (bytes === undefined) throw invalidMultipart('The body ends before its last boundary; send the whole body.')
     this.#held = this.#held.length === 0 ? bytes : concat(this.#held, bytes)
   }
 }
@@ -154,10 +156,10 @@ function concat(first: Uint8Array, second: Uint8Array): Uint8Array {
   return both
 }
 
-/** Horspool's search: it looks at one byte in as many as the needle has. Boundaries are long, so that is 1 GB/s and more. */
+/** Horspool's search: compares one byte per needle length. Boundaries are long, so it reads 1 GB/s and more. */
 class Needle {
   readonly bytes: Uint8Array
-  /** By the byte under the needle's end: how far the needle can move on at the least. */
+  /** By the byte under the needle's end: how far the needle can safely move. */
   readonly #steps = new Int32Array(256)
 
   constructor(bytes: Uint8Array) {

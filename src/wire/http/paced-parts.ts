@@ -1,24 +1,24 @@
 /**
- * The parts of a multipart body, from a client that has to keep up: a large upload may take long, but neither be silent
- * nor drip, because each one that does holds a connection. Only time spent waiting for the client counts.
+ * The parts of a multipart body from a client that must keep a minimum pace. A large upload may take long, but a silent
+ * or very slow client would hold a connection. Only time spent waiting for the client counts.
  */
 import type { Part, PartLimits } from '../../core/ports/exchange.ts'
 import { bodyTooSlow } from './body-faults.ts'
 import { parseMultipart } from './multipart.ts'
 
 export interface UploadPace {
-  /** For the head of a part, and for the part that is a text. */
+  /** Time limit for the head of a part and for a text part. */
   readonly bodyTimeoutMs: number
   /** How long the client may send nothing. */
   readonly idleTimeoutMs: number
-  /** The least it must send in so long. */
+  /** The minimum that the client must send per period. */
   readonly slowestUpload: { readonly bytes: number; readonly inMs: number }
 }
 
 /** 1 KiB a second. */
 export const SLOWEST_UPLOAD = { bytes: 30 * 1024, inMs: 30_000 }
 
-/** The next bytes, or nothing at the end; a fault if they take longer than this. */
+/** Returns the next bytes, or `undefined` at the end. Throws a fault after `waitMs`. */
 export type TakeBytes = (waitMs: number) => Promise<Uint8Array | undefined>
 
 export async function* readPacedParts(
@@ -40,9 +40,9 @@ export async function* readPacedParts(
 class PacedClient {
   readonly #take: TakeBytes
   readonly #pace: UploadPace
-  /** How much longer we wait for what must come soon. */
+  /** The time left for a head or a text part. */
   #leftMs = Number.POSITIVE_INFINITY
-  /** In the while that the slowest rate is reckoned by. */
+  /** The time waited in the current period of the minimum pace. */
   #waitedMs = 0
   #bytes = 0
 
@@ -62,7 +62,7 @@ class PacedClient {
   async pull(): Promise<Uint8Array | undefined> {
     const { idleTimeoutMs, slowestUpload } = this.#pace
     if (this.#leftMs <= 0) throw bodyTooSlow()
-    // What it has sent too little of in this while has to come before the while is over.
+    // The bytes that are missing in this period must arrive before it ends.
     const owes = this.#bytes < slowestUpload.bytes
     const untilOverMs = owes ? slowestUpload.inMs - this.#waitedMs : idleTimeoutMs
     const startedAt = performance.now()

@@ -1,4 +1,4 @@
-/** The header lines of multipart/form-data: the boundary in the request's, the name and type in each part's. */
+/** Parses the headers of multipart/form-data: the boundary in the request, the name and type in each part. */
 
 import { Fault } from '../../core/fault.ts'
 import type { Part } from '../../core/ports/exchange.ts'
@@ -10,7 +10,7 @@ export function invalidMultipart(message: string): Fault {
 export function parseBoundary(contentType: string): string {
   const { value, params } = parseHeaderValue(contentType)
   if (value !== 'multipart/form-data') {
-    throw invalidMultipart('The body must be multipart/form-data here; set the Content-Type accordingly.')
+    throw invalidMultipart('The body must be multipart/form-data here; set the Content-Type to multipart/form-data.')
   }
   const boundary = params.get('boundary')
   // RFC 2046, "Common Syntax": 1 to 70 characters of a short list.
@@ -25,7 +25,7 @@ export function parsePartHead(bytes: Uint8Array): Omit<Part, 'bytes'> {
   for (const line of decodeHead(bytes).split('\r\n')) {
     const match = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*(.*)$/s.exec(line)
     if (!match?.[1] || match[2] === undefined) {
-      throw invalidMultipart('A part starts with a line that is no header; give it a Content-Disposition header.')
+      throw invalidMultipart('A part starts with a line that is not a header; give it a Content-Disposition header.')
     }
     headers.set(match[1].toLowerCase(), match[2])
   }
@@ -34,7 +34,7 @@ export function parsePartHead(bytes: Uint8Array): Omit<Part, 'bytes'> {
   if (disposition.value !== 'form-data' || name === undefined || name === '') {
     throw invalidMultipart('A part has no name; give it "Content-Disposition: form-data; name=…".')
   }
-  // RFC 7578, 4.7 ends the use of this header; content that really is encoded would be taken for the bytes themselves.
+  // RFC 7578, 4.7 deprecates this header. Content in such an encoding would be taken for the bytes themselves.
   if (!/^(?:7bit|8bit|binary)?$/i.test(headers.get('content-transfer-encoding')?.trim() ?? '')) {
     throw invalidMultipart(`The part "${name}" has a Content-Transfer-Encoding; send its bytes as they are.`)
   }
@@ -60,14 +60,14 @@ function decodeHead(bytes: Uint8Array): string {
   }
 }
 
-/** Some clients send the whole path of the file; it is none of our business. */
+/** Some clients send the full path of the file. Only the file name is kept. */
 function baseName(path: string): string {
   return path.slice(Math.max(path.lastIndexOf('/'), path.lastIndexOf('\\')) + 1)
 }
 
 const PARAM = /;[ \t]*([!#$%&'*+.^_`|~\w-]+)=(?:"((?:[^"\\]|\\.)*)"|([^;\s"]*))[ \t]*/y
 
-/** `form-data; name="a"; filename="b"`; the value in lower case without its parameters. */
+/** Parses `form-data; name="a"; filename="b"`. The value is in lower case and without parameters. */
 function parseHeaderValue(text: string): { value: string; params: Map<string, string> } {
   const semicolon = text.indexOf(';')
   const value = (semicolon < 0 ? text : text.slice(0, semicolon)).trim().toLowerCase()
@@ -82,14 +82,14 @@ function parseHeaderValue(text: string): { value: string; params: Map<string, st
   return { value, params }
 }
 
-/** Quoted pairs as in RFC 9110, and the three characters that browsers write as percent escapes (HTML, "multipart"). */
+/** Quoted pairs as in RFC 9110, and the three characters that browsers percent-encode (HTML, "multipart"). */
 function unquote(text: string): string {
   return text
     .replace(/\\(["\\])/g, '$1')
     .replace(/%(22|0D|0A)/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))
 }
 
-/** RFC 8187: `filename*=UTF-8''na%C3%AFve.txt`. It wins over the plain form. */
+/** RFC 8187: `filename*=UTF-8''na%C3%AFve.txt`. It overrides the plain form. */
 function setExtended(params: Map<string, string>, name: string, text: string): void {
   const encoded = /^utf-8'[^']*'(.*)$/i.exec(text)?.[1]
   if (encoded === undefined) throw invalidMultipart(`"${name}*" of a part must be in UTF-8; send it as UTF-8''….`)

@@ -1,6 +1,6 @@
 /**
- * Finds the route of a path. Paths are compared as they were sent: nothing is normalised, so `/call/`, `//call` and
- * `/%63all` are not `/call`.
+ * Finds the route of a path. Paths are compared without normalisation, so `/call/`, `//call` and `/%63all` are not
+ * `/call`.
  */
 
 import { Fault } from '../../core/fault.ts'
@@ -11,7 +11,7 @@ export interface RouteEntry {
   /** For the `Allow` header. */
   readonly allow: readonly string[]
   readonly refuse: Refuse
-  /** One per segment; a parameter is an object, a literal a string. Empty for a path without parameters. */
+  /** One per segment: an object for a parameter, a string for a literal. Empty for a path without parameters. */
   readonly segments: readonly Segment[]
 }
 
@@ -23,7 +23,7 @@ export interface RouteTable {
 
 export function createRouteTable(routes: readonly Route[]): RouteTable {
   const exact = new Map<string, RouteEntry>()
-  // Keyed by the first segment, so that a request looks at the few patterns that can match and not at all of them.
+  // Keyed by the first segment, so that a request is compared with few patterns.
   const patterns = new Map<string, RouteEntry[]>()
   const seen = new Set<string>()
   for (const route of routes) {
@@ -56,7 +56,7 @@ export function createRouteTable(routes: readonly Route[]): RouteTable {
   }
 }
 
-/** The parameters of a path that `find` gave this entry for; a malformed escape is a fault. */
+/** Returns the parameters of a path for the entry that `find` returned. Throws a fault for a malformed escape. */
 export function readParams(entry: RouteEntry, path: string): Readonly<Record<string, string>> {
   const params: Record<string, string> = {}
   const parts = path.split('/')
@@ -93,7 +93,7 @@ function matches(segments: readonly Segment[], parts: readonly string[]): boolea
   return true
 }
 
-/** `/ops/{id}/chunks` before `/ops/{id}/{part}`: the more literal pattern is the more particular one. */
+/** `/ops/{id}/chunks` comes before `/ops/{id}/{part}`: the pattern with more literals is more specific. */
 function literalsFirst(a: RouteEntry, b: RouteEntry): number {
   for (let index = 0; index < Math.min(a.segments.length, b.segments.length); index += 1) {
     const order = Number(typeof a.segments[index] !== 'string') - Number(typeof b.segments[index] !== 'string')

@@ -1,6 +1,6 @@
 /**
- * Headers that a request may have once. Node and Fetch each take one of several in their own way, and a proxy in front
- * of us may have looked at another: RFC 9112, "Request Target", has two `Host` refused with 400.
+ * Refuses headers that occur more than once. Node and Fetch each choose one of several values, and a proxy may have
+ * checked another one. RFC 9112, "Request Target", requires 400 for two `Host` headers.
  */
 import { Fault } from '../../core/fault.ts'
 
@@ -10,7 +10,9 @@ const CONTENT_TYPE = 4
 const AUTHORIZATION = 8
 const CONTENT_LENGTH = 16
 
-/** Of name, value, name, value. By length first: of ten names eight are not even compared. 0.1 µs a request. */
+/**
+ * `raw` is name, value, name, value. Compares lengths first, which skips eight of ten names. Takes 0.1 µs per request.
+ */
 export function repeatedHeader(raw: readonly string[]): Fault | undefined {
   let seen = 0
   for (let at = 0; at < raw.length; at += 2) {
@@ -39,16 +41,19 @@ function bitOf(name: string): number {
   }
 }
 
-/** In any case, without a text in lower case for each request; a hyphen is itself with that bit set. */
+/**
+ * Compares without regard to case, and without creating a lower-case string per request. A hyphen already has the case
+ * bit set.
+ */
 function isName(name: string, lower: string): boolean {
   for (let at = 0; at < lower.length; at++) if ((name.charCodeAt(at) | 0x20) !== lower.charCodeAt(at)) return false
   return true
 }
 
-/** No value of these has a comma in it, so one that has was made of several. */
+/** No valid value of these headers contains a comma, so a comma means that several were joined. */
 const WITHOUT_COMMA = ['host', 'origin', 'content-length'] as const
 
-/** Where several have been joined into one already, as `Headers` does. */
+/** For APIs that join repeated headers into one, as `Headers` does. */
 export function joinedHeader(header: (name: string) => string | null | undefined): Fault | undefined {
   for (const name of WITHOUT_COMMA) if (header(name)?.includes(',')) return repeated(name)
   return undefined

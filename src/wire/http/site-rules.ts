@@ -1,23 +1,23 @@
 /**
- * Who may talk to us from where: the Host allow-list that stops DNS rebinding, the refusal of requests other sites'
- * pages make, and CORS for the origins that are named. All of it is off unless configured by whoever composes the server.
+ * Restricts where requests may come from: the Host allow-list that stops DNS rebinding, the refusal of cross-site
+ * requests, and CORS for named origins. Every rule is off unless the server's composition configures it.
  */
 
 import { Fault } from '../../core/fault.ts'
 
 export interface SiteOptions {
-  /** Accepted `Host` values: `name` for any port, `name:port` for one. Absent: every host. */
+  /** Accepted `Host` values: `name` for any port, `name:port` for one. Default: every host. */
   hosts?: readonly string[]
-  /** `loopback`: only this machine is answered. For carriers that know where a request comes from. */
+  /** `loopback`: accepts requests from this machine only. For carriers that know the remote address. */
   remote?: 'loopback'
-  /** `refuse`: no request that another site's page makes gets to a handler, unless `cors` names its origin. */
+  /** `refuse`: no cross-site request reaches a handler, unless `cors` names its origin. */
   crossSite?: 'refuse' | 'allow'
   cors?: { origins: readonly string[]; exposeHeaders?: readonly string[]; maxAgeSeconds?: number }
-  /** How callers reach us, path included, where it is not what `Host` says: behind a proxy, say. */
+  /** The server's public URL, including the path. Needed if `Host` differs from it, for example behind a proxy. */
   publicUrl?: string
 }
 
-/** For a server that has no authentication and listens on loopback only. */
+/** For a server without authentication that listens on loopback only. */
 export const LOOPBACK_HOSTS: readonly string[] = ['localhost', '127.0.0.1', '[::1]']
 
 const HOST = /^(\[[0-9a-f:.]{2,45}\]|[a-z0-9](?:[a-z0-9._-]{0,253}[a-z0-9.])?)(?::\d{1,5})?$/i
@@ -26,10 +26,10 @@ export function isHostHeader(text: string): boolean {
   return HOST.test(text)
 }
 
-// A server that listens on IPv6 and IPv4 at once sees the latter as ::ffff:127.0.0.1.
+// A dual-stack socket reports an IPv4 address as ::ffff:127.0.0.1.
 const LOOPBACK_ADDRESS = /^(?:::ffff:)?127(?:\.\d{1,3}){3}$|^::1$/i
 
-/** The part of a request that the rules look at. An upgrade request has it as well, before there is an exchange. */
+/** The part of a request that the rules check. An upgrade request has it before there is an exchange. */
 export interface RequestHead {
   readonly method: string
   /** Lower-case name. */
@@ -37,16 +37,16 @@ export interface RequestHead {
 }
 
 export interface SiteRules {
-  /** Why this request gets no further, if so. `remoteAddress` is absent where it is not known. */
+  /** Returns the reason to refuse this request, or `undefined`. `remoteAddress` is absent if it is not known. */
   objection(head: RequestHead, remoteAddress?: string): Fault | undefined
-  /** For every answer, as name, value, name, value. */
+  /** Headers for every response, as name, value, name, value. */
   answerHeaders(head: RequestHead): readonly string[]
   preflightHeaders(head: RequestHead, allow: readonly string[]): Record<string, string>
 }
 
 const NONE: readonly string[] = []
 
-/** Nothing if no rule is configured, so that it costs nothing. */
+/** Returns `undefined` if no rule is configured, so that requests cost nothing. */
 export function createSiteRules(options: SiteOptions): SiteRules | undefined {
   const { hosts, cors, remote } = options
   if (!hosts && !cors && !remote && options.crossSite !== 'refuse') return undefined
@@ -55,7 +55,7 @@ export function createSiteRules(options: SiteOptions): SiteRules | undefined {
   const publicHost = options.publicUrl === undefined ? undefined : new URL(options.publicUrl).host
   const expose = (cors?.exposeHeaders ?? ['Location', 'ETag', 'Retry-After', 'Content-Range']).join(', ')
   const maxAge = String(cors?.maxAgeSeconds ?? 600)
-  // Almost every request names the host the one before it named, and comes from where that one came from.
+  // Consecutive requests usually have the same host and the same remote address.
   let lastAccepted: string | undefined
   let lastLoopback: string | undefined
 
@@ -76,7 +76,7 @@ export function createSiteRules(options: SiteOptions): SiteRules | undefined {
     const origin = head.header('origin')
     if (origin !== undefined) {
       if (namedOrigin(origin)) return false
-      // The scheme is left out: behind a proxy that ends TLS it is not the one the browser sees.
+      // The scheme is not compared: behind a proxy that terminates TLS, it differs from the browser's.
       const host = /^https?:\/\/(.+)$/i.exec(origin)?.[1]?.toLowerCase()
       return host === undefined || (host !== head.header('host')?.toLowerCase() && host !== publicHost)
     }
@@ -86,7 +86,7 @@ export function createSiteRules(options: SiteOptions): SiteRules | undefined {
 
   return {
     objection(head, remoteAddress) {
-      // Not known also means no: a socket that has been reset has no address any more.
+      // An unknown address is refused as well: a socket that was reset has no address.
       if (remote && (remoteAddress === undefined || remoteAddress !== lastLoopback)) {
         if (!LOOPBACK_ADDRESS.test(remoteAddress ?? '')) return notLoopback()
         lastLoopback = remoteAddress
@@ -117,7 +117,7 @@ export function createSiteRules(options: SiteOptions): SiteRules | undefined {
 function notLoopback(): Fault {
   return new Fault(
     'forbidden',
-    'This server has no authentication and answers this machine only; configure auth to call it from elsewhere.',
+    'This server has no authentication and accepts requests from this machine only; configure auth to call it from other machines.',
     { code: 'NOT_LOOPBACK' },
   )
 }
@@ -126,8 +126,8 @@ function hostNotAllowed(host: string | undefined): Fault {
   return new Fault(
     'forbidden',
     host === undefined
-      ? 'The request names no host; send a Host header this server is known by.'
-      : 'This server is not known by the name in the Host header; use a name listed in its "hosts" option.',
+      ? 'The request names no host; send a Host header with a name of this server.'
+      : 'The name in the Host header is not a name of this server; use a name listed in its "hosts" option.',
     { code: 'HOST_NOT_ALLOWED' },
   )
 }

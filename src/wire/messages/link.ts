@@ -1,7 +1,7 @@
 /**
- * One session on one connection, for every carrier of messages: sends in order with back-pressure, bounded receives,
- * and one end. The carrier moves the bytes: it gives `transmit`, calls `receive` for each message, and stops reading
- * while `room` returns a promise.
+ * One session on one connection, for every message carrier: sends in order with back-pressure, bounds received
+ * messages, and ends once. The carrier moves the bytes: it provides `transmit`, calls `receive` for each message, and
+ * stops reading while `room` returns a promise.
  */
 import type { Fault } from '../../core/fault.ts'
 import type { Presented } from '../../core/ports/guard.ts'
@@ -10,7 +10,7 @@ import type { Message, OpenSession, Session } from '../../core/ports/session.ts'
 import { isLargerThan, messageTooLarge } from './text.ts'
 
 export interface MessageLimits {
-  /** Of one message that is received. */
+  /** Maximum size of one received message. */
   maxBytes: number
   /** How many received messages may wait for their acknowledgement. */
   maxInFlight: number
@@ -53,14 +53,14 @@ export class Link {
     this.#session = open({ peer, origin, signal, send: (message, about) => this.#send(message, about) })
   }
 
-  /** Whether the carrier may acknowledge this message. Never rejects: a session that throws is logged. */
+  /** Resolves to true if the carrier may acknowledge this message. Never rejects: an error in the session is logged. */
   async receive(message: Message): Promise<boolean> {
     const { limits } = this.#parts
     if (isLargerThan(message, limits.maxBytes)) return this.refuse(messageTooLarge(limits.maxBytes))
     return this.#take(() => this.#session.receive(message))
   }
 
-  /** Tells the peer why one of its messages was not taken. */
+  /** Tells the peer why its message was refused. */
   refuse(fault: Fault): Promise<boolean> {
     return this.#take(() => this.#session.refuse(fault))
   }
@@ -72,22 +72,22 @@ export class Link {
     return this.#room.promise
   }
 
-  /** The peer sends no more. Resolves when it has been answered, or is gone. */
+  /** The peer sends no more messages. Resolves after the last response, or when the peer has disconnected. */
   async finish(): Promise<void> {
     try {
       await Promise.race([this.#session.finish(), this.#left])
     } catch (err) {
-      this.#parts.log.error({ err }, 'a session did not finish')
+      this.#parts.log.error({ err }, 'could not finish a session')
     }
   }
 
-  /** The peer is gone: what waits to be sent is discarded, and the session closes. */
+  /** The peer has disconnected: discards messages that wait to be sent, and closes the session. */
   leave(): Promise<void> {
     this.#gone.abort()
     return this.close()
   }
 
-  /** Closes the session and sends what it has handed over, until `cut` aborts. */
+  /** Closes the session and sends its queued messages until `cut` aborts. */
   close(cut?: AbortSignal): Promise<void> {
     if (!this.#closing) {
       this.#closing = this.#end(cut)
@@ -103,7 +103,7 @@ export class Link {
     try {
       await this.#session.close()
     } catch (err) {
-      this.#parts.log.error({ err }, 'a session did not close')
+      this.#parts.log.error({ err }, 'could not close a session')
     }
     while (this.#lastSend) await this.#lastSend
     cut?.removeEventListener('abort', abandon)
@@ -124,7 +124,7 @@ export class Link {
       }
       return true
     } catch (err) {
-      this.#parts.log.error({ err }, 'a message could not be taken')
+      this.#parts.log.error({ err }, 'could not process a message')
       return false
     }
   }
@@ -141,7 +141,7 @@ export class Link {
     return last
   }
 
-  /** Never throws, and settles also when the peer is gone. */
+  /** Never throws. Also settles when the peer has disconnected. */
   #transmit(message: Message, about: string | undefined): Promise<void> | undefined {
     if (this.#gone.signal.aborted) return undefined
     try {
@@ -155,7 +155,7 @@ export class Link {
   }
 
   #break(err: unknown): void {
-    this.#parts.log.debug({ err }, 'a connection broke')
+    this.#parts.log.debug({ err }, 'a connection failed')
     void this.leave()
   }
 

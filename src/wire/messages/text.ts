@@ -1,10 +1,10 @@
-/** The size and the text of a message, and what can be wrong with either. */
+/** Checks the size of a message, decodes its text, and creates the faults for both. */
 import { Fault } from '../../core/fault.ts'
 import type { Message } from '../../core/ports/session.ts'
 
 export function isLargerThan(message: Message, maxBytes: number): boolean {
   if (typeof message !== 'string') return message.length > maxBytes
-  // A UTF-16 code unit takes one to three bytes in UTF-8, so most texts need no count.
+  // A UTF-16 code unit takes one to three bytes in UTF-8, so most texts need no exact count.
   if (message.length > maxBytes) return true
   if (message.length * 3 <= maxBytes) return false
   return new TextEncoder().encode(message).length > maxBytes
