@@ -101,7 +101,7 @@ test('an output that breaks ends the session, and not the process', async () => 
   output.destroy(new Error('EPIPE'))
   await served
   expect(connection()?.signal.aborted).toBe(true)
-  expect(log.map(({ message }) => message)).toEqual(['a stream of lines broke'])
+  expect(log.map(({ message }) => message)).toEqual(['a stream of lines failed'])
 })
 
 test('a reader that takes nothing does not keep a session that closes', async () => {

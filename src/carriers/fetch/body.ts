@@ -1,4 +1,4 @@
-/** Takes the body of a Fetch request: as one bounded text, or chunk by chunk for whoever parses it further. */
+/** Reads the body of a Fetch request: as one bounded text, or in chunks for a parser. */
 import { bodyAlreadyRead, bodyBrokeOff, bodyNotUtf8, bodyTooLarge, bodyTooSlow } from '../../wire/http/body-faults.ts'
 import { refuseEncoded } from '../../wire/http/text-encoding.ts'
 
@@ -24,7 +24,7 @@ export async function readText(request: Request, maxBytes: number, timeoutMs: nu
   }
 }
 
-/** `undefined` ends the text: half a character at its end is none. */
+/** `undefined` ends the text. An incomplete character at the end is an error. */
 function decode(decoder: InstanceType<typeof TextDecoder>, chunk: Uint8Array | undefined): string {
   try {
     return chunk ? decoder.decode(chunk, { stream: true }) : decoder.decode()
@@ -34,7 +34,7 @@ function decode(decoder: InstanceType<typeof TextDecoder>, chunk: Uint8Array | u
   }
 }
 
-/** Pulls chunks; between pulls the body is left alone, so the client feels the pace of the reader. */
+/** Reads one chunk per call and nothing between calls, so that a slow reader slows the client down. */
 export class BodyPuller {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
   #finished = false
@@ -44,7 +44,7 @@ export class BodyPuller {
     this.#reader = request.body?.getReader()
   }
 
-  /** The next bytes, or nothing at the end. */
+  /** Returns the next bytes, or `undefined` at the end. */
   async next(waitMs: number): Promise<Uint8Array | undefined> {
     if (!this.#reader) return undefined
     const late = Promise.withResolvers<never>()
@@ -52,7 +52,7 @@ export class BodyPuller {
     const read = this.#reader.read().catch(() => {
       throw bodyBrokeOff()
     })
-    // Whichever loses the race is heard by nobody, and must not count as unhandled.
+    // If the timeout wins the race, a later failure of this promise must not count as unhandled.
     read.catch(() => undefined)
     try {
       const { done, value } = await Promise.race([read, late.promise])
@@ -63,10 +63,10 @@ export class BodyPuller {
     }
   }
 
-  /** Must be called at the end, whatever the end: what was not read is given up, so that the host can let go of it. */
+  /** Must be called at the end in every case. It cancels the unread rest, so that the host can release the body. */
   release(): void {
     if (!this.#reader || this.#finished) return
-    // A body that fails while it is given up concerns nobody any more.
+    // A failure while the body is canceled has no consequence.
     this.#reader.cancel().catch(() => undefined)
   }
 }

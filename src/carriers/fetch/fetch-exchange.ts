@@ -1,4 +1,4 @@
-/** A Fetch request as the neutral exchange that protocols see. */
+/** A Fetch request as the exchange that protocols use. */
 import type { Exchange, Part, PartLimits } from '../../core/ports/exchange.ts'
 import { withoutBasePath } from '../../wire/http/base-path.ts'
 import { clientGone } from '../../wire/http/body-faults.ts'
@@ -13,7 +13,7 @@ export interface ExchangeSettings extends UploadPace {
 export class FetchExchange implements Exchange {
   readonly request: Request
   readonly method: string
-  /** Empty where the request is not below the prefix. */
+  /** Empty if the request is not below the prefix. */
   readonly path: string
   readonly query: string
   readonly #prefix: string
@@ -26,7 +26,7 @@ export class FetchExchange implements Exchange {
     this.method = request.method
     this.#prefix = prefix.replace(/\/+$/, '')
     this.#settings = settings
-    // The URL of a request is absolute and has been parsed by the host; doing it again costs more than looking at it.
+    // The host has already parsed the request's absolute URL. Splitting it is cheaper than parsing it again.
     const [, site = '', path = '', query = ''] =
       /^([a-z][\w+.-]*:\/\/[^/?#]*)([^?#]*)\??([^#]*)/i.exec(request.url) ?? []
     this.#site = site
@@ -35,7 +35,7 @@ export class FetchExchange implements Exchange {
     this.path = below(this.#prefix, basePath === undefined ? path : withoutBasePath(path, basePath))
   }
 
-  /** Not every host passes `Host` on; the URL names the same. */
+  /** Some hosts do not pass `Host` on. The URL contains the same value. */
   header(name: string): string | undefined {
     const value = this.request.headers.get(name)
     if (value !== null) return value
@@ -61,7 +61,7 @@ export class FetchExchange implements Exchange {
     return this.#controller.signal
   }
 
-  /** The client does not want the rest of the answer. */
+  /** The client does not want the rest of the response. */
   leave(): void {
     this.#controller?.abort(clientGone())
   }
@@ -85,6 +85,6 @@ function below(prefix: string, path: string): string {
   if (prefix === '') return path
   if (!path.startsWith(prefix)) return ''
   const rest = path.slice(prefix.length)
-  // The mount point itself is the root; `/apis` is not below `/api`.
+  // The mount point itself is the root. `/apis` is not below `/api`.
   return rest === '' || rest.startsWith('/') ? rest || '/' : ''
 }

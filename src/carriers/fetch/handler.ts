@@ -1,6 +1,6 @@
 /**
- * Routes as a Fetch handler. It follows the same path as the listener on node:http: site rules, route, method, handler,
- * and the route's own words for whatever goes wrong. Connections and their time limits belong to the host.
+ * Serves routes as a Fetch handler. It follows the same steps as the listener on node:http: site rules, route, method,
+ * handler, and the route's own error responses. The host manages connections and their time limits.
  */
 
 import { Fault } from '../../core/fault.ts'
@@ -14,22 +14,22 @@ import { FetchExchange } from './fetch-exchange.ts'
 import { toResponse } from './response.ts'
 
 export interface FetchOptions extends SiteOptions {
-  /** How to word a failure on a path that no route has. */
+  /** Creates the error response for a path without a route. */
   fallback: Refuse
-  /** Part of every link, and taken off requests that still have it, such as `/api`. */
+  /** A path such as `/api`: part of every link, and removed from requests that still have it. */
   basePath?: string
-  /** Where the routes are mounted, such as `/api`; requests elsewhere are refused as unknown paths. */
+  /** Where the routes are mounted, such as `/api`. Requests outside of it are refused as unknown paths. */
   prefix?: string
-  /** How long a body or a part that is read as one text may take. */
+  /** Time limit for a body or a part that is read as one text. */
   bodyTimeoutMs?: number
-  /** How long a streamed upload may be silent. */
+  /** How long a streamed upload may send nothing. */
   idleTimeoutMs?: number
-  /** What a streamed upload must send at the least, and in what time; 30 KiB in 30 s unless given. */
+  /** The minimum that a streamed upload must send per period. Default: 30 KiB in 30 s. */
   slowestUpload?: UploadPace['slowestUpload']
   log?: Log
 }
 
-/** `prefix` overrides the one in the options, for this request. */
+/** `prefix` overrides the option for this request. */
 export type FetchHandler = (request: Request, prefix?: string) => Promise<Response>
 
 export function createFetchHandler(routes: readonly Route[], options: FetchOptions): FetchHandler {
@@ -49,7 +49,7 @@ export function createFetchHandler(routes: readonly Route[], options: FetchOptio
   }
 
   function explain(exchange: FetchExchange, thrown: unknown): Refusal {
-    if (!(thrown instanceof Fault)) log?.error({ err: thrown, path: exchange.path }, 'A request failed.')
+    if (!(thrown instanceof Fault)) log?.error({ err: thrown, path: exchange.path }, 'a request failed')
     return { kind: 'fault', fault: Fault.from(thrown) }
   }
 
@@ -75,8 +75,8 @@ export function createFetchHandler(routes: readonly Route[], options: FetchOptio
       try {
         return respond(exchange, refuse(exchange, explain(exchange, thrown)))
       } catch (again) {
-        // A refusal that itself fails: a bug in a protocol, and the client must not be left without an answer.
-        log?.error({ err: again, path: exchange.path }, 'A refusal could not be worded or sent.')
+        // The error response failed too. This is a bug in a protocol, and the client still needs a response.
+        log?.error({ err: again, path: exchange.path }, 'could not send an error response')
         return new Response(null, { status: 500 })
       }
     }

@@ -1,4 +1,7 @@
-/** The HTTP carrier for hosts that speak Fetch: routes as `(Request) => Response`, for Hono, Next.js, Bun, Deno and workers. */
+/**
+ * The HTTP carrier for hosts with the Fetch API: routes as `(Request) => Response`, for Hono, Next.js, Bun, Deno and
+ * workers.
+ */
 export { createFetchHandler } from './handler.ts'
 export { toResponse } from './response.ts'
 export { webRequest } from './web-request.ts'

@@ -1,8 +1,8 @@
-/** An answer as a Fetch response. */
+/** Turns an answer of a protocol into a Fetch response. */
 import type { Answer } from '../../core/ports/exchange.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 
-/** What sending an answer needs to know of its request. */
+/** The parts of the request that sending a response needs. */
 interface Asking {
   readonly method: string
   leave(): void
@@ -26,7 +26,7 @@ export function toResponse(asking: Asking, answer: Answer, extra: readonly strin
       headers,
     })
   }
-  // As bytes, because a response adds a content type of its own to a text.
+  // As bytes, because a Response adds its own content type to a text.
   const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : body
   if (!bodiless) headers.set('Content-Length', String(bytes?.length ?? 0))
   const empty = bodiless || asking.method === 'HEAD' || bytes === undefined
@@ -37,7 +37,7 @@ function isIterable(body: Answer['body']): body is AsyncIterable<Uint8Array | st
   return typeof body === 'object' && !(body instanceof Uint8Array)
 }
 
-/** Nothing is taken from the source before it is asked for; a source that breaks the stated length breaks the answer. */
+/** Reads the source only on demand. A source whose length differs from the stated one aborts the response. */
 function streamOf(
   iterator: AsyncIterator<Uint8Array | string>,
   length: number | undefined,
@@ -61,10 +61,10 @@ function streamOf(
           if (length !== undefined && sent > length) throw wrongLength(length, sent)
           controller.enqueue(bytes)
         } catch (error) {
-          log?.error({ err: error }, 'An answer broke off while it was being sent.')
+          log?.error({ err: error }, 'a response failed while it was being sent')
           abandon(iterator, log)
-          // Without the reason: what breaks off is not the reader's to explain.
-          controller.error(new TypeError('The answer broke off.'))
+          // Without the reason, which is not for the client.
+          controller.error(new TypeError('The response is incomplete.'))
         }
       },
       cancel() {
@@ -77,11 +77,11 @@ function streamOf(
 }
 
 function wrongLength(stated: number, sent: number): Error {
-  return new Error(`The source of an answer gave ${sent} bytes where ${stated} were stated.`)
+  return new Error(`The source of a response returned ${sent} bytes instead of the stated ${stated}.`)
 }
 
 function abandon(iterator: AsyncIterator<unknown>, log: Log | undefined): void {
   Promise.resolve(iterator.return?.()).catch((error: unknown) => {
-    log?.warn({ err: error }, 'The source of an answer failed while it was being given up.')
+    log?.warn({ err: error }, 'could not close the source of a response')
   })
 }

@@ -1,8 +1,8 @@
-/** A request as Fetch has it, for those who want one: the host's own where there is one, else made of the exchange. */
+/** Returns the request as a Fetch `Request`: the host's own if there is one, otherwise one built from the exchange. */
 import type { Exchange } from '../../core/ports/exchange.ts'
 import { FetchExchange } from './fetch-exchange.ts'
 
-/** Without a body: that has been read, or will be, by somebody else. */
+/** A request built here has no body: the body is read from the exchange. */
 export function webRequest(exchange: Exchange): Request {
   if (exchange instanceof FetchExchange) return exchange.request
   const { origin, path, query, method, signal } = exchange

@@ -1,4 +1,4 @@
-/** A gRPC server on node:http2 for unary methods with JSON messages. What the methods mean is for the protocol. */
+/** A gRPC server on node:http2 for unary methods with JSON messages. The protocol defines the methods. */
 import type { Http2SecureServer, Http2Server, ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { Fault } from '../../core/fault.ts'
@@ -9,24 +9,24 @@ import { createReading, type ReadingLimits } from './reading.ts'
 
 export interface GrpcOptions {
   methods: UnaryMethods
-  /** Of one message. */
+  /** Maximum size of one message. */
   maxBytes: number
   log: Log
-  /** PEM; without it the connection is in plain text. */
+  /** PEM. Without it the connection is not encrypted. */
   tls?: { key: string | Uint8Array; cert: string | Uint8Array }
   limits?: Partial<GrpcLimits>
 }
 
 export interface GrpcLimits extends ReadingLimits {
-  /** How long a connection is kept on which nothing happens. */
+  /** How long a connection without activity is kept. */
   idleMs: number
-  /** How long after that its calls may take to end. */
+  /** How long the calls of such a connection may take to end after that. */
   closeMs: number
 }
 
 export interface GrpcCarrier {
   listen(address: { host: string; port: number }): Promise<{ host: string; port: number }>
-  /** Takes no more calls, lets those under way end for so long, then cuts what is left. */
+  /** Accepts no more calls, waits up to `graceMs` for running calls, then closes the remaining connections. */
   close(graceMs?: number): Promise<void>
 }
 
@@ -46,12 +46,12 @@ const DEFAULTS: GrpcLimits = {
 
 export function createGrpcCarrier({ tls, limits: given, methods, maxBytes, log }: GrpcOptions): GrpcCarrier {
   const limits = { ...DEFAULTS, ...given }
-  // A message as large as it may be must pass, whatever else is set.
+  // A message of the maximum size must fit in any case.
   const sessionBytes = Math.max(limits.sessionBytes, 2 * maxBytes)
   const { readMs, idleMs, closeMs, totalBytes } = limits
   const reading = { readMs, sessionBytes, totalBytes: Math.max(totalBytes, sessionBytes) }
   const exchange = { methods, maxBytes, log, readMs, read: createReading(reading) }
-  // Asked for here, so that a server without gRPC does not load it.
+  // Loaded here, so that a server without gRPC does not load it.
   const { createSecureServer, createServer } = process.getBuiltinModule('node:http2')
   const server: Http2Server | Http2SecureServer = tls
     ? createSecureServer({ ...LIMITS, ...buffers(tls), allowHTTP1: false })
@@ -68,12 +68,12 @@ export function createGrpcCarrier({ tls, limits: given, methods, maxBytes, log }
     })
     session.setTimeout(idleMs, () => {
       session.close()
-      // A stream that its client neither ends nor resets would keep the connection for good.
+      // A stream that its client neither ends nor resets would keep the connection open forever.
       cut ??= setTimeout(() => session.destroy(), closeMs)
     })
-    session.on('error', (err) => log.debug({ err }, 'a gRPC connection broke'))
+    session.on('error', (err) => log.debug({ err }, 'a gRPC connection failed'))
   })
-  server.on('sessionError', (err: Error) => log.debug({ err }, 'a gRPC connection broke'))
+  server.on('sessionError', (err: Error) => log.debug({ err }, 'a gRPC connection failed'))
   server.on('stream', (stream, headers) => {
     const answering = answerStream(stream, headers, exchange)
     running.add(answering)
@@ -92,7 +92,7 @@ export function createGrpcCarrier({ tls, limits: given, methods, maxBytes, log }
     async close(graceMs = 10_000) {
       if (!server.listening) return
       const closed = new Promise<void>((resolve) => server.close(() => resolve()))
-      // Says so to the clients, and ends each connection with its last call.
+      // Sends GOAWAY to the clients. Each connection closes after its last call.
       for (const session of sessions) session.close()
       const cut = setTimeout(() => {
         for (const session of sessions) session.destroy()
@@ -111,7 +111,7 @@ function buffers({ key, cert }: NonNullable<GrpcOptions['tls']>) {
 function cannotListen(error: NodeJS.ErrnoException, host: string, port: number): Fault {
   const inUse = error.code === 'EADDRINUSE'
   const why = inUse ? 'is in use; choose another port, or stop what listens there' : `cannot be used (${error.code})`
-  return new Fault('unavailable', `${host}:${port} ${why}. It was to be the port for gRPC.`, {
+  return new Fault('unavailable', `${host}:${port} ${why}. It is the configured address for gRPC.`, {
     code: inUse ? 'PORT_IN_USE' : 'CANNOT_LISTEN',
     cause: error,
   })

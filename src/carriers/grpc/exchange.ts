@@ -1,4 +1,4 @@
-/** One unary call on an HTTP/2 stream: its message is read, handed over, and answered with a message or a status. */
+/** One unary call on an HTTP/2 stream: reads the message, calls the method, and responds with a message or a status. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
 import { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/ports/runtime.ts'
@@ -10,21 +10,21 @@ import { type ReadMessage, tooSlow } from './reading.ts'
 import { codeOf } from './statuses.ts'
 
 const MAX_MESSAGE = 1_000
-/** A client that is out of time resets its stream itself, and that arrives a little before our own time is over. */
+/** A client that times out resets its stream slightly before this server's own timer ends. */
 const EARLY_RESET_MS = 100
-/** The longest delay a timer takes. */
+/** The longest delay that a timer accepts. */
 const MAX_TIMER_MS = 2_147_483_647
 
 export interface ExchangeSettings {
   methods: UnaryMethods
   maxBytes: number
-  /** Of reading one message. */
+  /** Time limit for reading one message. */
   readMs: number
   read: ReadMessage
   log: Log
 }
 
-/** Settles when the stream has been answered or is gone; never rejects. */
+/** Settles after the response, or when the stream has closed. Never rejects. */
 export async function answerStream(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
@@ -42,13 +42,15 @@ export async function answerStream(
   const expiresAt = performance.now() + (deadlineMs ?? Number.POSITIVE_INFINITY)
   const gone = () => (performance.now() + EARLY_RESET_MS < expiresAt ? ending.abort(clientGone()) : expire())
   function expire() {
-    const fault = new Fault('timeout', 'The time the client set is over.', { details: { timeout_ms: deadlineMs ?? 0 } })
+    const fault = new Fault('timeout', 'The time limit of the client has passed.', {
+      details: { timeout_ms: deadlineMs ?? 0 },
+    })
     ending.abort(fault)
   }
   const late = setTimeout(() => ending.abort(tooSlow(readMs)), readMs)
   stream.once('close', gone)
-  // A client that resets its stream is no failure of ours; `close` follows.
-  stream.on('error', (err) => log.debug({ err }, 'a gRPC stream broke'))
+  // A reset by the client is not a server error. A `close` event follows.
+  stream.on('error', (err) => log.debug({ err }, 'a gRPC stream failed'))
   try {
     const method = methodFor(headers, contentType, methods)
     const text = await unlessEnded(read(stream, maxBytes), ending.signal)
@@ -57,7 +59,7 @@ export async function answerStream(
     const call = { header, text, signal: ending.signal, ...(deadlineMs !== undefined && { deadlineMs }) }
     respond(stream, 'OK', await unlessEnded(method(call), ending.signal))
   } catch (thrown) {
-    const fault = Fault.from(thrown, 'The request failed for a reason it did not state; the server log has it.')
+    const fault = Fault.from(thrown, 'The request failed; the server log has the reason.')
     if (fault.kind === 'internal') log.error({ err: fault.cause ?? fault }, 'a gRPC request failed')
     refuse(stream, codeFor(fault), fault)
   } finally {
@@ -70,7 +72,7 @@ export async function answerStream(
 function methodFor(headers: IncomingHttpHeaders, contentType: string, methods: UnaryMethods) {
   const method = headers[':method'] === 'POST' ? methods.get(headers[':path'] ?? '') : undefined
   if (!method) throw unimplemented(`There is no method ${headers[':path']?.slice(0, 200)} here.`)
-  // Without a subtype it says protobuf to some and whatever was agreed on to others; what comes is read as JSON.
+  // Without a subtype, some clients mean protobuf and others mean an agreed format. The message is read as JSON.
   if (!/^application\/grpc(?:\+json)?(?:$|;)/.test(contentType)) {
     throw unimplemented(`Messages are JSON here. Send application/grpc+json, not ${contentType.slice(0, 100)}.`)
   }
@@ -89,7 +91,7 @@ function codeFor(fault: Fault): GrpcCode {
   return fault.code === UNIMPLEMENTED ? UNIMPLEMENTED : codeOf(fault)
 }
 
-/** The promise's value, or the reason why nobody waits for it any more. */
+/** Resolves to the promise's value, or rejects with the reason of the abort. */
 function unlessEnded<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const end = () => reject(signal.reason)
@@ -106,7 +108,7 @@ function respond(stream: ServerHttp2Stream, code: GrpcCode, text: string): void 
   stream.end(encodeFrame(text))
 }
 
-/** "Trailers-Only": the status stands in the headers, and there is no message. */
+/** "Trailers-Only": the status is in the headers, and there is no message. */
 function refuse(stream: ServerHttp2Stream, code: GrpcCode, { message, retryAfterMs }: Fault): void {
   if (!isOpen(stream)) return
   const headers = {
@@ -120,7 +122,7 @@ function refuse(stream: ServerHttp2Stream, code: GrpcCode, { message, retryAfter
   stopReading(stream)
 }
 
-/** What the client still sends is not read; without this it would wait for room to send it, and hold the stream. */
+/** Discards what the client still sends. Otherwise the client would wait for flow control and keep the stream open. */
 function stopReading(stream: ServerHttp2Stream): void {
   if (!stream.readableEnded) stream.close(0)
 }

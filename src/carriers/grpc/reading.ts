@@ -1,6 +1,6 @@
 /**
- * Reads messages of clients that nobody knows yet: who they are is in the headers, and it is asked when the message is
- * there. Until then one message may take so long, and the messages of one connection and of all hold so many bytes.
+ * Reads messages of clients that are not authenticated yet: the credential is in the headers and is checked after the
+ * message arrives. Until then, the time for one message and the bytes per connection and in total are limited.
  */
 import type { ServerHttp2Stream } from 'node:http2'
 import { Fault } from '../../core/fault.ts'
@@ -8,14 +8,14 @@ import { createFrameReader } from '../../wire/grpc/framing.ts'
 import { bodyBrokeOff, bodyTooLarge } from '../../wire/http/body-faults.ts'
 
 export interface ReadingLimits {
-  /** Of one message, from the first header to the last byte. */
+  /** Time limit for one message, from the headers to the last byte. */
   readMs: number
-  /** Of messages under way. */
+  /** Maximum size of the messages that are being read. */
   sessionBytes: number
   totalBytes: number
 }
 
-/** The message of a stream; settles when the stream ends, too. */
+/** Reads the message of a stream. Also settles when the stream ends. */
 export type ReadMessage = (stream: ServerHttp2Stream, maxBytes: number) => Promise<string>
 
 export function createReading({ sessionBytes, totalBytes }: ReadingLimits): ReadMessage {
@@ -29,7 +29,7 @@ export function createReading({ sessionBytes, totalBytes }: ReadingLimits): Read
 
   return async (stream, maxBytes) => {
     const reader = createFrameReader(maxBytes, () => bodyTooLarge(maxBytes))
-    // Kept: a stream that has ended does not say which connection it was on.
+    // Stored, because a closed stream does not name its session.
     const session: object = stream.session ?? stream
     let held = 0
     try {
@@ -49,13 +49,17 @@ export function createReading({ sessionBytes, totalBytes }: ReadingLimits): Read
 }
 
 export function tooSlow(readMs: number): Fault {
-  return new Fault('timeout', `The message did not arrive within ${readMs} ms. Send it whole, and sooner.`, {
+  return new Fault('timeout', `The message did not arrive within ${readMs} ms. Send the whole message sooner.`, {
     details: { timeout_ms: readMs },
   })
 }
 
 function tooMuch(): Fault {
-  return new Fault('overloaded', 'Too many messages are under way. Send fewer at a time, or try again in a moment.', {
-    retryAfterMs: 1_000,
-  })
+  return new Fault(
+    'overloaded',
+    'Too many messages are being received. Send fewer at a time, or try again in a moment.',
+    {
+      retryAfterMs: 1_000,
+    },
+  )
 }

@@ -1,4 +1,4 @@
-/** How each kind of failure is worded where it is no message but a gRPC status. */
+/** Maps each kind of fault to a gRPC status code, for failures that are not reported in a message. */
 import type { Fault, FaultKind } from '../../core/fault.ts'
 import type { GrpcCode } from '../../wire/grpc/headers.ts'
 
@@ -32,7 +32,7 @@ const CODES: Record<FaultKind, GrpcCode> = {
   internal: 'INTERNAL',
 }
 
-/** gRPC has a word of its own for a message that is too large. */
+/** gRPC uses a different code for a message that is too large. */
 export function codeOf({ kind, code }: Fault): GrpcCode {
   return code === 'BODY_TOO_LARGE' ? 'RESOURCE_EXHAUSTED' : CODES[kind]
 }

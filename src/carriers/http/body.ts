@@ -1,28 +1,29 @@
 /**
- * Takes a request's body off the socket: as one text, or chunk by chunk for whoever parses it further. Nothing is read
- * before it is asked for, and no more is held than was asked for.
+ * Reads a request's body from the socket: as one text, or in chunks for a parser. It reads only on demand and holds no
+ * more than requested.
  */
 import { isUtf8 } from 'node:buffer'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { bodyAlreadyRead, bodyBrokeOff, bodyNotUtf8, bodyTooLarge, bodyTooSlow } from '../../wire/http/body-faults.ts'
 import { refuseEncoded } from '../../wire/http/text-encoding.ts'
 
-/** Set on requests whose client waits for `100 Continue` and has not been told yet. */
+/** Set on requests whose client waits for `100 Continue` and has not received it yet. */
 export const AWAITS_CONTINUE = Symbol('awaits 100 Continue')
 
 export type Incoming = IncomingMessage & { [AWAITS_CONTINUE]?: boolean }
 
-/** What reading a body needs of the exchange it belongs to. */
+/** The parts of an exchange that reading a body needs. */
 export interface BodyHolder {
   readonly request: Incoming
   readonly response: ServerResponse
-  /** Set when all of the body has been taken, which the parser may confirm only later. */
+  /** Set after the whole body was read. The parser may confirm the end later. */
   bodyTaken: boolean
 }
 
 /**
- * At once if the body came with its head: the listener begins a request one microtask after its event, when that is
- * known. Waiting for the stream's events instead cost 5 µs more, seeing it to its `end` 1 µs, and a promise a fraction.
+ * Returns immediately if the body arrived with its head: the listener starts a request one microtask after its event,
+ * when that is known. Waiting for the stream's events cost 5 µs more, waiting for its `end` 1 µs, and a promise a
+ * fraction of that.
  */
 export function readText(holder: BodyHolder, maxBytes: number, timeoutMs: number): string | Promise<string> {
   const { request } = holder
@@ -60,12 +61,12 @@ async function collectText(request: Incoming, maxBytes: number, timeoutMs: numbe
 
 function decodeText(bytes: Buffer): string {
   const text = bytes.toString('utf8')
-  // Only what was broken, or stood in the text itself, comes out as this character.
+  // This character appears only if the bytes were invalid or if the text itself contains it.
   if (!text.includes('\ufffd') || isUtf8(bytes)) return text
   throw bodyNotUtf8()
 }
 
-/** Called once before the first byte is read. */
+/** Called once, before the first byte is read. */
 export function openBody({ request, response }: BodyHolder): void {
   if (request.readableDidRead) throw bodyAlreadyRead()
   if (request[AWAITS_CONTINUE]) {
@@ -74,7 +75,7 @@ export function openBody({ request, response }: BodyHolder): void {
   }
 }
 
-/** Pulls chunks; between pulls the socket is left alone, so the client feels the pace of the reader. */
+/** Reads one chunk per call and nothing between calls, so that a slow reader slows the client down. */
 export class BodyReader {
   readonly #request: IncomingMessage
   readonly #wake: () => void
@@ -86,7 +87,7 @@ export class BodyReader {
     request.on('readable', this.#wake).on('end', this.#wake).on('close', this.#wake)
   }
 
-  /** The next bytes, or nothing at the end. Only the time spent waiting for the client counts as waiting. */
+  /** Returns the next bytes, or `undefined` at the end. Only the time spent waiting for the client counts. */
   async next(waitMs: number): Promise<Buffer | undefined> {
     const request = this.#request
     let timedOut = false
@@ -101,7 +102,7 @@ export class BodyReader {
       for (;;) {
         const chunk = request.read() as Buffer | null
         if (chunk !== null) return chunk
-        // `complete` alone is not the end: what has been parsed may still be on its way through the stream.
+        // `complete` alone is not the end: parsed bytes may still be in the stream.
         if (request.complete && request.readableLength === 0) return undefined
         if (request.destroyed) throw bodyBrokeOff()
         if (timedOut) throw bodyTooSlow()
@@ -115,7 +116,7 @@ export class BodyReader {
     }
   }
 
-  /** Must be called at the end, whatever the end: a stream with a `readable` listener cannot be discarded. */
+  /** Must be called at the end in every case: a stream with a `readable` listener cannot be discarded. */
   release(): void {
     this.#request.off('readable', this.#wake).off('end', this.#wake).off('close', this.#wake)
   }

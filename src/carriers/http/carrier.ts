@@ -1,4 +1,4 @@
-/** A server of its own for a request listener, as a carrier that is opened and closed with the others. */
+/** Runs a request listener in its own server, as a carrier that opens and closes with the others. */
 import type { Carrier } from '../../core/ports/carrier.ts'
 import type { RequestListener } from './listener.ts'
 import { closeHttpServer, createHttpServer, type Listening, listen, type ServerLimits } from './server.ts'

@@ -1,4 +1,4 @@
-/** The HTTP carrier on node:http: routes as a request listener, and a server to put it in. */
+/** The HTTP carrier on node:http: a request listener for routes, and a server for it. */
 
 export { LOOPBACK_HOSTS } from '../../wire/http/site-rules.ts'
 export { createHttpCarrier } from './carrier.ts'

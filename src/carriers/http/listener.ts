@@ -1,6 +1,6 @@
 /**
- * Routes on node:http. The listener works in `http.createServer`, in Express and in anything else that hands over
- * Node's own request and response. It knows no protocol: what a failure looks like is the route's `refuse`.
+ * Serves routes on node:http. The listener works in `http.createServer`, in Express and in other hosts that pass Node's
+ * own request and response. It knows no protocol: each route's `refuse` creates its error responses.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Fault } from '../../core/fault.ts'
@@ -14,22 +14,22 @@ import { type ExchangeSettings, NodeExchange } from './node-exchange.ts'
 import { bodyOutstanding, type SendSettings, send } from './send.ts'
 
 export interface ListenerOptions extends SiteOptions {
-  /** How to word a failure on a path that no route has. */
+  /** Creates the error response for a path without a route. */
   fallback: Refuse
-  /** Part of every link, and taken off requests that still have it, such as `/api`. */
+  /** A path such as `/api`: part of every link, and removed from requests that still have it. */
   basePath?: string
-  /** How long a body or a part that is read as one text may take. */
+  /** Time limit for a body or a part that is read as one text. */
   bodyTimeoutMs?: number
-  /** How long a streamed upload may be silent; how long it takes in all is its own affair. */
+  /** How long a streamed upload may send nothing. Its total time is not limited. */
   idleTimeoutMs?: number
-  /** What a streamed upload must send at the least, and in what time; 30 KiB in 30 s unless given. */
+  /** The minimum that a streamed upload must send per period. Default: 30 KiB in 30 s. */
   slowestUpload?: UploadPace['slowestUpload']
-  /** How long a client may take nothing of an answer that waits for it. */
+  /** How long a client may read nothing of a waiting response. */
   stallTimeoutMs?: number
   log?: Log
 }
 
-/** Express passes `next`; then a path that no route has is left to whoever comes after. */
+/** Express passes `next`: the next handler then receives a path without a route. */
 export type RequestListener = (request: IncomingMessage, response: ServerResponse, next?: () => void) => void
 
 const NO_PARAMS: Readonly<Record<string, string>> = Object.freeze({})
@@ -69,7 +69,8 @@ export function createRequestListener(routes: readonly Route[], options: Listene
     if (!found) return refuseWith(exchange, options.fallback, { kind: 'path' }, settings)
     const handle = found.entry.handles.get(exchange.method)
     if (!handle) return otherMethod(exchange, found.entry, settings)
-    // A body that came in one packet with its head is handed over right after this event: a microtask later it is there.
+    // Node delivers a body that arrived in one packet with its head right after this event, so it is there one
+    // microtask later.
     if (bodyOutstanding(exchange)) queueMicrotask(() => begin(exchange, found, handle, settings))
     else begin(exchange, found, handle, settings)
   }
@@ -78,11 +79,11 @@ export function createRequestListener(routes: readonly Route[], options: Listene
 interface Found {
   readonly path: string
   readonly entry: RouteEntry
-  /** Read where a failure to read them is answered. */
+  /** Read where the failure to read them gets an error response. */
   params: Readonly<Record<string, string>> | undefined
 }
 
-/** Most requests are for the path of the one before them: with a parameter in it, to find it again took 0.6 µs. */
+/** Most requests have the path of the one before. Finding a path with a parameter again took 0.6 µs. */
 function rememberPath(table: RouteTable): (path: string) => Found | undefined {
   let last: Found | undefined
   return (path) => {
@@ -106,7 +107,7 @@ function begin(exchange: NodeExchange, found: Found, handle: Handle, settings: S
   }
 }
 
-/** Neither of the two throws: each ends in a refusal, or gives the connection up. */
+/** Neither function throws: each sends an error response or closes the connection. */
 function settle(exchange: NodeExchange, refuse: Refuse, pending: Promise<Answer>, settings: Settings): void {
   pending.then(
     (answer) => deliver(exchange, answer, refuse, settings),
@@ -123,7 +124,7 @@ function otherMethod(exchange: NodeExchange, entry: RouteEntry, settings: Settin
 }
 
 function fail(exchange: NodeExchange, refuse: Refuse, thrown: unknown, settings: Settings): void {
-  if (!(thrown instanceof Fault)) settings.log?.error({ err: thrown, path: exchange.path }, 'A request failed.')
+  if (!(thrown instanceof Fault)) settings.log?.error({ err: thrown, path: exchange.path }, 'a request failed')
   refuseWith(exchange, refuse, { kind: 'fault', fault: Fault.from(thrown) }, settings)
 }
 
@@ -135,10 +136,10 @@ function refuseWith(exchange: NodeExchange, refuse: Refuse, why: Refusal, settin
   }
 }
 
-/** `refuse` is absent where the answer is a refusal itself, which is not refused again. */
+/** `refuse` is absent for an error response, which is not replaced by another one. */
 function deliver(exchange: NodeExchange, answer: Answer, refuse: Refuse | undefined, settings: Settings): void {
-  // An answer given at once, to a request whose small body is only now being handed over: a microtask later it is
-  // known whether the body is all here and the connection can be kept.
+  // A response may be ready before Node has delivered a small request body. One microtask later it is known whether the
+  // body is complete and the connection can be kept.
   if (bodyOutstanding(exchange)) {
     queueMicrotask(() => transmit(exchange, answer, refuse, settings))
   } else transmit(exchange, answer, refuse, settings)
@@ -155,9 +156,9 @@ function transmit(exchange: NodeExchange, answer: Answer, refuse: Refuse | undef
   }
 }
 
-/** A refusal that itself fails: a bug in a protocol, and the client must not hang for it. */
+/** The error response failed too. This is a bug in a protocol, and the client must not wait forever. */
 function giveUp({ response, path }: NodeExchange, thrown: unknown, { log }: Settings): void {
-  log?.error({ err: thrown, path }, 'A refusal could not be worded or sent.')
+  log?.error({ err: thrown, path }, 'could not send an error response')
   if (response.headersSent) response.destroy()
   else response.writeHead(500, 'Internal Server Error', { Connection: 'close', 'Content-Length': 0 }).end()
 }

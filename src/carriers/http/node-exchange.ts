@@ -1,4 +1,4 @@
-/** A request on node:http as the neutral exchange that protocols see. What is rarely asked for is made when asked for. */
+/** A node:http request as the exchange that protocols use. Rarely used values are computed on demand. */
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import type { Exchange, Part, PartLimits } from '../../core/ports/exchange.ts'
@@ -22,7 +22,7 @@ export class NodeExchange implements Exchange, BodyHolder {
   readonly response: ServerResponse
   bodyTaken = false
   readonly #settings: ExchangeSettings
-  /** A dozen of them are looked for in each request, and Node finds its own list anew each time. */
+  /** Cached: each request reads about a dozen headers, and Node's getter builds its list again each time. */
   readonly #headers: IncomingHttpHeaders
   #signal: AbortSignal | undefined
 
@@ -53,7 +53,7 @@ export class NodeExchange implements Exchange, BodyHolder {
     if (publicUrl !== undefined) return publicUrl
     const { socket, headers } = this.request
     const scheme = (socket as TLSSocket).encrypted ? 'https' : 'http'
-    // Express takes the mount path off `url` and keeps it here; without it our own links would miss it.
+    // Express removes the mount path from `url` and keeps it in `baseUrl`. Links need it.
     const mount = basePath ?? (this.request as { baseUrl?: string }).baseUrl ?? ''
     if (headers.host !== undefined && isHostHeader(headers.host)) return `${scheme}://${headers.host}${mount}`
     const address = socket.localAddress ?? 'localhost'
@@ -74,7 +74,7 @@ export class NodeExchange implements Exchange, BodyHolder {
   }
 }
 
-/** RFC 9112, "absolute-form": a server must accept it. Whose name it carries is of no use to us. */
+/** RFC 9112, "absolute-form": a server must accept it. The host name in it is not used. */
 function originForm(target: string): string {
   if (target.charCodeAt(0) === 0x2f) return target
   const authority = /^https?:\/\/[^/?#]*/i.exec(target)

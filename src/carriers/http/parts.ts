@@ -1,4 +1,4 @@
-/** The parts of a multipart request body, straight from the socket. */
+/** Reads the parts of a multipart request body from the socket. */
 import type { Part, PartLimits } from '../../core/ports/exchange.ts'
 import { readPacedParts, type UploadPace } from '../../wire/http/paced-parts.ts'
 import { type BodyHolder, BodyReader, openBody } from './body.ts'
@@ -10,7 +10,7 @@ export async function* readParts(holder: BodyHolder, limits: PartLimits, pace: U
   try {
     yield* readPacedParts(request.headers['content-type'] ?? '', (waitMs) => reader.next(waitMs), limits, pace)
   } finally {
-    // A body that was not read to its end stays where it is; the answer then closes the connection.
+    // The unread rest of the body stays on the socket. The response then closes the connection.
     reader.release()
   }
 }

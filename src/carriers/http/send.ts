@@ -1,4 +1,4 @@
-/** Puts an answer on the socket, and settles what happens to a body nobody read and to a client that left. */
+/** Writes a response to the socket. It also handles unread request bodies and disconnected clients. */
 import type { ServerResponse } from 'node:http'
 import type { Answer } from '../../core/ports/exchange.ts'
 import type { Log } from '../../core/ports/runtime.ts'
@@ -9,11 +9,13 @@ export interface SendSettings {
   readonly log: Log | undefined
 }
 
-/** How much of an unread body is thrown away, and for how long, so that the client hears the answer before the close. */
+/**
+ * How much of an unread body is discarded, and for how long, so that the client can read the response before the close.
+ */
 const LINGER_BYTES = 1 << 20
 const LINGER_MS = 500
 
-/** Throws if the headers cannot be sent; then nothing has been sent yet. */
+/** Throws if the headers cannot be sent. Then nothing has been sent yet. */
 export function send(
   exchange: NodeExchange,
   answer: Answer,
@@ -40,21 +42,21 @@ export function send(
   }
   response.writeHead(status, headers)
   if (unread) {
-    // Its length is stated, so the client has the whole answer before the response is ended below.
+    // The length is stated, so the client has the whole response before the response is ended below.
     if (body === undefined || body.length === 0 || exchange.method === 'HEAD') response.flushHeaders()
     else response.write(body)
     linger(exchange)
   } else {
-    // Only ASCII is as long in UTF-8 as it is in characters, and Node writes it faster when it is told.
+    // Only ASCII has as many bytes in UTF-8 as characters. Node writes it faster with the `latin1` encoding.
     if (typeof body === 'string' && body.length === length) response.end(body, 'latin1')
     else response.end(body)
-    // Set for the few answers that do not fit into the socket: on every connection it cost a timer per request.
-    // Node cuts the connection when nothing has gone through for that long, and counts slow progress as progress.
+    // Set only for responses that do not fit into the socket's buffer: on every connection it cost a timer per request.
+    // Node closes the connection after this time without progress. Slow progress counts as progress.
     if (response.writableLength > 0) response.socket?.setTimeout(settings.stallTimeoutMs)
   }
 }
 
-/** Whether some of the body is still to come; at the request event even a small one is not handed over yet. */
+/** True if part of the body has not been delivered. At the request event this is true even for a small body. */
 export function bodyOutstanding({ request, bodyTaken }: NodeExchange): boolean {
   if (bodyTaken || request.complete) return false
   const length = request.headers['content-length']
@@ -66,13 +68,13 @@ function isIterable(body: Answer['body']): body is AsyncIterable<Uint8Array | st
   return typeof body === 'object' && !(body instanceof Uint8Array)
 }
 
-/** In bytes; nothing for a body that is sent as it comes. */
+/** In bytes. `undefined` for a streamed body. */
 function lengthOf(body: Answer['body']): number | undefined {
   if (body === undefined) return 0
   return isIterable(body) ? undefined : Buffer.byteLength(body)
 }
 
-/** A flat list is what node:http takes with the least work. */
+/** node:http handles a flat list with the least work. */
 function flatHeaders({ status, headers }: Answer, length: number | undefined, extra: readonly string[]): string[] {
   const flat: string[] = []
   for (const name in headers) {
@@ -86,8 +88,8 @@ function flatHeaders({ status, headers }: Answer, length: number | undefined, ex
 }
 
 /**
- * Closing while the client still sends would reset the connection, and the client might never read why. So what comes
- * is thrown away for a moment first; a client that reads the answer stops by itself.
+ * Closing while the client still sends would reset the connection, and the client might not read the response. So the
+ * rest of the body is discarded for a moment first. A client that reads the response stops sending.
  */
 function linger({ request, response }: NodeExchange): void {
   let left = LINGER_BYTES
@@ -109,7 +111,7 @@ async function pump(
   body: AsyncIterable<Uint8Array | string>,
   { stallTimeoutMs, log }: SendSettings,
 ): Promise<void> {
-  // Bytes beyond the stated length would be read as the next answer on this connection.
+  // The client would read bytes beyond the stated length as the next response on this connection.
   response.strictContentLength = true
   const iterator = body[Symbol.asyncIterator]()
   const left = () => abandon(iterator, log)
@@ -125,13 +127,13 @@ async function pump(
     response.off('close', left)
     response.end()
   } catch (error) {
-    // The head is out, so cutting the connection is the only way left to say that this is not the whole answer.
-    if (!response.destroyed) log?.error({ err: error }, 'An answer broke off while it was being sent.')
+    // The head has been sent, so only closing the connection can show that the response is incomplete.
+    if (!response.destroyed) log?.error({ err: error }, 'a response failed while it was being sent')
     response.destroy()
   }
 }
 
-/** Resolves when the client has taken what was written, or is gone; a client that takes nothing for long is gone. */
+/** Resolves when the client has read the written bytes, has disconnected, or has read nothing for `stallTimeoutMs`. */
 function drained(response: ServerResponse, stallTimeoutMs: number): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
@@ -146,6 +148,6 @@ function drained(response: ServerResponse, stallTimeoutMs: number): Promise<void
 
 function abandon(iterator: AsyncIterator<unknown>, log: Log | undefined): void {
   Promise.resolve(iterator.return?.()).catch((error: unknown) => {
-    log?.warn({ err: error }, 'The source of an answer failed while it was being given up.')
+    log?.warn({ err: error }, 'could not close the source of a response')
   })
 }

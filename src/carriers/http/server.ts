@@ -1,4 +1,6 @@
-/** A node:http server with limits that are safe to put in front of strangers, and an end that loses no answer. */
+/**
+ * A node:http server with limits that are safe for untrusted clients, and a shutdown that finishes pending responses.
+ */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Fault } from '../../core/fault.ts'
@@ -6,16 +8,16 @@ import { AWAITS_CONTINUE, type Incoming } from './body.ts'
 import type { RequestListener } from './listener.ts'
 import type { Upgrades } from './upgrades.ts'
 
-// Importing node:http by name also evaluates its `WebSocket`, and with it loads all of undici: 13 MB for nothing.
+// A named import of node:http also evaluates its `WebSocket` and loads all of undici: 13 MB that are not needed.
 const { createServer } = process.getBuiltinModule('node:http')
 
 export interface ServerLimits {
   maxHeaderBytes?: number
-  /** How long the head of a request may take. */
+  /** Time limit for the head of a request. */
   headersTimeoutMs?: number
   /** How long an idle connection is kept. */
   keepAliveTimeoutMs?: number
-  /** 10,000 unless given; one more is closed at once. */
+  /** Default: 10,000. The server closes further connections immediately. */
   maxConnections?: number
 }
 
@@ -24,16 +26,16 @@ export function createHttpServer(listener: RequestListener, limits: ServerLimits
   const server = createServer({
     maxHeaderSize: limits.maxHeaderBytes ?? 16 * 1024,
     headersTimeout,
-    // Bodies have time limits of their own: a large upload may take long, but not be silent.
+    // Bodies have their own time limits: a large upload may take long, but must not be silent.
     requestTimeout: 0,
     keepAliveTimeout: limits.keepAliveTimeoutMs ?? 5_000,
     connectionsCheckingInterval: Math.min(1_000, headersTimeout),
-    // A request for an upgrade that is not claimed is answered as the request it is: clients ask for h2c, too.
+    // An unclaimed upgrade request gets a normal response, because clients also ask for h2c.
     ...(upgrades && { shouldUpgradeCallback: (request: IncomingMessage) => upgrades.accepts(request) }),
   })
   server.maxConnections = limits.maxConnections ?? 10_000
   server.on('request', (request, response) => listener(request, response))
-  // Without this Node asks for the body by itself, before anybody could refuse it.
+  // Without this, Node requests the body before the server can refuse it.
   server.on('checkContinue', (request: Incoming, response) => {
     request[AWAITS_CONTINUE] = true
     listener(request, response)
@@ -61,14 +63,17 @@ export function listen(server: Server, { host, port }: { host: string; port: num
   })
 }
 
-/** Takes no more connections, lets answers under way finish for so long, then cuts what is left, upgraded sockets too. */
+/**
+ * Accepts no more connections, waits up to `graceMs` for pending responses, then closes what is left, including
+ * upgraded sockets.
+ */
 export async function closeHttpServer(server: Server, graceMs: number, upgrades?: Upgrades): Promise<void> {
   if (!server.listening) return
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   for (const event of ['request', 'checkContinue']) {
     server.prependListener(event, (_request, response: ServerResponse) => response.setHeader('Connection', 'close'))
   }
-  // A connection that was busy at the call above becomes idle with its answer, and nobody tells us when.
+  // A busy connection becomes idle after its response, and Node has no event for that.
   const sweep = setInterval(() => server.closeIdleConnections(), 20)
   const cut = setTimeout(() => {
     server.closeAllConnections()
@@ -93,7 +98,7 @@ function cannotListen(error: NodeJS.ErrnoException, host: string, port: number):
   })
 }
 
-/** What Node's parser refuses before there is a request, so before any protocol could word it. */
+/** Errors that Node's parser finds before there is a request. No protocol can create these responses. */
 const CLIENT_ERRORS: Readonly<Record<string, { status: string; code: string; message: string }>> = {
   HPE_HEADER_OVERFLOW: {
     status: '431 Request Header Fields Too Large',
@@ -114,7 +119,7 @@ const NOT_HTTP = {
 }
 
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket & { _httpMessage?: { _header?: unknown } }) {
-  // As Node's own handler does: bytes in the middle of another answer would be taken for a part of it.
+  // Same as Node's own handler: the client would read bytes inside another response as part of it.
   if (error.code === 'ECONNRESET' || !socket.writable || socket._httpMessage?._header) {
     socket.destroy()
     return

@@ -1,7 +1,7 @@
 /**
- * Requests that leave HTTP for another protocol on the same socket, such as WebSocket. A claim takes the requests for
- * its path; the rules for hosts and origins hold for them as for any other. The listener answers every request that
- * is not claimed or that breaks a rule, as if it had asked for no upgrade.
+ * Upgrades requests to another protocol on the same socket, such as WebSocket. A claim handles the requests for its
+ * path, under the same rules for hosts and origins. The listener handles every request that is not claimed or breaks a
+ * rule, as if it had no upgrade.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -13,9 +13,9 @@ import { createSiteRules, type SiteOptions, type SiteRules } from '../../wire/ht
 export interface UpgradeClaim {
   /** Without the base path, such as `/call`. */
   path: string
-  /** As the `Upgrade` header names it, such as `websocket`. */
+  /** The value of the `Upgrade` header, such as `websocket`. */
   protocol: string
-  /** Answers the request on the socket and keeps the socket. `head` is what the client has sent since. */
+  /** Responds on the socket and keeps the socket. `head` is the data that the client has already sent. */
   take(request: IncomingMessage, socket: Duplex, head: Buffer): void
 }
 
@@ -47,9 +47,9 @@ export class Upgrades {
     const { log } = this.#options
     this.#sockets.add(socket)
     socket.once('close', () => this.#sockets.delete(socket))
-    // Without a listener a broken connection would end the process.
-    socket.on('error', (err) => log?.debug({ err }, 'an upgraded connection broke'))
-    // Node versions without `shouldUpgradeCallback` hand over every request that asks for an upgrade.
+    // Without a listener, a connection error would end the process.
+    socket.on('error', (err) => log?.debug({ err }, 'an upgraded connection failed'))
+    // Node versions without `shouldUpgradeCallback` pass every upgrade request to this handler.
     if (!this.accepts(request)) return void socket.end(NOT_UPGRADED, () => socket.destroy())
     try {
       this.#claimOf(request)?.take(request, socket, head)
@@ -59,7 +59,7 @@ export class Upgrades {
     }
   }
 
-  /** Cuts the connections that are left. Node does not count them among its own. */
+  /** Closes the remaining upgraded connections. Node does not count them as its own. */
   cut(): void {
     for (const socket of this.#sockets) socket.destroy()
   }
@@ -74,7 +74,7 @@ export class Upgrades {
 
 const NOT_UPGRADED =
   'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 107\r\n\r\n' +
-  '{"error":{"code":"INVALID_REQUEST","message":"There is no such upgrade here; send it without an Upgrade."}}'
+  '{"error":{"code":"INVALID_REQUEST","message":"This path does not support the upgrade; send the request without an Upgrade header."}}'
 
 function pathOf({ url = '' }: IncomingMessage): string {
   const mark = url.indexOf('?')

@@ -1,6 +1,7 @@
 /**
  * Messages as lines on a pair of streams, such as standard input and output. It knows no protocol. A line may arrive in
- * pieces, and several may arrive at once. A line above the size limit is discarded as it arrives, and the session is told.
+ * pieces, and several may arrive at once. A line above the size limit is discarded while it arrives, and the session
+ * receives a fault.
  */
 import type { Readable, Writable } from 'node:stream'
 import { joinBytes } from '../../core/bytes.ts'
@@ -15,19 +16,22 @@ import { messageTooLarge, readText } from '../../wire/messages/text.ts'
 export interface LineOptions {
   input: Readable
   output: Writable
-  /** What the process at the other end presents. */
+  /** The credential of the peer process. */
   peer: Presented
   origin: string
   limits: Pick<MessageLimits, 'maxBytes'> & Partial<MessageLimits>
   log: Log
-  /** Ends the session before the input has ended. */
+  /** Ends the session before the input ends. */
   signal: AbortSignal
   /** How long the peer may take to read the last lines when the session closes (default: 5,000). */
   flushMs?: number
 }
 
 export interface LineCarrier extends Carrier {
-  /** Resolves when the session has closed: after the input has ended and was answered, or when the signal aborts. */
+  /**
+   * Resolves when the session has closed: after the input has ended and all responses were sent, or when the signal
+   * aborts.
+   */
   readonly ended: Promise<void>
 }
 
@@ -52,11 +56,11 @@ export function createLineCarrier(open: OpenSession, options: LineOptions): Line
     const finish = () => void opened.finish().then(ending.resolve)
     const leave = () => ending.resolve()
     const lose = (err?: Error) => {
-      if (err) log.debug({ err }, 'a stream of lines broke')
+      if (err) log.debug({ err }, 'a stream of lines failed')
       void opened.leave()
       ending.resolve()
     }
-    // A stream that has ended closes, too, and then its last lines are still being answered.
+    // A stream also closes after it has ended. The responses to its last lines may still be pending then.
     const closed = () => {
       if (!input.readableEnded) lose()
     }
@@ -91,7 +95,7 @@ export function createLineCarrier(open: OpenSession, options: LineOptions): Line
   }
 }
 
-/** JSON on one line has no line break inside, so one line is one message. */
+/** JSON on one line contains no line break, so one line is one message. */
 function writeLine(output: Writable, message: Message): void | Promise<void> {
   if (typeof message !== 'string') output.write(message)
   if (output.write(typeof message === 'string' ? `${message}\n` : '\n')) return
@@ -111,7 +115,7 @@ class Lines {
     this.#maxBytes = maxBytes
   }
 
-  /** A promise where the rest of the chunk waits for room: nothing more may be read until it resolves. */
+  /** Returns a promise while the rest of the chunk waits for room. Nothing may be read until it resolves. */
   take(chunk: Uint8Array): Promise<void> | undefined {
     let start = 0
     for (;;) {
@@ -144,7 +148,7 @@ class Lines {
     else this.#hand(joinBytes(pieces))
   }
 
-  /** Empty lines are no messages. */
+  /** Empty lines are not messages. */
   #hand(bytes: Uint8Array): void {
     try {
       const line = readText(bytes).trim()
