@@ -1,4 +1,4 @@
-/** Replies and faults as HTTP answers. OpenCALL, "HTTP Status Code Semantics". */
+/** Encodes replies and faults as HTTP responses. OpenCALL, "HTTP Status Code Semantics". */
 
 import type { Fault } from '../../core/fault.ts'
 import type { ResultLocation } from '../../core/instance.ts'
@@ -9,7 +9,7 @@ import { encodeRefusal, encodeReply, encodeResult, epochSeconds } from './codec.
 import { statusOf } from './faults.ts'
 import type { Location, ResponseEnvelope } from './wire.ts'
 
-/** Invocations and their states belong to one caller at one moment; no intermediary may keep them. */
+/** Responses are for one caller only, so caches must not store them. */
 export const JSON_HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 
 export function jsonAnswer(status: number, value: unknown, extra?: Record<string, string>): Answer {
@@ -28,17 +28,17 @@ function retryHeaders(fault: Fault): Record<string, string> | undefined {
 
 export interface AddressSettings {
   env: Environment
-  /** With authentication on, only a signed link can be followed without a credential. */
+  /** If authentication is on, a client without a credential can only follow a signed link. */
   signLinks: boolean
 }
 
-/** To the POST that made the call. */
+/** Response to the POST that made the call. */
 export function callAnswer(reply: Reply, exchange: Exchange, settings: AddressSettings): Answer {
   if (reply.state === 'error') {
     const failed = statusOf(reply.fault)
-    // docs/readings.md#r01: a business failure is 200 for a sync operation, 202 for an async one. Whatever
-    // the handler threw that is not the system's fault is one: 4xx is for calls that were refused and never ran.
-    // An operation that says it is gone is refused like one that is.
+    // docs/readings.md#r01: a domain error is 200 for a sync operation and 202 for an async one. Every fault of a
+    // handler that is not a system failure counts as a domain error, because 4xx means that the call did not run.
+    // If a handler reports that its operation is removed, the status is that of a removed operation.
     const stands = failed >= 500 || reply.fault.kind === 'removed'
     const status = stands ? failed : reply.model === 'async' ? 202 : 200
     return jsonAnswer(status, encodeReply(reply, neverLocated), retryHeaders(reply.fault))
@@ -46,7 +46,7 @@ export function callAnswer(reply: Reply, exchange: Exchange, settings: AddressSe
   return progressAnswer(reply, exchange, settings)
 }
 
-/** To a poll. docs/readings.md#r02 and #r03: whatever has ended is 200, an error included. */
+/** Response to a poll: 200 for every ended call, also for errors (docs/readings.md#r02 and #r03). */
 export function pollAnswer(reply: Reply, exchange: Exchange, settings: AddressSettings): Answer {
   if (reply.state === 'error') return jsonAnswer(200, encodeReply(reply, neverLocated))
   return progressAnswer(reply, exchange, settings)
@@ -63,12 +63,12 @@ function progressAnswer(reply: Reply, exchange: Exchange, settings: AddressSetti
   return jsonAnswer(303, envelope, { Location: envelope.location?.uri ?? '' })
 }
 
-/** A reply as it stands in a poll, for those who get it another way. */
+/** Returns the envelope of a poll response, for event streams and messages. */
 export function replyEnvelope(reply: Reply, exchange: Pick<Exchange, 'origin'>): ResponseEnvelope {
   return encodeReply(reply, () => locate(reply, exchange.origin))
 }
 
-/** docs/readings.md#r04: a redirect only where a generic client may follow it, and only if somebody asked for one. */
+/** True if a generic client can follow the address, and the handler or client wants a redirect (docs/readings.md#r04). */
 function followable(location: ResultLocation, preferred: boolean): boolean {
   if (location.kind === 'chunks') return false
   if (location.kind === 'external' && (location.auth !== undefined || !/^https?:/i.test(location.uri))) return false
@@ -79,7 +79,7 @@ function prefersRedirect(exchange: Exchange): boolean {
   return /(?:^|,)\s*redirect\s*(?:$|[,;])/i.test(exchange.header('prefer') ?? '')
 }
 
-/** Where a result is that a reply only points at, for protocols that have no addresses of their own. */
+/** Returns the address of a result that is not in the reply, for protocols that serve no addresses themselves. */
 export function locateResult(
   reply: Extract<Reply, { location: ResultLocation }>,
   origin: string,
@@ -88,7 +88,7 @@ export function locateResult(
   return { ...locate(reply, origin), ...('mimeType' in location && { mimeType: location.mimeType }) }
 }
 
-/** `redirect` is given where a generic client will follow the address, so without a credential. */
+/** `redirect` is set if a generic client will follow the address without a credential. */
 function locate(reply: Reply, origin: string, redirect?: AddressSettings): Location {
   if (!('location' in reply)) return { uri: callAddress(origin, reply.requestId) }
   const { location } = reply
@@ -125,7 +125,7 @@ function callAddress(origin: string, requestId: string): string {
   return `${origin}/ops/${encodeURIComponent(requestId)}`
 }
 
-/** Object ids are `owner/name`; on the wire they are one segment. An owner holds no dot, so the first one is ours. */
+/** Object ids are `owner/name`. In a path, the first dot replaces the slash, because an owner contains no dot. */
 export function objectPath(objectId: string): string {
   return `/objects/${encodeURIComponent(objectId.replace('/', '.'))}`
 }
@@ -138,12 +138,12 @@ function signedPath(path: string, expiresAt: number, env: Environment): string {
   return `${path}?expires=${expiresAt}&signature=${env.sign(`${path}?expires=${expiresAt}`)}`
 }
 
-/** Whether the query carries a link's signature that still holds. */
+/** True if the query has a valid signature that has not expired. */
 export function isSigned(path: string, query: string, env: Environment): boolean {
   const match = /^expires=(\d{1,16})&signature=([\w-]+)$/.exec(query)
   if (!match) return false
   const [, expires, signature] = match
-  // The comparison is over a keyed hash: learning where it differs teaches nothing about the next one.
+  // A timing attack is not possible: the compared value is a keyed hash, so a partial match reveals nothing useful.
   return Number(expires) > env.clock.now() && env.sign(`${path}?expires=${expires}`) === signature
 }
 

@@ -1,16 +1,16 @@
-/** A chunk on the wire, as JSON or as raw bytes with the rest in headers. OpenCALL, "Chunk Data Encoding". */
+/** Encodes a chunk as JSON, or as raw bytes with its fields in headers. OpenCALL, "Chunk Data Encoding". */
 
 import { isTextual } from '../../core/media.ts'
 import type { Answer } from '../../core/ports/exchange.ts'
 import { JSON_HEADERS } from './answers.ts'
 import type { ChunkEnvelope } from './wire.ts'
 
-/** A multiple of three, so that pieces of base64 join without padding in between. */
+/** A multiple of three, so that base64 pieces need no padding between them. */
 const PIECE_BYTES = 48 * 1024
 
 /**
- * The data is spelled out piece by piece: text as large as a whole chunk is kept where the collector seldom looks, and
- * reading 1 GiB back then took 190 MB.
+ * Encodes the data in pieces. The garbage collector seldom frees strings as large as a whole chunk: with them, reading
+ * 1 GiB took 190 MB of memory.
  */
 export function jsonChunk(envelope: ChunkEnvelope, bytes: Uint8Array, base64: (bytes: Uint8Array) => string): Answer {
   const spell = isTextual(envelope.mimeType ?? '') ? createTextSpeller() : base64
@@ -24,13 +24,13 @@ async function* withData(head: string, bytes: Uint8Array, spell: (piece: Uint8Ar
   yield '"}'
 }
 
-/** A byte order mark stays: checksums are over what was written. */
+/** Keeps a byte order mark, because the checksum includes it. */
 function createTextSpeller(): (piece: Uint8Array) => string {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   return (piece) => JSON.stringify(decoder.decode(piece, { stream: true })).slice(1, -1)
 }
 
-/** The same as one value, for messages, which leave as a whole. */
+/** Returns the chunk as one value for messages, which are not sent in pieces. */
 export function chunkWithData(
   envelope: ChunkEnvelope,
   bytes: Uint8Array,

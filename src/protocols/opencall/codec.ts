@@ -1,4 +1,4 @@
-/** Between OpenCALL's envelopes and the engine's calls and replies. */
+/** Converts between OpenCALL's envelopes and the engine's calls and replies. */
 
 import type { Call, MediaInput } from '../../core/call.ts'
 import { Fault } from '../../core/fault.ts'
@@ -29,13 +29,13 @@ export function decodeCall(
   if (idempotencyKey !== undefined) call.idempotencyKey = idempotencyKey
   if (timeoutMs !== undefined) call.waitMs = timeoutMs
   if (locale !== undefined) call.locale = locale
-  // A trace header that is not one is no reason to refuse a call.
+  // An invalid trace header is ignored.
   const trace = normalizeTraceparent(traceparent)
   if (trace !== undefined) call.traceparent = trace
   return call
 }
 
-/** `locate` makes the absolute address of a result or, without one, of the call itself. */
+/** `locate` returns the absolute address of the result, or of the call if there is no result yet. */
 export function encodeReply(reply: Reply, locate: (reply: Reply) => Location): ResponseEnvelope {
   const { requestId, sessionId, expiresAt, state } = reply
   const envelope: ResponseEnvelope = { requestId, state }
@@ -55,7 +55,7 @@ export function encodeReply(reply: Reply, locate: (reply: Reply) => Location): R
   return envelope
 }
 
-/** The envelope of a result as text, as `encodeReply` has it: most replies are one, and the object in between cost 0.2 µs. */
+/** Encodes a result as `encodeReply` does, but directly as text: the intermediate object cost 0.2 µs per response. */
 export function encodeResult({ requestId, sessionId, expiresAt, result }: ResultReply): string {
   const session = sessionId === undefined ? '' : `,"sessionId":${JSON.stringify(sessionId)}`
   const expiry = expiresAt === undefined ? '' : `,"expiresAt":${epochSeconds(expiresAt)}`
@@ -80,7 +80,7 @@ export function epochSeconds(ms: number): number {
 
 const CHUNK_RETRY_MS = 250
 
-/** Everything about a chunk but its data. */
+/** Encodes a chunk without its data. */
 export function encodeChunk(reply: ChunkReply, index: number): ChunkEnvelope {
   const { requestId, sessionId, mimeType, chunk, totalBytes } = reply
   const last = chunk?.last === true
@@ -112,7 +112,7 @@ export function decodeCursor(cursor: string | undefined): number {
   if (/^c[0-9a-z]{1,9}$/.test(cursor)) return Number.parseInt(cursor.slice(1), 36)
   throw new Fault(
     'malformed',
-    'This cursor is not one of ours. Use the one from the last chunk, or none for the first.',
+    'This cursor is invalid. Use the cursor of the last chunk, or leave it out for the first chunk.',
     { code: 'INVALID_CURSOR' },
   )
 }

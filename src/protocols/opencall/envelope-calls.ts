@@ -1,4 +1,4 @@
-/** OpenCALL without HTTP: a request envelope in, a response envelope out, for whatever else carries them. "Agent Binding". */
+/** Runs OpenCALL envelopes without HTTP, for other protocols that contain them. "Agent Binding". */
 
 import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
@@ -18,22 +18,22 @@ export interface EnvelopeCallParts {
   calls: Pick<Calls, 'call'>
   catalog: Pick<Catalog, 'resolve'>
   env: Environment
-  /** Turns the lenient readings off. */
+  /** True to follow the specification literally, without the lenient readings. */
   strict: boolean
 }
 
 export interface EnvelopeAsker extends Client {
   caller: Caller | undefined
-  /** How long an async call is waited for. */
+  /** How long to wait for an async call to end. */
   holdMs: number
-  /** Told the id of the call that is waited for, if it is one that the caller started. */
+  /** Called with the id of the call once the caller waits for it. */
   waitsFor?(requestId: string): void
 }
 
 export interface EnvelopeCalls {
   readonly requestSchema: JsonObject
   readonly responseSchema: JsonObject
-  /** Every failure is in the envelope, but that there is no credential. */
+  /** Returns every failure in the envelope, except `unauthenticated`, which it throws. */
   call(sent: JsonValue, asker: EnvelopeAsker): Promise<{ envelope: ResponseEnvelope; failed: boolean }>
 }
 
@@ -44,12 +44,12 @@ export function createEnvelopeCalls(parts: EnvelopeCallParts): EnvelopeCalls {
     const { caller, holdMs } = asker
     const request = parseEnvelope(sent, strict)
     const operation = catalog.resolve(request.op, env.clock.now())
-    // What administers the server is for people.
+    // Agents must not administer the server.
     if (operation.internal) throw unknownOperation(request.op)
     const requestId = request.ctx.requestId ?? env.newId()
     const call = decodeCall(request, requestId, referencedMedia(request.media))
     const recorded = () => asker.waitsFor?.(requestId)
-    // Whoever names the call may be asking how one stands that was started before.
+    // A request id from the client may be that of an earlier call, whose state the client asks for.
     if (request.ctx.requestId !== undefined) recorded()
     const reply = await calls.call(call, () => caller, { client: asker, holdMs, hold: true, recorded })
     if (reply.state !== 'error') return { envelope: withoutCredential(replyEnvelope(reply, asker)), failed: false }
@@ -72,7 +72,7 @@ export function createEnvelopeCalls(parts: EnvelopeCallParts): EnvelopeCalls {
   }
 }
 
-/** An envelope that an agent gets is read by its model. */
+/** Removes the developer message, because an agent's model reads the envelope. */
 function forModels(fault: Fault): Fault {
   const { developerMessage: _unseen, ...record } = fault.toRecord()
   return Fault.fromRecord(record)
@@ -88,17 +88,20 @@ const REQUEST_SCHEMA: JsonObject = {
   type: 'object',
   properties: {
     op: { type: 'string', description: 'The operation, with its version: v1:orders.getItem.' },
-    args: { type: 'object', description: "The operation's arguments, as its argsSchema has them." },
+    args: { type: 'object', description: "The operation's arguments, which must match its argsSchema." },
     ctx: {
       type: 'object',
       properties: {
         requestId: {
           type: 'string',
-          description: 'Of this call. The same again, with the same args, asks how it stands.',
+          description: 'Id of this call. Send the same id and args again to get its current state.',
         },
-        sessionId: { type: 'string', description: 'The same for all calls that belong together.' },
+        sessionId: { type: 'string', description: 'Groups calls that belong together.' },
         parentId: TEXT,
-        idempotencyKey: { type: 'string', description: 'The same key never runs an operation with effects twice.' },
+        idempotencyKey: {
+          type: 'string',
+          description: 'An operation with side effects runs only once for the same key.',
+        },
         timeoutMs: { type: 'number', minimum: 0 },
         locale: TEXT,
         traceparent: TEXT,

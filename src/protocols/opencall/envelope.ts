@@ -1,4 +1,4 @@
-/** Checks an unknown value and makes it a request envelope, or says which field is wrong. */
+/** Parses an unknown value as a request envelope, or reports the invalid field. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { isMediaType } from '../../core/media.ts'
@@ -25,7 +25,7 @@ export function parseEnvelope(value: JsonValue, strict: boolean): RequestEnvelop
   return envelope
 }
 
-/** The request id of an envelope that may be wrong everywhere else, so that even a refusal can be told apart. */
+/** Returns the request id of an envelope that may be invalid, so that a refusal contains it. */
 export function requestIdIn(value: JsonValue): string | undefined {
   const requestId = contextIn(value)?.requestId
   return typeof requestId === 'string' && REQUEST_ID.test(requestId) ? requestId : undefined
@@ -64,12 +64,12 @@ function parseContext(ctx: JsonValue, strict: boolean): RequestContext {
   const parsed: RequestContext = {}
   if (requestId !== undefined) parsed.requestId = requestId as string
   if (timeoutMs !== undefined) parsed.timeoutMs = timeoutMs
-  // Most contexts have a request id and nothing else: what is there is looked at, not what could be.
+  // Loops over the fields that are present, because most contexts have only a request id.
   for (const field in ctx) {
     if (!isTextField(field)) continue
     const value = ctx[field]
     if (!isText(value)) {
-      throw invalid(`ctx.${field}`, `"ctx.${field}" must be a text of 1 to ${MAX_TEXT} characters.`)
+      throw invalid(`ctx.${field}`, `"ctx.${field}" must be a string of 1 to ${MAX_TEXT} characters.`)
     }
     parsed[field] = value
   }
@@ -84,7 +84,7 @@ function isTextField(field: string): field is (typeof TEXTS)[number] {
 
 function parseMedia(media: JsonValue): MediaEntry[] {
   if (!Array.isArray(media)) throw invalid('media', '"media" must be an array.')
-  if (media.length > MAX_MEDIA) throw invalid('media', `"media" may have ${MAX_MEDIA} entries at the most.`)
+  if (media.length > MAX_MEDIA) throw invalid('media', `"media" may have at most ${MAX_MEDIA} entries.`)
   return media.map((entry, index) => parseEntry(entry, `media[${index}]`))
 }
 
@@ -105,14 +105,14 @@ function parseEntry(entry: JsonValue, at: string): MediaEntry {
   return { name, mimeType, ref }
 }
 
-/** Over HTTP the `Authorization` header counts (opencall:043): only an application's own `auth.verify` sees this block. */
+/** HTTP uses the `Authorization` header (opencall:043). Only an application's own `auth.verify` gets this block. */
 function parseAuth(auth: JsonValue): PresentedAuth {
   if (!isJsonObject(auth)) throw invalid('auth', '"auth" must be an object.')
   for (const field of ['iss', 'sub', 'credentialType']) {
-    if (typeof auth[field] !== 'string') throw invalid(`auth.${field}`, `"auth.${field}" must be a text.`)
+    if (typeof auth[field] !== 'string') throw invalid(`auth.${field}`, `"auth.${field}" must be a string.`)
   }
   if (auth.credential !== undefined && typeof auth.credential !== 'string')
-    throw invalid('auth.credential', '"auth.credential" must be a text.')
+    throw invalid('auth.credential', '"auth.credential" must be a string.')
   const { iss, sub, credentialType, credential } = auth as unknown as PresentedAuth
   return { iss, sub, credentialType, ...(credential !== undefined && { credential }) }
 }

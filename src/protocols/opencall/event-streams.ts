@@ -1,4 +1,4 @@
-/** How many event streams a caller has open: each holds a connection and a watcher for as long as its call runs. */
+/** Limits the open event streams per caller: each one holds a connection and a watcher while its call runs. */
 
 import { ANONYMOUS, type Caller, ownerOf } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
@@ -13,7 +13,7 @@ export class EventStreams {
     this.#maxPerCaller = maxPerCaller
   }
 
-  /** The returned function gives the place back; more than once is as good as once. */
+  /** Returns a function that releases the place. Further calls of it have no effect. */
   enter(caller: Caller = ANONYMOUS): () => void {
     const key = `${caller.tenant} ${ownerOf(caller)}`
     const open = this.#open.get(key) ?? 0
@@ -30,7 +30,7 @@ export class EventStreams {
   }
 }
 
-/** Calls `end` when the source ends or is given up, also before it began: a generator that never ran has no `finally`. */
+/** Calls `end` when the source ends or is closed, also before the first read: a generator then runs no `finally`. */
 export function withEnd<T>(source: AsyncIterable<T>, end: () => void): AsyncIterable<T> {
   const iterator = source[Symbol.asyncIterator]()
   return {

@@ -1,4 +1,4 @@
-/** A call's changes as server-sent events: `state` when the state changes, `progress` in between. */
+/** Encodes a call's changes as server-sent events: `state` when the state changes, otherwise `progress`. */
 
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { Reply } from '../../core/reply.ts'

@@ -1,4 +1,4 @@
-/** How OpenCALL words each kind of failure: its status and its code (docs/readings.md#r01, #r20 and #r26). */
+/** OpenCALL's status and code for each kind of fault (docs/readings.md#r01, #r20 and #r26). */
 import { Fault, type FaultKind } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { ErrorBody } from './wire.ts'
@@ -9,7 +9,7 @@ interface Wording {
 }
 
 const own = (code: string) => code
-/** For failures of the server and of what it depends on. A code that the application gave stays as it is. */
+/** For failures of the server and its dependencies. A code from the application stays unchanged. */
 const panic = (code: string, isOwn: boolean) => (isOwn ? code : `PANIC_${code}`)
 
 const WORDING: Record<FaultKind, Wording> = {
@@ -46,7 +46,7 @@ export function statusOf(fault: Fault): number {
   return WORDING[fault.kind].status
 }
 
-/** "Operation Removed (410)": the cause names the operation, also where its own handler says that it is gone. */
+/** "Operation Removed (410)": the cause names the operation, also if its own handler reports the removal. */
 export function namingRemoved(fault: Fault, op: string): Fault {
   return new Fault(fault.kind, fault.message, { ...fault.toRecord(), details: { removedOp: op, ...fault.details } })
 }

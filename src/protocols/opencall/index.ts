@@ -1,4 +1,4 @@
-/** OpenCALL: the protocol's public face. */
+/** Public exports of OpenCALL. */
 export { locateResult } from './answers.ts'
 export { createEnvelopeCalls } from './envelope-calls.ts'
 export { encodeRegistry, type RegistryDocument } from './registry-document.ts'

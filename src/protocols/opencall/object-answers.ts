@@ -20,10 +20,10 @@ export function objectAnswer(
     'Content-Type': info.mimeType,
     ETag: etag,
     'Last-Modified': lastModified.toUTCString(),
-    // An object never changes, but whom it belongs to is checked each time.
+    // Objects never change. `private`, because each request checks the owner.
     'Cache-Control': 'private, max-age=3600, immutable',
     'Accept-Ranges': 'bytes',
-    // Bytes that some operation made must not be taken for a page of this origin.
+    // A browser must not show an operation's bytes as a page of this origin.
     'X-Content-Type-Options': 'nosniff',
     'Content-Security-Policy': "default-src 'none'; sandbox",
     ...(info.filename !== undefined && { 'Content-Disposition': disposition(info.filename) }),
@@ -45,15 +45,16 @@ export function objectAnswer(
   }
 }
 
-/** OpenCALL, "HTTP Status Code Semantics": an answer without information is forbidden, so even these two say why. */
+/** OpenCALL, "HTTP Status Code Semantics", forbids a response without information, so 412 and 416 have a body. */
 function preconditionFailed(requestId: string, etag: string): Answer {
-  const message = 'The object is not the one the request expects. Leave the condition out to get it as it is.'
+  const message =
+    'The object does not match the condition of the request. Leave the condition out to get the current object.'
   const error = { code: 'PRECONDITION_FAILED', message, cause: { etag } }
   return jsonAnswer(412, { requestId, state: 'error', error })
 }
 
 function outOfRange(requestId: string, bytes: number): Answer {
-  const message = `The object has ${bytes} bytes, and the range begins beyond them. Ask for a range within.`
+  const message = `The range starts after the end of the object, which has ${bytes} bytes. Request a range within it.`
   const error = { code: 'RANGE_NOT_SATISFIABLE', message, cause: { bytes } }
   return jsonAnswer(416, { requestId, state: 'error', error }, { 'Content-Range': `bytes */${bytes}` })
 }
@@ -73,7 +74,7 @@ function isUnchanged(exchange: Exchange, etag: string, lastModified: Date): bool
   return Date.parse(exchange.header('if-modified-since') ?? '') >= lastModified.getTime()
 }
 
-/** One range is served; several at once are answered with the whole, which a server may always do. */
+/** Supports one range. A request with several ranges gets the whole object, which RFC 9110 allows. */
 function rangeFor(
   exchange: Exchange,
   etag: string,

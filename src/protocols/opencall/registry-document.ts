@@ -1,6 +1,6 @@
 /**
- * `/.well-known/ops`: built once, kept as bytes, and built anew only when an operation passes its sunset, comes or goes. Whoever may
- * call internal operations finds them there as well; everybody else gets the same document.
+ * `/.well-known/ops`. Cached as bytes and rebuilt only when an operation is added, removed or passes its sunset. Callers
+ * who may call internal operations also get those. All other callers get the same document.
  */
 
 import type { Caller } from '../../core/caller.ts'
@@ -33,7 +33,7 @@ export function createRegistryDocument(
   identify: (exchange: Exchange) => Identify,
   listRemoved: boolean,
 ): (exchange: Exchange) => Promise<Answer> {
-  /** By the internal operations in it: there are few sets of scopes that differ in these. */
+  /** Keyed by the internal operations in the document. Few different sets exist. */
   const built = new Map<string, Built>()
   return async (exchange) => {
     const now = env.clock.now()
@@ -55,7 +55,7 @@ export function createRegistryDocument(
   }
 }
 
-/** The document is for everybody, so a credential that is no good shows as much as none. */
+/** The document is public, so an invalid credential is treated like no credential. */
 async function callerOf(identify: Identify): Promise<Caller | undefined> {
   try {
     return await identify()
@@ -98,7 +98,7 @@ function build(document: RegistryDocument, registry: Catalog, env: Environment, 
   }
 }
 
-/** RFC 9110, "Accept-Encoding": a weight of 0 refuses what it stands beside. */
+/** RFC 9110, "Accept-Encoding": a weight of 0 refuses the encoding. */
 function acceptsGzip(header = ''): boolean {
   const gzip = /(?:^|,)\s*(?:x-)?gzip\s*(?:;\s*q=([\d.]{1,5})\s*)?(?:,|$)/i.exec(header)
   return gzip !== null && Number(gzip[1] ?? 1) > 0

@@ -1,4 +1,4 @@
-/** OpenCALL's HTTP binding: which path does what. */
+/** HTTP routes of OpenCALL. */
 
 import type { MediaInput } from '../../core/call.ts'
 import type { Caller } from '../../core/caller.ts'
@@ -37,14 +37,14 @@ import { receiveMultipart, referencedMedia, type UploadParts } from './uploads.t
 import type { RequestEnvelope } from './wire.ts'
 
 export interface OpenCallSettings {
-  /** Turns the lenient readings off. */
+  /** True to follow the specification literally, without the lenient readings. */
   strict: boolean
   maxEnvelopeBytes: number
   maxUploadBytes: number
   /** The longest a caller may wait with `Prefer: wait`. */
   maxWaitMs: number
   signLinks: boolean
-  /** Whether the registry lists operations that are gone. */
+  /** True to list removed operations in the registry. */
   listRemoved: boolean
   eventStreamsPerCaller: number
 }
@@ -54,7 +54,7 @@ export interface OpenCallParts {
   catalog: Catalog
   objects: ObjectStore
   env: Environment
-  /** Who sent this request. */
+  /** Identifies the caller. */
   identify: (presented: Presented) => Identify
   settings: OpenCallSettings
 }
@@ -88,9 +88,9 @@ export function createOpenCallRoutes(parts: OpenCallParts): Route[] {
   ]
 }
 
-const CALL_ADVICE = 'Send POST /call to invoke an operation; GET /.well-known/ops lists the operations there are.'
+const CALL_ADVICE = 'Send POST /call to invoke an operation; GET /.well-known/ops lists the operations.'
 
-/** How OpenCALL words what no handler of a route has seen. */
+/** Response to a request that did not reach a route's handler. */
 export function refusal(why: Refusal, requestId: string, advice = ''): Answer {
   switch (why.kind) {
     case 'fault':
@@ -99,7 +99,7 @@ export function refusal(why: Refusal, requestId: string, advice = ''): Answer {
       return refusalAnswer(new Fault('not-found', `There is nothing at this path. ${CALL_ADVICE}`), requestId)
     case 'method': {
       const allow = why.allow.join(', ')
-      const message = advice || `This path takes ${allow}.`
+      const message = advice || `This path accepts only ${allow}.`
       const error = { code: 'METHOD_NOT_ALLOWED', message, cause: { allow: [...why.allow] } }
       return jsonAnswer(405, { requestId, state: 'error', error }, { Allow: allow })
     }
@@ -130,7 +130,7 @@ class OpenCall {
     this.#streams = new EventStreams(settings.eventStreamsPerCaller)
   }
 
-  /** A promise only where there is something to wait for: a body that is all there and a call that ends at once need none. */
+  /** Creates a promise only if the body is not complete yet or the call does not end synchronously. */
   call(exchange: Exchange): Answer | Promise<Answer> {
     try {
       const type = bareType(exchange.header('content-type') ?? '')
@@ -175,7 +175,7 @@ class OpenCall {
       known = parseEnvelope(value, this.#parts.settings.strict)
       return known
     }
-    // Parts may come before the envelope: who sends them is asked with what is there by then.
+    // Parts may arrive before the envelope. The caller is then identified without the envelope's `auth`.
     const identify = () => this.#parts.identify(presentedBy(exchange, known))()
     try {
       return await this.#callWithUploads(exchange, identify, parse)
@@ -268,7 +268,7 @@ class OpenCall {
       const leave = this.#streams.enter(caller)
       const replies = calls.watch(caller, requestId, exchange.signal)[Symbol.asyncIterator]()
       try {
-        // The first is asked for before the answer's head is sent, so that a call that does not exist is still a refusal.
+        // Reads the first reply before the response starts, so that an unknown call is still a refusal.
         const first = await replies.next()
         const encode = (reply: Reply) => replyEnvelope(reply, exchange)
         return {
@@ -297,7 +297,7 @@ class OpenCall {
     })
   }
 
-  /** What is refused of a call that the caller has, such as chunks where there are none, says to which session it belongs. */
+  /** A refusal about a call that the caller owns (for example, a call without chunks) contains its session id. */
   #forOwner(
     exchange: Exchange,
     requestId: string,

@@ -1,4 +1,4 @@
-/** Reads a multipart request: the envelope, and attachments that go straight to the object store. OpenCALL, "Media Ingress". */
+/** Reads a multipart request. Attachments are streamed to the object store. OpenCALL, "Media Ingress". */
 
 import type { MediaInput } from '../../core/call.ts'
 import { Fault } from '../../core/fault.ts'
@@ -16,7 +16,7 @@ export interface UploadParts {
   calls: Pick<Calls, 'admit'>
   objects: ObjectStore
   maxEnvelopeBytes: number
-  /** Limit of the parts whose slots are not known yet, because the envelope has not come, taken together. */
+  /** Total limit of all parts that arrive before the envelope, because their slots are not known yet. */
   maxUploadBytes: number
 }
 
@@ -25,7 +25,7 @@ export interface Received {
   media: MediaInput[]
 }
 
-/** A part that came, and where its bytes are. */
+/** A received part and its stored bytes. */
 interface Stored {
   info: ObjectInfo
   part: Pick<Part, 'name' | 'mimeType' | 'statesType' | 'filename'>
@@ -33,7 +33,7 @@ interface Stored {
 
 const PART_LIMITS = { maxParts: 101, maxHeaderBytes: 8 * 1024, textPart: 'envelope' }
 
-/** `owner` is the id everything is stored under; if this throws, the caller removes it. `parse` sees the envelope first. */
+/** Stores all parts under the id `owner`. If this function throws, its caller must remove that owner's objects. */
 export async function receiveMultipart(
   exchange: Exchange,
   owner: string,
@@ -52,7 +52,7 @@ export async function receiveMultipart(
       continue
     }
     if (stored.has(part.name)) throw new Fault('malformed', `The request has two parts named "${part.name}".`)
-    // Nobody unknown fills the disk: before the envelope has named an operation, the caller must be somebody.
+    // Before the envelope names an operation, only an identified caller may upload. Others could fill the disk.
     if (!known && !(await identify()))
       throw new Fault('unauthenticated', 'Send a credential, or the envelope as the first part.')
     const maxBytes = known ? limitFor(known, part) : parts.maxUploadBytes - unnamedBytes
@@ -107,13 +107,13 @@ function toInput(entry: MediaEntry, operation: Operation, stored: ReadonlyMap<st
   }
 }
 
-/** A part may say what it is, too, and then it must be the same; a client that does not know says octet-stream. */
+/** If a part states a type, it must match the envelope. `application/octet-stream` means that the type is unknown. */
 function checkStatedType({ name, mimeType }: MediaEntry, part: Pick<Part, 'name' | 'mimeType' | 'statesType'>): void {
   const stated = bareType(part.mimeType)
   if (!part.statesType || stated === 'application/octet-stream' || stated === bareType(mimeType)) return
   throw new Fault(
     'invalid-input',
-    `The part "${part.name}" is ${stated}, but "media" says ${bareType(mimeType)}. Send the same type in both, or none with the part.`,
+    `The part "${part.name}" is ${stated}, but "media" has ${bareType(mimeType)}. Send the same type in both, or no type with the part.`,
     { code: 'UNSUPPORTED_MEDIA_TYPE', details: { name } },
   )
 }

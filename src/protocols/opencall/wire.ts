@@ -1,12 +1,12 @@
-/** OpenCALL's shapes on the wire: the request and response envelopes, chunks and registry entries. */
+/** OpenCALL's wire types: request and response envelopes, chunks and registry entries. */
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { PresentedAuth } from '../../core/ports/guard.ts'
 import type { State } from '../../core/state.ts'
 
-/** The revision of the specification that is served. */
+/** The implemented revision of the specification. */
 export const CALL_VERSION = '2026-02-10'
 
-/** The request envelope once checked; unknown fields are left behind. `auth` goes to who tells callers, and no further. */
+/** A parsed request envelope without unknown fields. `auth` is used only to identify the caller. */
 export interface RequestEnvelope {
   op: string
   args: JsonObject
@@ -41,7 +41,7 @@ export interface ResponseEnvelope {
   location?: Location
   expiresAt?: number
   retryAfterMs?: number
-  /** `attempt` is the try it is of: from the next one on the fraction begins anew. */
+  /** `attempt` is the number of the attempt. The fraction restarts with each attempt. */
   progress?: { fraction: number; message?: string; attempt?: number }
 }
 
@@ -53,7 +53,7 @@ export interface ErrorBody {
 
 export interface Location {
   uri: string
-  /** Of a chunked result, beside what the specification has: of which type it is, and the value beside the bytes. */
+  /** Our extension for chunked results: the type of the bytes, and a value that accompanies them. */
   mimeType?: string
   value?: JsonValue
   auth?: { credentialType: string; credential: string; expiresAt?: number }
@@ -63,7 +63,7 @@ export interface ChunkEnvelope {
   requestId: string
   sessionId?: string
   state: 'pending' | 'complete'
-  /** Absent only where there is no chunk yet and the call has not said which it is. */
+  /** Absent only if there is no chunk yet and the call has not set its type. */
   mimeType?: string
   cursor: string | null
   chunk?: { offset: number; length: number; checksum: string; checksumPrevious: string | null }
@@ -93,12 +93,12 @@ export interface RegistryEntry {
   replacement?: string
 }
 
-/** An operation that is gone, where the registry lists those as well. */
+/** A removed operation. Listed if `listRemoved` is set. */
 export interface TombstoneEntry {
   op: string
   deprecated: true
   sunset: string
   replacement?: string
-  /** Ours, besides what the text has: a call is answered 410. */
+  /** Our extension: calls of this operation get 410. */
   removed: true
 }

@@ -1,6 +1,6 @@
 /**
- * Lists the problems of each parameter. Schema libraries use different texts. The texts for a missing parameter and for a
- * wrong type come from the published schema, so that they are the same for all libraries.
+ * Lists the problems of each parameter. Schema libraries use different texts. The texts for a missing parameter and for
+ * a wrong type come from the published schema, so that they are the same for all libraries.
  */
 import type { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
