@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { operation } from 'callplane'
 import { expect, onTestFinished, test } from 'vitest'
+import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { onlyOne, openDesk, PEOPLE } from './approving.ts'
 import { createGate, createStepClock, temporaryFolder } from './server.ts'
 
@@ -124,6 +125,27 @@ test('what ends while the server closes is announced by the next one', async () 
 
   expect(unannounced).toEqual([])
   expect(receiver.received[0]?.json).toMatchObject({ event: 'call.ended', call: { requestId, outcome: 'complete' } })
+})
+
+test('notes that cannot be read do not keep the notes behind them from being announced', async () => {
+  const receiver = await startReceiver()
+  const first = await openDesk()
+  await first.close()
+  const store = createSqliteStore({ file: join(first.data, 'callplane.db'), clock: createStepClock() })
+  const damaged = Array.from({ length: 100 }, (_, at) => ({ key: `announce/a${at}`, value: 'damaged' }))
+  const whole = { key: 'announce/b', value: JSON.stringify({ event: 'call.ended', id: 'b' }) }
+  for (const { key, value } of [...damaged, whole]) await store.records.put(key, value)
+  await store.close()
+
+  const lines: string[] = []
+  const logTo = { write: (line: string) => void lines.push(line) }
+  const second = await openDesk({ ...announcing(receiver.url), data: first.data, log: 'warn', logTo })
+  await receiver.count(1)
+  await second.close()
+
+  expect(receiver.received.map(({ json }) => json.id)).toEqual(['b'])
+  const warnings = lines.map((line) => JSON.parse(line)).filter(({ refused }) => refused !== undefined)
+  expect(warnings).toMatchObject([{ refused: 100 }])
 })
 
 test('an approval that was opened when nobody announced is announced by the next server, and once only', async () => {

@@ -156,19 +156,32 @@ export class Announcements {
   }
 
   async #sweep(): Promise<void> {
-    const { store, env, engine } = this.#connected()
+    const { env } = this.#connected()
     try {
-      for (let left = true; left && !engine.draining; ) {
-        const page = await store.records.list(OUTBOX, SWEEP_BATCH)
-        for (const { key, value } of page) {
-          await this.#handOver({ key: key.slice(OUTBOX.length), body: JSON.parse(value) as JsonObject })
-        }
-        left = page.length === SWEEP_BATCH
-      }
+      const { refused, err } = await this.#handOverAll()
+      if (refused > 0) env.log.warn({ err, refused }, 'could not hand over some announcements; they are tried again')
     } catch (err) {
       env.log.warn({ err }, 'announcements could not be taken up; it is tried again')
     }
     if (!this.#stopped) this.#cancelSweep = env.clock.schedule(SWEEP_EVERY_MS, () => this.#track(this.#sweep()))
+  }
+
+  /** A note that is refused stays for the next sweep, and the notes behind it are still handed over. */
+  async #handOverAll(): Promise<{ refused: number; err?: unknown }> {
+    const { store, engine } = this.#connected()
+    let refusals: { refused: number; err?: unknown } = { refused: 0 }
+    let page = await store.records.list(OUTBOX, SWEEP_BATCH)
+    while (page.length > 0 && !engine.draining) {
+      for (const { key, value } of page) {
+        try {
+          await this.#handOver({ key: key.slice(OUTBOX.length), body: JSON.parse(value) as JsonObject })
+        } catch (err) {
+          refusals = { refused: refusals.refused + 1, err }
+        }
+      }
+      page = await store.records.list(OUTBOX, SWEEP_BATCH, page.at(-1)?.key)
+    }
+    return refusals
   }
 
   #track(work: Promise<void>): void {
