@@ -132,7 +132,7 @@ test('a command that fails, floods, hangs or is called off ends, and nothing it 
     'exit code 3': 'console.error("hunter2hunter2"); console.log("hunter2hunter2"); process.exit(3)',
     '65536 bytes': 'process.stdout.write("hunter2".repeat(100000))',
     'longer than 300 ms': 'console.log("hunter2hunter2"); setInterval(() => {}, 1000)',
-    'field that is not text': 'console.log(JSON.stringify({ hunter2hunter2: 2 }))',
+    'field that is not a string': 'console.log(JSON.stringify({ hunter2hunter2: 2 }))',
   }
   for (const [why, script] of Object.entries(commands)) {
     const timeoutMs = why.startsWith('longer') ? 300 : 10_000
@@ -164,7 +164,7 @@ test('the first place that has it wins; what nobody has is named, with the place
   expect(found).toEqual({ value: 'from a file' })
   expect(missing).toMatchObject({ kind: 'secret-missing', retryable: false, details: { secret_ref: 'empty' } })
   expect(missing.message).toBe(
-    'The secret "empty" cannot be had. It is not in the folder of secrets, nor in the environment ' +
+    'The secret "empty" is not available. It is not in the folder of secrets, nor in the environment ' +
       '(CALLPLANE_SECRET_EMPTY). Put it there.',
   )
   expect([codeOf(missing.kind), CODES[codeOf(missing.kind)].reason]).toEqual([
@@ -177,9 +177,9 @@ test('the first place that has it wins; what nobody has is named, with the place
 
 test('a place that is configured wrongly is refused before anything is looked for', () => {
   const wrong: [unknown, RegExp][] = [
-    [{ kind: 'vault' }, /secrets\[0\]\.kind is none of env, files, store, command/],
+    [{ kind: 'vault' }, /secrets\[0\]\.kind must be one of env, files, store, command/],
     [{ kind: 'env', prefx: 'A_' }, /which has no "prefx"/],
-    [{ kind: 'env', prefix: 'A=' }, /prefix must begin/],
+    [{ kind: 'env', prefix: 'A=' }, /prefix must be a prefix/],
     [{ kind: 'files' }, /folder is missing/],
     [{ kind: 'command', command: 'pass show' }, /must be a list/],
     [{ kind: 'command', command: [] }, /must be a list/],

@@ -1,6 +1,6 @@
 /**
- * Secrets from a program, such as a password manager's: it is given the name as its last argument and prints the value,
- * or a JSON object of fields, or nothing if it has no such secret. No shell is involved.
+ * Secrets from a program, such as a password manager. The program receives the name as its last argument and prints the
+ * value, or a JSON object of fields, or nothing if it has no such secret. No shell is involved.
  */
 import { basename } from 'node:path'
 import { Fault } from '../../core/fault.ts'
@@ -13,7 +13,7 @@ import { decodeSecretText, MAX_SECRET_BYTES, type SecretProvider, unusableSecret
 export interface CommandSecrets {
   command: readonly string[]
   env: Variables
-  /** Where it runs. */
+  /** The working directory. */
   folder: string
   timeoutMs?: number
 }
@@ -41,17 +41,17 @@ interface RunOptions {
   signal: AbortSignal
 }
 
-/** What it writes to standard error is not looked at: programs have been seen to print there what went in or out. */
+/** Ignores standard error: some programs print secrets there. */
 async function run(program: string, args: readonly string[], options: RunOptions): Promise<Buffer> {
   const { env, cwd, timeout: timeoutMs, signal } = options
   try {
-    // Its input is closed: one that asks for a password finds nobody there and ends.
+    // Standard input is closed, so a program that asks for a password ends.
     const exit = await runProgram({ file: program, args, env, cwd, maxBytes: MAX_SECRET_BYTES }, { timeoutMs, signal })
     if (exit.ending === 'exited' && exit.exitCode === 0) return exit.stdout
     throw unusableSecret(reasonOf(exit, timeoutMs))
   } catch (thrown) {
     if (thrown instanceof Fault) throw thrown
-    // Never the error's own message, which has the arguments in it.
+    // The error's own message contains the arguments, so it is not passed on.
     const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'no reason given'
     throw unusableSecret(`the command did not run (${code})`)
   }
@@ -64,7 +64,7 @@ function reasonOf({ ending, exitCode, signal }: ProgramExit & { ending: Ending }
   return exitCode === undefined ? `the command was ended by ${signal}` : `the command ended with exit code ${exitCode}`
 }
 
-/** Its own secrets the server does not hand on. */
+/** Does not pass the server's own secrets to the program. */
 function withoutOwn(env: Variables): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !name.startsWith('CALLPLANE_')))
 }
@@ -75,7 +75,7 @@ function parseOutput(text: string): Secret | undefined {
   if (parsed === undefined) return { value: text }
   const fields = Object.entries(parsed)
   if (!fields.every((field): field is [string, string] => typeof field[1] === 'string')) {
-    throw unusableSecret('the command printed a JSON object with a field that is not text')
+    throw unusableSecret('the command printed a JSON object with a field that is not a string')
   }
   return fields.length > 0 ? { fields: Object.fromEntries(fields) } : undefined
 }
@@ -86,7 +86,7 @@ function parseObject(text: string): Record<string, JsonValue> | undefined {
     const parsed = JSON.parse(text) as JsonValue
     return isJsonObject(parsed) ? parsed : undefined
   } catch {
-    // A password may begin with a brace.
+    // Not JSON: a password may begin with a brace.
     return undefined
   }
 }

@@ -5,7 +5,7 @@ import type { SecretProvider } from './provider.ts'
 export type Variables = Readonly<Record<string, string | undefined>>
 
 export const DEFAULT_PREFIX = 'CALLPLANE_SECRET_'
-/** Between the secret and one of its fields: `…SEARCH__CLIENT_ID` is `client_id` of `search`. */
+/** Separates the secret from one of its fields: `…SEARCH__CLIENT_ID` is `client_id` of `search`. */
 const FIELD = '__'
 
 export function createEnvironmentSecrets(env: Variables, prefix = DEFAULT_PREFIX): SecretProvider {
@@ -16,7 +16,7 @@ export function createEnvironmentSecrets(env: Variables, prefix = DEFAULT_PREFIX
       const variable = variableOf(name)
       const value = env[variable]
       const fields = fieldsOf(env, variable + FIELD)
-      // A variable that is set to nothing is what a template leaves behind, not a secret.
+      // An empty variable comes from an unfilled template and is not a secret.
       if (!value && !fields) return undefined
       return { ...(value && { value }), ...(fields && { fields }) } satisfies Secret
     },

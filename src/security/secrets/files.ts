@@ -1,6 +1,6 @@
 /**
- * Secrets in a folder, as Kubernetes and Docker mount them: a file is a value, a folder has one file for each field.
- * Links are followed as long as they stay in the folder.
+ * Secrets in a folder, as Kubernetes and Docker mount them: a file is a value, a folder has one file per field. Links
+ * are followed only inside the folder.
  */
 import { readdir, readFile, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
@@ -8,7 +8,7 @@ import type { Secret } from '../../core/ports/secrets.ts'
 import { decodeSecretText, MAX_SECRET_BYTES, type SecretProvider, unusableSecret } from './provider.ts'
 
 const MAX_FIELDS = 100
-/** Kubernetes puts all keys behind this link and changes them at once by changing it. */
+/** Kubernetes puts all keys behind this link, and replaces the link to change them atomically. */
 const CURRENT = '..data'
 
 export function createFileSecrets(folder: string): SecretProvider {
@@ -19,7 +19,7 @@ export function createFileSecrets(folder: string): SecretProvider {
       try {
         return await readSecret(root, name)
       } catch (thrown) {
-        // Replaced between finding and reading it: what is there now is what counts.
+        // The file was replaced between finding and reading it, so it is read again.
         if (isAbsence(thrown)) return readSecret(root, name)
         throw thrown
       }
@@ -46,13 +46,13 @@ async function readFields(root: string, place: string): Promise<Secret | undefin
 
 async function readText(file: string): Promise<string> {
   const info = await stat(file)
-  // A pipe or a device could keep us waiting for ever.
+  // Reading a pipe or a device could block forever.
   if (!info.isFile()) throw unusableSecret('it is not a plain file')
   if (info.size > MAX_SECRET_BYTES) throw unusableSecret(`it is larger than ${MAX_SECRET_BYTES} bytes`)
   return decodeSecretText(await readFile(file))
 }
 
-/** The path behind all links; nothing if there is none. */
+/** Returns the path with all links resolved, or `undefined` if it does not exist. */
 async function findInside(root: string, path: string): Promise<string | undefined> {
   try {
     const real = await realpath(path)
@@ -61,7 +61,7 @@ async function findInside(root: string, path: string): Promise<string | undefine
     if (isAbsence(thrown)) return undefined
     throw thrown
   }
-  throw unusableSecret('it is a link that leads out of the folder of secrets')
+  throw unusableSecret('it is a link to a place outside the folder of secrets')
 }
 
 function isAbsence(thrown: unknown): boolean {

@@ -1,6 +1,6 @@
 /**
- * Where the secrets that operations refer to come from. They are asked for by name, each time anew, so that a secret
- * that was changed counts from the next call on; nothing here remembers a value.
+ * Resolves the secrets that operations refer to. Each secret is read by name at each use, so that a changed secret
+ * applies from the next call on. No value is cached here.
  */
 
 import { resolve as resolvePath } from 'node:path'
@@ -12,7 +12,7 @@ import { createFileSecrets } from './files.ts'
 import { isSecretName, type SecretProvider } from './provider.ts'
 import { createStoredSecrets, type SecretStore } from './store.ts'
 
-/** A place to look for secrets, as it is configured. */
+/** A configured place to look for secrets. */
 export type SecretPlace =
   | { kind: 'env'; prefix?: string }
   | { kind: 'files'; folder: string }
@@ -21,20 +21,24 @@ export type SecretPlace =
 
 export interface SecretParts {
   env: Variables
-  /** Paths in the configuration are relative to it. */
+  /** Relative paths in the configuration start here. */
   folder: string
-  /** What `store` means; opened when a secret is first looked for there. */
+  /** The store for `kind: 'store'`. It is opened when a secret is first looked up there. */
   store(): SecretStore
 }
 
 export const DEFAULT_PLACES: readonly SecretPlace[] = [{ kind: 'env' }, { kind: 'store' }]
 
-/** The first place that has it wins. One that fails is not passed over: what the next has may be another secret. */
+/**
+ * The first place that has the secret wins. A place that fails is not skipped, because the next one may have a
+ * different secret.
+ */
 export function createSecrets(places: readonly SecretPlace[], parts: SecretParts): SecretSource {
   const providers = places.map((place, at) => createProvider(place, parts, `secrets[${at}]`))
   return {
     async resolve(name, signal) {
-      if (!isSecretName(name)) throw missing(name, 'That is no name of a secret: correct it in auth.secretRef.')
+      if (!isSecretName(name))
+        throw missing(name, 'This is not a valid name of a secret: correct it in auth.secretRef.')
       for (const provider of providers) {
         const secret = await read(provider, name, signal)
         if (secret) return secret
@@ -53,14 +57,14 @@ const FIELDS: Record<SecretPlace['kind'], readonly string[]> = {
 
 function createProvider(place: SecretPlace, { env, folder, store }: SecretParts, where: string): SecretProvider {
   if (!Object.hasOwn(FIELDS, place.kind)) {
-    throw wrong(`${where}.kind is none of ${Object.keys(FIELDS).join(', ')}.`)
+    throw wrong(`${where}.kind must be one of ${Object.keys(FIELDS).join(', ')}.`)
   }
   const extra = Object.keys(place).find((field) => field !== 'kind' && !FIELDS[place.kind].includes(field))
   if (extra !== undefined) throw wrong(`${where} is of kind ${place.kind}, which has no "${extra}". Remove it.`)
   switch (place.kind) {
     case 'env':
       if (place.prefix !== undefined && !/^[A-Z_]\w*$/i.test(place.prefix)) {
-        throw wrong(`${where}.prefix must begin the names of environment variables, such as CALLPLANE_SECRET_.`)
+        throw wrong(`${where}.prefix must be a prefix for names of environment variables, such as CALLPLANE_SECRET_.`)
       }
       return createEnvironmentSecrets(env, place.prefix)
     case 'files':
@@ -91,7 +95,7 @@ async function read(provider: SecretProvider, name: string, signal: AbortSignal)
   }
 }
 
-/** Whatever else was thrown may hold anything, so of it only the code goes on. */
+/** Other errors may contain secrets, so only the error's code is used. */
 function unreadable(name: string, place: string, thrown: unknown): Fault {
   if (thrown instanceof Fault) {
     return missing(name, `Looked for in ${place}. ${thrown.message}`, thrown.developerMessage)
@@ -102,7 +106,7 @@ function unreadable(name: string, place: string, thrown: unknown): Fault {
 
 function missing(name: string, why: string, developerMessage?: string): Fault {
   const shown = name.slice(0, 128)
-  return new Fault('secret-missing', `The secret "${shown}" cannot be had. ${why}`, {
+  return new Fault('secret-missing', `The secret "${shown}" is not available. ${why}`, {
     details: { secret_ref: shown },
     ...(developerMessage !== undefined && { developerMessage }),
   })

@@ -1,14 +1,15 @@
 /**
- * Remembers what a remote tool was shown for a call that waits for its answer, sealed, for as long as the call lives: by
- * the time the answer comes the secret may have been changed, the token replaced and this process started anew.
+ * Remembers the secrets that a remote tool received for a call whose result arrives later, so that they can be redacted
+ * from it. They are stored sealed, for the lifetime of the call: until the result arrives, the secret may change, the
+ * token may be replaced and this process may restart.
  */
 import type { Shown } from '../../core/ports/secrets.ts'
 import type { Vault } from './vault.ts'
 
-/** A token for every question that is asked adds up; of the oldest there is no answer to come any more. */
+/** Each request for the result of a long call may use a new token. A result no longer contains the oldest ones. */
 const MAX_VALUES = 100
 
-/** `vault` is asked for when something is first kept. */
+/** `vault` is called when a value is first stored. */
 export function createShown(vault: () => Vault): Shown {
   const recall = async (id: string): Promise<readonly string[]> => {
     const kept = await vault().get(keyOf(id))

@@ -1,4 +1,4 @@
-/** Secrets in the server's own database, sealed: what `callplane secrets` keeps. */
+/** Secrets in the server's own database, sealed: the store of `callplane secrets`. */
 import { Fault } from '../../core/fault.ts'
 import type { Secret } from '../../core/ports/secrets.ts'
 import type { Records } from '../../core/ports/store.ts'
@@ -8,9 +8,9 @@ import type { Vault } from './vault.ts'
 export interface SecretStore {
   get(name: string): Promise<Secret | undefined>
   set(name: string, secret: Secret): Promise<void>
-  /** Says whether it was there. Works without the key that sealed it. */
+  /** Returns true if the secret existed. Works without the key that sealed it. */
   remove(name: string): Promise<boolean>
-  /** The names, in order. */
+  /** Returns the sorted names. */
   list(): Promise<readonly string[]>
 }
 
@@ -44,7 +44,7 @@ export function createSecretStore(
   }
 }
 
-/** Opened at the first look, because opening may make a key. */
+/** Opened at the first lookup, because opening may create a key. */
 export function createStoredSecrets(open: () => SecretStore): SecretProvider {
   return {
     place: () => 'the encrypted store',

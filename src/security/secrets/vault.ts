@@ -1,6 +1,6 @@
 /**
- * Values that only this deployment can read: AES-256-GCM over the store's records. A sealed value is tied to the key
- * it is stored under, so that a row copied to another person's key cannot be opened there.
+ * Values that only this deployment can read: AES-256-GCM over the store's records. A sealed value is bound to the name
+ * it is stored under, so that a row copied to another person's name cannot be opened there.
  */
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
@@ -8,9 +8,12 @@ import type { Sealer } from '../../core/ports/secrets.ts'
 import type { RecordChange, Records } from '../../core/ports/store.ts'
 
 export interface Vault extends Pick<Records, 'put' | 'add' | 'get' | 'remove'> {
-  /** All of them in one commit. */
+  /** Writes all changes in one commit. */
   write(changes: readonly VaultChange[]): Promise<void>
-  /** Reads and removes, and writes these in the same commit: of two who take the same value, one gets it. */
+  /**
+   * Reads and removes a value, and writes the changes in the same commit. If two callers take the same value, only one
+   * gets it.
+   */
   takeAnd(name: string, changes: readonly VaultChange[]): Promise<string | undefined>
 }
 
@@ -21,9 +24,9 @@ export interface VaultChange {
 }
 
 export interface VaultKeys {
-  /** Seals and opens; 32 bytes. */
+  /** Seals and opens values; 32 bytes. */
   current: Uint8Array
-  /** Open what was sealed before the key was changed. */
+  /** Open values that were sealed before the key was changed. */
   old?: readonly Uint8Array[]
 }
 
@@ -66,7 +69,7 @@ export function createVault(records: Records, keys: VaultKeys): Vault {
   }
 }
 
-/** `1.{key id}.{IV, tag and ciphertext}`; the id says which key opens it after the key was changed. */
+/** Format: `1.{key id}.{IV, tag and ciphertext}`. After a key change, the id selects the key that opens the value. */
 function sealValue(name: string, value: string, key: Uint8Array, id: string): string {
   const iv = randomBytes(IV_BYTES)
   const cipher = createCipheriv(CIPHER, key, iv).setAAD(Buffer.from(name, 'utf8'))
@@ -88,7 +91,7 @@ function openValue(name: string, sealed: string, keys: ReadonlyMap<string, Uint8
   } catch (cause) {
     throw new Fault(
       'internal',
-      'A stored secret is damaged or does not belong where it is. The operator can remove it; then authorize again.',
+      'A stored secret is damaged or was moved from another record. Ask the operator to remove it, then authorize again.',
       { code: 'VAULT_DAMAGED', cause },
     )
   }
@@ -97,29 +100,29 @@ function openValue(name: string, sealed: string, keys: ReadonlyMap<string, Uint8
 function unknownKey(id: string, keys: ReadonlyMap<string, Uint8Array>): Fault {
   return new Fault(
     'unavailable',
-    'What this server has stored for you was sealed with another key. Ask its operator to bring that key back.',
+    'The data that this server stored for you is sealed with another key. Ask its operator to restore that key.',
     {
       code: 'VAULT_KEY',
       retryable: false,
       developerMessage:
         `A record is sealed with the vault key ${id}, and this server has ${[...keys.keys()].join(', ')}. ` +
-        'Give the earlier key in "vault.oldKeys".',
+        'Add the earlier key to "vault.oldKeys".',
     },
   )
 }
 
-/** Tells keys apart and says nothing of them: 48 bits of a hash over 256. */
+/** Identifies a key without revealing it: 48 bits of a hash over 256 bits. */
 function keyId(key: Uint8Array): string {
   return hash('sha256', Buffer.concat([Buffer.from('callplane vault key'), key]), 'hex').slice(0, 12)
 }
 
-/** 32 bytes as they are, or as 64 hex digits, or in base64. `where` names the option in the message. */
+/** Accepts 32 bytes, or 64 hex digits, or base64. `where` names the option in the message. */
 export function parseVaultKey(key: string | Uint8Array, where: string): Uint8Array {
   const bytes = typeof key === 'string' ? decodeKey(key.trim()) : key
   if (bytes?.length === VAULT_KEY_BYTES) return bytes
   throw new Fault(
     'malformed',
-    `${where} must be ${VAULT_KEY_BYTES} bytes in hex or base64, such as "openssl rand -base64 32" makes.`,
+    `${where} must be ${VAULT_KEY_BYTES} bytes in hex or base64, for example from "openssl rand -base64 32".`,
     { code: 'VAULT_KEY' },
   )
 }
