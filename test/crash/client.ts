@@ -22,12 +22,14 @@ interface Envelope {
 
 type Seen = ClientCall & { sightings: Sighting[]; readings: SeenChunk[][] }
 
+/** On a slow machine several kills in a row can hit the same call, and after so many it is not tried again. */
+const CUT_OFF = 'PANIC_CUT_OFF'
 const MAY_FAIL_WITH = {
-  Work: ['AS_ASKED'],
+  Work: ['AS_ASKED', CUT_OFF],
   Charge: ['OUTCOME_UNKNOWN'],
-  Order: ['OUTCOME_UNKNOWN'],
-  Export: [],
-  Held: [],
+  Order: ['OUTCOME_UNKNOWN', CUT_OFF],
+  Export: [CUT_OFF],
+  Held: [CUT_OFF],
   Grant: [],
 } as const
 
