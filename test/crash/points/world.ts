@@ -125,7 +125,8 @@ export class Life {
     for (let turn = 0; turn < MOST_TURNS; turn++) {
       const found = await look()
       if (found !== undefined) return found
-      await this.alive(new Promise(setImmediate))
+      // Without a step of the clock it is another process or a socket that is waited for, and that takes real time.
+      await this.alive(new Promise((resolve) => (stepMs === 0 ? setTimeout(resolve, 1) : setImmediate(resolve))))
       this.clock.advance(stepMs)
     }
     throw new Error('What was waited for did not come.')
