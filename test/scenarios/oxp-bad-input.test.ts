@@ -354,7 +354,7 @@ describe('the order of the checks', () => {
       [400, expect.stringContaining('needs authentication')],
       [400, expect.stringContaining('needs authentication')],
       [400, expect.stringContaining('OXP-Version 9.0')],
-      [400, expect.stringContaining('"nonsense" is no field')],
+      [400, expect.stringContaining('"nonsense" is not a field')],
       [400, "Tool 'vault_close' was not found"],
       [400, "Tool 'vault_open' was not found"],
       [422, 'Some input parameters are invalid'],

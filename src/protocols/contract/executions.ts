@@ -202,7 +202,7 @@ export class Executions {
     return { kind: 'ended', response, refusal }
   }
 
-  /** Logs failures of requests that did not run. The engine's observers log failures of calls that ran. */
+  /** Logs failures that are not the outcome of a call. The engine's observers log those. */
   #report(response: ToolExecutionResponse): void {
     const metadata = failureMetadata(response)
     if (metadata) this.#parts.env.log.info(metadata, failureLine(response))

@@ -1,4 +1,4 @@
-/** Between the engine's values and MCP's tool results. */
+/** Encodes the engine's results as MCP's tool results. */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { Reply } from '../../core/reply.ts'
 import type { CallToolResult, Content, Generation } from './wire.ts'
@@ -14,8 +14,8 @@ export function text(said: string): Content {
 }
 
 /**
- * A text is content as it is, everything else is shown as JSON; and given as a value beside it. Older revisions take
- * objects only, so there any other value is wrapped, as it is in the schema they were shown.
+ * A string becomes text content. Any other value becomes JSON text. Both are also in `structuredContent`. Older
+ * revisions accept only objects there, so other values are wrapped, as in the tool's output schema.
  */
 export function encodeValue(value: JsonValue, generation: Generation): CallToolResult {
   if (isToolResult(value)) return value as unknown as CallToolResult
@@ -26,14 +26,14 @@ export function encodeValue(value: JsonValue, generation: Generation): CallToolR
 
 const RESULT_FIELDS = new Set(['content', 'structuredContent', 'isError', '_meta'])
 
-/** What an operation returns that knows MCP: nothing but the fields of a tool's result. */
+/** True if the operation returned a tool result itself: the value has no other fields. */
 function isToolResult(value: JsonValue): value is JsonObject & { content: JsonObject[] } {
   if (!isJsonObject(value) || !Array.isArray(value.content)) return false
   if (!value.content.every((item) => isJsonObject(item) && typeof item.type === 'string')) return false
   return Object.keys(value).every((key) => RESULT_FIELDS.has(key))
 }
 
-/** Every result of the stateless revision says what kind it is; older clients would not know the word. */
+/** Adds `resultType`, which every result of the stateless revision has. Older revisions do not have it. */
 export function completed<T extends object>(result: T, generation: Generation): T {
   return generation === 'stateless' ? { resultType: 'complete', ...result } : result
 }

@@ -1,6 +1,6 @@
 /**
- * How MCP words each kind of failure. What a model can do something about is a tool's result with `isError`, written
- * for the model; only what the client itself got wrong is a JSON-RPC error.
+ * Encodes faults for MCP. A failure that a model can act on is a tool result with `isError` and a text for the model.
+ * An error of the client is a JSON-RPC error.
  */
 import { Fault, type FaultKind } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -10,10 +10,10 @@ import { type CallToolResult, type Generation, META, type RpcError } from './wir
 export { STILL_RUNNING } from '../../wire/model-text.ts'
 
 interface Wording {
-  /** Of the JSON-RPC error. −32000 to −32019 are free for servers to use. */
+  /** Code of the JSON-RPC error. Servers may define −32000 to −32019. */
   code: number
   status: number
-  /** What `tools/call` answers. */
+  /** Response of `tools/call`: a JSON-RPC error or a tool result. */
   onCall: 'error' | 'result'
 }
 
@@ -50,7 +50,7 @@ const WORDING: Record<FaultKind, Wording> = {
   internal: { code: INTERNAL, status: 500, onCall: 'result' },
 }
 
-/** Faults of the protocol itself and of how bodies are read, by their code. */
+/** Faults of the protocol and of body parsing, by fault code. */
 const BY_CODE: Readonly<Record<string, { code: number; status: number }>> = {
   INVALID_JSON: { code: -32700, status: 400 },
   INVALID_UTF8: { code: -32700, status: 400 },
@@ -69,7 +69,7 @@ const BY_CODE: Readonly<Record<string, { code: number; status: number }>> = {
   UNSUPPORTED_VERSION: { code: -32022, status: 400 },
 }
 
-/** Details of these are what the revision puts into `data`; others hold nothing a client is promised. */
+/** Only for these codes does the specification define `data`, which is the fault's details. */
 const WITH_DATA = new Set(['CAPABILITY_MISSING', 'UNSUPPORTED_VERSION', 'UNKNOWN_RESOURCE'])
 
 export function encodeError(fault: Fault): RpcError {
@@ -78,14 +78,14 @@ export function encodeError(fault: Fault): RpcError {
   return { code, message: fault.message, ...(data && { data }) }
 }
 
-/** Older clients take 404 for the end of their session, so there an unknown method is an answer like any other. */
+/** Older clients end their session on a 404, so they get 200 for an unknown method. */
 export function statusOf(fault: Fault, generation: Generation): number {
   if (fault.code === 'METHOD_NOT_FOUND' && generation === 'initialized') return 200
   const { status } = ownWording(fault) ?? WORDING[fault.kind]
   return status
 }
 
-/** The scopes a better credential would have; nothing if no credential would help. */
+/** Returns the scopes that the credential lacks. `undefined` if another credential would not help. */
 export function missingScopes({ kind, details }: Fault): readonly string[] | undefined {
   const { missing, required } = details ?? {}
   return kind === 'forbidden' && Array.isArray(missing) && Array.isArray(required) ? (required as string[]) : undefined
@@ -95,7 +95,7 @@ export function isResultOnCall(fault: Fault): boolean {
   return WORDING[fault.kind].onCall === 'result'
 }
 
-/** A handler may name its own failure as it likes: only what is wrong with a request has these codes. */
+/** A handler may use the same codes for its own faults, so only `malformed` faults are looked up. */
 function ownWording({ kind, code }: Fault): { code: number; status: number } | undefined {
   return kind === 'malformed' && Object.hasOwn(BY_CODE, code) ? BY_CODE[code] : undefined
 }
@@ -115,7 +115,7 @@ function failureFacts({ code, retryable, retryAfterMs, details }: Fault): JsonOb
 export function unknownMethod(method: string): Fault {
   return new Fault(
     'malformed',
-    `There is no method "${method.slice(0, 100)}" here. server/discover says what there is.`,
+    `There is no method "${method.slice(0, 100)}". Use server/discover to see what this server supports.`,
     {
       code: 'METHOD_NOT_FOUND',
     },

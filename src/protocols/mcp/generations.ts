@@ -1,11 +1,11 @@
-/** Which generation a request is of, and what the stateless one must say of itself. */
+/** Determines the generation of a request, and checks the `_meta` of stateless requests. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { metaOf } from './asking/asked.ts'
 import { mismatch } from './headers.ts'
 import { type Generation, INITIALIZED_VERSIONS, META, STATELESS_VERSION } from './wire.ts'
 
-/** By the header, or by what the body says of itself: a stateless client whose header was lost is told so. */
+/** Uses the header and the body's `_meta`. Refuses a stateless request whose header was lost on the way. */
 export function generationByHeader(header: string | undefined, params: JsonObject): Generation {
   const sent = header?.trim()
   const said = metaOf({ params })[META.version]
@@ -14,12 +14,13 @@ export function generationByHeader(header: string | undefined, params: JsonObjec
     if (sent === undefined || INITIALIZED_VERSIONS.includes(sent)) return 'initialized'
     throw unsupportedVersion(sent)
   }
-  if (sent !== said) throw mismatch('The header MCP-Protocol-Version is not what "_meta" says. Send the same in both.')
+  if (sent !== said)
+    throw mismatch('The header MCP-Protocol-Version differs from "_meta". Send the same version in both.')
   if (said !== STATELESS_VERSION) throw unsupportedVersion(sent)
   return 'stateless'
 }
 
-/** Where there are no headers. */
+/** For carriers without headers. */
 export function generationByBody(params: JsonObject): Generation {
   const said = metaOf({ params })[META.version]
   if (said === undefined) return 'initialized'
@@ -27,7 +28,7 @@ export function generationByBody(params: JsonObject): Generation {
   return 'stateless'
 }
 
-/** Nothing is remembered from one request to the next, so each says what its client speaks and can do. */
+/** The server stores nothing between requests, so each request must contain the client's version and capabilities. */
 export function checkMeta(params: JsonObject): void {
   const meta = metaOf({ params })
   if (typeof meta[META.version] !== 'string') throw missing(META.version)
@@ -39,7 +40,7 @@ function missing(key: string): Fault {
 }
 
 function unsupportedVersion(requested: string): Fault {
-  const message = `This server does not speak "${requested.slice(0, 40)}". Use ${STATELESS_VERSION}, or begin with initialize.`
+  const message = `This server does not support version "${requested.slice(0, 40)}". Use ${STATELESS_VERSION}, or start with initialize.`
   return new Fault('malformed', message, {
     code: 'UNSUPPORTED_VERSION',
     details: { supported: [STATELESS_VERSION], requested },

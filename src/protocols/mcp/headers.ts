@@ -1,4 +1,4 @@
-/** Headers of the stateless revision: what a request says there must be what its body says, for whoever routes by it. */
+/** Checks that the stateless revision's headers match the body, because proxies route by these headers. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { Operation } from '../../core/operation.ts'
@@ -6,10 +6,10 @@ import type { Operation } from '../../core/operation.ts'
 type Header = (name: string) => string | undefined
 
 const BASE64 = /^=\?base64\?(.*)\?=$/
-// With its padding: what decoders otherwise disagree about.
+// Padding is required, because decoders treat missing padding differently.
 const CANONICAL = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
-/** Which of a method's params `Mcp-Name` repeats. */
+/** The parameter of each method that `Mcp-Name` repeats. */
 const NAMED: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
@@ -34,7 +34,7 @@ interface HeaderParam {
 
 export type CheckParamHeaders = (header: Header, operation: Operation, args: JsonObject) => void
 
-/** Arguments that the tool's schema maps to headers with `x-mcp-header`. */
+/** Checks the arguments that the tool's schema maps to headers with `x-mcp-header`. */
 export function createParamHeaderCheck(): CheckParamHeaders {
   const known = new WeakMap<Operation, readonly HeaderParam[]>()
   return (header, operation, args) => {
@@ -65,13 +65,13 @@ function plainText(value: JsonValue | undefined): string | undefined {
 }
 
 function compare(name: string, sent: string | undefined, expected: string | undefined): void {
-  if (sent === undefined) throw mismatch(`The header ${name} is missing. It must repeat what the body says.`)
+  if (sent === undefined) throw mismatch(`The header ${name} is missing. It must repeat the value in the body.`)
   const value = decode(sent.trim())
-  if (value === undefined) throw mismatch(`The header ${name} is not good Base64.`)
-  if (value !== expected) throw mismatch(`The header ${name} is not what the body says. Send the same in both.`)
+  if (value === undefined) throw mismatch(`The header ${name} is not valid Base64.`)
+  if (value !== expected) throw mismatch(`The header ${name} differs from the body. Send the same value in both.`)
 }
 
-/** A value that does not fit a header comes as `=?base64?…?=`; nothing if it is not good. */
+/** A value that is not allowed in a header is sent as `=?base64?…?=`. Returns `undefined` if that is invalid. */
 function decode(value: string): string | undefined {
   const encoded = BASE64.exec(value)?.[1]
   if (encoded === undefined) return value

@@ -1,4 +1,4 @@
-/** The Model Context Protocol: the protocol's public face. */
+/** Public exports of the Model Context Protocol. */
 export type { McpParts } from './methods.ts'
 export { createMcpRoutes } from './routes.ts'
 export { createMcpSessions } from './sessions/session.ts'

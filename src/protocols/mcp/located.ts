@@ -1,6 +1,6 @@
 /**
- * A result that is bytes somewhere: small pictures, sounds and texts are content, the rest is a link. A link to our own
- * bytes is a resource of this server, so that whoever called the tool can read it without a credential for an address.
+ * Encodes a binary result: small images, audio and text as content, everything else as a link. A link to stored bytes
+ * is a resource of this server, so that the client can read it over MCP, without a credential for an HTTP address.
  */
 
 import { collectBytes, joinBytes } from '../../core/bytes.ts'
@@ -25,9 +25,9 @@ export interface LocateParts {
 
 export const RESULT_URI = 'callplane://results/'
 
-/** As much as a model can be expected to take in at a time. */
+/** A model can hardly read more in one result. Larger results become links. */
 const MAX_EMBEDDED_BYTES = 1024 * 1024
-/** As much as one answer carries. */
+/** Maximum size of one `resources/read` response. */
 const MAX_READ_BYTES = 16 * 1024 * 1024
 
 export async function encodeLocated(reply: LocatedReply, parts: LocateParts): Promise<CallToolResult> {
@@ -42,7 +42,7 @@ export async function encodeLocated(reply: LocatedReply, parts: LocateParts): Pr
     : withValue({ content: [link(uri, location.mimeType, 'The result of this call')] }, location)
 }
 
-/** The value beside the bytes, also as text for clients that read nothing else. */
+/** Adds the value that accompanies the bytes, also as text for clients that only read text. */
 function withValue({ content }: CallToolResult, location: ResultLocation): CallToolResult {
   if (location.kind !== 'chunks' || location.value === undefined) return { content }
   const { value } = location
@@ -60,7 +60,7 @@ async function smallBytes(
   return info && info.bytes <= MAX_EMBEDDED_BYTES ? collectBytes(objects.read(objectId)) : undefined
 }
 
-/** JSON is a value as well, for a tool that promises one. */
+/** JSON is also in `structuredContent`, for tools with an output schema. */
 function embed(bytes: Uint8Array, mimeType: string, uri: string, { env }: LocateParts): CallToolResult {
   const type = bareType(mimeType)
   if (isShown(mimeType)) {
@@ -83,7 +83,7 @@ function parsed(text: string) {
   }
 }
 
-/** `resources/read` of a result. */
+/** Handles `resources/read` of a result. */
 export async function readResult(
   caller: Caller | undefined,
   uri: string,
@@ -92,7 +92,7 @@ export async function readResult(
 ): Promise<ResourceContents> {
   const requestId = decodeId(uri.slice(RESULT_URI.length))
   const reply = await parts.calls.poll(caller, requestId)
-  if (!('location' in reply)) throw new Fault('not-found', 'The result of this call is in the answer to the call.')
+  if (!('location' in reply)) throw new Fault('not-found', 'The result of this call is in the response to the call.')
   const { location } = reply
   if (location.kind === 'external') return { uri, text: location.uri }
   const { mimeType } = location
@@ -148,7 +148,7 @@ function link(uri: string, mimeType: string | undefined, name: string): Content 
 function tooLarge(address: string): Fault {
   return new Fault(
     'invalid-input',
-    `This result is too large for one answer. Fetch it at ${address}, with your credential.`,
+    `This result is too large for one response. Fetch it at ${address} with your credential.`,
     {
       code: 'RESULT_TOO_LARGE',
     },

@@ -1,4 +1,4 @@
-/** Which method does what, in both generations. Who asks, and how the bytes came, is settled before. */
+/** Maps method names to handlers, in both generations. Carriers parse requests and identify callers. */
 
 import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
@@ -26,27 +26,29 @@ import { createSearch } from './tools/search.ts'
 import { type Generation, INITIALIZED_VERSIONS, META, type RpcNotification, STATELESS_VERSION, TASKS } from './wire.ts'
 
 export interface McpParts extends Omit<CallParts, 'holdMs' | 'replies' | 'levelFor' | 'tasksOnly'> {
-  /** The registry as a document. */
+  /** Returns the registry document. */
   describe: (now: number) => object
-  /** OpenCALL, where all operations are one tool named `call`; without it each is a tool of its own. */
+  /**
+   * If set, all operations are one tool named `call`, which takes OpenCALL envelopes. Default: one tool per operation.
+   */
   envelopes?: Envelopes
   settings: McpSettings
 }
 
 export interface McpSettings {
   serverInfo: { name: string; version: string; title?: string }
-  /** For the model, about this server as a whole. */
+  /** Description of this server for the model. */
   instructions?: string
-  /** How long a call is waited for on behalf of a client that cannot come back for it. */
+  /** How long to wait for a call if the client does not support tasks. */
   holdMs: number
-  /** Whether callers must say who they are. */
+  /** True if callers need a credential. */
   authenticated: boolean
-  /** Whether internal operations are tools for those who have their scopes. */
+  /** True to offer internal operations as tools to callers with their scopes. */
   administration?: boolean
-  /** The application's own, besides its operations. */
+  /** The application's own resources. */
   resources?: readonly McpResource[]
   prompts?: readonly McpPrompt[]
-  /** Operations, by their name, that are for clients with tasks only. */
+  /** Names of operations that only clients with tasks may call. */
   tasksOnly?: readonly string[]
 }
 
@@ -138,7 +140,7 @@ export class Methods {
     ]
   }
 
-  /** A prompt that asks is asked for again with the answers; clients of the older revisions have no way to. */
+  /** A client repeats the request with the answers to the prompt's questions. Older revisions do not support this. */
   async #prompt(prompts: OfferedPrompts, asked: Asked): Promise<object> {
     const { env } = this.#parts
     const { arguments: args } = asked.params
@@ -153,12 +155,12 @@ export class Methods {
     }
   }
 
-  /** What a client of the older revisions answered to a request of ours. */
+  /** Accepts the reply of an older client to a request of the server. */
   takeReply(caller: Caller | undefined, reply: ClientReply): Promise<void> {
     return this.#replies.take(caller, reply)
   }
 
-  /** What there is to tell a session besides answers. */
+  /** Yields the notifications of a session that do not belong to a request. */
   notifications(
     session: ClientSession,
     caller: Caller | undefined,
@@ -167,7 +169,7 @@ export class Methods {
     return this.#subscriptions.notifications(session, caller, signal)
   }
 
-  /** Ends what would go on for as long as the client likes. */
+  /** Ends subscriptions and open questions, which have no end of their own. */
   close(): void {
     this.#subscriptions.close()
     this.#replies.close()
@@ -217,11 +219,11 @@ export class Methods {
     }
   }
 
-  /** A version we do not have is answered with one we have; whether that will do is for the client to say. */
+  /** For an unknown version, the result contains a known one. The client decides if it accepts that version. */
   #initialize({ params, caller }: Asked): Outcome {
     const { protocolVersion, capabilities } = params
-    if (typeof protocolVersion !== 'string') throw invalidParams('initialize needs "protocolVersion", as a text.')
-    if (!isJsonObject(capabilities)) throw invalidParams('initialize needs "capabilities", as an object.')
+    if (typeof protocolVersion !== 'string') throw invalidParams('initialize needs the string "protocolVersion".')
+    if (!isJsonObject(capabilities)) throw invalidParams('initialize needs the object "capabilities".')
     const { serverInfo, instructions } = this.#parts.settings
     const result = {
       protocolVersion: INITIALIZED_VERSIONS.find((known) => known === protocolVersion) ?? INITIALIZED_VERSIONS[0],
@@ -233,24 +235,24 @@ export class Methods {
   }
 }
 
-/** What an application offers besides public operations is for callers it knows. */
+/** An application's own resources and prompts are for identified callers only. */
 function callerOf({ caller }: Asked): Caller {
   if (!caller) throw needsCredential()
   return caller
 }
 
-/** Of the arguments of prompts only: what stands in the address of a resource is not completed. */
+/** Supports completion for prompt arguments only, not for resource templates. */
 function completionIn({ params }: Asked): { prompt?: string; name: string; value: string } {
   const { ref, argument } = params
   if (!isJsonObject(ref) || !isJsonObject(argument))
-    throw invalidParams('Name what to complete in "ref" and "argument".')
+    throw invalidParams('completion/complete needs the objects "ref" and "argument".')
   const { name, value } = argument
   if (typeof name !== 'string' || typeof value !== 'string') throw invalidParams('"argument" needs "name" and "value".')
   return { name, value, ...(typeof ref.name === 'string' && { prompt: ref.name }) }
 }
 
-/** Lists come whole, so that no cursor is ever one of ours. */
+/** Lists are not paginated, so every cursor is invalid. */
 function unpaged(asked: Asked): Asked {
   if (asked.params.cursor === undefined) return asked
-  throw invalidParams('This cursor is not one of ours. Ask without one: the list comes whole.')
+  throw invalidParams('This cursor is invalid. Leave it out: the list has only one page.')
 }

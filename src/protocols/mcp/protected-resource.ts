@@ -1,4 +1,4 @@
-/** What this server is to OAuth: a protected resource, whose tokens come from elsewhere. RFC 9728. */
+/** OAuth protected resource metadata (RFC 9728): other servers issue the tokens for this server. */
 
 import type { Operation } from '../../core/operation.ts'
 import type { Catalog } from '../../core/ports/catalog.ts'
@@ -6,13 +6,13 @@ import type { Answer, Refuse, Route } from '../../core/ports/exchange.ts'
 import { HEADERS, METADATA_PATH } from './calls/answers.ts'
 
 export interface ProtectedResource {
-  /** Issuers whose tokens are taken. */
+  /** Issuers of accepted tokens. */
   issuers: readonly string[]
   name: string
   path: string
 }
 
-/** Clients that do not know the path ask at the root. */
+/** For clients that do not add the resource's path. */
 const ROOT_PATH = '/.well-known/oauth-protected-resource'
 
 export function createMetadataRoutes(
@@ -43,7 +43,7 @@ export function createMetadataRoutes(
   }))
 }
 
-/** Of what can be called here: nobody is asked to grant more than that. */
+/** Returns the scopes of all operations that are not internal, so that clients request no others. */
 function scopesOf(operations: readonly Operation[]): readonly string[] {
   const offered = operations.filter(({ internal }) => internal !== true)
   return [...new Set(offered.flatMap(({ scopes }) => scopes))].sort()

@@ -1,4 +1,4 @@
-/** What can be read besides calling tools: the registry, and results that are too large for the answer to their call. */
+/** MCP resources: the registry, results that are too large for their response, and the application's own. */
 
 import { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation.ts'
@@ -11,11 +11,11 @@ import type { ResourceContents } from './wire.ts'
 
 export interface ResourceParts extends LocateParts {
   catalog: Pick<Catalog, 'operations' | 'nextChangeAt'>
-  /** The registry as a document; internal operations are not in it. */
+  /** Returns the registry document without internal operations. */
   describe: (now: number) => object
   cacheScope: Caching['cacheScope']
   clock: { now(): number }
-  /** The application's own. */
+  /** The application's own resources. */
   offered: OfferedResources
 }
 
@@ -26,7 +26,7 @@ const RESOURCES = [
     uri: REGISTRY_URI,
     name: 'registry',
     title: 'All operations',
-    description: 'Every operation of this server with its schemas, as OpenCALL has it at /.well-known/ops.',
+    description: 'Every operation of this server with its schemas, as in /.well-known/ops of OpenCALL.',
     mimeType: 'application/json',
   },
 ]
@@ -36,7 +36,7 @@ const TEMPLATES = [
     uriTemplate: `${RESULT_URI}{requestId}`,
     name: 'result',
     title: 'A large result',
-    description: 'The result of a call that was too large for its answer, as the link in that answer has it.',
+    description: 'A result that was too large for the response to its call. That response contains a link to it.',
   },
 ]
 
@@ -96,6 +96,6 @@ export class Resources {
 }
 
 function unknownResource(uri: string): Fault {
-  const message = `There is no resource "${uri.slice(0, 200)}", or it has expired. resources/list says what there is.`
+  const message = `There is no resource "${uri.slice(0, 200)}", or it has expired. Use resources/list to see all resources.`
   return new Fault('malformed', message, { code: 'UNKNOWN_RESOURCE', details: { uri } })
 }

@@ -1,4 +1,4 @@
-/** MCP's HTTP binding: one path, one message for each POST, told apart by generation and checked against its headers. */
+/** HTTP routes of MCP: one path, and one message per POST. Determines the generation and checks the headers. */
 
 import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
@@ -21,10 +21,10 @@ import { type ClientSession, readSession } from './sessions/sessions.ts'
 import type { Generation, RequestId, RpcMessage } from './wire.ts'
 
 export interface McpHttpParts extends McpParts {
-  /** Who sent this request. */
+  /** Identifies the caller. */
   identify: (exchange: Exchange) => Identify
   maxBodyBytes: number
-  /** Whose tokens are taken, where there is authentication. */
+  /** Issuers of accepted tokens. Used only if authentication is on. */
   issuers: readonly string[]
 }
 
@@ -34,7 +34,7 @@ const ACCEPTED: Answer = { status: 202, headers: {} }
 
 export interface McpRoutes {
   readonly routes: readonly Route[]
-  /** Ends what would go on for as long as the client likes. */
+  /** Ends subscriptions and open questions, which have no end of their own. */
   close(): void
 }
 
@@ -57,7 +57,7 @@ export function createMcpRoutes(parts: McpHttpParts): McpRoutes {
 class McpOverHttp {
   readonly #parts: McpHttpParts
   readonly #methods: Methods
-  /** Requests of sessions, to be called off. */
+  /** Running requests of sessions, which the client can cancel. */
   readonly #running = new Map<string, AbortController>()
 
   constructor(parts: McpHttpParts) {
@@ -65,7 +65,7 @@ class McpOverHttp {
     this.#methods = new Methods(parts)
   }
 
-  /** A promise only where there is something to wait for, here and below: most tool calls end at once. */
+  /** This method and those below create a promise only if they have to wait, because most calls end synchronously. */
   post(exchange: Exchange): Answer | Promise<Answer> {
     const posted: Posted = { exchange, body: undefined, generation: 'initialized' }
     try {
@@ -111,7 +111,7 @@ class McpOverHttp {
     return refusalAnswer(this.#explain(thrown), idIn(body), generation, exchange)
   }
 
-  /** A client of the older revisions calls a request off by its id: leaving means nothing there. */
+  /** A client of the older revisions cancels a request by its id. A disconnect does not cancel it. */
   async #handleInSession(asked: Asked, handle: Method, client: HttpClient, session: ClientSession): Promise<Answer> {
     const key = runningKey(session, asked.id)
     const calledOff = new AbortController()
@@ -158,7 +158,7 @@ class McpOverHttp {
     }
   }
 
-  /** What there is to tell a session of the older revisions besides answers, for as long as it listens. */
+  /** Streams notifications to a session of the older revisions until it disconnects. */
   async get(exchange: Exchange): Promise<Answer> {
     const id = exchange.header('mcp-session-id')
     if (id === undefined || !wantsEvents(exchange)) return METHOD_REFUSED
@@ -174,13 +174,13 @@ class McpOverHttp {
     }
   }
 
-  /** One that is none of ours, or somebody else's: 404 has its client begin anew. */
+  /** Throws 404 for an invalid session id or that of another caller, so that the client starts a new session. */
   #session(exchange: Exchange, method: string, caller: Caller | undefined): ClientSession | undefined {
     const id = exchange.header('mcp-session-id')
     if (id === undefined || method === 'initialize') return undefined
     const session = readSession(id, caller, this.#parts.env)
     if (session) return session
-    throw new Fault('malformed', 'There is no such session. Begin with initialize.', { code: 'UNKNOWN_SESSION' })
+    throw new Fault('malformed', 'This session does not exist. Start with initialize.', { code: 'UNKNOWN_SESSION' })
   }
 
   close(): void {
@@ -188,23 +188,23 @@ class McpOverHttp {
   }
 
   #explain(thrown: unknown): Fault {
-    return explain(thrown, this.#parts.env.log, 'The request failed; the server log says why.')
+    return explain(thrown, this.#parts.env.log, 'The request failed. The server log has the reason.')
   }
 }
 
-/** What is known of a request so far, for the answer if it is refused. */
+/** The parts of a request that were parsed before it was refused. */
 interface Posted {
   readonly exchange: Exchange
   body: JsonValue | undefined
   generation: Generation
 }
 
-/** The parts of an exchange that most calls never ask for are made when they are. */
+/** Reads the properties of the exchange only when they are used, because most calls do not need them. */
 class HttpClient implements Client {
   readonly #exchange: Exchange
   readonly #generation: Generation
   readonly session: ClientSession | undefined
-  /** Aborts when a client of the older revisions says that it no longer wants an answer. */
+  /** Aborts when a client of the older revisions cancels the request. */
   notified: AbortSignal | undefined
 
   constructor(exchange: Exchange, generation: Generation, session: ClientSession | undefined) {
@@ -222,7 +222,7 @@ class HttpClient implements Client {
     return this.notified ? AbortSignal.any([signal, this.notified]) : signal
   }
 
-  /** 2026-07-28, "Transport-Specific Cancellation": a client that disconnects cancels. Before, it had to say so. */
+  /** 2026-07-28, "Transport-Specific Cancellation": a disconnect cancels. Older revisions need a notification. */
   get calledOff(): AbortSignal | undefined {
     return this.#generation === 'stateless' ? this.#exchange.signal : this.notified
   }
@@ -257,7 +257,7 @@ function wantsEvents(exchange: Exchange): boolean {
 
 function checkType(exchange: Exchange): void {
   if (bareType(exchange.header('content-type') ?? '') === 'application/json') return
-  throw new Fault('malformed', 'The request must be application/json. Set its Content-Type.', {
+  throw new Fault('malformed', 'The request body must be JSON. Set Content-Type to application/json.', {
     code: 'UNSUPPORTED_CONTENT_TYPE',
   })
 }

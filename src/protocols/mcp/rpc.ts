@@ -1,10 +1,10 @@
-/** JSON-RPC 2.0 as MCP uses it: one message at a time, ids that are texts or numbers, params that are objects. */
+/** JSON-RPC 2.0 as MCP uses it: one message at a time, ids are strings or numbers, params are objects. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { type ClientReply, replyIn } from './asking/client-replies.ts'
 import type { RequestId, RpcError, RpcNotification, RpcRequest } from './wire.ts'
 
-/** A response is what a client sends to a question of ours. */
+/** A `response` is a client's reply to a request of the server. */
 export type Message =
   | ({ kind: 'request' } & RpcRequest)
   | { kind: 'notification'; method: string; params: JsonObject }
@@ -20,16 +20,16 @@ export function parseMessage(value: JsonValue): Message {
   const { method, params = NO_PARAMS } = value
   if (typeof method !== 'string') {
     if ('result' in value || 'error' in value) return { kind: 'response', reply: replyIn(value) }
-    throw invalid('The message has no "method". Name the method to call.')
+    throw invalid('The message has no "method". Add the method to call.')
   }
   if (!isJsonObject(params)) throw invalid('"params" must be an object.')
   if (!('id' in value)) return { kind: 'notification', method, params }
   const { id } = value
-  if (!isRequestId(id)) throw invalid('"id" must be a text or a number.')
+  if (!isRequestId(id)) throw invalid('"id" must be a string or a number.')
   return { kind: 'request', id, method, params }
 }
 
-/** The id a refusal repeats, where it can be told. */
+/** Returns the id that a refusal repeats. `null` if the message has no valid id. */
 export function idIn(value: JsonValue | undefined): RequestId | null {
   return isJsonObject(value) && isRequestId(value.id) ? value.id : null
 }
@@ -38,7 +38,7 @@ export function isRequestId(id: unknown): id is RequestId {
   return typeof id === 'string' || typeof id === 'number'
 }
 
-/** A result that is kept as it is written, since many ask for it: encoding a list of 10,000 tools took eight times as long as sending it. */
+/** An encoded result that is cached, because encoding a list of 10,000 tools took eight times as long as sending it. */
 export class Written {
   readonly text: string
   #bytes: Uint8Array | undefined
@@ -57,7 +57,10 @@ export function encodeResult(id: RequestId, result: object): string {
   return around(id, result instanceof Written ? result.text : JSON.stringify(result))
 }
 
-/** The pieces of the same, without a copy of what is kept: copying 2.7 MB for each who asks cost more than sending them. */
+/**
+ * Returns the response in pieces without copying the cached bytes: copying 2.7 MB per request cost more than sending
+ * it.
+ */
 export function encodePieces(id: RequestId, { bytes }: Written): readonly Uint8Array[] {
   const shell = new TextEncoder().encode(around(id, ''))
   return [shell.subarray(0, -1), bytes, shell.subarray(-1)]

@@ -1,16 +1,16 @@
 /**
- * The Model Context Protocol on the wire: the stateless revision 2026-07-28 with its Tasks extension, and the older
- * ones that begin with `initialize`. Types and constants only.
+ * Types and constants of the Model Context Protocol: the stateless revision 2026-07-28 with its Tasks extension, and
+ * the older revisions that start with `initialize`.
  */
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 
-/** Each request stands alone and says in `_meta` what its client can do. */
+/** Each request is independent and contains the client's capabilities in `_meta`. */
 export const STATELESS_VERSION = '2026-07-28'
 
-/** Revisions that begin with `initialize`, newest first. */
+/** Revisions that start with `initialize`, newest first. */
 export const INITIALIZED_VERSIONS: readonly string[] = ['2025-11-25', '2025-06-18', '2025-03-26']
 
-/** What a request is understood by: the stateless revision, or one of those before it. */
+/** `stateless`: revision 2026-07-28. `initialized`: an older revision. */
 export type Generation = 'stateless' | 'initialized'
 
 export const TASKS = 'io.modelcontextprotocol/tasks'
@@ -22,9 +22,9 @@ export const META = {
   logLevel: 'io.modelcontextprotocol/logLevel',
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
   serverInfo: 'io.modelcontextprotocol/serverInfo',
-  /** Ours: the same key again joins the first call. */
+  /** Our extension: a request with the same key joins the first call. */
   idempotencyKey: 'callplane/idempotencyKey',
-  /** Ours: code, retry hint and details of a failure, for programs. */
+  /** Our extension: code, retry hint and details of a failure, for programs. */
   error: 'callplane/error',
 } as const
 
@@ -42,7 +42,7 @@ export interface RpcNotification {
   params: JsonObject
 }
 
-/** What can come before an answer: notifications and, to clients of the older revisions, requests of ours. */
+/** Messages before a response: notifications, and requests of the server to clients of the older revisions. */
 export type RpcMessage = RpcNotification | { jsonrpc: '2.0'; id: string; method: string; params: JsonObject }
 
 export interface RpcError {
@@ -100,7 +100,7 @@ export interface Task {
   pollIntervalMs?: number
 }
 
-/** What `tasks/get` says beyond the task itself, by its status. */
+/** The response of `tasks/get`. The status determines the additional field. */
 export interface DetailedTask extends Task {
   result?: CallToolResult
   error?: RpcError
@@ -109,7 +109,7 @@ export interface DetailedTask extends Task {
 
 export type InputRequests = Record<string, InputRequest>
 
-/** A question to the person behind the client (a form, or an address to open), to its model, or to itself. */
+/** A question to the client's user (a form, or an address to open), to its model, or to the client itself. */
 export type InputRequest =
   | {
       method: 'elicitation/create'

@@ -68,7 +68,9 @@ export function replyEnvelope(reply: Reply, exchange: Pick<Exchange, 'origin'>):
   return encodeReply(reply, () => locate(reply, exchange.origin))
 }
 
-/** True if a generic client can follow the address, and the handler or client wants a redirect (docs/readings.md#r04). */
+/**
+ * True if a generic client can follow the address, and the handler or client wants a redirect (docs/readings.md#r04).
+ */
 function followable(location: ResultLocation, preferred: boolean): boolean {
   if (location.kind === 'chunks') return false
   if (location.kind === 'external' && (location.auth !== undefined || !/^https?:/i.test(location.uri))) return false

@@ -1,6 +1,6 @@
 /**
- * `/.well-known/ops`. Cached as bytes and rebuilt only when an operation is added, removed or passes its sunset. Callers
- * who may call internal operations also get those. All other callers get the same document.
+ * `/.well-known/ops`. Cached as bytes and rebuilt only when an operation is added, removed or passes its sunset.
+ * Callers who may call internal operations also get those. All other callers get the same document.
  */
 
 import type { Caller } from '../../core/caller.ts'

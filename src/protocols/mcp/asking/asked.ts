@@ -1,4 +1,4 @@
-/** One request as the methods see it, whichever carrier brought it and whichever generation it is of. */
+/** A request as the methods get it, independent of carrier and generation. */
 
 import { ANONYMOUS, type Caller, ownerOf } from '../../../core/caller.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
@@ -6,38 +6,38 @@ import { invalidParams } from '../faults.ts'
 import type { ClientSession } from '../sessions/sessions.ts'
 import { type Generation, META, type RpcMessage, type RpcRequest, TASKS } from '../wire.ts'
 
-/** What a carrier knows of whoever asks. */
+/** The data that a carrier has about a client. */
 export interface Client {
-  /** How they reach us, for addresses that a person opens. */
+  /** The address at which the client reaches this server. Used in links that a person opens. */
   readonly origin: string
-  /** Aborts when they have gone. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
   /**
-   * Aborts when they want the request stopped: they have said so or, in revisions that take leaving for that, have left.
-   * Absent where they have no way to say it.
+   * Aborts when the client cancels the request, or disconnects in revisions where that means cancel. Absent if the
+   * client has no way to cancel.
    */
   readonly calledOff?: AbortSignal | undefined
-  /** Whether notifications can be sent before the answer. */
+  /** True if the client accepts notifications before the response. */
   readonly hears: boolean
-  /** Of the older revisions: absent where the client has begun none. */
+  /** A session of the older revisions. Absent if the client has not started one. */
   readonly session?: ClientSession | undefined
-  /** Absent where a request has no headers. */
+  /** Absent if the carrier has no headers. */
   header?(name: string): string | undefined
 }
 
 export interface Asked extends RpcRequest {
   readonly generation: Generation
-  /** Absent where no credential was shown. */
+  /** Absent if the client sent no credential. */
   readonly caller: Caller | undefined
   readonly client: Client
 }
 
-/** The answer; or notifications that come before it, which is what the stream returns at its end. */
+/** The result, or a stream of notifications that returns the result at its end. */
 export type Outcome =
-  | { result: object /** Of a session that begins with it. */; sessionId?: string }
+  | { result: object /** Id of the session that starts with this result. */; sessionId?: string }
   | { stream: AsyncGenerator<RpcMessage, object> }
 
-/** Who asks, as one text: what is kept for one caller is found by no other. */
+/** Returns a key that is unique for the caller, so that no caller finds data of another. */
 export function callerKey({ caller = ANONYMOUS }: { caller?: Caller | undefined }): string {
   return JSON.stringify([caller.tenant, ownerOf(caller)])
 }
@@ -60,7 +60,9 @@ export function takesTasks(asked: Asked): boolean {
   return isJsonObject(extensions) && isJsonObject(extensions[TASKS])
 }
 
-/** Which questions the client can put to its person. An empty capability means forms, as it always has. */
+/**
+ * True if the client can ask its user this kind of question. An empty capability means forms, as in older revisions.
+ */
 export function elicits(asked: Asked, mode: 'form' | 'url'): boolean {
   const { elicitation } = capabilitiesOf(asked)
   if (!isJsonObject(elicitation)) return false
@@ -71,7 +73,7 @@ export function progressTokenOf(asked: Asked): string | number | undefined {
   const { progressToken } = metaOf(asked)
   if (progressToken === undefined) return undefined
   if (typeof progressToken === 'string' || typeof progressToken === 'number') return progressToken
-  throw invalidParams('"_meta.progressToken" must be a text or a number.')
+  throw invalidParams('"_meta.progressToken" must be a string or a number.')
 }
 
 const KEY = /^[\x21-\x7e]{1,256}$/
@@ -83,9 +85,9 @@ export function idempotencyKeyOf(asked: Asked): string | undefined {
   throw invalidParams(`"_meta.${META.idempotencyKey}" must be 1 to 256 printable characters without spaces.`)
 }
 
-/** A text that must be there, such as a tool's name. */
+/** Returns a required string parameter, such as the name of a tool. */
 export function textParam({ params, method }: Asked, name: string): string {
   const value = params[name]
   if (typeof value === 'string') return value
-  throw invalidParams(`${method} needs "${name}", as a text.`)
+  throw invalidParams(`${method} needs the string "${name}".`)
 }

@@ -1,6 +1,6 @@
 /**
- * Questions of a handler on the wire: what a client can be asked, the questions as requests, and the answers it sends
- * back. Between two rounds nothing is kept here: what was answered before comes back in `requestState`, signed.
+ * Encodes a handler's questions to its caller as requests, and decodes the answers. The server stores nothing between
+ * two rounds: the client sends earlier answers back in the signed `requestState`.
  */
 
 import { ANONYMOUS, ownerOf } from '../../../core/caller.ts'
@@ -14,11 +14,11 @@ import { type Asked, capabilitiesOf, elicits } from './asked.ts'
 
 type Signing = Pick<Environment, 'sign' | 'digest' | 'clock'>
 
-/** How long a person may take to answer. */
+/** How long a person may take to answer: one hour. */
 const STATE_TTL_MS = 3_600_000
 const MAX_ANSWER_CHARACTERS = 262_144
 
-/** Nothing for a client that can be asked nothing and answers nothing. */
+/** Returns `undefined` for a client that supports no questions and sent no answers. */
 export function askingOf(asked: Asked, env: Signing): Asking | undefined {
   const { inputResponses, requestState } = asked.params
   const kinds = kindsOf(asked)
@@ -35,13 +35,13 @@ function kindsOf(asked: Asked): QuestionKind[] {
   ]
 }
 
-/** Of the person's own making, so that nothing in them is believed before a handler has asked for it. */
+/** Untrusted input: an answer is used only if a handler asked for it. */
 function answersIn(inputResponses: JsonValue | undefined): Answers {
   if (inputResponses === undefined) return {}
   if (!isJsonObject(inputResponses)) throw invalidParams('"inputResponses" must be an object.')
-  // They are kept with the call, and come back in the state.
+  // The answers are stored with the call and sent back in `requestState`.
   if (JSON.stringify(inputResponses).length > MAX_ANSWER_CHARACTERS) {
-    throw invalidParams(`"inputResponses" may have ${MAX_ANSWER_CHARACTERS} characters at the most.`)
+    throw invalidParams(`"inputResponses" may have at most ${MAX_ANSWER_CHARACTERS} characters.`)
   }
   return inputResponses
 }
@@ -51,7 +51,9 @@ function earlierAnswers(asked: Asked, env: Signing): Answers {
   if (requestState === undefined) return {}
   const state = typeof requestState === 'string' ? stateIn(requestState, asked, env) : undefined
   if (state) return state
-  throw invalidParams('"requestState" is not as it was given, is too old, or is of another request. Ask anew without.')
+  throw invalidParams(
+    '"requestState" was changed, has expired, or belongs to another request. Send the request without it.',
+  )
 }
 
 function stateIn(text: string, asked: Asked, env: Signing): Answers | undefined {
@@ -67,14 +69,14 @@ function encodeState(answers: Answers, asked: Asked, env: Signing): string {
   return `${payload}.${env.sign(bindingOf(asked, payload, env))}`
 }
 
-/** Good for this caller and this very request only. */
+/** Binds the state to this caller and this request. */
 function bindingOf({ caller = ANONYMOUS, method, params }: Asked, payload: string, env: Signing): string {
   const { name, arguments: args = {} } = params
   const request = [caller.tenant, ownerOf(caller), caller.userId ?? null, method, name ?? null, args]
   return `mcp-state|${env.digest(canonicalJson(request))}|${payload}`
 }
 
-/** The questions, for a client that puts them to whomever they are for and sends the same request again. */
+/** Encodes the questions for a client that asks its user and then repeats the request with the answers. */
 export function inputRequired(questions: Questions, asked: Asked, env: Signing): object {
   const asking = askingOf(asked, env)
   requireKinds(questions, asking?.kinds ?? [])
@@ -104,7 +106,7 @@ function encodeQuestion(question: Question): InputRequest {
   }
 }
 
-/** What a client must be able to do to be asked this. */
+/** The client capability that each kind of question needs. */
 const CAPABILITY: Record<QuestionKind, string> = { form: 'elicitation', completion: 'sampling', roots: 'roots' }
 
 function requireKinds(questions: Questions, kinds: readonly QuestionKind[]): void {
@@ -112,10 +114,10 @@ function requireKinds(questions: Questions, kinds: readonly QuestionKind[]): voi
   if (lacking.length > 0) throw lacksCapability(Object.fromEntries(lacking.map((name) => [name, {}])))
 }
 
-/** The revision's own error: the request cannot be served to a client that cannot do this. */
+/** The specification's error for a request that needs a missing client capability. */
 export function lacksCapability(requiredCapabilities: JsonObject): Fault {
   const names = Object.keys(requiredCapabilities).join(', ')
-  return new Fault('malformed', `This needs a client that can do more, and says so in its capabilities: ${names}.`, {
+  return new Fault('malformed', `This request needs a client with these capabilities: ${names}.`, {
     code: 'CAPABILITY_MISSING',
     details: { requiredCapabilities },
   })

@@ -1,4 +1,4 @@
-/** An authorization that a call lacks: asked of the person by the client where it can, else written for the model. */
+/** Missing authorizations of a call: the client asks its user if it can, otherwise a text tells the model to ask. */
 import { Fault } from '../../../core/fault.ts'
 import { isJsonObject } from '../../../core/json.ts'
 import type { Operation } from '../../../core/operation.ts'
@@ -8,19 +8,22 @@ import type { Asked } from './asked.ts'
 
 const PREFIX = 'authorization:'
 
-/** What there is to open; nothing if this server has no provider for it. */
+/** Returns a request for each address to open. `undefined` if this server has no provider for the authorization. */
 export function authorizationRequests(fault: Fault): InputRequests | undefined {
   const asked = addressesIn(fault).map(({ id, url }) => [
     PREFIX + id,
     {
       method: 'elicitation/create' as const,
-      params: { mode: 'url' as const, message: `${fault.message} Open this address to authorize it.`, url },
+      params: { mode: 'url' as const, message: `${fault.message} Open this address to authorize.`, url },
     },
   ])
   return asked.length > 0 ? Object.fromEntries(asked) : undefined
 }
 
-/** The call is sent again with the person's answers. One who said no is not asked again. */
+/**
+ * The client repeats the call with the person's answers. Returns a fault if the person declined, so that they are not
+ * asked again.
+ */
 export function declinedAuthorization({ params }: Asked, { requires }: Operation): Fault | undefined {
   const { inputResponses } = params
   if (inputResponses === undefined) return undefined
@@ -33,18 +36,18 @@ export function declinedAuthorization({ params }: Asked, { requires }: Operation
   const { id } = declined
   return new Fault(
     'forbidden',
-    `The person did not authorize ${id}, which this needs. Ask them before calling again.`,
+    `The user did not authorize ${id}, which this call needs. Ask the user before you call again.`,
     {
       code: 'AUTHORIZATION_DECLINED',
     },
   )
 }
 
-/** The addresses go into what the model reads: it has to ask the person. */
+/** Adds the addresses to the message, so that the model can ask the user to open them. */
 export function withAddresses(fault: Fault): Fault {
   const addresses = addressesIn(fault)
   if (addresses.length === 0) return fault
-  const lines = addresses.map(({ id, url }) => `Ask the person to open ${url} to authorize ${id}, then call again.`)
+  const lines = addresses.map(({ id, url }) => `Ask the user to open ${url} to authorize ${id}, then call again.`)
   return new Fault(fault.kind, [fault.message, ...lines].join('\n'), fault.toRecord())
 }
 

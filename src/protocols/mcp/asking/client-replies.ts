@@ -1,6 +1,6 @@
 /**
- * Requests of ours to a client of the older revisions: they go out among the notifications of a call, and the replies
- * come as messages of their own, with HTTP perhaps to another process than the one that waits.
+ * Requests of the server to clients of the older revisions. They are sent among the notifications of a call. The
+ * replies are separate messages, which over HTTP may reach another process than the one that waits.
  */
 
 import type { Caller } from '../../../core/caller.ts'
@@ -13,7 +13,7 @@ import { invalidParams } from '../faults.ts'
 import type { InputRequests, RpcMessage } from '../wire.ts'
 import { type Asked, callerKey } from './asked.ts'
 
-/** A client's reply to a request of ours. */
+/** A client's reply to a request of the server. */
 export interface ClientReply {
   id: string
   result?: JsonValue
@@ -28,13 +28,13 @@ interface Waiting {
 
 type Needs = Pick<Environment, 'clock' | 'newId' | 'sign'>
 
-/** How long a person may take. */
+/** How long a person may take to reply: ten minutes. */
 const ANSWER_MS = 600_000
-/** How often it is looked whether a reply has come to another process. */
+/** How often to check the store for a reply that reached another process. */
 const LOOK_EVERY_MS = 500
-/** Of a reply that is kept for another process. */
+/** Maximum size of a reply that is stored for another process. */
 const MAX_KEPT_CHARACTERS = 262_144
-/** How many questions of one caller's calls may wait at a time. */
+/** Maximum number of open questions per caller. */
 const MAX_WAITING_PER_CALLER = 100
 
 export class ClientReplies {
@@ -48,13 +48,13 @@ export class ClientReplies {
     this.#records = records
   }
 
-  /** Sends all questions at once, and returns with the last answer. */
+  /** Sends all questions at once, and returns when all are answered. */
   async *ask(requests: InputRequests, { caller, client }: Asked): AsyncGenerator<RpcMessage, Answers> {
     const owner = callerKey({ caller })
     this.#requireRoom(owner, Object.keys(requests).length)
     const sent = Object.entries(requests).map(([key, request]) => ({ key, id: this.#newId(owner), request }))
     const replies = sent.map(({ id }) => this.#reply(id, owner, client.signal))
-    // Whoever leaves has all of them fail, and only one is waited for at a time.
+    // If the client disconnects, all promises reject, but only one is awaited at a time.
     for (const reply of replies) reply.catch(() => undefined)
     for (const { id, request } of sent) yield { jsonrpc: '2.0', id, ...request } as RpcMessage
     const answers: Record<string, JsonValue> = {}
@@ -62,7 +62,7 @@ export class ClientReplies {
     return answers
   }
 
-  /** One that nobody has asked for, or that somebody else sends, is let go by. */
+  /** Ignores a reply that was not asked for, or that comes from another caller. */
   async take(caller: Caller | undefined, reply: ClientReply): Promise<void> {
     if (!this.#isOurs(reply.id, callerKey({ caller }))) return
     const waiting = this.#waiting.get(reply.id)
@@ -72,7 +72,7 @@ export class ClientReplies {
     await this.#records.add(keyOf(reply.id), text, this.#env.clock.now() + ANSWER_MS)
   }
 
-  /** Nobody is waited for any more. */
+  /** Rejects all open questions. */
   close(): void {
     this.#closed = true
     for (const { giveUp } of [...this.#waiting.values()]) giveUp(closing())
@@ -82,7 +82,7 @@ export class ClientReplies {
     if (this.#closed) throw closing()
     const own = [...this.#waiting.values()].filter((waiting) => waiting.owner === owner).length
     if (own + more <= MAX_WAITING_PER_CALLER) return
-    const message = `${own} questions of your calls wait for an answer already. Answer some of them first.`
+    const message = `Your calls already have ${own} open questions. Answer some of them first.`
     throw new Fault('overloaded', message, { code: 'TOO_MANY_QUESTIONS', retryAfterMs: 1_000 })
   }
 
@@ -100,7 +100,7 @@ export class ClientReplies {
         end()
         reject(why)
       }
-      const leave = () => giveUp(new Fault('canceled', 'The client left before it answered.'))
+      const leave = () => giveUp(new Fault('canceled', 'The client disconnected before it replied.'))
       const answered = (reply: ClientReply) => {
         end()
         resolve(reply)
@@ -109,7 +109,7 @@ export class ClientReplies {
         const text = await this.#records.take(keyOf(id))
         if (text !== undefined) answered(JSON.parse(text) as ClientReply)
         else if (clock.monotonicMs() >= giveUpAt)
-          giveUp(new Fault('timeout', 'Nobody answered in time. Call again to be asked again.'))
+          giveUp(new Fault('timeout', 'The question was not answered in time. Call again to get it again.'))
         else if (this.#waiting.has(id)) lookLater()
       }
       const lookLater = () => {
@@ -122,7 +122,7 @@ export class ClientReplies {
     })
   }
 
-  /** Signed, so that replies are kept only to what was asked, one to each. */
+  /** The id is signed, so that only one reply to each real question is stored. */
   #newId(owner: string): string {
     const id = this.#env.newId()
     return `${id}.${this.#signature(id, owner)}`
@@ -149,7 +149,7 @@ function keyOf(id: string): string {
 function resultIn({ result, error }: ClientReply): JsonValue {
   if (isJsonObject(result)) return result
   const said = isJsonObject(error) && typeof error.message === 'string' ? `: ${error.message.slice(0, 500)}` : ''
-  throw new Fault('forbidden', `The client refused to answer${said}. Do without, or ask the person.`, {
+  throw new Fault('forbidden', `The client refused to answer${said}. Continue without the answer, or ask the user.`, {
     code: 'NOT_ANSWERED',
   })
 }

@@ -1,4 +1,4 @@
-/** MCP's HTTP answers that are no results: refusals, and what a client needs to get past them. */
+/** MCP's HTTP responses for refusals, with the headers that tell a client how to proceed. */
 
 import type { Fault } from '../../../core/fault.ts'
 import type { Answer, Exchange } from '../../../core/ports/exchange.ts'
@@ -6,17 +6,17 @@ import { encodeError, missingScopes, statusOf } from '../faults.ts'
 import { encodeErrorResponse } from '../rpc.ts'
 import type { Generation, RequestId } from '../wire.ts'
 
-/** One object for all answers. What a tool says is for its caller, now. */
+/** Shared by all responses. Results are for one caller only, so caches must not store them. */
 export const HEADERS: Record<string, string> = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 
-/** Where RFC 9728 has it for a resource at `/mcp`. */
+/** The path that RFC 9728 defines for a resource at `/mcp`. */
 export const METADATA_PATH = '/.well-known/oauth-protected-resource/mcp'
 
-/** A GET opens a stream for a session of the older revisions only, and no session is ended. */
+/** GET only opens a stream for a session of the older revisions. DELETE is not supported. */
 export const METHOD_REFUSED: Answer = {
   status: 405,
   headers: { ...HEADERS, Allow: 'POST' },
-  body: encodeErrorResponse(null, { code: -32000, message: 'This path takes POST.' }),
+  body: encodeErrorResponse(null, { code: -32000, message: 'This path accepts only POST.' }),
 }
 
 export function refusalAnswer(
@@ -39,7 +39,7 @@ function hints(fault: Fault, status: number, { origin }: Pick<Exchange, 'origin'
   return retryAfterMs === undefined ? {} : { 'Retry-After': String(Math.ceil(retryAfterMs / 1000)) }
 }
 
-/** RFC 6750 and RFC 9728: where to learn who gives out tokens, and which scopes the next one needs. */
+/** RFC 6750 and RFC 9728: the address of the token issuers, and the scopes that the next token needs. */
 function challenge(fault: Fault, origin: string): string {
   const fields = [`resource_metadata="${origin}${METADATA_PATH}"`]
   const scopes = missingScopes(fault)
@@ -50,7 +50,7 @@ function challenge(fault: Fault, origin: string): string {
   return `Bearer ${fields.join(', ')}`
 }
 
-/** RFC 6749, "Access Token Scope": what may stand between quotes. */
+/** RFC 6749, "Access Token Scope": the characters that are allowed in quotes. */
 function isScope(scope: unknown): boolean {
   return typeof scope === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)
 }

@@ -1,6 +1,6 @@
 /**
- * Requests that a client calls off: the call that such a request has started is stopped, whether it is recorded or not.
- * A call that it only joined by an idempotency key belongs to the request that started it, and goes on.
+ * Cancels the call of a request when the client cancels the request. A call that the request only joined by an
+ * idempotency key belongs to the request that started it, and continues.
  */
 
 import { ANONYMOUS } from '../../../core/caller.ts'
@@ -19,8 +19,8 @@ export class CallingOff {
   }
 
   /**
-   * From now on, and at once if the request is called off already. Nobody has to end the watch: a request that was
-   * answered cannot be called off, but `isAnswered` says so for carriers whose signal goes on.
+   * Cancels the call when the client cancels the request, or at once if it has already done so. The watch needs no end.
+   * A request with a response cannot be canceled: `isAnswered` prevents it for carriers whose signal may still abort.
    */
   watch({ client, caller = ANONYMOUS }: Asked, requestId: string, isAnswered: () => boolean = never): void {
     const { calledOff } = client
@@ -28,9 +28,9 @@ export class CallingOff {
     const stop = () => {
       if (isAnswered()) return
       this.#calls.callOff(caller, requestId).catch((err: unknown) => {
-        // It has expired, or was not written down yet: then its record will find the request called off.
+        // The call has expired, or is not stored yet. In the second case it is canceled once it is stored.
         if (err instanceof Fault && err.kind === 'not-found') return
-        this.#env.log.warn({ err, requestId }, 'could not stop a call whose request was called off')
+        this.#env.log.warn({ err, requestId }, 'could not cancel the call of a canceled request')
       })
     }
     if (calledOff.aborted) stop()

@@ -1,4 +1,6 @@
-/** `tools/call`: the name picks the operation and the engine does everything else. What is left is who waits, and how. */
+/**
+ * `tools/call`: finds the operation by its tool name, calls the engine, and waits as the client's revision requires.
+ */
 
 import type { Call } from '../../../core/call.ts'
 import { ANONYMOUS, type Caller } from '../../../core/caller.ts'
@@ -45,40 +47,40 @@ export interface CallParts extends LocateParts {
   catalog: Catalog
   tools: Tools
   env: Environment
-  /** Remembers which calls a model was told to ask for again. */
+  /** Stores the calls that a model has to repeat to get the result. */
   records: Records
-  /** Operations of which a call was ever left running; its own unless given. */
+  /** Operations that ever had a call running longer than the wait. Default: a new set. */
   overran?: Overran
-  /** How long a call is waited for on behalf of a client that cannot come back for it. */
+  /** How long to wait for a call if the client does not support tasks. */
   holdMs: number
-  /** For clients that are asked while they wait. */
+  /** Replies of clients that are asked during the call. */
   replies: ClientReplies
-  /** From which level on this client hears what a handler says, if it does. */
+  /** Minimum level of the handler's log messages that this client gets. `undefined`: it gets none. */
   levelFor(asked: Asked): Level | undefined | Promise<Level | undefined>
-  /** Operations that are for clients with tasks only. */
+  /** Operations that only clients with tasks may call. */
   tasksOnly: ReadonlySet<string>
 }
 
-/** A call on its way: what was asked for, by whom. */
+/** A running `tools/call` request. */
 interface Underway {
   asked: Asked
   caller: Caller
   operation: Operation
   name: string
   args: JsonObject
-  /** It is one that was asked for before, and the model was told to ask again. */
+  /** Set if this request joined an earlier call that the model had to repeat. */
   joined?: true
-  /** What the client has answered while it waits. */
+  /** The client's answers during the call. */
   answers?: Answers
   heard?: Hearing
-  /** The client knows how to go on with the call: it has a task, or was told to ask again. */
+  /** Set if the client can continue the call later: it has a task, or has to repeat the call. */
   told?: true
 }
 
-/** What has come of it so far: an answer, or questions that come before one. */
+/** The outcome, or questions that must be answered first. */
 type Step = Outcome | { questions: Questions }
 
-/** A client that answers without ever saying anything of use is not asked for ever. */
+/** Stops a loop with a client whose answers are never valid. */
 const MAX_ROUNDS = 20
 
 export class ToolCalls {
@@ -95,7 +97,7 @@ export class ToolCalls {
     this.#callingOff = new CallingOff(parts)
   }
 
-  /** A promise only where there is something to wait for, here and below: most calls end at once. */
+  /** This method and those below create a promise only if they have to wait, because most calls end synchronously. */
   call(asked: Asked): Outcome | Promise<Outcome> {
     const name = textParam(asked, 'name')
     const { arguments: args = {} } = asked.params
@@ -113,7 +115,7 @@ export class ToolCalls {
     return this.#proceed(underway, level)
   }
 
-  /** `level`: from which on the client hears what the handler says. */
+  /** `level` is the minimum level of the handler's log messages that the client gets. */
   #proceed(underway: Underway, level?: Level): Outcome | Promise<Outcome> {
     if (level) underway.heard = new Hearing(level, underway.name)
     const step = this.#step(underway)
@@ -146,13 +148,13 @@ export class ToolCalls {
     }
   }
 
-  /** Of a call that has one and was not asked for before. */
+  /** Returns the result of a call that has ended and was not joined. */
   #result(reply: Reply, { asked: { generation }, joined }: Underway): Step | undefined {
     if (reply.state !== 'complete' || !('result' in reply) || joined) return undefined
     return { result: completed(encodeValue(reply.result, generation), generation) }
   }
 
-  /** The client sends the call again with the answers; one of the older revisions is asked while it waits. */
+  /** A stateless client repeats the call with the answers. A client of the older revisions is asked during the call. */
   #ask(questions: Questions, underway: Underway): Outcome {
     const { asked } = underway
     if (asked.generation === 'stateless') return { result: inputRequired(questions, asked, this.#parts.env) }
@@ -182,10 +184,7 @@ export class ToolCalls {
     const { tools, env } = this.#parts
     const operation = visibleTo(caller, tools.byName(name, env.clock.now()))
     if (operation) return operation
-    throw new Fault(
-      'unknown-operation',
-      `There is no tool "${name.slice(0, 100)}" here. tools/list says which there are.`,
-    )
+    throw new Fault('unknown-operation', `There is no tool "${name.slice(0, 100)}". Use tools/list to see all tools.`)
   }
 
   #start(underway: Underway): Reply | Promise<Reply> {
@@ -209,19 +208,19 @@ export class ToolCalls {
     if (operation.media.length === 0) return this.#run(underway, key)
     const { calls, objects } = this.#parts
     const identify = () => asked.caller
-    // Nobody fills the disk who may not call it.
+    // A caller without permission must not fill the disk.
     await calls.admit(operation.name.full, identify)
     const attached = await takeAttachments(operation, args, await calls.newCallId(identify), objects)
     return this.#run(underway, key, attached)
   }
 
-  /** The call that these arguments ask for again; nothing if it has expired. */
+  /** Returns the state of the call that this request repeats. `undefined` if it has expired. */
   async #join(underway: Underway, requestId: string): Promise<Reply | undefined> {
     const { caller, operation, args } = underway
     try {
       const reply = await this.#parts.calls.poll(caller, requestId)
       underway.joined = true
-      // The client was told to ask again: it goes on with the call that it started.
+      // The client repeats its own call as instructed, so it may also cancel it.
       if (!hasEnded(reply)) this.#stopIfCalledOff(underway, requestId)
       return reply
     } catch (thrown) {
@@ -240,7 +239,7 @@ export class ToolCalls {
     const { calls, env } = this.#parts
     const requestId = env.newId()
     const call: Call = { operation: operation.name.full, args, media: [], requestId, ...attached }
-    // A client that names no key means a new call; the key is for the engine's own retries.
+    // A request without a key is a new call. The generated key is for the engine's retries.
     const key = sentKey ?? (isKeyed(operation) ? requestId : undefined)
     if (key !== undefined) call.idempotencyKey = key
     const traceparent = normalizeTraceparent(asked.client.header?.('traceparent'))
@@ -297,7 +296,7 @@ export class ToolCalls {
     return 'stream' in step ? yield* step.stream : step.result
   }
 
-  /** The end, or how to ask for it. */
+  /** Returns the outcome, or how to get it later. */
   async #settle(reply: Reply, underway: Underway): Promise<Step> {
     const { caller, operation, args, name, asked } = underway
     if (hasEnded(reply)) return this.#encodeEnd(reply, underway)
@@ -312,7 +311,7 @@ export class ToolCalls {
 
   async #encodeEnd(reply: Exclude<Reply, RunningReply>, underway: Underway): Promise<Step> {
     const { caller, operation, args, asked } = underway
-    // Told once, it is done with: the same arguments now mean a new call.
+    // After the client got the outcome, the same arguments start a new call.
     const byKey = idempotencyKeyOf(asked) !== undefined && this.#running.overran(operation)
     if (underway.joined || byKey) await this.#running.forget(caller, operation, args)
     if (reply.state === 'error') return this.#failure(reply.fault, underway)
@@ -327,7 +326,7 @@ export class ToolCalls {
     const questions = questionsIn(fault)
     if (questions) return { questions }
     if (fault.kind === 'requirements-missing') return { result: advise(fault, asked) }
-    // What a better credential would allow is for the client to get, not for the model to know of.
+    // The client can get a credential with more scopes. The model need not know about it.
     const grantable = missingScopes(fault) !== undefined && asked.client.header !== undefined
     if (grantable || !isResultOnCall(fault)) throw fault
     return { result: completed(encodeFailure(fault), asked.generation) }
@@ -338,7 +337,7 @@ export class ToolCalls {
   }
 }
 
-/** Where the person gives what is missing: put to them by the client if it can, else by the model. */
+/** Tells how the user can give the missing authorization: the client asks if it can, otherwise the model. */
 function advise(fault: Fault, asked: Asked): object {
   const inputRequests =
     asked.generation === 'stateless' && elicits(asked, 'url') ? authorizationRequests(fault) : undefined
@@ -346,7 +345,7 @@ function advise(fault: Fault, asked: Asked): object {
   return completed(encodeFailure(withAddresses(fault)), asked.generation)
 }
 
-/** What was said comes before the answer; after it, nobody listens. */
+/** Sends the handler's log messages before the result. Later messages are dropped. */
 function withHeard(outcome: Outcome, heard: Hearing): Outcome {
   if ('stream' in outcome) return { stream: heardThrough(outcome.stream, heard) }
   const said = heard.take()
@@ -372,14 +371,14 @@ async function* heardThrough(
   }
 }
 
-/** For the model: the client cannot put the question to anybody. */
+/** For the model: the client cannot ask its user, or did not answer. */
 function unasked({ name }: Underway): Fault {
-  const message = `${name} has questions to its caller that this client cannot be asked, or did not answer. Use a client that can be.`
+  const message = `${name} has questions that this client does not support or did not answer. Use a client that supports them.`
   return new Fault('requirements-missing', message, { code: 'INPUT_REQUIRED' })
 }
 
 function stillRunning(name: string, { progress, retryAfterMs }: RunningReply): Fault {
   const percent = progress ? ` (${Math.round(progress.fraction * 100)} % done)` : ''
-  const message = `${name} is still running${percent}. Call it again with exactly the same arguments for its result: that joins this call and starts nothing twice.`
+  const message = `${name} is still running${percent}. Call it again with exactly the same arguments to get its result. This joins the running call.`
   return new Fault('unavailable', message, { code: STILL_RUNNING, retryable: true, retryAfterMs })
 }

@@ -1,4 +1,4 @@
-/** Waits for a call within a bound, and tells meanwhile how far it has come. */
+/** Waits for a call up to a limit, and sends progress notifications in the meantime. */
 
 import type { Clock } from '../../../core/ports/runtime.ts'
 import type { Reply } from '../../../core/reply.ts'
@@ -7,14 +7,14 @@ import { notification } from '../rpc.ts'
 import type { RpcNotification } from '../wire.ts'
 
 export interface Following {
-  /** Every change from now on, until the signal aborts. */
+  /** Yields every change until the signal aborts. */
   replies(signal: AbortSignal): AsyncIterable<Reply>
   clock: Clock
   holdMs: number
   presence: AbortSignal
 }
 
-/** Ends with the last that is known. Without a token nobody is told anything on the way. */
+/** Returns the last known reply. Without a token, it sends no notifications. */
 export async function* followProgress(
   first: RunningReply,
   token: string | number | undefined,
@@ -29,7 +29,7 @@ export async function* followProgress(
       latest = reply
       if (hasEnded(reply)) break
       const { fraction, message } = reply.progress ?? { fraction: -1 }
-      // The value must grow with each notification.
+      // The specification requires that the value grows with each notification.
       if (token === undefined || fraction <= told) continue
       told = fraction
       yield notification('notifications/progress', {

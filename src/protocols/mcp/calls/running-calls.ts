@@ -1,6 +1,6 @@
 /**
- * Calls that a model was told to ask for again. A model writes arguments and nothing else, so the same tool with the
- * same arguments is how it asks; once it has been told the outcome, the same again is a new call.
+ * Calls that a model has to repeat to get the result. A model only writes arguments, so a repeated call is the same
+ * tool with the same arguments. After the model got the outcome, the same arguments start a new call.
  */
 
 import { type Caller, ownerOf } from '../../../core/caller.ts'
@@ -9,16 +9,18 @@ import type { Operation } from '../../../core/operation.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
 import type { Records } from '../../../core/ports/store.ts'
 
-/** At the least: how long a model may take to come back. */
+/** Minimum time that a model has to repeat the call: ten minutes. */
 const KEEP_MS = 600_000
 
-/** By registry key. A server with several processes has one for all of them. */
+/** Keyed by registry key. All processes of a server share one set. */
 export type Overran = Pick<Set<string>, 'add' | 'has'>
 
 export class RunningCalls {
   readonly #env: Pick<Environment, 'digest' | 'clock'>
   readonly #records: Records
-  /** Operations that leave no record of their own are looked up only if one of theirs was ever left running. */
+  /**
+   * For operations whose calls are not recorded, the store is read only if a call of theirs ever outlasted the wait.
+   */
   readonly #overran: Overran
 
   constructor(env: Pick<Environment, 'digest' | 'clock'>, records: Records, overran: Overran = new Set()) {
@@ -27,7 +29,7 @@ export class RunningCalls {
     this.#overran = overran
   }
 
-  /** The request id of the call that these arguments ask for again. */
+  /** Returns the request id of the call that these arguments repeat. */
   find(caller: Caller, operation: Operation, args: JsonValue): Promise<string | undefined> | undefined {
     const recorded = operation.model === 'async' || operation.sideEffecting
     if (!recorded && !this.#overran.has(operation.key)) return undefined
@@ -46,7 +48,7 @@ export class RunningCalls {
     await this.#records.put(this.#keyOf(caller, operation, args), requestId, until)
   }
 
-  /** Whether a call of this operation was ever left running here. */
+  /** True if a call of this operation ever outlasted the wait. */
   overran({ key }: Operation): boolean {
     return this.#overran.has(key)
   }

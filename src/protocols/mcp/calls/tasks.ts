@@ -1,6 +1,6 @@
 /**
- * The Tasks extension on what the engine keeps: a task is a recorded call, its id the call's request id. So it outlives
- * the server, it is its caller's alone, and once it has ended it answers the same for as long as it is kept.
+ * The Tasks extension. A task is a recorded call, and its id is the call's request id. So a task survives a restart,
+ * only its caller can see it, and its outcome does not change until it expires.
  */
 
 import { ANONYMOUS, type Caller } from '../../../core/caller.ts'
@@ -29,9 +29,9 @@ export interface TaskParts extends LocateParts {
   env: Environment
 }
 
-/** The operation by which approvals are decided. */
+/** The operation that decides approvals. */
 const DECIDE = 'v1:callplane.approvals.decide'
-/** The key of the one question a task may have. */
+/** Key of the approval question of a task. */
 const APPROVAL = 'approval'
 
 export class Tasks {
@@ -41,7 +41,10 @@ export class Tasks {
     this.#parts = parts
   }
 
-  /** What `tools/call` answers instead of a result. The call is on record by now, so that the next request finds it. */
+  /**
+   * Encodes the response of `tools/call` if it creates a task. The call is already stored, so the next request finds
+   * it.
+   */
   created(reply: RunningReply): object {
     return { resultType: 'task', ...this.#taskOf(reply, 'working') }
   }
@@ -51,10 +54,10 @@ export class Tasks {
     return { resultType: 'complete', ...(await this.#detail(reply, caller, asked)) }
   }
 
-  /** Answers to questions that the task does not have, or no longer, are let go by: the client may be behind. */
+  /** Ignores answers to questions that the task does not have or no longer has, because the client may be late. */
   async update(asked: Asked): Promise<object> {
     const { inputResponses } = asked.params
-    if (!isJsonObject(inputResponses)) throw invalidParams('tasks/update needs "inputResponses", as an object.')
+    if (!isJsonObject(inputResponses)) throw invalidParams('tasks/update needs the object "inputResponses".')
     const { caller, reply, taskId } = await this.#find(asked)
     if (hasEnded(reply)) return { resultType: 'complete' }
     if (reply.questions) await this.#parts.calls.answer(caller, taskId, inputResponses)
@@ -65,7 +68,7 @@ export class Tasks {
     return { resultType: 'complete' }
   }
 
-  /** Says only that it was heard: how the task ended is for the next `tasks/get`. */
+  /** Only acknowledges the request. The next `tasks/get` returns how the task ended. */
   async cancel(asked: Asked): Promise<object> {
     const { caller, taskId } = await this.#find(asked)
     await this.#parts.calls.cancel(caller, taskId)
@@ -90,7 +93,7 @@ export class Tasks {
     if (reply.state === 'error') {
       const { fault } = reply
       if (fault.kind === 'canceled') return { ...this.#taskOf(reply, 'cancelled'), statusMessage: fault.message }
-      // A tool that says what went wrong has done its work; one that breaks has not.
+      // A tool that reports an error has completed. Only an internal error is a failed task.
       if (fault.kind === 'internal') return { ...this.#taskOf(reply, 'failed'), error: encodeError(fault) }
       return { ...this.#taskOf(reply, 'completed'), result: encodeFailure(fault) }
     }
@@ -102,7 +105,7 @@ export class Tasks {
   async #running(reply: RunningReply, caller: Caller | undefined, asked: Asked): Promise<DetailedTask> {
     const questions = reply.questions && (await this.#parts.calls.questions(caller, reply.requestId))
     if (questions) {
-      // How far it had come says nothing about what it waits for.
+      // The progress message does not describe the question.
       const { progress: _before, ...asks } = reply
       return { ...this.#taskOf(asks, 'input_required'), inputRequests: inputRequestsOf(questions) }
     }
@@ -117,7 +120,9 @@ export class Tasks {
     return this.#parts.calls.pendingApproval((caller ?? ANONYMOUS).tenant, approvalId)
   }
 
-  /** A form for whoever may approve it too; for anybody else the address that says whether somebody has. */
+  /**
+   * Returns a form for a caller who may approve the call, and for other callers the address of the approval's status.
+   */
   #questionFor(approval: PendingApproval, caller: Caller | undefined, asked: Asked): InputRequests | undefined {
     const { operation, reason, tenant, id } = approval
     const name = operation.split('@', 1)[0]
@@ -130,11 +135,11 @@ export class Tasks {
     }
     if (!elicits(asked, 'url')) return undefined
     const url = asked.client.origin + this.#parts.calls.approvalPath(tenant, id)
-    const message = `${name} needs somebody's approval${why}. This address says whether it was given.`
+    const message = `${name} needs another person's approval${why}. This address shows the decision.`
     return { [APPROVAL]: { method: 'elicitation/create', params: { mode: 'url', message, url } } }
   }
 
-  /** Under the caller's own scopes, by the operation an administrator would use. */
+  /** Calls the administrators' operation with the caller's own scopes. */
   async #decide(caller: Caller | undefined, { id }: PendingApproval, { action, content }: JsonObject): Promise<void> {
     const { calls, env } = this.#parts
     const approve = action === 'accept' && isJsonObject(content) ? content.approve : false
@@ -165,7 +170,7 @@ export class Tasks {
   }
 }
 
-/** Whoever approves sees the files, too: by what they are, since their bytes are bound by their hash. */
+/** Lists the files for the approver. The hash identifies the bytes. */
 function filesOf({ attachments = [] }: PendingApproval): string {
   if (attachments.length === 0) return ''
   const files = attachments.map(
@@ -180,14 +185,14 @@ function maySelfApprove({ selfApproval }: PendingApproval, caller: Caller | unde
 
 const UUID_7 = /^([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
-/** The ids we give to calls begin with their time. Nothing for an id that is none of ours. */
+/** Reads the start time from a generated id (UUIDv7). `undefined` for any other id. */
 function startOf(taskId: string): number | undefined {
   const match = UUID_7.exec(taskId)
   return match ? Number.parseInt(`${match[1]}${match[2]}`, 16) : undefined
 }
 
 function unknownTask(taskId: string): Fault {
-  return invalidParams(`There is no task "${taskId.slice(0, 100)}" of yours, or it has expired.`)
+  return invalidParams(`You have no task "${taskId.slice(0, 100)}", or it has expired.`)
 }
 
 function capabilityMissing(): Fault {

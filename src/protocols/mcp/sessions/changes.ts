@@ -1,4 +1,4 @@
-/** What clients can wait for: that the list of tools is another, or that a resource is. */
+/** Notifies clients when the list of tools or a resource changes. */
 import { Fault } from '../../../core/fault.ts'
 import type { Catalog } from '../../../core/ports/catalog.ts'
 import { REGISTRY_URI } from '../resources.ts'
@@ -8,7 +8,7 @@ import type { RpcNotification } from '../wire.ts'
 
 export interface Wanted {
   tools: boolean
-  /** Addresses of resources; asked at each change, since older clients name more as they go. */
+  /** Addresses of resources. A function is called at each change, because older clients can add addresses later. */
   resources: readonly string[] | (() => Promise<ReadonlySet<string>>)
 }
 
@@ -16,7 +16,7 @@ const MAX_PER_CALLER = 100
 
 type Change = { kind: 'tools' } | { kind: 'resource'; uri: string }
 
-/** What comes faster than a client takes it is told once: a change says only that there was one. */
+/** Merges changes for a slow client, because a notification only says that something changed. */
 class Waiting {
   readonly owner: string
   readonly #changes = new Map<string, Change>()
@@ -47,7 +47,7 @@ export class Changes {
   readonly #registry: Pick<Catalog, 'watch'>
   readonly #offered: OfferedResources
   readonly #open = new Set<Waiting>()
-  /** Ends what is watched; nothing is while nobody waits. */
+  /** Stops watching. `undefined` while no client waits. */
   #stop: (() => void) | undefined
   #closed = false
 
@@ -56,15 +56,15 @@ export class Changes {
     this.#offered = offered
   }
 
-  /** Before a stream is begun: how many one caller may have open. */
+  /** Checks the caller's number of open streams. Call this before a stream starts. */
   requireRoom(owner: string): void {
     const open = [...this.#open].filter((waiting) => waiting.owner === owner).length
     if (open < MAX_PER_CALLER) return
-    const message = `${MAX_PER_CALLER} of your connections listen already. Close some of them.`
+    const message = `You already have ${MAX_PER_CALLER} open notification streams. Close some of them.`
     throw new Fault('overloaded', message, { code: 'TOO_MANY_STREAMS', retryAfterMs: 1_000 })
   }
 
-  /** Every change from now on, until the signal aborts or the server closes. */
+  /** Yields every change until the signal aborts or the server closes. */
   async *watch(wanted: Wanted, owner: string, signal: AbortSignal): AsyncGenerator<RpcNotification, void> {
     const waiting = new Waiting(owner)
     const wake = () => waiting.wake()
@@ -108,7 +108,7 @@ export class Changes {
     }
   }
 
-  /** Whoever waits has waited long enough. */
+  /** Ends all streams. */
   close(): void {
     this.#closed = true
     for (const waiting of this.#open) waiting.wake()

@@ -1,4 +1,4 @@
-/** Notifications and then the answer, as server-sent events. */
+/** Encodes notifications and then the result as server-sent events. */
 import type { Fault } from '../../../core/fault.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
 import { encodeComment, encodeEvent, HEARTBEAT, orHeartbeat } from '../../../wire/http/event-stream.ts'
@@ -34,14 +34,14 @@ export async function* encodeEvents(
   }
 }
 
-/** Nothing but notifications, until there are no more. */
+/** Encodes a stream that has only notifications and no result. */
 export async function* encodeNotifications(
   stream: AsyncGenerator<RpcMessage, void>,
   clock: Clock,
 ): AsyncIterable<string> {
   let next = stream.next()
   try {
-    // The headers leave with the first bytes, and a client waits for them.
+    // The headers are sent with the first bytes, and clients wait for the headers.
     yield encodeComment('listening')
     for (;;) {
       const step = await orHeartbeat(next, clock)

@@ -1,15 +1,15 @@
-/** What a handler says to its caller while it runs, as `notifications/message`, for a client that wants to hear it. */
+/** Sends a handler's log messages as `notifications/message` to clients that want them. */
 import type { JsonObject } from '../../../core/json.ts'
 import type { Said } from '../../../core/requirements.ts'
 import { notification } from '../rpc.ts'
 import type { RpcNotification } from '../wire.ts'
 
-/** As RFC 5424 has them, the least important first. */
+/** The levels of RFC 5424, least severe first. */
 export const LEVELS = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
 
 export type Level = (typeof LEVELS)[number]
 
-/** A handler that never stops talking does not fill the memory. */
+/** Limits the memory for a handler that logs faster than the client reads. */
 const MAX_UNSENT = 1_000
 
 export function levelIn(value: unknown): Level | undefined {
@@ -28,7 +28,7 @@ export class Hearing {
     this.#logger = logger
   }
 
-  /** Given to the call. */
+  /** Receives the messages of the call's handler. */
   readonly hear = ({ level, message, data }: Said): void => {
     if (this.#closed || LEVELS.indexOf(level) < this.#atLeast || this.#unsent.length >= MAX_UNSENT) return
     const said: JsonObject = { level, logger: this.#logger, data: data === undefined ? message : { message, data } }
@@ -36,7 +36,7 @@ export class Hearing {
     this.#wake?.()
   }
 
-  /** Nobody hears any more, though the call may go on. */
+  /** Drops later messages. The call may still run. */
   close(): void {
     this.#closed = true
     this.#unsent = []
@@ -48,7 +48,7 @@ export class Hearing {
     return taken
   }
 
-  /** What the stream brings, and between it what is heard, until the stream ends. */
+  /** Yields the stream's notifications and the log messages between them, until the stream ends. */
   async *among<T>(stream: AsyncGenerator<RpcNotification, T>): AsyncGenerator<RpcNotification, T> {
     try {
       let next = stream.next()

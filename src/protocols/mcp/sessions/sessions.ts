@@ -1,7 +1,7 @@
 /**
- * Sessions of the revisions that begin with `initialize`. The id itself says, signed, what its client can do, so that
- * nothing is kept for one that only calls tools, and a session outlives the server. What little it asks us to remember
- * (a level, addresses it watches) is a record.
+ * Sessions of the revisions that start with `initialize`. The signed id contains the client's capabilities, so that a
+ * session survives a restart and needs no storage if it only calls tools. The log level and watched addresses are
+ * stored as records.
  */
 
 import type { Caller } from '../../../core/caller.ts'
@@ -13,34 +13,34 @@ import { callerKey } from '../asking/asked.ts'
 
 export interface ClientSession {
   readonly id: string
-  /** Whose it is. */
+  /** Key of the caller that owns the session. */
   readonly owner: string
   readonly capabilities: JsonObject
 }
 
 type Signing = Pick<Environment, 'sign' | 'newId'>
 
-/** What we ever ask of a client, a letter each. */
+/** The client capabilities that the server uses, one letter each. */
 const ABILITIES: readonly { letter: string; has(capabilities: JsonObject): boolean; capabilities: JsonObject }[] = [
   { letter: 'f', has: (given) => takesForms(given.elicitation), capabilities: { elicitation: { form: {} } } },
   { letter: 's', has: ({ sampling }) => isJsonObject(sampling), capabilities: { sampling: {} } },
   { letter: 'r', has: ({ roots }) => isJsonObject(roots), capabilities: { roots: {} } },
 ]
 
-/** Older revisions know no other elicitation, so that an empty capability means forms. */
+/** Older revisions only have forms, so an empty capability means forms. */
 function takesForms(elicitation: unknown): boolean {
   if (!isJsonObject(elicitation)) return false
   return Object.keys(elicitation).length === 0 || isJsonObject(elicitation.form)
 }
 
-/** The id of a new session. */
+/** Returns the id of a new session. */
 export function openSession(capabilities: JsonObject, caller: Caller | undefined, env: Signing): string {
   const letters = ABILITIES.filter(({ has }) => has(capabilities)).map(({ letter }) => letter)
   const stem = `${env.newId()}.-${letters.join('')}`
   return `${stem}.${signature(stem, caller, env)}`
 }
 
-/** Nothing if it is none of ours, or somebody else's. */
+/** Returns `undefined` for an invalid id or that of another caller. */
 export function readSession(id: string, caller: Caller | undefined, env: Signing): ClientSession | undefined {
   const at = id.lastIndexOf('.')
   const stem = id.slice(0, at)
@@ -58,9 +58,9 @@ function signature(stem: string, caller: Caller | undefined, env: Signing): stri
   return env.sign(JSON.stringify(['mcp-session', callerKey({ caller }), stem]))
 }
 
-/** What a session has asked for is forgotten a day after it last said so. */
+/** Settings of a session expire one day after their last change. */
 const KEEP_MS = 86_400_000
-/** Of one caller, over all sessions: they cost nothing to begin. */
+/** Limit per caller, for all its sessions together, because a caller can start any number of sessions. */
 const MAX_NOTES = 2_000
 
 export class SessionNotes {
@@ -97,7 +97,7 @@ export class SessionNotes {
     const kept = await this.#records.list(this.#keysOf(session), MAX_NOTES)
     const key = this.#key(session, what)
     if (kept.length === MAX_NOTES && !kept.some((note) => note.key === key)) {
-      const message = `Your sessions have asked for ${MAX_NOTES} things already. Unsubscribe from some.`
+      const message = `Your sessions already have ${MAX_NOTES} subscriptions and settings. Unsubscribe from some resources.`
       throw new Fault('overloaded', message, { code: 'TOO_MANY_SUBSCRIPTIONS' })
     }
     await this.#records.put(key, value, this.#until())

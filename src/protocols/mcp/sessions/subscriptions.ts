@@ -1,4 +1,4 @@
-/** What a client asks to be told besides the answers to its requests, in the words of both generations. */
+/** Subscriptions and log levels, in both generations. */
 
 import type { Caller } from '../../../core/caller.ts'
 import { Fault } from '../../../core/fault.ts'
@@ -13,13 +13,13 @@ import type { Changes, Wanted } from './changes.ts'
 import { LEVELS, type Level, levelIn } from './hearing.ts'
 import type { ClientSession, SessionNotes } from './sessions.ts'
 
-/** What a session hears that has named no level. */
+/** Default level of a session. */
 const USUAL_LEVEL: Level = 'info'
-/** As many as one request may name. */
+/** Maximum number of addresses in one request. */
 const MAX_NAMED = 100
 const MAX_ADDRESS = 2_048
 
-/** Stateless requests that name no level hear nothing; a session hears the usual. */
+/** Default: no messages for a stateless request, `USUAL_LEVEL` for a session. */
 export function levelFor(asked: Asked, notes: SessionNotes): Level | undefined | Promise<Level | undefined> {
   if (asked.generation === 'stateless') return levelIn(metaOf(asked)[META.logLevel])
   const { session } = asked.client
@@ -44,13 +44,16 @@ export class Subscriptions {
     this.#offered = offered
   }
 
-  /** `subscriptions/listen`: says first what it will tell, then tells it until one of both ends it. */
+  /**
+   * `subscriptions/listen`: first acknowledges the subscriptions, then sends changes until the client or the server
+   * ends it.
+   */
   async listen(asked: Asked): Promise<Outcome> {
     const { notifications } = asked.params
-    if (!isJsonObject(notifications)) throw invalidParams('subscriptions/listen needs "notifications", as an object.')
+    if (!isJsonObject(notifications)) throw invalidParams('subscriptions/listen needs the object "notifications".')
     const { toolsListChanged, resourceSubscriptions = [] } = notifications
     if (!isNames(resourceSubscriptions)) {
-      throw invalidParams(`"resourceSubscriptions" must be a list of at most ${MAX_NAMED} addresses.`)
+      throw invalidParams(`"resourceSubscriptions" must be an array of at most ${MAX_NAMED} addresses.`)
     }
     const resources: string[] = []
     for (const uri of resourceSubscriptions) if (await this.#canWatch(uri, asked)) resources.push(uri)
@@ -78,7 +81,7 @@ export class Subscriptions {
     const uri = textParam(asked, 'uri')
     const session = sessionOf(asked)
     if (!(await this.#canWatch(uri, asked))) {
-      throw invalidParams(`"${uri.slice(0, 200)}" is no resource of yours that can be watched.`)
+      throw invalidParams(`"${uri.slice(0, 200)}" is not a resource that you can subscribe to.`)
     }
     await this.#notes.watch(session, uri)
     return {}
@@ -104,7 +107,7 @@ export class Subscriptions {
     this.#changes.close()
   }
 
-  /** Who may not read it is not told when it changes. */
+  /** A caller who may not read a resource gets no notifications about it. */
   async #canWatch(uri: string, { caller }: Asked): Promise<boolean> {
     if (uri === REGISTRY_URI) return true
     if (!caller || uri.length > MAX_ADDRESS || !this.#offered.isWatched(uri)) return false
@@ -119,7 +122,7 @@ export class Subscriptions {
 
 function sessionOf({ client, method }: Asked): ClientSession {
   if (client.session) return client.session
-  throw invalidParams(`${method} is for a session. Begin with initialize, and send the Mcp-Session-Id it answers with.`)
+  throw invalidParams(`${method} needs a session. Start with initialize, and send the Mcp-Session-Id of its response.`)
 }
 
 function isNames(value: unknown): value is string[] {

@@ -1,6 +1,6 @@
 /**
- * Attachments of a call. A model sends JSON and nothing else, so they come as one more argument, in base64 or as an
- * address, and are taken out of the arguments before the operation sees them.
+ * Attachments of a call. A model can only send JSON, so attachments are an additional argument, in base64 or as an
+ * address. They are removed from the arguments before the operation gets them.
  */
 
 import type { MediaInput } from '../../../core/call.ts'
@@ -12,7 +12,7 @@ import type { ObjectStore } from '../../../core/ports/objects.ts'
 
 const NAME = 'attachments'
 
-/** Takes another name where the operation has an argument of this one. */
+/** Returns another name if the operation already has an argument with this name. */
 function argumentOf({ schemas }: Operation): string {
   const { properties } = schemas.args
   return isJsonObject(properties) && Object.hasOwn(properties, NAME) ? `_${NAME}` : NAME
@@ -29,13 +29,13 @@ export function withAttachments(operation: Operation, schema: JsonObject): JsonO
       ...(isJsonObject(properties) && properties),
       [name]: {
         type: 'object',
-        description: 'Files, each in base64 ("data") or by its address ("uri").',
+        description: 'Files, each in base64 ("data") or as an address ("uri").',
         properties: Object.fromEntries(
           operation.media.map((slot) => [
             slot.name,
             {
               type: 'object',
-              description: `One of ${slot.acceptedTypes.join(', ')}, ${slot.maxBytes} bytes at most.`,
+              description: `One of ${slot.acceptedTypes.join(', ')}, at most ${slot.maxBytes} bytes.`,
               properties: {
                 mimeType: { type: 'string' },
                 filename: { type: 'string' },
@@ -57,11 +57,11 @@ export function withAttachments(operation: Operation, schema: JsonObject): JsonO
 export interface Attached {
   args: JsonObject
   media: readonly MediaInput[]
-  /** The id the bytes were stored under. */
+  /** Owner id of the stored bytes. */
   uploads?: string
 }
 
-/** Whatever is sent as data is stored under `owner` first; if this throws, nothing is left behind. */
+/** Stores data under `owner`. Removes all of it if this function throws. */
 export async function takeAttachments(
   operation: Operation,
   sent: JsonObject,

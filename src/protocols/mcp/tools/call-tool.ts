@@ -1,6 +1,6 @@
 /**
- * The other shape of the tools: one named `call`, whose input is OpenCALL's request envelope and whose output is its
- * response envelope, and one named `search`, so that a model finds what to call among thousands without reading them all.
+ * An alternative to one tool per operation: the tool `call` takes OpenCALL's request envelope and returns its response
+ * envelope. The tool `search` lets a model find operations among thousands without reading all of them.
  */
 
 import type { Caller } from '../../../core/caller.ts'
@@ -14,7 +14,7 @@ import { RESULT_URI } from '../located.ts'
 import type { CallToolResult, Content, ToolDefinition } from '../wire.ts'
 import type { Search } from './search.ts'
 
-/** OpenCALL as this server has it. */
+/** Runs OpenCALL envelopes. */
 export interface Envelopes {
   readonly requestSchema: JsonObject
   readonly responseSchema: JsonObject
@@ -25,13 +25,15 @@ export interface Envelopes {
       origin: string
       signal: AbortSignal
       holdMs: number
-      /** Told the id of the call that is waited for, if it is one that the caller started. */
+      /** Called with the id of the call once the caller waits for it. */
       waitsFor(requestId: string): void
     },
   ): Promise<{ envelope: object & { requestId: string; state: string }; failed: boolean }>
 }
 
-/** A model that asks how a call stands is told after a while, not at once: each question costs it more than the wait. */
+/**
+ * Waits before it returns the state of a running call, because each further request costs a model more than the wait.
+ */
 const HOLD_MS = 10_000
 const MAX_FOUND = 50
 const FEW = 10
@@ -54,7 +56,7 @@ export class CallTool {
         name: 'call',
         title: 'Call an operation',
         description:
-          'Calls an operation of this server; "search" finds operations and their arguments. While the state of the answer is accepted or pending, call again with the same op and args and the requestId of the answer in ctx.requestId: that starts nothing twice.',
+          'Calls an operation of this server; "search" finds operations and their arguments. While the state in the response is accepted or pending, call again with the same op and args, and with the requestId of the response in ctx.requestId. This joins the running call.',
         inputSchema: requestSchema,
         outputSchema: responseSchema,
       },
@@ -66,7 +68,7 @@ export class CallTool {
         inputSchema: {
           type: 'object',
           properties: {
-            query: { type: 'string', description: 'What you want to do, in a few words. Empty: all there are.' },
+            query: { type: 'string', description: 'What you want to do, in a few words. Empty: all operations.' },
             limit: { type: 'integer', minimum: 1, maximum: MAX_FOUND, default: FEW },
           },
           required: ['query'],
@@ -87,7 +89,7 @@ export class CallTool {
     if (!isJsonObject(args)) throw invalidParams('"arguments" must be an object.')
     if (name === 'call') return { result: completed(await this.#call(args, asked), asked.generation) }
     if (name === 'search') return { result: completed(this.#find(args), asked.generation) }
-    throw new Fault('unknown-operation', `There is no tool "${name.slice(0, 100)}" here. Use "call", or "search".`)
+    throw new Fault('unknown-operation', `There is no tool "${name.slice(0, 100)}". Use "call" or "search".`)
   }
 
   async #call(args: JsonObject, asked: Asked): Promise<CallToolResult> {
@@ -107,7 +109,7 @@ export class CallTool {
   #find({ query, limit = FEW }: JsonObject): CallToolResult {
     const whole = typeof limit === 'number' && Number.isInteger(limit) && limit >= 1 && limit <= MAX_FOUND
     if (typeof query !== 'string' || !whole) {
-      const message = `"query" must be a text, and "limit" a whole number from 1 to ${MAX_FOUND}.`
+      const message = `"query" must be a string, and "limit" an integer from 1 to ${MAX_FOUND}.`
       return encodeFailure(new Fault('invalid-input', message))
     }
     const found = this.#search(query, limit)
@@ -115,14 +117,14 @@ export class CallTool {
   }
 }
 
-/** A key of the request counts where the envelope has none of its own. */
+/** Uses the request's idempotency key if the envelope has none. */
 function withKey(args: JsonObject, key: string | undefined): JsonObject {
   const { ctx = {} } = args
   if (key === undefined || !isJsonObject(ctx) || ctx.idempotencyKey !== undefined) return args
   return { ...args, ctx: { ...ctx, idempotencyKey: key } }
 }
 
-/** The envelope has an address, for which one needs a credential; this can be read right here. */
+/** The address in the envelope needs a credential. The client can read this link over MCP. */
 function linkTo(requestId: string): Content {
   return { type: 'resource_link', uri: RESULT_URI + encodeURIComponent(requestId), name: 'The result of this call' }
 }

@@ -1,4 +1,4 @@
-/** An operation as a tool: its schemas as each generation takes them, and what is known of its effects. */
+/** Encodes an operation as a tool: schemas for each generation, and hints about its effects. */
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import type { Operation } from '../../../core/operation.ts'
 import type { Generation, ToolAnnotations, ToolDefinition } from '../wire.ts'
@@ -18,8 +18,8 @@ export function encodeTool(name: string, operation: Operation, generation: Gener
 }
 
 /**
- * Only what is known is said. Whoever hears nothing assumes the worst, which is right for an effect of unknown reach;
- * and a key makes a repeat harmless, not the tool: the same arguments under another key act again.
+ * Sets only known hints. Without a hint, a client assumes the worst, which is right for unknown effects. A tool with an
+ * idempotency key is not idempotent: the same arguments with another key run again.
  */
 function annotationsOf({ sideEffecting, risk, capabilities }: Operation): ToolAnnotations {
   const destructive = sideEffecting && (risk === 'high' || risk === 'critical')
@@ -31,12 +31,15 @@ function annotationsOf({ sideEffecting, risk, capabilities }: Operation): ToolAn
   }
 }
 
-/** Nothing where anything may come back. Older revisions take objects only: the rest is wrapped, as its values are. */
+/**
+ * Returns `undefined` if the result may be any value. Older revisions accept only objects, so other schemas are
+ * wrapped.
+ */
 function outputSchemaOf(schema: JsonObject, generation: Generation): JsonObject | undefined {
   if (Object.keys(schema).length === 0) return undefined
   if (generation === 'stateless' || schema.type === 'object') return schema
   const { $schema, $defs, ...rest } = schema
-  // A reference to the whole schema would now mean the wrapper.
+  // A reference to the root would point to the wrapper.
   if (refersToRoot(rest) || refersToRoot($defs)) return undefined
   return {
     ...($schema !== undefined && { $schema }),

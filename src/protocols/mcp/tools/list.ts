@@ -1,4 +1,4 @@
-/** `tools/list`: written once for each generation and audience, and anew only when an operation comes, goes or ends. */
+/** `tools/list`: cached for each generation and audience. Rebuilt when an operation is added, removed or expires. */
 import type { Operation } from '../../../core/operation.ts'
 import type { Catalog, Tools } from '../../../core/ports/catalog.ts'
 import { completed } from '../codec.ts'
@@ -6,7 +6,7 @@ import { Written } from '../rpc.ts'
 import type { Generation, ToolDefinition } from '../wire.ts'
 import { encodeTool } from './definition.ts'
 
-/** As long as a client may go on with a list it has; what is gone since says so when it is called. */
+/** How long a client may cache a list. A call of a removed tool is refused. */
 export const LIST_TTL_MS = 60_000
 
 export interface Caching {
@@ -16,8 +16,8 @@ export interface Caching {
 
 export interface ToolList {
   /**
-   * The result as it is written. Whoever has shown no credential finds public tools only, and internal ones are found by
-   * whoever may call them.
+   * Returns the encoded result. A caller without a credential gets only public tools. Internal tools are only for
+   * callers who may call them.
    */
   written(
     generation: Generation,
@@ -35,7 +35,7 @@ interface Kept {
 
 const NONE: readonly Operation[] = []
 
-/** `own` are tools that are no operations, and stand for all of them where they are given. */
+/** `own` returns tools that replace the list of operations. */
 export function createToolList(
   registry: Pick<Catalog, 'operations' | 'nextChangeAt'>,
   tools: Tools,
@@ -63,7 +63,7 @@ export function createToolList(
   }
 }
 
-/** What the stateless revision says with every list. */
+/** Adds the cache fields that the stateless revision requires in every list. */
 export function withCaching<T extends object>(
   result: T,
   generation: Generation,

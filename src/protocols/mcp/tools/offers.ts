@@ -1,4 +1,4 @@
-/** What an application offers agents besides its operations: texts and files to read, and prompts to start from. */
+/** An application's own resources and prompts for agents. */
 
 import type { Caller } from '../../../core/caller.ts'
 import type { HandlerContext } from '../../../core/context.ts'
@@ -14,14 +14,14 @@ interface Offer {
   description?: string
 }
 
-/** `uri` may have parts in braces, such as `docs://{page}`: then `read` is given what stands there. */
+/** `uri` may have parts in braces, such as `docs://{page}`. `read` gets their values. */
 export interface McpResource extends Offer {
   uri: string
   mimeType?: string
   read(values: Readonly<Record<string, string>>, asked: { caller: Caller; uri: string }): Readable | Promise<Readable>
   /**
-   * Calls `changed` whenever there is something new to read, until the returned function is called; with the address
-   * where this resource has parts. Clients can subscribe to resources that have this.
+   * Calls `changed` at each change of the resource, until the returned function is called. If the `uri` has parts,
+   * `changed` needs the full address. Clients can subscribe to resources with this method.
    */
   watch?(changed: (uri?: string) => void): () => void
 }
@@ -30,25 +30,25 @@ type Readable = string | Uint8Array
 
 export interface McpPrompt extends Offer {
   arguments?: readonly McpPromptArgument[]
-  /** A text is one message of the user. */
+  /** A string is one message of the user. */
   get(args: Readonly<Record<string, string>>, asked: PromptContext): Prompted | Promise<Prompted>
 }
 
-/** What a prompt may know and ask, as a handler may. */
+/** The caller of a prompt, and the same questions that a handler has. */
 export interface PromptContext extends Pick<HandlerContext, 'ask' | 'canAsk'> {
   caller: Caller
 }
 
 export interface McpPromptArgument extends Offer {
   required?: boolean
-  /** What the value could be, as far as it is written. */
+  /** Returns possible values for a partially typed value. */
   complete?(value: string): readonly string[] | Promise<readonly string[]>
 }
 
 export type Prompted = string | readonly { role: 'user' | 'assistant'; content: object }[]
 
 const PART = /\{([A-Za-z_]\w*)\}/g
-/** As many as the specification allows in one answer. */
+/** The specification's maximum for one response. */
 const MAX_COMPLETIONS = 100
 
 interface Place {
@@ -57,7 +57,7 @@ interface Place {
 }
 
 export class OfferedResources {
-  /** As they are listed. */
+  /** Entries of `resources/list`. */
   readonly listed: readonly JsonObject[]
   readonly templates: readonly JsonObject[]
   readonly #places: readonly Place[]
@@ -73,7 +73,7 @@ export class OfferedResources {
     this.#env = env
   }
 
-  /** Whether this is one that can be watched. */
+  /** True if the resource supports `watch`. */
   isWatched(uri: string): boolean {
     return this.#places.some(({ resource, pattern }) => resource.watch && pattern.test(uri))
   }
@@ -82,7 +82,7 @@ export class OfferedResources {
     return this.#places.some(({ resource }) => resource.watch)
   }
 
-  /** All that can be watched, until the returned function is called. */
+  /** Watches all resources that support it, until the returned function is called. */
   watch(changed: (uri: string) => void): () => void {
     const stops = this.#places.flatMap(({ resource }) => resource.watch?.((uri = resource.uri) => changed(uri)) ?? [])
     return () => {
@@ -90,7 +90,7 @@ export class OfferedResources {
     }
   }
 
-  /** Nothing if it is none of these. */
+  /** Returns `undefined` if no resource has this address. */
   async read(uri: string, caller: Caller): Promise<ResourceContents | undefined> {
     for (const { resource, pattern } of this.#places) {
       const match = pattern.exec(uri)
@@ -144,16 +144,16 @@ export class OfferedPrompts {
   #find(name: string): McpPrompt {
     const prompt = this.#prompts.get(name)
     if (prompt) return prompt
-    throw invalid(`There is no prompt "${name.slice(0, 100)}" here. prompts/list says which there are.`)
+    throw invalid(`There is no prompt "${name.slice(0, 100)}". Use prompts/list to see all prompts.`)
   }
 }
 
-/** Without what is a function. */
+/** Removes the functions of an offer. */
 function shown(offer: object): JsonObject {
   return Object.fromEntries(Object.entries(offer).filter(([, value]) => typeof value !== 'function')) as JsonObject
 }
 
-/** A part is anything up to the next slash. */
+/** A part matches all characters except a slash. */
 function patternOf(uri: string): RegExp {
   const source = uri.replaceAll(/[.*+?^$()|[\]\\]/g, '\\$&').replaceAll(PART, '(?<$1>[^/]+)')
   return new RegExp(`^${source}$`)
@@ -167,13 +167,13 @@ function decode(value: string): string {
   try {
     return decodeURIComponent(value)
   } catch (cause) {
-    throw new Fault('malformed', 'The address of the resource is not encoded as it should be.', { cause })
+    throw new Fault('malformed', 'The address of the resource has an invalid percent-encoding.', { cause })
   }
 }
 
 function textsIn(args: unknown = {}): Record<string, string> {
   if (!isJsonObject(args) || Object.values(args).some((value) => typeof value !== 'string')) {
-    throw invalid('"arguments" must be an object of texts.')
+    throw invalid('"arguments" must be an object with string values.')
   }
   return args as Record<string, string>
 }

@@ -1,20 +1,23 @@
-/** Finds operations by words. Names count most; a word may be the beginning of one. Kept ready while nothing changes. */
+/**
+ * Searches operations by words or beginnings of words. Names have the highest weight. The index is cached until a
+ * change.
+ */
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import type { Operation } from '../../../core/operation.ts'
 import type { Catalog } from '../../../core/ports/catalog.ts'
 
-/** Each word is looked for in every operation, so that a query of a megabyte would take minutes. */
+/** Each word is compared with every operation, so a query of a megabyte would take minutes. */
 const MAX_QUERY_CHARS = 500
 
 export type Search = (query: string, limit: number) => JsonObject
 
 interface Entry {
   described: JsonObject
-  /** Each with what a match in it is worth. */
+  /** Words of each field, with the weight of a match. */
   words: readonly (readonly [words: readonly string[], worth: number])[]
 }
 
-/** `describe` is the registry as a document with `operations`, in the order of `registry.list`. */
+/** `describe` returns the registry document with `operations`, in the order of `registry.list`. */
 export function createSearch(
   registry: Pick<Catalog, 'operations' | 'nextChangeAt'>,
   describe: (now: number) => object,
@@ -39,7 +42,7 @@ export function createSearch(
   }
 }
 
-/** A registry may list what is gone, too. */
+/** The registry document may contain removed operations. */
 function isServed(described: unknown): described is JsonObject {
   return isJsonObject(described) && described.removed !== true
 }
@@ -56,7 +59,7 @@ function entryOf(described: JsonObject): Entry {
   }
 }
 
-/** Every word counts once, where it is worth most. */
+/** Each word counts once, in the field with the highest weight. */
 function worthOf({ words }: Entry, wanted: readonly string[]): number {
   return wanted.reduce((sum, word) => {
     const best = words.find(([own]) => own.some((candidate) => candidate.startsWith(word)))
@@ -64,7 +67,7 @@ function worthOf({ words }: Entry, wanted: readonly string[]): number {
   }, 0)
 }
 
-/** `v1:orders.getItem` is v1, orders, get and item. */
+/** `v1:orders.getItem` becomes v1, orders, get and item. */
 function wordsIn(said: unknown): string[] {
   if (typeof said !== 'string') return []
   const parted = said.replaceAll(/(\p{Ll})(\p{Lu})/gu, '$1 $2').toLowerCase()
