@@ -1,6 +1,7 @@
 /**
- * Where the adapters meet. What the options say is checked (`build/offer.ts`, `build/access.ts`), opened on its storage
- * (`build/storage.ts`, `build/running.ts`), given its protocols (`mount/surfaces.ts`) and put on carriers here.
+ * Composes a server from its adapters. The options are checked (`build/offer.ts`, `build/access.ts`), the storage and
+ * the engine are opened (`build/storage.ts`, `build/running.ts`), the protocols are mounted (`mount/surfaces.ts`), and
+ * the carriers are attached here.
  */
 import { createFetchHandler } from '../carriers/fetch/index.ts'
 import {
@@ -46,26 +47,26 @@ import { DEFAULT_SIZES, type ServerOptions } from './options/options.ts'
 import type { WorkerLink } from './workers/link.ts'
 
 export interface CallplaneServer {
-  /** For `http.createServer`, Express and whatever else takes a Node request listener. */
+  /** For `http.createServer`, Express and any other host that takes a Node request listener. */
   readonly listener: RequestListener
   /**
-   * The same for Hono, Next.js, Bun, Deno and whatever else speaks Fetch. A Fetch request does not say where it comes
-   * from: without authentication, keep whatever this is mounted in on loopback.
+   * The same for Hono, Next.js, Bun, Deno and any other host that uses Fetch. A Fetch request has no client address:
+   * without authentication, the host must listen on loopback only.
    */
   readonly fetch: (request: Request) => Promise<Response>
   readonly engine: Engine
   readonly registry: Registry
-  /** A server of its own. Without authentication only on loopback. */
+  /** Starts an HTTP server. Without authentication, only on loopback. */
   listen(address?: { host?: string; port?: number }): Promise<Listening>
-  /** Where the Tool Contract is served over gRPC, if it is. */
+  /** The gRPC address of the Tool Contract, if `grpc` is set. */
   readonly grpc?: { host: string; port: number }
-  /** The Model Context Protocol on a pair of streams, until the input has ended or the signal aborts. */
+  /** Serves the Model Context Protocol on a pair of streams, until the input ends or the signal aborts. */
   serveMcp(streams: MessageStreams): Promise<void>
-  /** OpenCALL on a pair of streams, one envelope in each line, until the input has ended or the signal aborts. */
+  /** Serves OpenCALL on a pair of streams, one envelope per line, until the input ends or the signal aborts. */
   serveOpenCall(streams: MessageStreams): Promise<void>
-  /** The protocols that live on messages, for a carrier of your own. */
+  /** The message-based protocols, for a carrier of your own. */
   readonly sessions: Sessions
-  /** Finishes or hands back what is running, then closes everything. */
+  /** Finishes running calls or returns them to the queue, then closes everything. */
   close(graceMs?: number): Promise<void>
 }
 
@@ -73,7 +74,7 @@ export function createServer<App = unknown>(options: ServerOptions<App>): Promis
   return openServer(options)
 }
 
-/** `link` where this is one of several worker processes. */
+/** `link` is set if this is one of several worker processes. */
 export async function openServer<App>(options: ServerOptions<App>, link?: WorkerLink): Promise<CallplaneServer> {
   requireNode()
   checkOptions(options)
@@ -175,7 +176,7 @@ interface Serving {
   own: Own
 }
 
-/** Begins the work of the engine, and lets go of all that is open. */
+/** Starts the engine, and releases all open resources. */
 interface Life {
   start(): Promise<void>
   release(): Promise<void>
@@ -205,7 +206,7 @@ async function serve<App>(
   }
   const onSockets = { ...carriage, ...(open && { remote: 'loopback' as const }) }
   const bare = createRequestListener(served, onSockets)
-  // A Fetch request does not say where it comes from: who mounts this without authentication answers for that.
+  // A Fetch request has no client address: without authentication, the host must restrict access.
   const fetch = createFetchHandler(served, carriage)
   const listener = options.requestLog ? logRequests(bare, log) : bare
 
@@ -223,7 +224,7 @@ async function serve<App>(
   let closing: Promise<void> | undefined
   return {
     listener,
-    // Hosts pass things of their own after the request: an environment, a server.
+    // Hosts pass further arguments after the request, such as an environment or a server.
     fetch: (request) => fetch(request),
     engine,
     registry: mounting.catalog,
@@ -245,7 +246,7 @@ async function serve<App>(
     engine.drain()
     mcp.close()
     await Promise.all([worker.stop(graceMs), carriers.close(graceMs)])
-    // A call that was being written down when the first word came has begun since.
+    // A call that was being recorded at the first stop may have started since.
     await worker.stop(0)
     await maintenance.stop()
     await own.announcements?.stop()
@@ -254,7 +255,7 @@ async function serve<App>(
   }
 }
 
-/** What a server with these operations would answer at `/.well-known/ops`; nothing is opened or started. */
+/** Returns what a server with these operations would serve at `/.well-known/ops`. Opens and starts nothing. */
 export function describeOperations(operations: ServerOptions['operations'], now: number): RegistryDocument {
   const registry = buildRegistry(operations, describeBackend)
   return encodeRegistry(registry, now)

@@ -254,7 +254,7 @@ test.each([
   [{ command: 'npx', args: 'x' }, {}, 'import.args must be a list'],
   [{ command: 'npx', env: { A: 1 } }, {}, 'import.env.A must be a text in quotes'],
   [{ command: 'npx', url: 'https://mcp.example' }, {}, 'either command'],
-  [{ command: 'npx' }, { auth: { secretRef: 'x' } }, 'auth is shown to a url'],
+  [{ command: 'npx' }, { auth: { secretRef: 'x' } }, 'auth is for a url'],
 ])('an import of %j is refused before anything is started', async (settings, rules, message) => {
   const imported = importTools({ kind: 'mcp', as, ...settings }, rules)
 

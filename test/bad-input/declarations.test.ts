@@ -37,12 +37,12 @@ const tool = (line: string) => `operation: v1:web.search\n${HTTP}\n${line}\n`
 const mistakes: [what: string, text: string, problem: RegExp][] = [
   ['a misspelt field', tool('descripton: x'), /^t\.yaml:3:1 {2}There is no field "descripton"\. Did you mean "desc/],
   ['a misspelt inner field', tool('retry: { attempts: 2, jiter: full }'), /:3:23 {2}.*"retry\.jiter".* "jitter"\?$/],
-  ['a number for a text', tool('version: 1.0'), /:3:10 {2}version must be a text, not the number 1\. Put it in quotes/],
+  ['a number for a text', tool('version: 1.0'), /:3:10 {2}version must be a string, not the number 1\. Put it in quotes/],
   ['no full version', tool('version: "1.0"'), /:3:10 {2}version: "1\.0" is not a full version\. Write three numbers/],
-  ['a text for a number', tool('timeoutMs: 15_000'), /:3:12 {2}timeoutMs must be a whole number .*not a text/],
+  ['a text for a number', tool('timeoutMs: 15_000'), /:3:12 {2}timeoutMs must be a whole number .*not a string/],
   ['a text for a flag', tool('public: yes'), /:3:9 {2}public must be true or false/],
   ['a text for a list', tool('scopes: orders:read'), /:3:9 {2}scopes must be a list/],
-  ['nothing', tool('title:'), /:3:\d+ {2}title must be a text, not nothing/],
+  ['nothing', tool('title:'), /:3:\d+ {2}title must be a string, not nothing/],
   ['an unknown word', tool('model: asink'), /:3:8 {2}model is "asink"\. Write sync or async\. Did you mean "async"\?/],
   ['no date', tool('deprecated: { sunset: 2026-02-31 }'), /:3:23 {2}deprecated\.sunset.*Write it as/],
   ['rules that exclude each other', tool('model: async\nttlSeconds: 0'), /:1:1 {2}v1:web\.search: an async operation/],
@@ -51,8 +51,8 @@ const mistakes: [what: string, text: string, problem: RegExp][] = [
   ['no name', `operaton: v1:a\n${HTTP}`, /:1:1 {2}"operaton" declares nothing\. Did you mean "operation"\?/],
   ['another name', `operation: web.search\n${HTTP}`, /:1:12 {2}.*such as v1:orders\.getItem/],
   ['another file', 'services: { db: { image: postgres } }', /:1:1 {2}This declares nothing\. .*another folder/],
-  ['a text', 'search', /:1:1 {2}A declared tool is an object .*not a text/],
-  ['no backend', 'operation: v1:a', /:1:1 {2}backend is missing\. Say what runs it/],
+  ['a text', 'search', /:1:1 {2}A declared tool is an object .*not a string/],
+  ['no backend', 'operation: v1:a', /:1:1 {2}backend is missing\. Name its backend/],
   [
     'no kind',
     'operation: v1:a\nbackend: { endpoint: x }',
@@ -83,16 +83,16 @@ const mistakes: [what: string, text: string, problem: RegExp][] = [
     'import: { kind: mcp, url: https://x, as: git }',
     /:1:42 {2}import\.as .*"v1:github\.\*"/,
   ],
-  ['both at once', 'operation: v1:a\nimport: {}', /:1:1 {2}.*Make it two/],
-  ['no YAML', 'operation: v1:a\n  b: c', /:1:12 {2}This is no YAML: .*indentation/],
+  ['both at once', 'operation: v1:a\nimport: {}', /:1:1 {2}.*Split it into two/],
+  ['no YAML', 'operation: v1:a\n  b: c', /:1:12 {2}This is not valid YAML: .*indentation/],
   ['a tag', tool('title: !secret x'), /:3:8 {2}Unresolved tag: !secret\. .*leave the tag out/],
-  ['a key twice', tool('title: a\ntitle: b'), /:4:1 {2}"title" is here twice, first at t\.yaml:3:1/],
+  ['a key twice', tool('title: a\ntitle: b'), /:4:1 {2}"title" is a duplicate key, first used at t\.yaml:3:1/],
   ['a reserved key', tool('args: { properties: { __proto__: {} } }'), /:3:23 {2}"__proto__" is a reserved name/],
-  ['a list as a key', tool('args: { ? [a] : b }'), /:3:11 {2}A key must be a text/],
+  ['a list as a key', tool('args: { ? [a] : b }'), /:3:11 {2}A key must be a string/],
   ['a merge', `operation: v1:a\nbackend: &b { kind: wasm }\n<<: *b`, /:3:1 {2}"<<" does not merge/],
   ['no such anchor', tool('args: *none'), /:3:7 {2}.*none/],
-  ['an alias of itself', tool('args: &a { not: *a }'), /:3:\d+ {2}\*a stands inside what it means/],
-  ['no number of JSON', tool('args: { maximum: .inf }'), /:3:18 {2}JSON knows no such number/],
+  ['an alias of itself', tool('args: &a { not: *a }'), /:3:\d+ {2}\*a refers to a value that contains it/],
+  ['no number of JSON', tool('args: { maximum: .inf }'), /:3:18 {2}JSON has no such number/],
   ['nothing at all', '# later\n', /^t\.yaml:1:1 {2}The file declares nothing/],
 ]
 
@@ -128,7 +128,7 @@ test.each(['secret', 'token', 'password', 'apiKey', 'client_secret', 'value'])(
   async (name) => {
     const problems = await problemsIn({ 't.yaml': tool(`auth: { secretRef: a, ${name}: hunter2 }`) })
 
-    expect(problems).toEqual([expect.stringMatching(/^t\.yaml:3:23 {2}auth\..*write that name: auth\.secretRef\.$/)])
+    expect(problems).toEqual([expect.stringMatching(/^t\.yaml:3:23 {2}auth\..*name it in auth\.secretRef\.$/)])
     expect(problems.join()).not.toContain('hunter2')
   },
 )
@@ -165,18 +165,16 @@ test('an operation that two files declare is refused with both places, and anoth
     'b.yaml': `${tool('version: 1.1.0')}---\n${tool('')}`,
   })
 
-  expect(problems).toEqual([
-    'b.yaml:5:12  v1:web.search@1.0.0 is defined already, at a.yaml:1:12. Keep one of the two.',
-  ])
+  expect(problems).toEqual(['b.yaml:5:12  v1:web.search@1.0.0 is already defined at a.yaml:1:12. Keep one of the two.'])
 })
 
 const floods: [what: string, text: () => string | Uint8Array, problem: RegExp][] = [
-  ['more than 1 MiB', () => `# ${'x'.repeat(1024 * 1024)}\n${tool('')}`, /more than 1 MiB/],
+  ['more than 1 MiB', () => `# ${'x'.repeat(1024 * 1024)}\n${tool('')}`, /larger than 1 MiB/],
   ['what is not UTF-8', () => Buffer.from('operation: v1:\xff', 'latin1'), /not UTF-8/],
   ['brackets without end', () => '['.repeat(20_000), /deeper than 64 levels/],
   ['nesting that parses', () => tool(`args: ${'{not: '.repeat(80)}{}${'}'.repeat(80)}`), /deeper than 64 levels/],
   ['aliases of aliases', () => tool(`args: { x-a: &a [1,1,1,1,1,1,1,1,1], ${laughs()} }`), /100000 values/],
-  ['a wall of closing brackets', () => '}'.repeat(5_000), /This is no YAML/],
+  ['a wall of closing brackets', () => '}'.repeat(5_000), /This is not valid YAML/],
 ]
 
 function laughs(): string {
@@ -200,5 +198,5 @@ test('a thousand problems are counted, and the first fifty shown', async () => {
 
   const loading = loadDeclarations([join(folder, 't.yaml')], { checks: FEW })
 
-  await expect(loading).rejects.toThrow(/^Mend 1000 places [\s\S]*:50:3 [\s\S]*and 950 more$/)
+  await expect(loading).rejects.toThrow(/^Fix 1000 places [\s\S]*:50:3 [\s\S]*and 950 more$/)
 })

@@ -154,7 +154,7 @@ test('a tool that is both declared and exported is refused with both places', as
   const { code, stderr } = await runProcess(['serve', folder, '--port', '0', '--data', join(folder, '.data')])
 
   expect(code).toBe(1)
-  expect(stderr).toContain(`a.yaml:2:12  v1:web.search@1.0.0 is defined already, at ${join(folder, 'b.ts')}.`)
+  expect(stderr).toContain(`a.yaml:2:12  v1:web.search@1.0.0 is already defined at ${join(folder, 'b.ts')}.`)
 })
 
 test('declared tools are served side by side with exported ones; changed, broken and new files are noticed', async () => {

@@ -46,7 +46,7 @@ test('the command that a Node is too old for names the version that package.json
   expect(nodeTooOld(`${oldest}.0`)).toBeUndefined()
   expect(nodeTooOld('24.1.0')).toBeUndefined()
   expect(nodeTooOld('22.17.9')).toContain(`Node ${oldest} or newer`)
-  expect(nodeTooOld('18.20.1')).toContain('this is Node 18.20.1')
+  expect(nodeTooOld('18.20.1')).toContain('This is Node 18.20.1')
   expect(manifest.bin.callplane).toBe('dist/cli/start.js')
 })
 

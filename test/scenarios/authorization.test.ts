@@ -319,7 +319,7 @@ test('what cannot work is refused at the start, and leaves nothing behind that i
   await expect(start({ authorization: insecure })).rejects.toThrow('calendar.issuer must be an https address')
   await expect(start({ vault: { key: 'short' } })).rejects.toThrow('vault.key must be 32 bytes')
   writeFileSync(join(data, 'vault.key'), 'cut off')
-  await expect(start({})).rejects.toThrow('vault.key has 7 bytes, where a key has 32')
+  await expect(start({})).rejects.toThrow('vault.key has 7 bytes, but a key has 32')
   vi.stubEnv('CALLPLANE_VAULT_KEY', 'short')
   onTestFinished(() => void vi.unstubAllEnvs())
   await expect(start({})).rejects.toThrow('CALLPLANE_VAULT_KEY must be 32 bytes')

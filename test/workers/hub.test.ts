@@ -29,7 +29,7 @@ test('a disk that fails when a worker is killed is logged with its cause, and th
 
   disk.works = false
   here.cut()
-  await expect.poll(() => lines.join()).toContain('could not be made due at once')
+  await expect.poll(() => lines.join()).toContain('could not release the calls of an ended worker')
   disk.works = true
 
   expect(JSON.parse(lines[0] as string)).toMatchObject({

@@ -1,6 +1,6 @@
 /**
- * Tells another service of pending approvals and of calls that have ended. Each announcement is kept until the engine
- * has taken it as a call of its own, which then tries until it is delivered: a receiver may hear of an event twice.
+ * Notifies another service of pending approvals and of ended calls. The server stores each announcement until the
+ * engine has accepted it as a call, and that call retries until it is delivered. A receiver may get an event twice.
  */
 
 import type { Caller } from '../../core/caller.ts'
@@ -24,11 +24,11 @@ export type AnnouncedEvent = (typeof EVENTS)[number]
 
 export interface AnnounceOptions {
   url: string
-  /** The secret that signs: HMAC-SHA256 over the timestamp, a dot and the body. */
+  /** Name of the signing secret: HMAC-SHA256 over the timestamp, a dot and the body. */
   secretRef: string
-  /** Both unless given. */
+  /** Default: both. */
   events?: readonly AnnouncedEvent[]
-  /** The receiver may be in a private network or on this machine. */
+  /** Allows a receiver in a private network or on this machine. */
   allowPrivate?: boolean
 }
 
@@ -38,11 +38,11 @@ export interface AnnouncementParts {
   env: Environment
   remote: RemoteClient
   secrets: SecretSource
-  /** Another process of the same server takes up what is left behind. */
+  /** True if another process of this server delivers announcements left by an earlier process. */
   sweptElsewhere?: boolean
 }
 
-/** One that is kept until the engine has taken it. */
+/** Stored until the engine has accepted it. */
 interface Announcement {
   key: string
   body: JsonObject
@@ -53,7 +53,7 @@ const SCOPE = 'callplane:announce'
 const OUTBOX = 'announce/'
 const SWEEP_EVERY_MS = 60_000
 const SWEEP_BATCH = 100
-/** The server itself; as an object, so that nobody else can be it. */
+/** The server as a caller. The guard compares the object's identity, so no other caller can impersonate it. */
 const ANNOUNCER: Caller = { tenant: 'main', issuer: 'callplane', subject: 'announcements', scopes: [SCOPE] }
 
 export class Announcements {
@@ -70,7 +70,7 @@ export class Announcements {
     this.#options = options
     this.#events = options.events ?? EVENTS
     this.definition = operation(NAME, {
-      description: 'Delivers one announcement. The server calls it, and nobody else can.',
+      description: 'Delivers one announcement. Only the server can call it.',
       internal: true,
       model: 'async',
       idempotencyRequired: true,
@@ -83,12 +83,12 @@ export class Announcements {
     this.guard = {
       admit(caller, { name }) {
         if (name.full !== NAME || caller === ANNOUNCER) return
-        throw new Fault('forbidden', 'Announcements are made by the server alone.', { code: 'SERVER_ONLY' })
+        throw new Fault('forbidden', 'Only the server makes announcements.', { code: 'SERVER_ONLY' })
       },
     }
   }
 
-  /** Takes up what an earlier process has left. */
+  /** Resumes announcements that an earlier process left. */
   start(parts: AnnouncementParts): void {
     this.#parts = parts
     if (this.#events.includes('approval.pending')) {
@@ -98,13 +98,13 @@ export class Announcements {
     if (!parts.sweptElsewhere) this.#track(this.#findPending().finally(() => this.#sweep()))
   }
 
-  /** The end of a call and the note that it is to be announced are one commit. */
+  /** Commits the end of a call and the note to announce it together. */
   get outbox(): Outbox | undefined {
     if (!this.#events.includes('call.ended')) return undefined
     return { ended: ({ internal }, entry) => (internal ? undefined : [noteOf(endedOf(entry()))]) }
   }
 
-  /** The same observer, and besides it every recorded call that has ended is announced. */
+  /** Wraps the observer to also announce every recorded call that has ended. */
   observing(observer: Observer | undefined): Observer | undefined {
     if (!this.#events.includes('call.ended')) return observer
     const executed: Observer['executed'] = (done, execution) => {
@@ -129,7 +129,7 @@ export class Announcements {
     if (!internal) this.#track(this.#handOverIfNoted(endedOf(entry).key))
   }
 
-  /** What ran unrecorded was told to its caller, and there is nothing to come back for: nothing is noted of it. */
+  /** An unrecorded call leaves no note: its caller has the result already. */
   async #handOverIfNoted(key: string): Promise<void> {
     const noted = await this.#connected().store.records.get(OUTBOX + key)
     if (noted !== undefined) await this.#handOver({ key, body: JSON.parse(noted) as JsonObject })
@@ -143,7 +143,10 @@ export class Announcements {
     await store.records.remove(OUTBOX + key)
   }
 
-  /** Approvals that were opened by a server that announced nothing. Those announced before are the same call. */
+  /**
+   * Approvals opened while the server announced nothing. Repeats are safe: an approval announced before maps to the
+   * same call.
+   */
   async #findPending(): Promise<void> {
     const { engine, store } = this.#connected()
     if (!this.#events.includes('approval.pending')) return
@@ -161,7 +164,7 @@ export class Announcements {
       const { refused, err } = await this.#handOverAll()
       if (refused > 0) env.log.warn({ err, refused }, 'could not hand over some announcements; they are tried again')
     } catch (err) {
-      env.log.warn({ err }, 'announcements could not be taken up; it is tried again')
+      env.log.warn({ err }, 'could not start announcements; will retry')
     }
     if (!this.#stopped) this.#cancelSweep = env.clock.schedule(SWEEP_EVERY_MS, () => this.#track(this.#sweep()))
   }
@@ -186,13 +189,13 @@ export class Announcements {
 
   #track(work: Promise<void>): void {
     const settled = work
-      .catch((err) => this.#parts?.env.log.warn({ err }, 'an announcement could not be taken up; it is tried again'))
+      .catch((err) => this.#parts?.env.log.warn({ err }, 'could not start an announcement; will retry'))
       .finally(() => this.#underWay.delete(settled))
     this.#underWay.add(settled)
   }
 }
 
-/** Kept until the engine has taken it: whatever keeps it from that now, the next sweep tries again. */
+/** Stored until the engine has accepted it. If that fails, the next sweep retries. */
 function noteOf({ key, body }: Announcement): { key: string; value: string } {
   return { key: OUTBOX + key, value: JSON.stringify(body) }
 }

@@ -1,4 +1,4 @@
-/** Sends one announcement, signed as Tool Contract v1 has it for callbacks (docs/readings.md#a19). */
+/** Sends one announcement, signed as Tool Contract v1 specifies for callbacks (docs/readings.md#a19). */
 import { createHmac } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
@@ -18,7 +18,7 @@ interface Receiver {
   allowPrivate?: boolean
 }
 
-/** Of the answer, of which only the status counts. */
+/** Limit for the receiver's response; only its status is used. */
 const MAX_BYTES = 64 * 1024
 
 export async function deliver(
@@ -29,7 +29,10 @@ export async function deliver(
 ): Promise<null> {
   const { value: secret } = await secrets.resolve(secretRef, signal)
   if (secret === undefined) {
-    throw new Fault('secret-missing', `The secret ${secretRef} has fields and no value. Set announce.secretRef to one.`)
+    throw new Fault(
+      'secret-missing',
+      `The secret ${secretRef} has several fields. Set announce.secretRef to a secret with one value.`,
+    )
   }
   const forget = env.conceal(secret)
   try {
@@ -52,11 +55,15 @@ export async function deliver(
   }
 }
 
-/** Worth another try unless the receiver says that this very request is wrong. */
+/** Retryable, except for statuses that say the request itself is wrong. */
 function refused(status: number): Fault {
   const retryable = status >= 500 || status === 408 || status === 425 || status === 429
-  return new Fault('upstream', `The receiver of announcements answered ${status}. Check announce.url and its log.`, {
-    retryable,
-    details: { status },
-  })
+  return new Fault(
+    'upstream',
+    `The receiver of announcements responded with ${status}. Check announce.url and the receiver's log.`,
+    {
+      retryable,
+      details: { status },
+    },
+  )
 }

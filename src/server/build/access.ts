@@ -1,4 +1,4 @@
-/** Who may call: how callers are known, which guards decide, and what signs the answers. */
+/** Who may call: how callers are identified, which guards decide, and what signs the responses. */
 import { ANONYMOUS, type Caller } from '../../core/caller.ts'
 import type { Guard, Identify, Presented } from '../../core/ports/guard.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
@@ -13,11 +13,14 @@ import type { Base } from './base.ts'
 import { loadPolicyGuard } from './governing.ts'
 import type { Offer, Own, Runners } from './offer.ts'
 
-/** Without authentication everybody on this machine is the same caller, and may do and see everything but administer. */
+/**
+ * Without authentication, every client on this machine is this one caller. It may do and see everything except
+ * administration.
+ */
 const LOCAL: Caller = { ...ANONYMOUS, scopes: ['*', SCOPES.metrics] }
 
 export interface Access {
-  /** Absent where the server has no authentication. */
+  /** Absent if the server has no authentication. */
   authenticator: Authenticator | undefined
   guards: readonly Guard[]
   signer: ReturnType<typeof createSigner> | undefined
@@ -41,7 +44,7 @@ export async function prepareAccess<App>(
   }
 }
 
-/** The sender of a request, by the credential that the request shows. */
+/** Identifies the sender of a request by its credential. */
 export function identifyBy(authenticator: Authenticator | undefined, recognizeAdmin: RecognizeAdmin) {
   return (source: Presented): Identify => {
     const header = (name: string) => source.header(name)
@@ -50,7 +53,7 @@ export function identifyBy(authenticator: Authenticator | undefined, recognizeAd
   }
 }
 
-/** Loaded when it is used: what verifies JWTs takes 40 ms and 16 MB. */
+/** Loaded on first use: the JWT library takes 40 ms and 16 MB. */
 async function loadAuthenticator(auth: AuthConfig, clock: Clock, remote: RemoteClient): Promise<Authenticator> {
   const { createAuthenticator } = await import('../../security/identity/identify.ts')
   return createAuthenticator(auth, clock, remote)

@@ -1,4 +1,4 @@
-/** From what a definition says about where it runs to what runs it. A kind's code is loaded when a definition names it. */
+/** Creates the backend that a definition asks for. The code of a backend kind is loaded when a definition names it. */
 import { containerTraits } from '../../backends/container/traits.ts'
 import { externalTraits } from '../../backends/external/traits.ts'
 import { grpcTraits } from '../../backends/grpc/traits.ts'
@@ -64,18 +64,18 @@ const DECLARABLE: readonly DeclarableKind[] = [
   },
 ]
 
-/** What each kind says about itself, imported tools and functions included. */
+/** The traits of each kind, including imported tools and functions. */
 const TRAITS: ReadonlyMap<string, BackendTraits> = new Map(
   [handlerTraits, mcpTraits, ...DECLARABLE.map(({ traits }) => traits)].map((traits) => [traits.kind, traits]),
 )
 
-/** Whether backends of this kind are sandboxes. Nothing for a kind that does not exist. */
+/** True if backends of this kind are sandboxes. `undefined` if there is no such kind. */
 export function isolationOf(kind: string): boolean | undefined {
   const traits = TRAITS.get(kind)
   return traits && traits.isolated === true
 }
 
-/** By kind: what a declaration is checked with. */
+/** The checks for declarations, by kind. */
 export async function loadBackendChecks(): Promise<BackendChecks> {
   const kinds = DECLARABLE.map(
     async ({ traits, load }) => [traits.kind, { traits, parse: (await load()).parse }] as const,
@@ -85,7 +85,7 @@ export async function loadBackendChecks(): Promise<BackendChecks> {
 
 export interface Backends<App> {
   create(definition: OperationDefinition<App>): Backend
-  /** Lets go of what the backends hold. */
+  /** Releases the resources of the backends. */
   close(): Promise<void>
 }
 
@@ -113,7 +113,9 @@ async function loadKind(kind: string): Promise<BackendKind> {
   const found = DECLARABLE.find(({ traits }) => traits.kind === kind)
   if (found) return found.load()
   const kinds = DECLARABLE.map(({ traits }) => traits.kind).join(', ')
-  throw new Fault('malformed', `backend.kind "${kind}" is none of ${kinds}.`, { code: 'INVALID_OPERATION' })
+  throw new Fault('malformed', `backend.kind "${kind}" does not exist. Use one of ${kinds}.`, {
+    code: 'INVALID_OPERATION',
+  })
 }
 
 function createBackend<App>(
@@ -131,18 +133,18 @@ function createBackend<App>(
     }
   }
   if (run) return createHandlerBackend((args, context) => run(args, context as HandlerContext & App))
-  throw new Fault('malformed', `${name} has neither "run" nor "backend": nothing would run it.`, {
+  throw new Fault('malformed', `${name} has neither "run" nor "backend". Add one of them.`, {
     code: 'INVALID_OPERATION',
   })
 }
 
-/** For descriptions and policy tests: it says what the real backend says about itself, and opens and runs nothing. */
+/** For descriptions and policy tests: has the traits of the real backend, but opens and runs nothing. */
 export function describeBackend({ backend }: Pick<OperationDefinition, 'backend'>): Backend {
   const kind = backend?.kind
   return {
     ...(kind === undefined ? handlerTraits : (TRAITS.get(kind) ?? { kind })),
     execute() {
-      throw new Fault('internal', 'This operation is described, not served.')
+      throw new Fault('internal', 'This operation is only described; this process cannot run it.')
     },
   }
 }

@@ -1,4 +1,4 @@
-/** What all other parts of a server stand on: time, the log, redaction and the client for outgoing requests. */
+/** What all other parts of a server need: the clock, the log, redaction and the client for outgoing requests. */
 import { Fault } from '../../core/fault.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 import { createRemoteClient } from '../../security/outbound/remote-client.ts'
@@ -37,6 +37,6 @@ function chooseLog(
 ): Log {
   const chosen =
     typeof log === 'object' ? log : createLog({ level: log, redactor, ...(logTo && { destination: logTo }) })
-  // Several processes write to one place, so each line says which one it is from.
+  // Several processes write to one log, so each line names its worker.
   return worker === undefined ? chosen : chosen.child({ worker })
 }

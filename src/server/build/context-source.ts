@@ -4,7 +4,7 @@ import type { HandlerContext } from '../../core/context.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Job } from '../../engine/attempt/job.ts'
 
-/** As a record, so that a field added to the context does not compile until it is reserved here. */
+/** A record, so that a new context field does not compile until it is reserved here. */
 const OWN: Record<keyof HandlerContext, true> = {
   caller: true,
   requestId: true,
@@ -42,7 +42,7 @@ export function createInjector(source: unknown): ((job: Job) => object | Promise
   return async (job) => {
     const context: unknown = await source({ caller: job.caller, requestId: job.requestId })
     const problem = problemIn(context)
-    // By now it is a failure of the server, so for its log; whoever calls can do nothing about it.
+    // At this point it is a server error: it goes to the log, because the caller cannot fix it.
     if (problem !== undefined) throw new Error(problem)
     return context as object
   }
@@ -52,5 +52,5 @@ function problemIn(context: unknown): string | undefined {
   if (typeof context !== 'object' || context === null) return 'The injected "context" must be an object.'
   const taken = Object.keys(context).find((key) => Object.hasOwn(OWN, key))
   if (taken === undefined) return undefined
-  return `The injected "context" cannot have "${taken}": every handler's context has its own. Rename it.`
+  return `The injected "context" cannot have "${taken}": Callplane sets that field in every handler's context. Rename it.`
 }

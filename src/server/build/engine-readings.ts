@@ -1,4 +1,4 @@
-/** What the engine shows of itself at `/metrics`. */
+/** The engine's gauges at `/metrics`. */
 import type { Limits } from '../../engine/limits/limits.ts'
 import type { createMetrics } from '../../telemetry/index.ts'
 

@@ -1,4 +1,4 @@
-/** Time, chance, identity and hashes as Node has them. */
+/** The clock, randomness, ids and hashes, implemented with Node. */
 import { createHmac, hash, randomFillSync } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import type { Clock, Environment, Log } from '../../core/ports/runtime.ts'
@@ -6,7 +6,7 @@ import { slotDigits } from '../../core/slots.ts'
 import { createConformance } from '../../schemas/index.ts'
 import type { Redactor } from '../../security/redaction/redaction.ts'
 
-/** The longest delay a Node timer takes; what lies beyond is looked at again then. */
+/** The longest delay that a Node timer accepts. A longer wait is split into several timers. */
 const MAX_DELAY_MS = 2 ** 31 - 1
 
 export const systemClock: Clock = {
@@ -37,17 +37,17 @@ export function createEnvironment(log: Log, linkKey: Uint8Array, clock: Clock, r
   }
 }
 
-/** RFC 9562, version 7. Random bytes are drawn and spelled out in bulk: one draw per id costs six times as much. */
+/** RFC 9562, version 7. Random bytes are drawn and hex-encoded in bulk: one draw per id costs six times as much. */
 function createIds(clock: Clock, digest: (text: string) => string): Pick<Environment, 'newId' | 'newCallId'> {
   const pool = Buffer.alloc(8192)
   let hex = ''
   let at = 0
   let lastMs = -1
   let time = ''
-  // Of the last owner: one caller sends many calls in a row, and a hash takes a microsecond.
+  // Caches the slot of the last owner: one caller sends many calls in a row, and a hash takes a microsecond.
   let last = { tenant: '', owner: '', slot: slotDigits(digest, '', '') }
 
-  /** `slot` stands in place of three random digits. */
+  /** `slot` replaces three random digits. */
   function next(slot?: string): string {
     if (at + 20 > hex.length) {
       hex = randomFillSync(pool).toString('hex')

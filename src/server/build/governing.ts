@@ -1,4 +1,4 @@
-/** Puts together what governs calls and what remote tools are shown: the policy, the secrets and their vault. */
+/** Builds what governs calls and what authenticates us to remote tools: the policy, the secrets and their vault. */
 import type { Operation } from '../../core/operation.ts'
 import type { Guard } from '../../core/ports/guard.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
@@ -23,7 +23,7 @@ export interface SecretSettings {
   places: readonly SecretPlace[] | undefined
   tokenEndpoints: Readonly<Record<string, TokenEndpointRules>> | undefined
   store: Store
-  /** Asked for when a secret is first looked for: making the key is not for servers without secrets. */
+  /** Called at the first lookup of a secret, so that servers without secrets create no key. */
   vaultKeys: () => VaultKeys
   remote: RemoteClient
   clock: Clock
@@ -36,13 +36,15 @@ export interface OpenSecrets {
   sealer: Sealer
 }
 
-/** What a call may use of others: secrets, credentials for tools, and what people have authorized. */
+/** Secrets, credentials for tools, and people's authorizations, as calls use them. */
 export interface Keys extends OpenSecrets {
-  /** Absent where no provider is configured. */
+  /** Absent if no provider is configured. */
   authorizations: AuthorizationService | undefined
 }
 
-/** Loaded when it is used: most servers have no providers. A wrong configuration is refused before the store is opened. */
+/**
+ * Loaded on first use: most servers have no providers. An invalid configuration is refused before the store is opened.
+ */
 export async function loadAuthorizations(
   { authorization: config, vault = {} }: Pick<ServerOptions, 'authorization' | 'vault'>,
   folder: DataFolder,
@@ -73,7 +75,9 @@ export function openSecrets(settings: SecretSettings): OpenSecrets {
   }
 }
 
-/** Loaded when it is used: most servers on a laptop have none, and what can do harm is kept in a sandbox without one too. */
+/**
+ * Loaded on first use: most servers on a laptop have no policy. High-risk operations need a sandbox even without one.
+ */
 export async function loadPolicyGuard(
   given: string | PolicyDefinition | undefined,
   operations: readonly Operation[],
@@ -92,7 +96,7 @@ export async function loadPolicyGuard(
   return createPolicyGuard(policy)
 }
 
-/** Nobody should have to wait for the first call to learn of it. */
+/** Warns at start-up, so that the operator does not learn of it from the first refused call. */
 function warnOfHarm(placed: readonly Placed[], log: Log, rules?: IsolationRules): void {
   for (const one of placed) {
     const refusal = wantOfIsolation(one, rules)
@@ -101,7 +105,7 @@ function warnOfHarm(placed: readonly Placed[], log: Log, rules?: IsolationRules)
   }
 }
 
-/** Which they are is known once their server is connected; where they run is known now. */
+/** The tools are known only once their server is connected, but their backend is known now. */
 function toolsOf({ kind, major, namespace, rules }: ToolImport): Placed {
   return { name: { full: `v${major}:${namespace}.*` }, risk: rules.risk ?? 'low', backend: { kind } }
 }

@@ -1,4 +1,4 @@
-/** Tools that another server offers, named in TypeScript as a YAML file would name them. */
+/** Imports tools of another server, declared in TypeScript as they would be in YAML. */
 import type { AuthDeclaration } from '../../core/credential.ts'
 import { Fault } from '../../core/fault.ts'
 import { isName, parseName } from '../../core/names.ts'
@@ -7,11 +7,11 @@ import type { ToolImport } from '../declarations/index.ts'
 
 export type ImportSettings = BackendSpec & {
   kind: 'mcp'
-  /** How the tools are called here: `v1:github.*`. */
+  /** The name of the tools here, such as `v1:github.*`. */
   as: string
 }
 
-/** What comes with the tools is not said again. */
+/** Excludes the rules that come with the tools. */
 export type ImportedRules = Omit<
   OperationRules,
   'title' | 'description' | 'version' | 'media' | 'chunked' | 'cache' | 'deprecated' | 'internal'
@@ -23,7 +23,7 @@ export function importTools({ as, ...settings }: ImportSettings, more: ImportedR
   const sample = typeof as === 'string' && as.endsWith('.*') ? `${as.slice(0, -1)}x` : ''
   const name = isName(sample) ? parseName(sample) : undefined
   if (!name?.namespace) {
-    throw new Fault('malformed', `${place}: "as" must say how the tools are called here, such as "v1:github.*".`, {
+    throw new Fault('malformed', `${place}: "as" must be the name of the tools here, such as "v1:github.*".`, {
       code: 'INVALID_IMPORT',
     })
   }

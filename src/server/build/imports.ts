@@ -1,6 +1,6 @@
 /**
- * Keeps the tools of other servers in the registry: listed when the server starts, and again whenever they change.
- * What cannot be taken over, because of its name or its schema, is left out and told in the log.
+ * Keeps the tools of other servers in the registry: lists them at start-up, and again whenever they change. A tool with
+ * an unusable name or schema is left out and logged.
  */
 import type { McpParts, McpSettings, Tool } from '../../backends/mcp/index.ts'
 import { parseAuth } from '../../core/credential.ts'
@@ -16,11 +16,11 @@ import { prepareSchemas } from '../../schemas/index.ts'
 import type { ToolImport } from '../declarations/index.ts'
 import { tellOfCost } from './operations.ts'
 
-/** How long a start waits for the servers; one that takes longer is imported when it is there. */
+/** How long start-up waits for the other servers. A slower server is imported when it responds. */
 const START_MS = 10_000
-/** Of one server. */
+/** Per server. */
 const MAX_TOOLS = 1_000
-/** Renewed tokens of one server that are still concealed. */
+/** Renewed tokens that stay redacted, per server. */
 const MAX_CONCEALED = 50
 
 export interface PreparedImport {
@@ -35,11 +35,11 @@ export interface ImportParts {
   tools: ToolIndex
   secrets: SecretSource
   credentials: Credentials
-  /** Calls may wait for a tool that is back. */
+  /** Wakes calls that wait for a tool that is available again. */
   wake(): unknown
 }
 
-/** Whatever can be refused without connecting to anything. */
+/** Makes all checks that need no connection. */
 export async function prepareImports(imports: readonly ToolImport[] = []): Promise<readonly PreparedImport[]> {
   if (imports.length === 0) return []
   const { parseMcpSettings } = await import('../../backends/mcp/index.ts')
@@ -58,19 +58,16 @@ export async function prepareImports(imports: readonly ToolImport[] = []): Promi
 
 function check({ namespace, auth }: ToolImport, settings: McpSettings): void {
   if (/^callplane(?:\.|$)/.test(namespace)) {
-    throw new Fault('malformed', 'import.as: names below "callplane" are this server\'s own. Write another.')
+    throw new Fault('malformed', 'import.as: names below "callplane" are reserved for this server. Choose another.')
   }
   if (!auth) return
   parseAuth(auth)
   if ('url' in settings) return
-  throw new Fault(
-    'malformed',
-    'auth is shown to a url. A command finds its secrets in import.env: { NAME: { secretRef } }.',
-  )
+  throw new Fault('malformed', 'auth is for a url. Pass secrets to a command with import.env: { NAME: { secretRef } }.')
 }
 
 function notAnImport(): Fault {
-  return new Fault('malformed', 'An entry of "imports" is not an import. Make each with importTools(...).', {
+  return new Fault('malformed', 'An entry of "imports" is not an import. Create each entry with importTools(...).', {
     code: 'INVALID_IMPORT',
   })
 }
@@ -83,7 +80,7 @@ export async function openImports(prepared: readonly PreparedImport[], parts: Im
   if (prepared.length === 0) return { close: async () => undefined }
   const { McpConnection } = await import('../../backends/mcp/index.ts')
   let started = false
-  // Before everything is started nothing is taken up.
+  // Nothing may be woken before start-up is complete.
   const listing = { ...parts, wake: () => started && parts.wake() }
   const lists = await Promise.all(prepared.map(({ declared }, at) => createToolList(declared, at, listing)))
   const connections = prepared.map(({ declared, settings }, at) => {
@@ -114,7 +111,7 @@ function partsFor({ auth, folder, namespace, settings }: ToolImport, parts: Impo
     async credential(signal) {
       return auth && credentials.resolve(parseAuth(auth), conceal, signal)
     },
-    // Looking through every answer is for those who were shown something.
+    // Results are searched for secrets only if the server was sent any.
     redact: auth || settings.env ? env.redact : (value) => value,
     redactBytes: env.redactBytes,
     async secret(name, signal) {
@@ -122,12 +119,15 @@ function partsFor({ auth, folder, namespace, settings }: ToolImport, parts: Impo
       const [only, ...more] = Object.values(fields)
       const found = value ?? (more.length === 0 ? only : undefined)
       if (found !== undefined) return conceal(found)
-      throw new Fault('secret-missing', `The secret "${name}" has several fields, and a variable has one value.`)
+      throw new Fault(
+        'secret-missing',
+        `The secret "${name}" has several fields, but a variable holds one value. Use a secret with one value.`,
+      )
     },
   }
 }
 
-/** What is shown to a server stays concealed: it may say it again at any time. */
+/** A secret that was sent to a server stays redacted, because the server may return it at any time. */
 function createConcealer(env: Environment): (value: string) => string {
   const concealed = new Map<string, () => void>()
   return (value) => {
@@ -152,7 +152,7 @@ async function createToolList(declared: ToolImport, at: number, parts: ImportPar
   const { env, registry, tools } = parts
   const source = `import ${at}`
   const log = env.log.child({ import: declared.namespace })
-  /** By what the server says of each: one that stays the same keeps its validators. */
+  /** Keyed by the server's own description of each tool: an unchanged tool keeps its validators. */
   let known = new Map<string, Operation>()
   let current: readonly Operation[] = []
   let told = new Set<string>()
@@ -167,7 +167,7 @@ async function createToolList(declared: ToolImport, at: number, parts: ImportPar
     update(found, connection) {
       const problems: string[] = []
       if (found.length > MAX_TOOLS)
-        problems.push(`It has ${found.length} tools, and no more than ${MAX_TOOLS} are taken.`)
+        problems.push(`The server has ${found.length} tools. Only the first ${MAX_TOOLS} are imported.`)
       const defined = new Map<string, Operation>()
       for (const tool of found.slice(0, MAX_TOOLS)) {
         const text = JSON.stringify(tool)
@@ -191,7 +191,7 @@ async function createToolList(declared: ToolImport, at: number, parts: ImportPar
       for (const problem of problems) if (!told.has(problem)) log.warn({ problem }, 'an imported tool is left out')
       told = new Set(problems)
       if (isSame(current, before)) return
-      log.info({ tools: current.length }, 'the tools of an MCP server are imported')
+      log.info({ tools: current.length }, 'imported the tools of an MCP server')
       parts.wake()
     },
   }

@@ -1,4 +1,4 @@
-/** What watches the engine: metrics, traces and the log of executions. */
+/** Observers of the engine: metrics, traces and the execution log. */
 import type { Observer } from '../../core/ports/observer.ts'
 import { contractCode, contractWords } from '../../protocols/contract/index.ts'
 import { combineObservers, createExecutionLog, createMetrics, loadTracing } from '../../telemetry/index.ts'
@@ -30,7 +30,7 @@ export async function createObserving(
   }
 }
 
-/** Which lines a log of the application shows cannot be told, so it gets all of them. */
+/** The level of an application's own log is unknown, so it gets all lines. */
 function showsInfo(log: ServerOptions['log']): boolean {
   return typeof log === 'object' || log === 'info' || log === 'debug'
 }

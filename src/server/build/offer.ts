@@ -1,4 +1,4 @@
-/** What a server offers, and what runs it. A mistake in a definition is refused here, before anything is opened. */
+/** The operations of a server and their backends. An invalid definition is refused here, before anything is opened. */
 import type { Operation } from '../../core/operation.ts'
 import type { BackendParts } from '../../core/ports/backend.ts'
 import { createOwnOperations, refuseOwnNames } from '../../engine/admin/operations.ts'
@@ -17,18 +17,18 @@ export interface Offer {
   registry: Registry
   tools: ToolIndex
   toolkit: string
-  /** Which tools have no namespace in their names. */
+  /** Decides which tools have no namespace in their names. */
   isBare: IsBare
 }
 
-/** What runs operations: the backends of those that are defined here, and the servers whose tools are imported. */
+/** The backends of operations defined here, and the servers whose tools are imported. */
 export interface Runners {
   backends: Pick<Backends<unknown>, 'close'>
   backendParts: BackendParts
   imports: readonly PreparedImport[]
 }
 
-/** The server's own operations. They need the engine, which is there later. */
+/** The server's own operations. They need the engine, which is created later. */
 export interface Own {
   administration: ReturnType<typeof createOwnOperations>
   announcements: Announcements | undefined
@@ -57,7 +57,10 @@ export async function prepareOffer<App>(
   }
 }
 
-/** Tools take and give JSON: what cannot run without an attachment is none. What administers is not for models. */
+/**
+ * Tools take and return JSON, so an operation that requires an attachment is not a tool. Administration is not offered
+ * to models.
+ */
 function isTool({ media, internal }: Operation): boolean {
   return !internal && !media.some((slot) => slot.required)
 }

@@ -1,4 +1,4 @@
-/** From what developers wrote to what the engine runs. */
+/** Builds the registry's operations from the developer's definitions. */
 import { Fault } from '../../core/fault.ts'
 import type { Operation, OperationDefinition, Tombstone } from '../../core/operation.ts'
 import { completeOperation } from '../../core/operation-defaults.ts'
@@ -18,7 +18,7 @@ export function buildRegistry<App>(
     if (typeof entry !== 'object' || entry === null || typeof entry.name !== 'string') {
       throw new Fault(
         'malformed',
-        'An entry of "operations" is not an operation. Make each with operation(...) or removed(...).',
+        'An entry of "operations" is not an operation. Create each entry with operation(...) or removed(...).',
       )
     }
     if ('removed' in entry) tombstones.push(entry)
@@ -31,11 +31,11 @@ export function buildRegistry<App>(
   return createRegistry(operations, tombstones)
 }
 
-/** A schema that needs a limit of time is worth mending; one whose steps are counted is not. */
+/** A schema that needs a time limit deserves a warning; a schema whose steps are counted does not. */
 export function tellOfCost(log: Log, operation: string): OnCostly {
   return (side, bound, reason) => {
     const fields = { operation, side, reason }
-    if (bound === 'counted') log.debug(fields, 'the checks of a schema are counted')
-    else log.warn(fields, 'a schema can be slow to check; its checks run under a time limit and cost 0.1 ms more')
+    if (bound === 'counted') log.debug(fields, 'validation steps of a schema are counted')
+    else log.warn(fields, 'a schema can be slow to validate; validation runs under a time limit and takes 0.1 ms more')
   }
 }

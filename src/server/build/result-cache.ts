@@ -1,11 +1,11 @@
-/** Remembered results, the least used forgotten first. */
+/** An in-memory cache of results that evicts the least recently used first. */
 import { LRUCache } from 'lru-cache'
 import type { Outcome } from '../../core/instance.ts'
 import type { ResultCache } from '../../core/ports/cache.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 
 const MAX_ENTRIES = 10_000
-/** As JSON, about: what counts is that many large results do not fill the memory. */
+/** Approximate size as JSON. The limit keeps large results from filling the memory. */
 const MAX_BYTES = 64 * 1024 * 1024
 const MAX_ENTRY_BYTES = 1024 * 1024
 

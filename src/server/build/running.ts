@@ -1,4 +1,4 @@
-/** The engine on its storage, with what follows up on calls and keeps house. */
+/** Creates the engine on its storage, with the worker, follow-up and maintenance. */
 import type { Calls } from '../../core/ports/calls.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import { isOurs } from '../../engine/admin/operations.ts'
@@ -19,7 +19,7 @@ import type { Offer, Own } from './offer.ts'
 import { createResultCache } from './result-cache.ts'
 import type { Storage } from './storage.ts'
 
-/** A cancel is answered at once by the process that runs the call; another node learns of it when it renews its leases. */
+/** The process that runs the call confirms a cancel at once; another node learns of it when it renews its leases. */
 const CANCEL_WAIT_MS = 10_000
 const TIDY_EVERY_MS = 5_000
 const AUDIT_DAYS = 90
@@ -96,7 +96,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   return { engine, calls, limits, maintenance }
 }
 
-/** Of several worker processes the first one does what is to be done once. */
+/** True for the one process that does maintenance: the first of several workers. */
 export function keepsHouse(link: WorkerLink | undefined): boolean {
   return link === undefined || link.number === 1
 }

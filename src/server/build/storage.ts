@@ -1,4 +1,4 @@
-/** Where a server keeps its calls and its bytes. */
+/** Opens the call store and the object store. */
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { createFileObjects } from '../../objects/files/index.ts'
@@ -11,7 +11,7 @@ import type { Base } from './base.ts'
 export interface Storage {
   store: Store
   objects: ObjectStore
-  /** Removes files that were left half written; absent where the application brings its own object store. */
+  /** Removes partially written files. Absent if the application provides its own object store. */
   sweepUnfinished: ((untouchedForMs: number) => Promise<number>) | undefined
 }
 

@@ -1,20 +1,23 @@
-/** What the two kinds of declaration have in common: faults of others told at the line they are about. */
+/** Shared by both kinds of declaration: reports a fault at the line that caused it. */
 import { Fault } from '../../core/fault.ts'
 import type { BackendKind, BackendTraits } from '../../core/ports/backend.ts'
 import { type Located, placeAt } from './located.ts'
 import type { Place, Problems } from './problems.ts'
 
-/** By kind: what a backend says about itself, and what checks its settings. */
+/** The traits and the settings check of each backend, by kind. */
 export type BackendChecks = Readonly<Record<string, Pick<BackendKind, 'parse'> & { traits: BackendTraits }>>
 
 export interface Source {
-  /** Paths in a declaration are relative to it. */
+  /** Base of relative paths in a declaration. */
   readonly folder: string
   readonly checks: BackendChecks
   readonly problems: Problems
 }
 
-/** What `check` returns, or nothing and a problem at the place of the field that its fault names. */
+/**
+ * Returns the result of `check`. If it throws a fault, reports a problem at the field that the fault names and returns
+ * `undefined`.
+ */
 export function attempt<T>(entry: Located, problems: Problems, check: () => T): T | undefined {
   try {
     return check()
@@ -25,7 +28,10 @@ export function attempt<T>(entry: Located, problems: Problems, check: () => T): 
   }
 }
 
-/** A schema's fault has a pointer; that of a backend's settings starts with the field: `backend.endpoint is missing`. */
+/**
+ * A schema's fault has a pointer. The message of a backend's fault starts with the field: `backend.endpoint is
+ * missing`.
+ */
 function placeNamedBy({ details, message }: Fault, entry: Located): Place {
   if (typeof details?.side === 'string' && typeof details.path === 'string') {
     const pointer = details.path.split('/').slice(1)

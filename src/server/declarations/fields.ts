@@ -1,6 +1,6 @@
 /**
- * The words of a declaration: the same as in TypeScript. As records over the types of core, so that a rule that is added
- * there does not compile until it is named here.
+ * The fields of a declaration, the same as in TypeScript. They are records over the types of core, so that a new rule
+ * does not compile until it is named here.
  */
 import type { AuthBinding } from '../../core/credential.ts'
 import { parseName, parseVersion } from '../../core/names.ts'
@@ -11,7 +11,10 @@ import { flag, listOf, object, oneOf, parsed, record, type Shape, text, whole, w
 
 type Shapes<T> = Record<keyof T, Shape>
 
-/** A remote tool takes JSON and gives JSON: attachments and chunks need a function in this process. And it is a tool. */
+/**
+ * A remote tool takes and returns JSON: attachments and chunks need a function in this process. A declared operation is
+ * always a tool, so it cannot be internal.
+ */
 type DeclaredRules = Omit<OperationRules, 'media' | 'chunked' | 'internal'>
 
 const RETRY: Shapes<RetryRules> = {
@@ -28,7 +31,7 @@ const DEPRECATED: Shapes<NonNullable<OperationRules['deprecated']>> = {
 
 const NEED: Shapes<AuthorizationNeed> = { id: text, scopes: listOf(text) }
 
-/** A remote tool is sent its arguments; what its caller answered would not reach it. */
+/** A remote tool gets only its arguments: replies to questions would not reach it. */
 const REQUIRES: Shapes<Omit<Requirements, 'answers'>> = {
   authorization: listOf(record(NEED, { required: { id: 'Name the provider.' } })),
   secrets: listOf(text),
@@ -48,7 +51,7 @@ const RULES: Shapes<DeclaredRules> = {
   ttlSeconds: wholeOrZero,
   timeoutMs: whole,
   deadlineMs: whole,
-  retry: record(RETRY, { required: { attempts: 'Say how often it may be started in all.' } }),
+  retry: record(RETRY, { required: { attempts: 'Set the total number of attempts.' } }),
   capabilities: listOf(text),
   risk: oneOf(...RISKS),
   scopes: listOf(text),
@@ -67,7 +70,7 @@ const AUTH: Shapes<AuthBinding> = {
   scopes: listOf(text),
 }
 
-/** What people call a secret when they write it down. */
+/** Field names that people use for secrets. */
 const SECRET_NAME = /secret|token|password|passwd|passphrase|credential|bearer|api_?key|^(?:key|value|username|user)$/i
 
 const auth = record(AUTH, {
@@ -75,7 +78,7 @@ const auth = record(AUTH, {
     const plain = name.toLowerCase().replaceAll(/[_-]/g, '')
     if (Object.keys(AUTH).some((known) => known.toLowerCase() === plain)) return undefined
     if (!SECRET_NAME.test(name)) return undefined
-    return `auth.${name} would put a secret into a file. Keep it where the server finds it by name, and write that name: auth.secretRef.`
+    return `auth.${name} would put a secret into a file. Store the secret on the server, and name it in auth.secretRef.`
   },
 })
 
@@ -88,7 +91,7 @@ export const OPERATION = {
   auth,
 }
 
-/** What is imported brings its names, descriptions and schemas along. */
+/** Imported tools have their own names, descriptions and schemas. */
 export const IMPORT = {
   import: object,
   model: RULES.model,

@@ -1,4 +1,4 @@
-/** Reads declared tools from files. Either all of it is in order, or one fault names every problem of every file. */
+/** Reads declared tools from files. If there are problems, one fault names every problem of every file. */
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { OperationDefinition } from '../../core/operation.ts'
@@ -20,7 +20,7 @@ export interface Declarations {
 
 export interface DeclarationOptions {
   checks: BackendChecks
-  /** Operations that are defined already, and where. */
+  /** Operations defined elsewhere, with their places. */
   taken?: ReadonlyMap<OperationDefinition, Place>
 }
 
@@ -40,7 +40,7 @@ export async function loadDeclarations(
       else if (found) {
         const { definition, key, place } = found
         const first = places.get(key)
-        if (first !== undefined) problems.add(place, `${key} is defined already, at ${first}. Keep one of the two.`)
+        if (first !== undefined) problems.add(place, `${key} is already defined at ${first}. Keep one of the two.`)
         else places.set(key, place)
         operations.push(definition)
       }
@@ -59,7 +59,8 @@ function parseEntry(entry: Located, source: Source) {
     return undefined
   }
   const [isOperation, isImport] = [entry.fields.has('operation'), entry.fields.has('import')]
-  if (isOperation && isImport) source.problems.add(entry.place, 'This has both operation and import. Make it two.')
+  if (isOperation && isImport)
+    source.problems.add(entry.place, 'This has both operation and import. Split it into two declarations.')
   else if (isOperation) return parseOperation(entry, source)
   else if (isImport) return parseImport(entry, source)
   else refuseNameless(entry, source.problems)
@@ -94,12 +95,12 @@ async function readEntries(file: string, problems: Problems): Promise<Located[]>
 async function readText(file: string, name: string, problems: Problems): Promise<string | undefined> {
   const bytes = await readBounded(file, MAX_BYTES + 1)
   if (bytes.length > MAX_BYTES) {
-    problems.add(`${name}:1:1`, 'The file has more than 1 MiB, and no more is read. Split it.')
+    problems.add(`${name}:1:1`, 'The file is larger than 1 MiB, which is the limit. Split it.')
     return undefined
   }
   const text = new TextDecoder().decode(bytes)
   if (!text.includes('\uFFFD')) return text
-  problems.add(`${name}:1:1`, 'The file is not UTF-8 text. Save it as such.')
+  problems.add(`${name}:1:1`, 'The file is not UTF-8 text. Save it as UTF-8.')
   return undefined
 }
 

@@ -1,20 +1,20 @@
-/** JSON values that know where in a file they stand. */
+/** JSON values with their position in a file. */
 import type { JsonValue } from '../../core/json.ts'
 import type { Place } from './problems.ts'
 
 export interface Located {
   readonly value: JsonValue
   readonly place: Place
-  /** How many values it is made of once aliases are written out. */
+  /** Number of values, with aliases expanded. */
   readonly size: number
-  /** The members of an object. */
+  /** Set for an object. */
   readonly fields?: ReadonlyMap<string, Field>
-  /** The items of a list. */
+  /** Set for a list. */
   readonly items?: readonly Located[]
 }
 
 export interface Field {
-  /** Of its key. */
+  /** Place of the key. */
   readonly place: Place
   readonly content: Located
 }
@@ -25,7 +25,7 @@ export function isObject(located: Located): located is LocatedObject {
   return located.fields !== undefined
 }
 
-/** The place of what a path leads to, or of the nearest thing around it that is there. */
+/** Returns the place of the value at a path, or of its nearest existing parent. */
 export function placeAt(located: Located, path: readonly string[]): Place {
   let place = located.place
   let at: Located | undefined = located
@@ -41,6 +41,6 @@ export function describeValue({ value, items }: Located): string {
   if (value === null) return 'nothing'
   if (items) return 'a list'
   if (typeof value === 'object') return 'an object'
-  if (typeof value === 'string') return 'a text'
+  if (typeof value === 'string') return 'a string'
   return typeof value === 'boolean' ? String(value) : `the number ${value}`
 }

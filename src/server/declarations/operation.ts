@@ -1,4 +1,4 @@
-/** One declared tool made an operation, the same as `operation(name, { …, backend, auth })` makes in TypeScript. */
+/** Turns one declared tool into an operation, as `operation(name, { …, backend, auth })` does in TypeScript. */
 import { parseName } from '../../core/names.ts'
 import {
   type BackendSpec,
@@ -19,7 +19,7 @@ import { checkFields, guess } from './shapes.ts'
 
 export interface DeclaredOperation extends OperationDefinition {
   readonly backend: BackendSpec
-  /** Paths in its backend's settings are relative to it. */
+  /** Base of relative paths in the backend's settings. */
   readonly folder: string
 }
 
@@ -38,9 +38,9 @@ const ABSENT: Record<string, string> = {
   run: 'A declared tool is run by its backend. Leave run out, or write the operation in TypeScript.',
 }
 
-const REQUIRED = { backend: 'Say what runs it, such as backend: { kind: http, endpoint: https://tools.example/run }.' }
+const REQUIRED = { backend: 'Name its backend, such as backend: { kind: http, endpoint: https://tools.example/run }.' }
 
-/** Nothing if something is wrong with it. */
+/** `undefined` if the declaration has a problem. */
 export function parseOperation(entry: LocatedObject, source: Source): PlacedOperation | undefined {
   const { problems, folder } = source
   const before = problems.count
@@ -48,7 +48,7 @@ export function parseOperation(entry: LocatedObject, source: Source): PlacedOper
   checkFields(entry, '', OPERATION, { required: REQUIRED, advice }, problems)
   checkBackend(entry, source)
   const schemas = (['args', 'result'] as const).map((side) => checkSchema(entry, side, problems))
-  // Rules that hold between fields can only be judged where each of them is in order.
+  // Rules across fields are checked only if each field is valid.
   if (problems.count > before) return undefined
   const { operation: name, ...options } = entry.value as unknown as Declared
   const { backend } = options
@@ -62,7 +62,7 @@ export function parseOperation(entry: LocatedObject, source: Source): PlacedOper
   return { definition: { ...definition, backend, folder }, key: complete.key, place }
 }
 
-/** One side at a time: a mistake in one must not hide one in the other. */
+/** Checks one side at a time, so that a mistake in one does not hide a mistake in the other. */
 function checkSchema(entry: LocatedObject, side: 'args' | 'result', problems: Problems): PreparedSchemas | undefined {
   const given = entry.fields.get(side)?.content
   if (given && !isObject(given)) return undefined
@@ -71,7 +71,7 @@ function checkSchema(entry: LocatedObject, side: 'args' | 'result', problems: Pr
   return attempt(entry, problems, () => prepareSchemas({ name, rules: {}, ...schema }))
 }
 
-/** Its kind here, the rest by whoever wrote that kind. */
+/** Checks the kind. The backend of that kind checks the other settings. */
 function checkBackend(entry: LocatedObject, { checks, problems }: Source): void {
   const backend = entry.fields.get('backend')?.content
   if (!backend?.fields) return
@@ -90,7 +90,7 @@ function checkBackend(entry: LocatedObject, { checks, problems }: Source): void 
   } else problems.add(place, `backend.kind is ${quoted(String(kind))}. ${list}${guess(kind, kinds)}`)
 }
 
-/** How an operation that a module exports is known to the registry. */
+/** The registry key of an operation that a module exports. */
 export function keyOf({ name, rules }: OperationDefinition): string {
   return `${name}@${rules.version ?? `${parseName(name).major}.0.0`}`
 }

@@ -1,7 +1,7 @@
-/** What is wrong with declared tools: every problem with its place, told all at once. */
+/** Collects the problems of declared tools, with their places, and reports them together. */
 import { Fault } from '../../core/fault.ts'
 
-/** Where something stands, as editors and terminals open it: `tools/search.yaml:4:3`. */
+/** A position in the form that editors and terminals open: `tools/search.yaml:4:3`. */
 export type Place = string
 
 export interface Problem {
@@ -27,7 +27,7 @@ export class Problems {
     const shown = this.#found.slice(0, SHOWN)
     const more = this.#found.length - shown.length
     const lines = shown.map(({ place, message }) => `\n  ${place}  ${message}`)
-    const head = this.#found.length === 1 ? 'Mend the declaration' : `Mend ${this.#found.length} places in declarations`
+    const head = this.#found.length === 1 ? 'Fix the declaration' : `Fix ${this.#found.length} places in declarations`
     const rest = more > 0 ? `\n  and ${more} more` : ''
     throw new Fault('malformed', `${head}, then start again:${lines.join('')}${rest}`, {
       code: 'INVALID_DECLARATION',

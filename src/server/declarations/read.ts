@@ -1,6 +1,6 @@
 /**
- * YAML text made values that JSON can hold, each with its place. The walk is our own instead of the library's `toJS`,
- * which knows no places, searches the whole document at every alias and takes `__proto__` for a key.
+ * Turns YAML into JSON values with their places. It walks the tree itself instead of calling the library's `toJS`,
+ * which has no places, searches the whole document at every alias and accepts `__proto__` as a key.
  */
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Pair, parseAllDocuments, type YAMLError } from 'yaml'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
@@ -8,22 +8,22 @@ import type { Field, Located } from './located.ts'
 import type { Place, Problems } from './problems.ts'
 
 const MAX_DEPTH = 64
-/** With aliases written out: a page of them can stand for gigabytes. */
+/** Counted with aliases expanded: one page of aliases can stand for gigabytes. */
 const MAX_VALUES = 100_000
-/** One missing bracket makes every line below it wrong. */
+/** One missing bracket breaks every line below it. */
 const MAX_SYNTAX_PROBLEMS = 5
 
-/** The documents of one file; what cannot be read is reported and left out. */
+/** Returns the documents of one file. Unreadable documents are reported and left out. */
 export function readYaml(text: string, file: string, problems: Problems): Located[] {
   const lines = new LineCounter()
-  // Keys that are there twice are found by the walk: the library compares each with each.
+  // The walk finds duplicate keys: the library's check is quadratic.
   const documents = parseAllDocuments(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })
   const placeOf = (offset: number): Place => {
     const { line, col } = lines.linePos(offset)
     return `${file}:${Math.max(line, 1)}:${Math.max(col, 1)}`
   }
   const broken = documents.flatMap(({ errors, warnings }) => [...errors, ...warnings])
-  // The first at each place: what follows from it would only be noise.
+  // Only the first error at each place: the others follow from it.
   const byPlace = new Map(broken.toReversed().map((error) => [placeOf(error.pos[0]), error]))
   const shown = [...byPlace].toReversed().slice(0, MAX_SYNTAX_PROBLEMS)
   for (const [place, error] of shown) problems.add(place, describeError(error))
@@ -35,16 +35,16 @@ export function readYaml(text: string, file: string, problems: Problems): Locate
 function describeError({ code, message }: YAMLError): string {
   if (code === 'RESOURCE_EXHAUSTION') return `This nests deeper than ${MAX_DEPTH} levels. Declare it flatter.`
   if (code === 'TAG_RESOLVE_FAILED') return `${message}. Declarations are plain JSON values: leave the tag out.`
-  return `This is no YAML: ${message}. Look at indentation, quotes and brackets.`
+  return `This is not valid YAML: ${message}. Check indentation, quotes and brackets.`
 }
 
 class Walk {
   readonly #placeOf: (offset: number) => Place
   readonly #problems: Problems
-  /** In the order of the text, as YAML has it: an alias means the last one before it. */
+  /** Filled in document order, as YAML requires: an alias means the last anchor of that name before it. */
   #anchors = new Map<string, Located | 'open'>()
   #values = 0
-  /** A value is missing: judging what is around it would find what is not there. */
+  /** True if a value is missing. Checking the rest would then report false problems. */
   #broken = false
 
   constructor(placeOf: (offset: number) => Place, problems: Problems) {
@@ -52,7 +52,7 @@ class Walk {
     this.#problems = problems
   }
 
-  /** Nothing if it is empty or broken. */
+  /** `undefined` if the document is empty or invalid. */
   document(contents: unknown): Located | undefined {
     this.#anchors = new Map()
     this.#broken = false
@@ -82,7 +82,7 @@ class Walk {
     }
     const value = isScalar(node) ? node.value : null
     if (typeof value === 'number' && !Number.isFinite(value)) {
-      return this.#refuse(place, 'JSON knows no such number. Write a finite one.')
+      return this.#refuse(place, 'JSON has no such number. Write a finite number.')
     }
     return { value: value as JsonValue, place, size: 1 }
   }
@@ -104,17 +104,17 @@ class Walk {
 
   #key(key: unknown, place: Place, taken: ReadonlyMap<string, Field>): string | undefined {
     const name = isScalar(key) && key.value !== null ? textOf(key.value, key.source) : undefined
-    if (name === undefined) this.#problems.add(place, 'A key must be a text. Write it as one word, or in quotes.')
-    else if (name === '__proto__') this.#problems.add(place, '"__proto__" is a reserved name. Use another one.')
+    if (name === undefined) this.#problems.add(place, 'A key must be a string. Write it as one word, or in quotes.')
+    else if (name === '__proto__') this.#problems.add(place, '"__proto__" is a reserved name. Use another name.')
     else if (name === '<<') {
       this.#problems.add(
         place,
-        '"<<" does not merge in YAML 1.2. Write the fields out, or give one whole value an alias.',
+        '"<<" does not merge in YAML 1.2. Write the fields out, or use an alias for the whole value.',
       )
     } else if (taken.has(name)) {
       this.#problems.add(
         place,
-        `${quoted(name)} is here twice, first at ${taken.get(name)?.place}. Keep one of the two.`,
+        `${quoted(name)} is a duplicate key, first used at ${taken.get(name)?.place}. Keep one of the two.`,
       )
     } else return name
     return undefined
@@ -122,8 +122,10 @@ class Walk {
 
   #alias(name: string, place: Place): Located {
     const target = this.#anchors.get(name)
-    if (target === undefined) return this.#refuse(place, `There is no anchor &${name} above. Write one, or the value.`)
-    if (target === 'open') return this.#refuse(place, `*${name} stands inside what it means. Write the value out.`)
+    if (target === undefined)
+      return this.#refuse(place, `There is no anchor &${name} above. Add the anchor, or write the value.`)
+    if (target === 'open')
+      return this.#refuse(place, `*${name} refers to a value that contains it. Write the value out.`)
     this.#count(target.size, place)
     return { ...target, place }
   }
@@ -133,7 +135,7 @@ class Walk {
     this.#values += values
     if (this.#values <= MAX_VALUES) return
     this.#broken = true
-    this.#problems.add(place, `The file holds more than ${MAX_VALUES} values, aliases written out. Split it.`)
+    this.#problems.add(place, `The file has more than ${MAX_VALUES} values with aliases expanded. Split it.`)
   }
 
   #refuse(place: Place, message: string): Located {
@@ -155,12 +157,12 @@ function rangeOf(node: unknown): number | undefined {
   return isMap(node) || isSeq(node) || isScalar(node) || isAlias(node) ? node.range?.[0] : undefined
 }
 
-/** `1` and `true` are good names of properties, as they are written. */
+/** `1` and `true` are valid property names, as written. */
 function textOf(value: unknown, source: string | undefined): string {
   return typeof value === 'string' ? value : (source ?? String(value))
 }
 
-/** Texts of a file inside a message: short, and without what a terminal would obey. */
+/** Quotes text of a file for a message: shortened, and with control characters escaped. */
 export function quoted(text: string): string {
   return JSON.stringify(text.length > 60 ? `${text.slice(0, 59)}…` : text)
 }

@@ -1,11 +1,11 @@
-/** What a value of a declaration may look like, and the sentence that says so where it does not. */
+/** The shapes that a declaration's values may have, with the message for each mismatch. */
 import { Fault } from '../../core/fault.ts'
 import { nearest } from '../../core/nearest.ts'
 import { describeValue, isObject, type Located, type LocatedObject } from './located.ts'
 import type { Problems } from './problems.ts'
 import { quoted } from './read.ts'
 
-/** Reports what is wrong with a value; `path` is how people call it: `retry.attempts`. */
+/** Reports the problems of a value. `path` is its name for people: `retry.attempts`. */
 export type Shape = (given: Located, path: string, problems: Problems) => void
 
 export type Fields = Readonly<Record<string, Shape>>
@@ -28,15 +28,15 @@ export const wholeOrZero = expecting(
   (value) => Number.isSafeInteger(value) && Number(value) >= 0,
 )
 
-/** `version: 1.0` is a number in YAML, and `title: true` is no text either. */
+/** `version: 1.0` is a number in YAML, and `title: true` is a boolean. */
 export const text: Shape = (given, path, problems) => {
   if (typeof given.value === 'string' && given.value.trim() !== '') return
   const advice = typeof given.value === 'number' || typeof given.value === 'boolean' ? ' Put it in quotes.' : ''
   const said = given.value === '' ? 'an empty one' : describeValue(given)
-  problems.add(given.place, `${path} must be a text, not ${said}.${advice}`)
+  problems.add(given.place, `${path} must be a string, not ${said}.${advice}`)
 }
 
-/** Its content has rules of its own. */
+/** Its content is checked elsewhere. */
 export const object = expecting(
   'an object',
   (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -58,7 +58,7 @@ export function listOf(shape: Shape): Shape {
   }
 }
 
-/** A text that a function of core understands or refuses. */
+/** A string that a parser of core accepts or refuses. */
 export function parsed(parse: (value: string) => unknown): Shape {
   return (given, path, problems) => {
     if (typeof given.value !== 'string') {
@@ -75,9 +75,9 @@ export function parsed(parse: (value: string) => unknown): Shape {
 }
 
 export interface FieldRules {
-  /** What must be there, with what to write. */
+  /** Required fields, each with advice on what to write. */
   required?: Readonly<Record<string, string>>
-  /** Why a name that is no field is none, where there is more to say than a list of those there are. */
+  /** Advice for an unknown field, if there is more to say than the list of known fields. */
   advice?: (name: string) => string | undefined
 }
 
@@ -112,7 +112,7 @@ function unknownField(path: string, name: string, names: readonly string[]): str
   return `There is no field ${quoted(path)}.${hint === '' ? ` There are ${names.join(', ')}.` : hint}`
 }
 
-/** Nobody means a name by a text much longer than it. */
+/** A text much longer than any name is not a typo of one. */
 export function guess(typed: unknown, names: readonly string[]): string {
   if (typeof typed !== 'string' || typed.length > 60) return ''
   const [close] = nearest(typed, names, 1)

@@ -1,4 +1,4 @@
-/** Tools that another server offers, declared as a whole: what is imported, and under which name. */
+/** A declared import of another server's tools: the server to import from, and the name of the tools here. */
 import { type AuthDeclaration, parseAuth } from '../../core/credential.ts'
 import { parseName } from '../../core/names.ts'
 import type { BackendSpec, OperationRules } from '../../core/operation.ts'
@@ -14,12 +14,12 @@ export interface ToolImport {
   readonly namespace: string
   /** 1 of `v1:github.*`. */
   readonly major: number
-  /** What `import` says besides `as`: how the other server is reached. */
+  /** The other fields of `import`: how to reach the other server. */
   readonly settings: BackendSpec
-  /** What holds for every tool of it. */
+  /** Rules for every tool of the import. */
   readonly rules: OperationRules
   readonly auth?: AuthDeclaration
-  /** Paths in the settings are relative to it. */
+  /** Base of relative paths in the settings. */
   readonly folder: string
   /** For messages. */
   readonly place: Place
@@ -27,7 +27,7 @@ export interface ToolImport {
 
 type Declared = OperationRules & { import: BackendSpec & { as: string }; auth?: AuthDeclaration }
 
-/** Nothing if something is wrong with it. */
+/** `undefined` if the declaration has a problem. */
 export function parseImport(entry: LocatedObject, { problems, folder }: Source): ToolImport | undefined {
   const before = problems.count
   checkFields(entry, '', IMPORT, {}, problems)
@@ -39,7 +39,7 @@ export function parseImport(entry: LocatedObject, { problems, folder }: Source):
   if (given.fields.has('command') === given.fields.has('url')) {
     problems.add(
       given.place,
-      'import needs either command, a server to start, or url, one that runs. Write one of the two.',
+      'import needs either command, to start a server, or url, to reach a running one. Write one of the two.',
     )
   }
   const name =
@@ -49,10 +49,7 @@ export function parseImport(entry: LocatedObject, { problems, folder }: Source):
   if (!name?.namespace) {
     const said = given.fields.get('as')
     const not = said ? `, not ${typeof as === 'string' ? JSON.stringify(as) : describeValue(said.content)}` : ''
-    problems.add(
-      placeAt(given, ['as']),
-      `import.as must say how the tools are called here, such as "v1:github.*"${not}.`,
-    )
+    problems.add(placeAt(given, ['as']), `import.as must be the name of the tools here, such as "v1:github.*"${not}.`)
   }
   if (problems.count > before || !name?.namespace) return undefined
   if (auth) attempt(entry, problems, () => parseAuth(auth))

@@ -1,4 +1,4 @@
-/** Where whoever was told to wait for an approval asks whether it was given. The link is the credential. */
+/** The route where a client polls the status of an approval. The link is the credential. */
 
 import type { Answer, Refuse, Route } from '../../core/ports/exchange.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
@@ -23,7 +23,7 @@ export function createApprovalRoutes(approvals: Approvals, env: Environment, ref
   ]
 }
 
-/** `completed`: the same call, sent again, runs, or has run. */
+/** `completed`: sending the same call again runs it or returns its outcome. */
 function statusOf({ status, expiresAt }: Approval, now: number): Status {
   switch (status) {
     case 'used':
@@ -38,7 +38,7 @@ function statusOf({ status, expiresAt }: Approval, now: number): Status {
   }
 }
 
-/** Always 200, as OXP has it for the status of a challenge: an unknown or forged link is a challenge that failed. */
+/** Always 200, as OXP specifies for the status of a challenge. An unknown or forged link is a failed challenge. */
 function statusAnswer(status: Status): Answer {
   return { status: 200, headers: HEADERS, body: JSON.stringify({ status }) }
 }

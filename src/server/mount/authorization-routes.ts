@@ -1,4 +1,4 @@
-/** Where people come back from a provider, and where callers ask whether they have. */
+/** The routes that providers redirect people to, and where callers poll the status of an authorization. */
 import type { Answer, Refuse, Route } from '../../core/ports/exchange.ts'
 import {
   type AuthorizationService,
@@ -12,7 +12,7 @@ export function createAuthorizationRoutes(authorizations: AuthorizationService, 
       path: CALLBACK_PATH,
       refuse,
       methods: {
-        // A browser comes here without a credential of ours: the unguessable state says whose authorization it is.
+        // The browser has no credential of ours: the unguessable state identifies the authorization.
         async GET(exchange) {
           return (await authorizations.complete(exchange.query)) ? COMPLETED : FAILED
         },
@@ -20,7 +20,7 @@ export function createAuthorizationRoutes(authorizations: AuthorizationService, 
     },
     {
       path: '/authorizations/{challenge}/status',
-      // An id that cannot even be read is the id of no challenge.
+      // A malformed id belongs to no challenge.
       refuse: (exchange, why) =>
         why.kind === 'fault' && why.fault.code === 'INVALID_PATH' ? statusAnswer('failed') : refuse(exchange, why),
       methods: {
@@ -30,14 +30,14 @@ export function createAuthorizationRoutes(authorizations: AuthorizationService, 
   ]
 }
 
-/** Always 200: whoever asks is told how it stands, not how we are. */
+/** Always 200: the body has the status of the challenge. */
 function statusAnswer(status: ChallengeStatus): Answer {
   return { status: 200, headers: JSON_HEADERS, body: JSON.stringify({ status }) }
 }
 
 const JSON_HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 
-/** The address of this page holds a code: it goes to no other site, into no cache and into no frame. */
+/** The URL of this page contains a code, so no other site, cache or frame may get it. */
 const PAGE_HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
   'Cache-Control': 'no-store',
@@ -48,7 +48,7 @@ const PAGE_HEADERS = {
 }
 
 const COMPLETED = page(200, 'Authorized', 'You can close this window.')
-const FAILED = page(400, 'Not authorized', 'Nothing was authorized. Close this window, and ask for a new link.')
+const FAILED = page(400, 'Not authorized', 'Nothing was authorized. Close this window and request a new link.')
 
 function page(status: number, title: string, text: string): Answer {
   const body = `<!doctype html>

@@ -1,4 +1,4 @@
-/** Puts together what people's authorizations need: the providers, the vault and its key. */
+/** Builds what people's authorizations need: the providers, the vault and its key. */
 import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Clock, Environment } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
@@ -24,7 +24,7 @@ interface OpenParts {
   anonymous: boolean
 }
 
-/** In two steps, so that a wrong configuration is refused before the store is opened. */
+/** Two steps, so that an invalid configuration is refused before the store is opened. */
 export function prepareAuthorizations({ config, vault, folder, clock, remote }: AuthorizationSettings) {
   const clients = createOAuthClients(config, () => clock.now(), remote)
   const keys = vaultKeys(vault, folder)

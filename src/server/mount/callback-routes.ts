@@ -1,6 +1,6 @@
 /**
- * Where the tools of webhook backends deliver their answers. Whoever knows the secret of a call's operation may answer
- * it, once. Tool Contract v1, "Transport-Specific Behavior", webhook-callback; docs/readings.md#a19.
+ * The route for callbacks of webhook tools. A sender that knows the secret of a call's operation may deliver its
+ * callback, once. Tool Contract v1, "Transport-Specific Behavior", webhook-callback; docs/readings.md#a19.
  */
 
 import { createHmac, timingSafeEqual } from 'node:crypto'
@@ -13,9 +13,11 @@ import { DEFAULT_MAX_BYTES, parseResponse } from '../../protocols/contract/clien
 import { parseJsonText } from '../../wire/strict-json.ts'
 
 export interface CallbackParts {
-  /** Hands the answer to the call that waits for it. `signed` is what its signature is over. */
+  /** Delivers the callback to the waiting call. `signed` is the text that the signature covers. */
   deliver(requestId: string, answer: JsonObject, signed: string): Promise<Delivery>
-  /** What an answer to this call must be signed with; nothing if there is no such call, or nobody may answer it. */
+  /**
+   * The secret that must sign a callback to this call. `undefined` if there is no such call or it takes no callback.
+   */
   secretFor(requestId: string): Promise<string | undefined>
   clock: Pick<Clock, 'now'>
   refuse: Refuse
@@ -33,7 +35,7 @@ export function createCallbackRoutes(parts: CallbackParts): Route[] {
       methods: {
         async POST(exchange, { request_id: requestId = '' }) {
           const timestamp = exchange.header('x-timestamp') ?? ''
-          // Before the body is read: nobody sends us four megabytes under a time that does not count.
+          // Checked before the body is read: a request with an invalid time must not make us read four megabytes.
           if (!isRecent(timestamp, clock.now())) return UNSIGNED
           const body = await exchange.text(maxBytes)
           const secret = await secretFor(requestId)
@@ -59,7 +61,7 @@ function isSigned(exchange: Exchange, secret: string, signed: string): boolean {
   return timingSafeEqual(Buffer.from(given, 'hex'), createHmac('sha256', secret).update(signed).digest())
 }
 
-/** docs/readings.md#a14: an answer that is not final, or about another call, is ignored. */
+/** docs/readings.md#a14: a callback that is not final, or names another call, is ignored. */
 function parseAnswer(body: string, requestId: string): JsonObject | Fault {
   try {
     return parseResponse(parseJsonText(body), requestId).body
@@ -71,15 +73,15 @@ function parseAnswer(body: string, requestId: string): JsonObject | Fault {
 
 const UNSIGNED = reply(
   401,
-  'The answer is not signed with the secret of a call that waits. Send X-Timestamp (Unix seconds, now) and ' +
+  'The callback is not signed with the secret of a waiting call. Send X-Timestamp (Unix seconds, now) and ' +
     'X-Signature: HMAC-SHA256 in hex over the timestamp, a dot and the body.',
 )
 
 const DELIVERED: Record<Delivery, Answer> = {
   taken: { status: 202, headers: {} },
-  answered: reply(409, 'This call has its answer; the first one counts.'),
-  'other-try': reply(409, 'This is the answer of another try. Answer with the "attempt" of the latest request.'),
-  unknown: reply(404, 'No call waits for this answer. Check the request_id, or whether its time is over.'),
+  answered: reply(409, 'This call already has its callback. Only the first one counts.'),
+  'other-try': reply(409, 'This callback belongs to another attempt. Send the "attempt" of the latest request.'),
+  unknown: reply(404, 'No call waits for this callback. Check the request_id; the call may have expired.'),
 }
 
 function reply(status: number, message: string): Answer {

@@ -1,4 +1,4 @@
-/** The carriers that a server has open. They close together. */
+/** The open carriers of a server. They close together. */
 import { Fault } from '../../core/fault.ts'
 import type { Carrier } from '../../core/ports/carrier.ts'
 
@@ -7,7 +7,7 @@ export class Carriers {
   #isClosed = false
 
   async open<Where>(carrier: Carrier<Where>): Promise<Where> {
-    if (this.#isClosed) throw new Fault('unavailable', 'This server is closed; create another one.')
+    if (this.#isClosed) throw new Fault('unavailable', 'This server is closed. Create another one.')
     this.#open.add(carrier)
     try {
       return await carrier.listen()
@@ -17,7 +17,7 @@ export class Carriers {
     }
   }
 
-  /** For a carrier that has ended by itself, such as a pair of streams. */
+  /** For a carrier that ended by itself, such as a pair of streams. */
   remove(carrier: Carrier<unknown>): void {
     this.#open.delete(carrier)
   }

@@ -1,4 +1,4 @@
-/** The Model Context Protocol for this server: which operations it offers, and what it says of itself. */
+/** Configures the Model Context Protocol for this server: the operations it offers and its server information. */
 import { readFileSync } from 'node:fs'
 import type { Operation } from '../../core/operation.ts'
 import type { Tools } from '../../core/ports/catalog.ts'
@@ -14,15 +14,15 @@ import type { McpOptions } from '../options/options.ts'
 
 export interface McpSurfaceParts extends Omit<McpParts, 'settings' | 'envelopes' | 'catalog'> {
   catalog: Registry
-  /** OpenCALL's calls, for whoever wants all operations as one tool. */
+  /** OpenCALL's calls, for clients that use all operations through one tool. */
   envelopes: NonNullable<McpParts['envelopes']>
-  /** Who sent this, as its headers say. */
+  /** Identifies the sender by the request's headers. */
   identify: (presented: Presented) => Identify
   toolkit: string
-  /** Whose tools have no namespace in their names. */
+  /** Decides which tools have no namespace in their names. */
   isBare: IsBare
   maxBodyBytes: number
-  /** Whose tokens are taken. */
+  /** The issuers of accepted tokens. */
   issuers: readonly string[]
   holdMs: number
   authenticated: boolean
@@ -30,9 +30,9 @@ export interface McpSurfaceParts extends Omit<McpParts, 'settings' | 'envelopes'
 
 export interface McpSurface {
   readonly routes: readonly Route[]
-  /** For a connection of messages. */
+  /** For a message-based connection. */
   readonly session: OpenSession
-  /** Ends what would go on for as long as the client likes. */
+  /** Ends open streams, which otherwise last until the client closes them. */
   close(): void
 }
 
@@ -65,10 +65,13 @@ export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, optio
 
 type FurtherParts = Pick<McpSurfaceParts, 'tools' | 'catalog' | 'env' | 'toolkit' | 'isBare'>
 
-/** Here a tool can be given files, so that operations are tools, too, which cannot run without one; and, if asked for, ours. */
+/**
+ * MCP tools can take files, so operations that require an attachment are tools here, too. With `administration`, so are
+ * the server's own operations.
+ */
 function withFurther({ tools, catalog, env, toolkit, isBare }: FurtherParts, administration: boolean): Tools {
   const isFurther = (operation: Operation) => (operation.internal ? administration : needsAttachment(operation))
-  // All of them are tools of one client: refused at the start where two would have one name.
+  // One client sees all of them: start-up fails if two have the same name.
   createTools(catalog, toolkit, (operation) => !operation.internal || administration, undefined, isBare)
   const others = createTools(catalog, toolkit, isFurther, warnOfLeftOut(env.log), isBare)
   return {

@@ -1,4 +1,4 @@
-/** One log line for each request, when its answer is out or its client gone. */
+/** Logs one line for each request, when its response is complete or its client has disconnected. */
 import type { RequestListener } from '../../carriers/http/index.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import { lineWriter, quoteText } from '../../telemetry/index.ts'
@@ -8,7 +8,7 @@ export function logRequests(listener: RequestListener, log: Log): RequestListene
   const membersOf = rememberMembers()
   return (request, response, next) => {
     const startedAt = performance.now()
-    // `close` comes in every case, also where the client left before the end, and once.
+    // `close` is emitted exactly once, also if the client disconnects early.
     response.on('close', () => {
       const { method = '', url = '' } = request
       const durationMs = Math.round((performance.now() - startedAt) * 100) / 100
@@ -19,7 +19,7 @@ export function logRequests(listener: RequestListener, log: Log): RequestListene
   }
 }
 
-/** Up to the duration. Most requests ask for what the one before them asked for, and end as that one did. */
+/** The members up to the duration. Most requests have the same path and status as the request before. */
 function rememberMembers() {
   let last = { method: '', url: '', status: Number.NaN, members: '' }
   return (method: string, url: string, status: number): string => {
@@ -27,7 +27,7 @@ function rememberMembers() {
     const query = url.indexOf('?')
     const path = quoteText(query < 0 ? url : url.slice(0, query))
     const members = `,"method":${quoteText(method)},"path":${path},"status":${status},"durationMs":`
-    // What is not shown as it was sent may be a credential, and no such text is kept.
+    // A redacted URL may contain a credential, so it is not cached.
     if (path === `"${url}"`) last = { method, url, status, members }
     return members
   }

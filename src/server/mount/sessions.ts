@@ -1,4 +1,4 @@
-/** The protocols that live on messages, for carriers of messages; and the carrier of lines that this server has itself. */
+/** The message-based protocols, for carriers of messages, and the server's own line carrier. */
 import type { Readable, Writable } from 'node:stream'
 import type { Log } from '../../core/ports/runtime.ts'
 import type { OpenSession } from '../../core/ports/session.ts'
@@ -7,16 +7,16 @@ import type { ServerOptions } from '../options/options.ts'
 import type { Carriers } from './carriers.ts'
 import type { Mounting } from './surfaces.ts'
 
-/** A pair of streams that carries one message in each line. */
+/** A pair of streams with one message per line. */
 export interface MessageStreams {
   input: Readable
   output: Writable
   signal: AbortSignal
-  /** Says who is at the other end, where the server has authentication. */
+  /** Identifies the peer if the server has authentication. */
   token?: string
 }
 
-/** Each opens a session on a connection: give one to a carrier of your own. */
+/** Each function opens a session on a connection. Pass one to a carrier of your own. */
 export interface Sessions {
   readonly opencall: OpenSession
   readonly mcp: OpenSession
@@ -32,14 +32,17 @@ export interface LineSettings {
   log: Log
 }
 
-/** Resolves when the input has ended and was answered, when the signal aborts, or when the server closes. */
+/**
+ * Resolves when the input has ended and every message has its response, when the signal aborts, or when the server
+ * closes.
+ */
 export async function serveStreams(
   open: OpenSession,
   streams: MessageStreams,
   settings: LineSettings,
   carriers: Carriers,
 ): Promise<void> {
-  // Loaded when it is used.
+  // Loaded on first use.
   const { createLineCarrier } = await import('../../carriers/stdio/index.ts')
   const { token, ...pair } = streams
   const { maxBytes, origin, log } = settings

@@ -1,4 +1,4 @@
-/** Which protocols a server speaks, and with which settings. */
+/** Mounts the protocols of a server with their settings. */
 import type { Calls } from '../../core/ports/calls.ts'
 import type { Carrier } from '../../core/ports/carrier.ts'
 import type { Tools } from '../../core/ports/catalog.ts'
@@ -37,16 +37,16 @@ import { createToolSurface } from './tool-handler.ts'
 const MAX_WAIT_MS = 60_000
 /** How long a protocol without polling waits for a call to end. */
 const HOLD_MS = 30_000
-/** Where the page of the tools is, and their API once more. */
+/** Path of the explorer page, and of a second mount of the tools API. */
 export const EXPLORER = '/explorer'
-/** How long a Contract job may take to be answered at once. */
+/** How long a Contract job may take to be returned at once. */
 const JOB_WAIT_MS = 1_000
 
 function contractSettings(sizes: Sizes, { details = 'json' }: ContractOptions = {}): ContractSettings {
   return { maxBodyBytes: sizes.envelopeBytes, holdMs: HOLD_MS, jobWaitMs: JOB_WAIT_MS, details, isolationOf }
 }
 
-/** What every protocol is mounted on: the ports, who calls, and how large a request may be. */
+/** What every protocol needs: the ports, the caller's identity, and size limits. */
 export interface Mounting {
   calls: Calls
   catalog: Registry
@@ -55,12 +55,12 @@ export interface Mounting {
   records: Records
   env: Environment
   identify: (presented: Presented) => Identify
-  /** Whether callers must say who they are. */
+  /** True if callers must authenticate. */
   authenticated: boolean
   sizes: Sizes
 }
 
-/** The routes of the protocols, but for MCP, which is more than routes. */
+/** The routes of all protocols except MCP, which has more than routes. */
 export function createProtocolRoutes<App>(options: ServerOptions<App>, mounting: Mounting): Route[] {
   const { env, sizes, authenticated } = mounting
   const shared = { ...mounting, locate: locateResult }
@@ -98,7 +98,7 @@ export function createProtocolRoutes<App>(options: ServerOptions<App>, mounting:
   ]
 }
 
-/** The routes of the server itself: for operators, for tools that call back, and for people who decide or authorize. */
+/** The server's own routes: for operators, for tools that call back, and for people who decide or authorize. */
 export function createOwnRoutes(
   { engine, maintenance }: Pick<Running, 'engine' | 'maintenance'>,
   { secrets, shown, authorizations }: Keys,
@@ -130,7 +130,7 @@ export function openMcp<App>(
   options: ServerOptions<App>,
   mounting: Mounting,
   { toolkit, isBare }: Offer,
-  /** Operations of which a call was left running while an agent waited for it. */
+  /** Operations with a call that was still running when the agent's wait ended. */
   overran: Pick<Set<string>, 'add' | 'has'>,
 ): McpSurface {
   const { calls, catalog, env, sizes } = mounting
@@ -149,13 +149,13 @@ export function openMcp<App>(
   return createMcpSurface(parts, options.mcp ?? {})
 }
 
-/** Loaded when it is used. */
+/** Loaded on first use. */
 export async function openGrpc(
   { host = '127.0.0.1', port, tls }: GrpcServerOptions,
   contract: ContractOptions | undefined,
   mounting: Mounting,
   authenticator: Access['authenticator'],
-  /** Where a client can fetch what an answer points at: that is served over HTTP only. */
+  /** The origin for links in responses: the linked resources are served over HTTP only. */
   origin: () => string,
 ): Promise<Carrier<{ host: string; port: number }>> {
   requireProtection(host, authenticator)
@@ -168,7 +168,7 @@ export async function openGrpc(
   return {
     async listen() {
       const listening = await carrier.listen({ host, port })
-      log.info({ ...listening }, 'the Tool Contract is served over gRPC')
+      log.info({ ...listening }, 'serving the Tool Contract over gRPC')
       return listening
     },
     close: (graceMs) => carrier.close(graceMs),

@@ -1,4 +1,4 @@
-/** What operators ask besides `/health`, which OXP has: does it take calls, how is it doing. */
+/** The routes for operators: readiness and metrics. OXP defines `/health`. */
 
 import { Fault } from '../../core/fault.ts'
 import type { Answer, Exchange, Refuse, Route } from '../../core/ports/exchange.ts'
@@ -7,7 +7,7 @@ import { hasScope, SCOPES } from '../../core/scopes.ts'
 
 export interface SystemParts {
   draining: () => boolean
-  /** Whether calls can be recorded. */
+  /** True if calls can be recorded. */
   storing: () => boolean
   renderMetrics: () => string | Promise<string>
   metricsType: string

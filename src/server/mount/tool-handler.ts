@@ -1,6 +1,6 @@
 /**
- * The Tool Execution API for an application that brings its own tools and runs them itself: as a Fetch handler and as a
- * Node request listener. No engine stands behind it; what it offers is the API, its checks and its exact answers.
+ * The Tool Execution API for an application that has its own tools and runs them itself, as a Fetch handler and as a
+ * Node request listener. It has no engine: it provides the API, its checks and its exact responses.
  */
 import { createFetchHandler, toResponse, webRequest } from '../../carriers/fetch/index.ts'
 import { createRequestListener, type RequestListener } from '../../carriers/http/index.ts'
@@ -29,22 +29,22 @@ import { DEFAULT_TITLE, type RestOptions } from '../options/options.ts'
 
 export type { CallToolResult, Content, ValidateResult, ValidationFailure } from '../../protocols/rest/index.ts'
 
-/** A tool as the application has it; more fields than these do no harm. */
+/** A tool of the application. Additional fields are ignored. */
 export interface HostTool {
   name: string
   description?: string
-  /** JSON Schema; without one every object will do. */
+  /** JSON Schema. Default: any object. */
   inputSchema?: unknown
   annotations?: ToolAnnotations | null
 }
 
-/** A function is asked at every request. */
+/** A function is called for every request. */
 export type ToolsProvider = readonly HostTool[] | (() => readonly HostTool[] | Promise<readonly HostTool[]>)
 
-/** Content, whether it is a failure of the tool, and the id of its trace, if it has one. */
+/** The content, `true` if the tool failed, and the trace id if there is one. */
 export type ToolCallOutcome = [content: Content[], isError: boolean, traceId?: string | null | undefined]
 
-/** `request` is handed over unless the function takes exactly two parameters. Its body has been read. */
+/** `request` is passed unless the function takes exactly two parameters. Its body has been read. */
 export type ToolCallHandler = (
   name: string,
   args: Record<string, unknown>,
@@ -52,20 +52,20 @@ export type ToolCallHandler = (
 ) => Promise<ToolCallOutcome>
 
 export interface ToolHandlerConfig extends RestOptions {
-  /** Where the paths begin, such as `/explorer`; at the root unless given. */
+  /** Prefix of the paths, such as `/explorer`. Default: none. */
   prefix?: string
-  /** Of a request's body; 1 MiB unless given. */
+  /** Limit for a request's body. Default: 1 MiB. */
   maxBodyBytes?: number
-  /** Values that are taken out of the messages of exceptions before anybody sees them. */
+  /** Values that are redacted from exception messages. */
   secrets?: readonly string[]
-  /** Standard output unless given. */
+  /** Default: standard output. */
   log?: Log
 }
 
 export interface ToolHandler {
-  /** For Hono, Next.js, Bun, Deno and workers. A text as second argument is the prefix for this request. */
+  /** For Hono, Next.js, Bun, Deno and workers. A string as second argument is the prefix for this request. */
   fetch(request: Request, prefix?: unknown): Promise<Response>
-  /** For `http.createServer`, Express and whatever else takes a Node request listener. */
+  /** For `http.createServer`, Express and any other host that takes a Node request listener. */
   node: RequestListener
 }
 
@@ -84,20 +84,20 @@ export function createToolHandler(
   const fallback = (_exchange: Exchange, why: Parameters<typeof refusalAnswer>[0]) => refusalAnswer(why)
   const fetch = createFetchHandler(routesAt(''), { fallback, prefix, log })
   return {
-    // Hosts pass things of their own after the request: an environment, a server.
+    // Hosts pass further arguments after the request, such as an environment or a server.
     fetch: (request, at) => (typeof at === 'string' ? fetch(request, parsePrefix(at)) : fetch(request)),
     node: createRequestListener(routesAt(prefix), { fallback, log }),
   }
 }
 
 export interface ToolSurface {
-  /** `/tools/{name}` and what lies below it. */
+  /** `/tools/{name}` and the paths below it. */
   tools(prefix: string): Route[]
-  /** The list and the page. */
+  /** The tool list and the explorer page. */
   explorer(prefix: string): Route[]
 }
 
-/** The API over any tools, as its options have it. */
+/** The API for any tool host. */
 export function createToolSurface<T>(
   host: ToolHost<T>,
   { allowExecute = false, authHook, title = DEFAULT_TITLE, projectName, projectUrl }: RestOptions,
@@ -167,18 +167,20 @@ function encodeOutcome(outcome: unknown): CallToolResult {
     throw new TypeError('The tool handler must return [content, isError, traceId], with content as an array.')
   }
   const [content, isError, traceId] = outcome as [Content[], unknown, unknown]
-  // Refused here, where it counts as the handler's failure, and not when the answer is written.
+  // Serialized here, so that an error counts as the handler's failure.
   JSON.stringify(content)
   return encodeResult(content, Boolean(isError), typeof traceId === 'string' ? traceId : undefined)
 }
 
 function messageOf(thrown: unknown): string {
   if (thrown instanceof Error && thrown.message !== '') return thrown.message
-  return typeof thrown === 'string' && thrown !== '' ? thrown : 'The tool failed without saying why.'
+  return typeof thrown === 'string' && thrown !== ''
+    ? thrown
+    : "The tool failed without a message. Check the server's log."
 }
 
 function parsePrefix(prefix: string): string {
   const trimmed = prefix.replace(/\/+$/, '')
   if (trimmed === '' || /^(?:\/[\w.~-]+)+$/.test(trimmed)) return trimmed
-  throw new Fault('malformed', `"${prefix}" cannot be a prefix; write a path such as /explorer.`)
+  throw new Fault('malformed', `"${prefix}" cannot be a prefix. Use a path such as /explorer.`)
 }

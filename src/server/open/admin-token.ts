@@ -1,6 +1,6 @@
 /**
- * The administrator's own credential: a token in a file of the data folder, so that whoever may read that folder can
- * administer the server, with or without authentication. The command line finds it there.
+ * The administrator's credential: a token in a file of the data folder. Every user who can read that folder can
+ * administer the server, with or without authentication. The command line reads it there.
  */
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { readOrCreateFile } from './key-file.ts'
 const TOKEN = /^cpadmin_[\w-]{43}$/
 const BEARER = /^bearer +(cpadmin_[\w-]{43}) *$/i
 
-/** The administrator, if that is who sent this. `header` takes lower-case names. */
+/** Returns the administrator if the request has the token. `header` takes lower-case names. */
 export type RecognizeAdmin = (header: (name: string) => string | undefined) => Caller | undefined
 
 export function createAdminRecognition(token: string, tenant = 'main'): RecognizeAdmin {
@@ -32,10 +32,12 @@ export function readOrCreateAdminToken(folder: string): string {
   const file = fileIn(folder)
   const token = decode(readOrCreateFile(file, () => Buffer.from(`cpadmin_${randomBytes(32).toString('base64url')}\n`)))
   if (TOKEN.test(token)) return token
-  throw new Fault('unavailable', `${file} holds no token. Delete it to have a new one made.`, { code: 'KEY_DAMAGED' })
+  throw new Fault('unavailable', `${file} contains no valid token. Delete it to create a new one.`, {
+    code: 'KEY_DAMAGED',
+  })
 }
 
-/** As the server that uses this folder made it; nothing if there is none that can be read. */
+/** Returns the token that the folder's server created. `undefined` if there is none or it cannot be read. */
 export function findAdminToken(folder: string): string | undefined {
   try {
     return decode(readFileSync(fileIn(folder)))

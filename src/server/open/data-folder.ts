@@ -1,4 +1,4 @@
-/** The folder a server keeps everything in: the database, the objects, and the keys that sign links, seal secrets and administer. */
+/** The data folder of a server: the database, the objects, and the keys for links, secrets and administration. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Fault } from '../../core/fault.ts'
@@ -10,12 +10,12 @@ export interface DataFolder {
   objects: string
   linkKey: Uint8Array
   adminToken: string
-  /** Made when it is first asked for: not every server has secrets to keep. */
+  /** Created at the first call: not every server stores secrets. */
   vaultKey(): Uint8Array
 }
 
 const WITHOUT_VAULT_KEY =
-  'what the lost one sealed has to be removed (docs/guides/authorization.md, "The vault"), and people authorize again'
+  'then remove what the lost key sealed (docs/guides/authorization.md, "The vault"), and people must authorize again'
 
 export function openDataFolder(folder: string): DataFolder {
   const using = <T>(use: () => T): T => {
@@ -25,7 +25,7 @@ export function openDataFolder(folder: string): DataFolder {
       if (cause instanceof Fault) throw cause
       throw new Fault(
         'unavailable',
-        `The data folder ${folder} cannot be used. Check that it can be written, or name another with --data.`,
+        `The data folder ${folder} cannot be used. Make it writable, or name another with --data.`,
         { code: 'DATA_FOLDER', cause },
       )
     }
@@ -35,7 +35,7 @@ export function openDataFolder(folder: string): DataFolder {
     return {
       database: join(folder, 'callplane.db'),
       objects: join(folder, 'objects'),
-      linkKey: readOrCreateKey(join(folder, 'link.key'), 'links given out before stop working'),
+      linkKey: readOrCreateKey(join(folder, 'link.key'), 'existing links then stop working'),
       adminToken: readOrCreateAdminToken(folder),
       vaultKey: () => using(() => readOrCreateKey(join(folder, 'vault.key'), WITHOUT_VAULT_KEY)),
     }

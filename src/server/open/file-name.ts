@@ -1,4 +1,4 @@
-/** How a file is called in a message: from where the person stands, as long as it is below. */
+/** The name of a file in messages: relative to the working directory if the file is below it. */
 import { relative } from 'node:path'
 
 export function fileName(file: string): string {

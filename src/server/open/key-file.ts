@@ -1,4 +1,4 @@
-/** A key in a file of its own: it appears whole and durable, or not at all, and is never replaced. */
+/** Stores a key in its own file. The file appears complete and durable, or not at all, and is never replaced. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -6,18 +6,18 @@ import { Fault } from '../../core/fault.ts'
 
 const KEY_BYTES = 32
 
-/** `loss` says what happens if the key is given up. */
+/** `loss` tells the operator what follows if the key is deleted. */
 export function readOrCreateKey(file: string, loss: string): Uint8Array {
   const key = readOrCreateFile(file, () => randomBytes(KEY_BYTES))
   if (key.length === KEY_BYTES) return key
   throw new Fault(
     'unavailable',
-    `${file} has ${key.length} bytes, where a key has ${KEY_BYTES}. Restore it from a backup, or delete it to have a new one made: ${loss}.`,
+    `${file} has ${key.length} bytes, but a key has ${KEY_BYTES}. Restore it from a backup, or delete it to create a new one: ${loss}.`,
     { code: 'KEY_DAMAGED' },
   )
 }
 
-/** What `make` gives becomes the file's content if there is no file yet. */
+/** Reads the file. If there is none, creates it with the result of `make`. */
 export function readOrCreateFile(file: string, make: () => Uint8Array): Uint8Array {
   return readIfPresent(file) ?? create(file, make())
 }
@@ -31,7 +31,7 @@ function readIfPresent(file: string): Uint8Array | undefined {
   }
 }
 
-/** Whoever makes it first wins; another process that starts at the same moment reads what that one made. */
+/** The first process wins: another process that starts at the same moment reads the first one's file. */
 function create(file: string, content: Uint8Array): Uint8Array {
   const unfinished = `${file}.${randomUUID()}`
   try {
@@ -44,7 +44,7 @@ function create(file: string, content: Uint8Array): Uint8Array {
   return readFileSync(file)
 }
 
-/** A link does not replace what is there, as renaming would; some file systems have none. */
+/** A hard link does not replace an existing file, as a rename would. Some file systems have no hard links. */
 function publish(unfinished: string, file: string): void {
   try {
     linkSync(unfinished, file)
@@ -55,7 +55,7 @@ function publish(unfinished: string, file: string): void {
   }
 }
 
-/** Windows has no such call and needs none. */
+/** Windows cannot sync a folder and does not need to. */
 function syncFolder(folder: string): void {
   if (process.platform === 'win32') return
   const handle = openSync(folder, 'r')

@@ -1,12 +1,15 @@
-/** The oldest Node that runs this package. The file imports nothing, so that an older Node can read it and say so. */
+/**
+ * The oldest Node that runs this package. The file imports nothing, so that an older Node can load it and report the
+ * problem.
+ */
 
-/** As in `engines` of package.json. */
+/** Same as `engines` in package.json. */
 const MIN_NODE = [22, 18] as const
 
-/** What to tell the person whose Node is too old; nothing for one that is new enough. */
+/** Returns the message for a Node that is too old; `undefined` for one that is new enough. */
 export function nodeTooOld(version: string): string | undefined {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   const [minMajor, minMinor] = MIN_NODE
   if (major > minMajor || (major === minMajor && minor >= minMinor)) return undefined
-  return `Callplane needs Node ${MIN_NODE.join('.')} or newer, and this is Node ${version}. Install a newer Node and start again.`
+  return `Callplane needs Node ${MIN_NODE.join('.')} or newer. This is Node ${version}. Install a newer Node and start again.`
 }

@@ -1,4 +1,4 @@
-/** Opens the encrypted store of a data folder for somebody who is not a server: the command line. */
+/** Opens the encrypted store of a data folder for the command line, without a server. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Fault } from '../../core/fault.ts'
@@ -11,11 +11,11 @@ import { openDataFolder } from './data-folder.ts'
 export interface StoredSecretsOptions {
   data: string
   env: Readonly<Record<string, string | undefined>>
-  /** Whether a folder that is not there is made. */
+  /** True to create a missing folder. */
   create: boolean
 }
 
-/** The store is closed again when `use` has settled. */
+/** Closes the store when `use` has settled. */
 export async function withStoredSecrets<T>(
   { data, env, create }: StoredSecretsOptions,
   use: (secrets: SecretStore) => Promise<T>,

@@ -1,4 +1,4 @@
-/** What seals and opens the vault: keys that are given, or one that the data folder keeps. */
+/** The keys of the vault: from the options, or from the data folder. */
 import { parseVaultKey, type VaultKeys } from '../../security/secrets/vault.ts'
 import type { VaultOptions } from '../options/options.ts'
 import type { DataFolder } from './data-folder.ts'

@@ -1,10 +1,10 @@
-/** The application's own say in who may run a tool, as a wrapper around the call. */
+/** The application's own check of who may run a tool, as a wrapper around the call. */
 import type { Answer, Exchange } from '../../core/ports/exchange.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 
 /**
- * Throws to refuse; calls `next` to let the tool run, and may answer with what that gives or with something of its own.
- * What it keeps in an `AsyncLocalStorage` around `next` the tool's handler finds there.
+ * Throws to refuse the call. Calls `next` to run the tool, and returns its response or another one. The tool's handler
+ * sees an `AsyncLocalStorage` that the hook sets around `next`.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: a hook that only looks on returns nothing.
 export type AuthHook = (request: Request, next: () => Promise<Response>) => Promise<Response | void>
@@ -22,7 +22,7 @@ export function aroundCalls(hook: AuthHook, { toRequest, toResponse, unauthorize
   return async (exchange, run) => {
     let ran: Promise<Answer> | undefined
     const next = async () => {
-      // However often it is called, the tool runs once.
+      // The tool runs once, even if the hook calls `next` again.
       ran ??= run()
       return toResponse(exchange, await ran)
     }
@@ -34,14 +34,14 @@ export function aroundCalls(hook: AuthHook, { toRequest, toResponse, unauthorize
         log.warn({ err: thrown, path: exchange.path }, 'the auth hook refused a call')
         return unauthorized
       }
-      // docs/readings.md#rest-6: the tool has run, and its answer is the truth.
+      // docs/readings.md#rest-6: the tool has run, so its result is returned.
       log.warn({ err: thrown, path: exchange.path }, 'the auth hook failed after the tool had run')
     }
     return ran ?? unauthorized
   }
 }
 
-/** By its looks: a host may bring a Fetch of its own. */
+/** Duck-typed, because a host may have its own Fetch implementation. */
 function isResponse(value: unknown): value is Response {
   return typeof value === 'object' && value !== null && 'arrayBuffer' in value && 'status' in value
 }

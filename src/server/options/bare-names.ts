@@ -1,4 +1,4 @@
-/** Which tools are named without their namespace, as the operator says. */
+/** Decides which tools have names without a namespace. */
 import { Fault } from '../../core/fault.ts'
 import { isName, lineageOf, parseName } from '../../core/names.ts'
 import type { Operation } from '../../core/operation.ts'
@@ -7,16 +7,16 @@ import type { ToolOptions } from './options.ts'
 
 export type IsBare = (operation: Pick<Operation, 'name' | 'internal'>) => boolean
 
-/** `imports`: tools that are not there yet may be named as well, so that a name that is not known may be one of them. */
+/** With `imports`, an unknown name is allowed: it may be a tool that is imported later. */
 export function bareNames({ bareNames: given = false }: ToolOptions, registry: Registry, imports: boolean): IsBare {
   if (given === true) return ({ internal }) => internal !== true
   if (given === false) return () => false
-  if (!Array.isArray(given)) throw refused('tools.bareNames is true, or a list of names such as v1:orders.getItem.')
+  if (!Array.isArray(given)) throw refused('tools.bareNames must be true or a list of names such as v1:orders.getItem.')
   const defined = new Set(registry.operations.map(({ name }) => name.full))
   const unknown = given.find((name) => typeof name !== 'string' || !isName(name) || !(imports || defined.has(name)))
   if (unknown !== undefined) {
     throw refused(
-      `tools.bareNames has ${JSON.stringify(unknown)}, which is no operation here. Name one as v1:orders.getItem.`,
+      `tools.bareNames has ${JSON.stringify(unknown)}, which is not an operation of this server. Use a name such as v1:orders.getItem.`,
     )
   }
   const bare = new Set(given.map((name) => lineageOf(parseName(name))))

@@ -1,4 +1,4 @@
-/** Checks the `basePath` option against the paths that the server has itself. */
+/** Checks the `basePath` option against the server's own paths. */
 
 import { Fault } from '../../core/fault.ts'
 import type { Route } from '../../core/ports/exchange.ts'
@@ -6,17 +6,17 @@ import type { Route } from '../../core/ports/exchange.ts'
 const SEGMENTS = /^(\/[A-Za-z0-9._~-]+)+$/
 
 /**
- * A host may take the path off before the server sees a request, or leave it on. Both are understood only if no route
- * of the server's own begins like it.
+ * A host may strip the path before the server sees a request, or keep it. Both work only if no route of the server
+ * begins with it.
  */
 export function checkBasePath(basePath: string, routes: readonly Route[]): string {
   if (typeof basePath !== 'string' || !SEGMENTS.test(basePath)) {
-    throw refused('basePath must be a path without a slash at its end, such as /api.')
+    throw refused('basePath must be a path without a trailing slash, such as /api.')
   }
   const own = firstSegment(basePath)
   if (routes.some(({ path }) => firstSegment(path) === own)) {
     throw refused(
-      `basePath must not begin with ${own}, which is a path of the server's own. Choose another, such as /api.`,
+      `basePath must not begin with ${own}, which is one of the server's own paths. Choose another, such as /api.`,
     )
   }
   return basePath

@@ -1,6 +1,6 @@
 /**
- * Options from outside TypeScript's sight: a misspelt one is refused, not ignored, because it may be one that was meant
- * to keep somebody out. As records, so that an option that is added does not compile until it is named here.
+ * Checks options that TypeScript does not see. A misspelt option is refused, because it may have been meant to restrict
+ * access. The names are records, so that a new option does not compile until it is named here.
  */
 import type { Weights } from '../../core/fairness/fair-turns.ts'
 import { Fault } from '../../core/fault.ts'
@@ -162,14 +162,14 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   check('oxp', options.oxp, OXP)
   check('mcp', options.mcp, MCP)
   const { shape = 'operations' } = options.mcp ?? {}
-  if (shape !== 'operations' && shape !== 'call') throw refused('mcp.shape is "operations" or "call".')
+  if (shape !== 'operations' && shape !== 'call') throw refused('mcp.shape must be "operations" or "call".')
   check('rest', options.rest, REST)
   check('vault', options.vault, VAULT)
   check('signing', options.signing, SIGNING)
   check('tools', options.tools, TOOLS)
   check('contract', options.contract, CONTRACT)
   const { details = 'json' } = options.contract ?? {}
-  if (details !== 'json' && details !== 'strings') throw refused('contract.details is "json" or "strings".')
+  if (details !== 'json' && details !== 'strings') throw refused('contract.details must be "json" or "strings".')
   check('grpc', options.grpc, GRPC)
   check('audit', options.audit, AUDIT)
   check('announce', options.announce, ANNOUNCE)
@@ -182,7 +182,7 @@ function check(where: string, given: unknown, names: Record<string, true>): void
   if (typeof given !== 'object' || given === null) throw refused(`"${where}" must be an object.`)
   const unknown = Object.keys(given).find((key) => !Object.hasOwn(names, key))
   if (unknown === undefined) return
-  throw refused(`${where} has no option "${unknown}". There are ${Object.keys(names).join(', ')}.`)
+  throw refused(`${where} has no option "${unknown}". The options are ${Object.keys(names).join(', ')}.`)
 }
 
 const WEIGHTS: Names<Weights> = { tenants: true, callers: true }
@@ -198,21 +198,23 @@ function checkLimits({ weights, ...amounts }: Partial<LimitRules> = {}): void {
   }
 }
 
-/** NaN would be no limit at all, and Infinity cannot be said to another process or to a database. */
+/** NaN would be no limit, and Infinity cannot be sent to another process or a database. */
 function checkAmounts(where: string, given: object = {}): void {
   for (const [name, value] of Object.entries(given)) {
     if (Number.isFinite(value) && value >= 0) continue
-    throw refused(`${where}.${name} must be a number of at least 0, and finite. For as good as none, name a large one.`)
+    throw refused(`${where}.${name} must be a finite number of at least 0. To lift the limit, use a large number.`)
   }
 }
 
 function checkAnnounce({ url, secretRef, events = EVENTS }: AnnounceOptions): void {
   const target = typeof url === 'string' ? URL.parse(url) : null
   if (target?.protocol !== 'https:' && target?.protocol !== 'http:') {
-    throw refused('announce.url must be where announcements go, such as https://hooks.example.com/callplane.')
+    throw refused(
+      'announce.url must be the URL that receives announcements, such as https://hooks.example.com/callplane.',
+    )
   }
   if (typeof secretRef !== 'string' || !isSecretName(secretRef)) {
-    throw refused('announce.secretRef must be the name of the secret that signs, such as announce-key.')
+    throw refused('announce.secretRef must be the name of the signing secret, such as announce-key.')
   }
   const unknown = Array.isArray(events) ? events.find((event) => !EVENTS.includes(event)) : 'none'
   if (unknown === undefined) return
@@ -223,7 +225,9 @@ function checkPublicUrl(publicUrl: unknown): void {
   const url = typeof publicUrl === 'string' && URL.canParse(publicUrl) ? new URL(publicUrl) : undefined
   const web = url?.protocol === 'https:' || url?.protocol === 'http:'
   if (url && web && url.username === '' && url.password === '' && !/[?#]/.test(url.href)) return
-  throw refused('publicUrl must be how callers reach the server, such as https://tools.example.com or with a path.')
+  throw refused(
+    'publicUrl must be the URL that callers use, such as https://tools.example.com, optionally with a path.',
+  )
 }
 
 function refused(message: string): Fault {

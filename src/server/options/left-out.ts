@@ -1,4 +1,4 @@
-/** What the log says of operations that are served, though not as tools. */
+/** Logs operations that are served, but not as tools. */
 import type { Log } from '../../core/ports/runtime.ts'
 import type { Omission } from '../../engine/registry.ts'
 

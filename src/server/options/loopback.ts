@@ -1,4 +1,4 @@
-/** Addresses that can be reached from this machine only: where a server without authentication has to stay. */
+/** Addresses that only this machine can reach. A server without authentication must listen on one of them. */
 import { Fault } from '../../core/fault.ts'
 
 export function requireProtection(host: string, authenticator: object | undefined): void {

@@ -1,4 +1,4 @@
-/** What an application can say about its server. Everything has a default that is safe on a laptop. */
+/** The options of a server. Every default is safe on a laptop. */
 import type { UpgradeClaim } from '../../carriers/http/index.ts'
 import type { HandlerContext } from '../../core/context.ts'
 import type { OperationDefinition, Tombstone } from '../../core/operation.ts'
@@ -26,48 +26,48 @@ export type { LimitRules }
 
 export type ServerOptions<App = unknown> = BaseOptions<App> & Injected<App>
 
-/** `context` may be left out only where no operation expects anything of it. */
+/** `context` is optional only if no operation expects anything from it. */
 type Injected<App> = unknown extends App ? { context?: ContextSource<object> } : { context: ContextSource<App> }
 
 export type ContextSource<App> = App | ((call: Pick<HandlerContext, 'caller' | 'requestId'>) => App | Promise<App>)
 
 interface BaseOptions<App> {
   operations: readonly (OperationDefinition<App> | Tombstone)[]
-  /** Servers whose tools become operations as well: see `importTools`. */
+  /** Servers whose tools become operations, too. See `importTools`. */
   imports?: readonly ToolImport[]
-  /** Where everything is kept; `.callplane` unless given. */
+  /** Folder for all data. Default: `.callplane`. */
   data?: string
   /**
-   * Starts though the database lacks commits that were acknowledged, or is another one than the last time, and logs what
-   * is missing. For one start after a loss. Default: false.
+   * Starts even if the database lacks acknowledged commits, or is not the one of the last start, and logs what is
+   * missing. For one start after a loss. Default: false.
    */
   acceptLoss?: boolean
-  /** Who may call. Without it, everybody who reaches the loopback interface. */
+  /** Who may call. Default: every client that reaches the loopback interface. */
   auth?: AuthConfig
-  /** Services at which people authorize operations to act for them. */
+  /** Services where people authorize operations to act for them. */
   authorization?: AuthorizationConfig
-  /** What seals their tokens: `CALLPLANE_VAULT_KEY`, or `vault.key` below `data`, unless given. */
+  /** The keys that seal their tokens. Default: `CALLPLANE_VAULT_KEY`, or else `vault.key` below `data`. */
   vault?: VaultOptions
-  /** How callers reach us, path included, where it is not what they put into `Host`. */
+  /** The URL that callers use, path included, if it differs from their `Host` header. */
   publicUrl?: string
   /**
-   * The path below which a host mounts the server, such as `/api`: links carry it, and requests are understood with it and
-   * without it. Express needs none.
+   * The path below which a host mounts the server, such as `/api`. Links include it, and requests match with and
+   * without it. Express does not need it.
    */
   basePath?: string
   /**
-   * `Host` values that are answered. Unless given, and while there is no authentication: loopback names and the one in
-   * `publicUrl`, and only requests that come from this machine.
+   * Accepted `Host` values. Default without authentication: loopback names and the host of `publicUrl`, and only
+   * requests from this machine.
    */
   hosts?: readonly string[]
-  /** Web origins whose pages may call; none unless given. */
+  /** Web origins whose pages may call. Default: none. */
   cors?: { origins: readonly string[] }
   /**
-   * Paths of the server of `listen` that speak another protocol after an HTTP upgrade, such as a WebSocket of your own.
-   * The `hosts` and `cors` rules hold for them. `close` ends their sockets.
+   * Paths of the `listen` server that switch to another protocol with an HTTP upgrade, such as your own WebSocket. The
+   * `hosts` and `cors` rules apply to them. `close` ends their sockets.
    */
   upgrades?: readonly UpgradeClaim[]
-  /** Where attachments may be fetched from; nowhere unless given. */
+  /** Where the server may fetch attachments from. Default: nowhere. */
   references?: FetcherOptions
   limits?: Partial<LimitRules>
   sizes?: Partial<Sizes>
@@ -78,120 +78,122 @@ interface BaseOptions<App> {
   mcp?: McpOptions
   /** The Tool Execution API, at the root and below `/explorer`. */
   rest?: RestOptions
-  /** Stands in for the namespace an operation does not have, where a protocol needs one; `callplane` unless given. */
+  /** Namespace for operations without one, in protocols that need one. Default: `callplane`. */
   toolkit?: string
-  /** How operations are named as tools. */
+  /** Tool names of operations. */
   tools?: ToolOptions
-  /** Signs every answer (RFC 9421). */
+  /** Signs every response (RFC 9421). */
   signing?: SigningOptions
-  /** Who may run what, what needs an approval, what must run in a sandbox: a file, or the policy itself. */
+  /** Who may run what, what needs an approval, what must run in a sandbox: the path of a file, or the policy itself. */
   policy?: string | PolicyDefinition
-  /** Rules besides the scopes that operations name, and the policy. */
+  /** Further guards, besides the operations' scopes and the policy. */
   guards?: readonly Guard[]
-  /** Where the secrets are that operations refer to: the environment and the encrypted store unless given. */
+  /** Where operations' secrets come from. Default: the environment and the encrypted store. */
   secrets?: readonly SecretPlace[]
-  /** How the token endpoints of `oauth2_client_credentials` want to be asked, by their URL. */
+  /** How to call the token endpoints of `oauth2_client_credentials`, by URL. */
   tokenEndpoints?: Readonly<Record<string, TokenEndpointRules>>
-  /** How the Tool Contract's answers are written, over HTTP and gRPC. */
+  /** Format of the Tool Contract's responses, over HTTP and gRPC. */
   contract?: ContractOptions
-  /** The Tool Contract over gRPC, on a port of its own; not served unless given. */
+  /** Serves the Tool Contract over gRPC, on its own port. Default: off. */
   grpc?: GrpcServerOptions
-  /** Which service is told of pending approvals and of calls that have ended; none unless given. */
+  /** The service to notify of pending approvals and of ended calls. Default: none. */
   announce?: AnnounceOptions
-  /** How long the trail of who did what is kept; 90 days unless given. */
+  /** How long the audit trail is kept. Default: 90 days. */
   audit?: { keepDays?: number }
-  /** `silent` unless given; a log of one's own is used as it is. */
+  /** A level, or a log of your own. Default: `silent`. */
   log?: Log | 'debug' | 'info' | 'warn' | 'error' | 'silent'
-  /** Where the log's lines go, one JSON object each; standard output unless given. */
+  /** Receives the log's lines, one JSON object each. Default: standard output. */
   logTo?: { write(line: string): unknown }
-  /** One line for each request. */
+  /** Logs one line for each request. */
   requestLog?: boolean
-  /** One line for each call that is not recorded and not governed either; those that are have theirs in any case. */
+  /**
+   * Logs one line for each call that is neither recorded nor governed. Recorded and governed calls are always logged.
+   */
   executionLog?: boolean
-  /** Instead of SQLite and files below `data`. */
+  /** Replaces SQLite and files below `data`. */
   store?: Store
   objects?: ObjectStore
   clock?: Clock
 }
 
 export interface VaultOptions {
-  /** 32 bytes, as they are or in hex or base64. */
+  /** 32 bytes: raw, in hex or in base64. */
   key?: string | Uint8Array
-  /** Earlier keys: they open what was sealed before the change, and seal nothing. */
+  /** Earlier keys. They open what they sealed, and seal nothing new. */
   oldKeys?: readonly (string | Uint8Array)[]
 }
 
 export interface Sizes {
   envelopeBytes: number
-  /** The attachments of one request whose operation is not known yet, taken together. */
+  /** All attachments together, for one request whose operation is not known yet. */
   uploadBytes: number
   chunkBytes: number
   objectBytes: number
 }
 
 export interface OpenCallOptions {
-  /** Refuses what OpenCALL asks for and lenient servers do without, such as a UUID as `requestId`. */
+  /** Refuses requests that break a rule which lenient servers ignore, such as a `requestId` that is not a UUID. */
   strict?: boolean
   /**
-   * Keeps operations that are gone in `/.well-known/ops`, each as a tombstone: its name, its sunset and its replacement.
+   * Lists removed operations in `/.well-known/ops`, each as a tombstone: its name, its sunset and its replacement.
    * Default: false.
    */
   listRemoved?: boolean
-  /** How many `GET /ops/{id}/events` one caller may have open; 100 unless given. */
+  /** How many `GET /ops/{id}/events` one caller may have open. Default: 100. */
   eventStreamsPerCaller?: number
 }
 
 export interface ToolOptions {
   /**
    * Tool names without a namespace in MCP, the Tool Execution API and the Tool Contract: `getItem` for
-   * `v1:orders.getItem`. `true` for all operations of the application and what it imports, or the names of those it is
-   * for, each standing for all its versions. OXP and OTC keep the namespace, which their documents ask for. None unless
-   * given.
+   * `v1:orders.getItem`. `true` applies to all operations of the application and its imports. A list applies to the
+   * named operations, in all their versions. OXP and OTC keep the namespace, which their documents require. Default:
+   * none.
    */
   bareNames?: boolean | readonly string[]
 }
 
 export interface ContractOptions {
   /**
-   * `json`: values in `error.details` keep their types, numbers stay numbers. `strings`: every value is text, for
-   * runtimes such as Orloj's whose types hold nothing else. Default: `json`.
+   * `json`: values in `error.details` keep their types, so numbers stay numbers. `strings`: every value is text, for
+   * runtimes that accept nothing else, such as Orloj's. Default: `json`.
    */
   details?: 'json' | 'strings'
 }
 
 export interface GrpcServerOptions {
-  /** 127.0.0.1 unless given. */
+  /** Default: 127.0.0.1. */
   host?: string
   port: number
-  /** PEM; without it the connection is in plain text. */
+  /** PEM. Default: plain text. */
   tls?: { key: string | Uint8Array; cert: string | Uint8Array }
 }
 
 export interface OxpOptions {
-  /** What `POST /tools/call` answers to a missing or bad credential; 400 unless given, as the call page has it. */
+  /** The status of `POST /tools/call` for a missing or invalid credential. Default: 400, as the call page specifies. */
   unauthorizedStatus?: 400 | 401
 }
 
 export interface McpOptions {
   /**
-   * `operations`: each operation is a tool. `call`: there are two, one that takes OpenCALL's request envelope and one
-   * that finds operations, for servers with more of them than a model should read. `operations` unless given.
+   * `operations`: each operation is a tool. `call`: two tools, one that takes OpenCALL's request envelope and one that
+   * finds operations, for servers with more operations than a model should read. Default: `operations`.
    */
   shape?: 'operations' | 'call'
-  /** How the server calls itself; `callplane` unless given. */
+  /** The server's name. Default: `callplane`. */
   name?: string
   title?: string
-  /** Of the application; this package's unless given. */
+  /** The application's version. Default: the version of this package. */
   version?: string
-  /** For the model: what these tools are for, and how they go together. */
+  /** Tells the model what these tools are for and how to combine them. */
   instructions?: string
   /** Texts and files of the application that agents can read. */
   resources?: readonly McpResource[]
-  /** Prompts that agents offer to their people. */
+  /** Prompts that agents offer to their users. */
   prompts?: readonly McpPrompt[]
   /**
-   * Offers the server's own operations (`v1:callplane.*`) as tools, too, to callers who have their scopes: a model that
-   * administers. Off unless given.
+   * Offers the server's own operations (`v1:callplane.*`) as tools, too, to callers with their scopes, so that a model
+   * can administer. Default: false.
    */
   administration?: boolean
   /** Names of operations, such as `v1:reports.generate`, that only clients with the Tasks extension may call. */
@@ -199,11 +201,13 @@ export interface McpOptions {
 }
 
 export interface RestOptions {
-  /** Whether tools can be run there; off unless given, except in `callplane serve` on loopback without authentication. */
+  /**
+   * True if the explorer can run tools. Default: false, except in `callplane serve` on loopback without authentication.
+   */
   allowExecute?: boolean
-  /** Stands around every call, besides the server's own authentication. */
+  /** Wraps every call, in addition to the server's own authentication. */
   authHook?: AuthHook
-  /** Of the page at `/explorer/`; "MCP Tool Explorer" unless given. */
+  /** Title of the page at `/explorer/`. Default: "MCP Tool Explorer". */
   title?: string
   projectName?: string
   projectUrl?: string
@@ -214,7 +218,8 @@ export const DEFAULT_TITLE = 'MCP Tool Explorer'
 export const DEFAULT_SIZES: Sizes = {
   envelopeBytes: 1024 * 1024,
   uploadBytes: 100 * 1024 * 1024,
-  // With 256 KiB, 1 GiB written and read back stays below 150 MB (`npm run bench -- chunks`); with 1 MiB it did not.
+  // With 256 KiB, writing and reading back 1 GiB stays below 150 MB of memory (`npm run bench -- chunks`); with 1 MiB
+  // it did not.
   chunkBytes: 256 * 1024,
   objectBytes: 10 * 1024 * 1024 * 1024,
 }
@@ -223,8 +228,8 @@ export const DEFAULT_TOOLKIT = 'callplane'
 
 export interface WorkSettings extends WorkerSettings {
   /**
-   * How long a handler that still runs after its attempt has ended holds up the next attempt of the same call, and how
-   * long a handler that a shutdown told to stop may still return its result.
+   * How long a handler that outlives its attempt delays the next attempt of the same call, and how long a handler may
+   * still return its result after a shutdown has asked it to stop.
    */
   stopGraceMs: number
 }

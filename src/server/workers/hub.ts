@@ -1,6 +1,6 @@
 /**
- * The process in the middle of a server with several: it keeps the store for them and counts what they share, and runs
- * nothing itself. It knows no operation and no protocol, so that nothing an application does can stop it.
+ * The central process of a server with several workers. It owns the store and counts what the workers share, but runs
+ * no calls. It knows no operation and no protocol, so that application code cannot stop it.
  */
 import type { Duplex } from 'node:stream'
 import { type BucketRules, Buckets } from '../../core/fairness/buckets.ts'
@@ -17,28 +17,28 @@ import { SlotBook } from './slot-book.ts'
 import { type Counts, Tally } from './tally.ts'
 
 export interface Hub {
-  /** Serves a worker process over this stream, until it has gone. */
+  /** Serves a worker process over this stream until the worker ends. */
   attach(stream: Duplex): AttachedWorker
-  /** Once all workers have gone. */
+  /** Call it after all workers have ended. */
   close(): Promise<void>
 }
 
 export interface AttachedWorker {
-  /** Resolves with what the worker has to say once it takes calls. */
+  /** Resolves with the worker's message when it takes calls. */
   readonly started: Promise<string>
-  /** Has it finish what it is doing, and end. */
+  /** Asks the worker to finish its work and end. */
   stop(): void
 }
 
-/** What a disk takes to sync, about. */
+/** About as long as a disk takes to sync. */
 const GATHER_MS = 1
-/** A worker that computes, or hangs, answers nobody; those who ask on behalf of somebody go on without it. */
+/** How long to wait for a worker's reply. A busy or hanging worker must not block the others. */
 const PATIENCE_MS = 1_000
 
-/** Nothing is logged unless `logging` says so; lines are those of worker 0. */
+/** Logs nothing by default. Log lines have worker number 0. */
 export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' }): Hub {
   const log = createLog(logging).child({ worker: 0 })
-  /** Each with what the others have counted and it has yet to hear. */
+  /** Each worker with the counts of the others that it has not received yet. */
   const workers = new Map<Channel, Tally>()
   const leaving = new Set<Promise<void>>()
   const slots = new SlotBook()
@@ -56,7 +56,7 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
     if (kept.file === file) return kept.server
     throw new Fault(
       'malformed',
-      `One worker wants its calls in ${kept.file}, another in ${file}. Name one data folder.`,
+      `One worker uses ${kept.file}, another uses ${file}. Configure one data folder for all workers.`,
     )
   }
 
@@ -71,7 +71,7 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
     return found
   }
 
-  /** Nothing from one that has ended, has yet to start, or takes its time. */
+  /** `undefined` if the worker has ended, has not started, or does not reply in time. */
   function askBriefly<T>(other: Channel, name: string, args: readonly unknown[]): Promise<T | undefined> {
     const answer = other.ask<T>(name, args).catch(() => undefined)
     return within(clock, PATIENCE_MS, answer)
@@ -86,7 +86,7 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
     book.note(asking, own)
     const noted = others(asking).map(async (other) => {
       const text = await askBriefly<string>(other, 'metrics', [])
-      // Else what it last said counts.
+      // Otherwise the worker's last report counts.
       if (text !== undefined && workers.has(other)) book.note(other, text)
     })
     await Promise.all(noted)
@@ -131,9 +131,9 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
         try {
           await stored
         } catch (err) {
-          log.error({ err }, 'what a worker ran could not be made due at once; it is when its leases have run out')
+          log.error({ err }, 'could not release the calls of an ended worker; they are due when their leases expire')
         }
-        // What it ran or gave back is due, and the others need not wait until they look by themselves.
+        // Its calls are due now: wake the other workers instead of waiting for their next poll.
         for (const other of workers.keys()) other.tell('due')
       })
       leaving.add(left)

@@ -1,3 +1,3 @@
-/** A server of several processes: one in the middle that keeps and counts, and workers that run. */
+/** A server of several processes: a hub that stores and counts, and workers that run calls. */
 export { createHub, type Hub } from './hub.ts'
 export { openLink, type WorkerLink } from './link.ts'

@@ -1,4 +1,4 @@
-/** A worker process's end of the line to the hub: the store it uses, what it counts with the others, what they hear. */
+/** The worker's side of the connection to the hub: the store, the shared counts, and messages to the other workers. */
 import type { Duplex } from 'node:stream'
 import type { BucketRules } from '../../core/fairness/buckets.ts'
 import { Fault, type FaultRecord } from '../../core/fault.ts'
@@ -10,26 +10,29 @@ import { type Channel, createChannel, createStoreClient } from '../../stores/hub
 import { type Counts, Tally } from './tally.ts'
 
 export interface WorkerLink {
-  /** 1 for the first. */
+  /** Starts at 1. */
   readonly number: number
   readonly limits: SharedLimits
   readonly siblings: Siblings
   openStore(file: string, log: Log, acceptLoss?: boolean): Promise<Store>
-  /** What the others ask of whoever runs a call is asked of this worker from now on. */
+  /** Registers this worker for requests about the calls it runs. */
   connect(worker: Pick<Worker, 'stopAttempt' | 'wake'>): void
-  /** Makes this answerable to the others, and asks them: whether it is so of any other process. */
+  /**
+   * Registers `here` for queries from other processes. Returns a function that resolves to true if it holds in any
+   * other process.
+   */
   anyoneElse(topic: string, here: (about: string) => boolean): (about: string) => Promise<boolean>
-  /** A set that all processes have, but for what was added in the last moment. */
+  /** A set that all processes share. Additions reach the others after a short delay. */
   sharedSet(name: string): Pick<Set<string>, 'add' | 'has'>
-  /** Of all processes. */
+  /** Metrics of all processes. */
   metrics(own: () => string): () => Promise<string>
-  /** The server takes calls; `message` is for whoever started it. */
+  /** Reports that the server takes calls. `message` is for the process that started it. */
   started(message: string): void
-  /** The last it says, once its server is closed: what it has counted stays in the sums. */
+  /** Sends the final counts after the server has closed, so that they stay in the totals. */
   leave(): Promise<void>
-  /** Resolves when this process is to finish what it is doing, and end. */
+  /** Resolves when the hub asks this process to finish its work and end. */
   readonly stopped: Promise<void>
-  /** Resolves when the hub has gone: nothing can be stored any more. */
+  /** Resolves when the hub has ended: nothing can be stored any more. */
   readonly lost: Promise<void>
 }
 
@@ -83,7 +86,7 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
   }
 }
 
-/** What it added up is gone with it: there is nobody to tell. */
+/** The hub's counts are lost with it, so there is nothing to send. */
 function withoutHub(): void {}
 
 function shareLimits(channel: Channel, clock: Clock): SharedLimits {

@@ -1,7 +1,7 @@
-/** What each worker last said of itself, added up; what one has counted stays counted when it ends. */
+/** Adds up the last reported metrics of each worker. The counts of an ended worker stay in the totals. */
 import { countersIn, mergeMetrics } from '../../telemetry/index.ts'
 
-/** Each process knows these of the whole server, or they are no amounts. */
+/** Not added up: each process reports these for the whole server, or they are not amounts. */
 const NOT_ADDED = new Set(['callplane_queued_calls', 'callplane_open_calls', 'nodejs_eventloop_lag_p99_seconds'])
 
 export class MetricsBook {

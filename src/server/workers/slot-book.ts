@@ -1,6 +1,6 @@
-/** Who has how many slots of which operation, over all worker processes, and who waits for the next one. */
+/** Tracks slots per operation across all worker processes: which worker holds how many, and which workers wait. */
 
-/** One for each worker; told of a slot that is kept for it. */
+/** One for each worker. `kept` notifies it of a slot that is reserved for it. */
 export interface SlotHolder {
   kept(operation: string): void
 }
@@ -9,7 +9,7 @@ interface Page {
   taken: number
   most: number
   holders: Map<SlotHolder, number>
-  /** In the order they came, each once. */
+  /** In order of arrival, without duplicates. */
   waiting: Set<SlotHolder>
 }
 
@@ -19,7 +19,7 @@ export class SlotBook {
   enter(holder: SlotHolder, operation: string, most: number, waits: boolean): boolean {
     const page = this.#page(operation)
     page.most = most
-    // Those who wait for queued calls come first.
+    // Workers that wait for queued calls come first.
     if (page.taken < most && page.waiting.size === 0) {
       this.#take(page, holder)
       return true
@@ -28,7 +28,7 @@ export class SlotBook {
     return false
   }
 
-  /** For a call that runs in any case. */
+  /** For a call that runs regardless of the limit. */
   entered(holder: SlotHolder, operation: string): void {
     this.#take(this.#page(operation), holder)
   }
@@ -39,7 +39,7 @@ export class SlotBook {
     this.#pass(operation, page)
   }
 
-  /** Its process has ended. */
+  /** Releases all slots of a worker that has ended. */
   leaveAll(holder: SlotHolder): void {
     for (const [operation, page] of this.#pages) {
       page.waiting.delete(holder)

@@ -1,10 +1,10 @@
 /**
- * What was counted since it was last told: calls opened and ended, by owner, and queued. It is told a moment later, and
- * only what is left of it by then: most calls have ended as soon as they began.
+ * Counts not reported yet: calls opened and ended, by owner, and queued. It reports the net change after a short delay,
+ * because most calls end soon after they begin.
  */
 import type { Clock } from '../../core/ports/runtime.ts'
 
-/** Far below what a person notices; and a process with nothing to do is woken a hundred times a second at most. */
+/** Too short for a person to notice. It wakes an idle process at most a hundred times a second. */
 const DELAY_MS = 10
 
 export type Counts = [open: [owner: string, calls: number][], queued: number]
@@ -21,7 +21,7 @@ export class Tally {
     this.#tell = tell
   }
 
-  /** Without an owner: in the queue. */
+  /** Without an owner, counts queued calls. */
   add(owner: string | undefined, calls: number): void {
     if (owner === undefined) this.#queued += calls
     else this.#open.set(owner, (this.#open.get(owner) ?? 0) + calls)

@@ -66,7 +66,11 @@ describe.each(FACES)('a call through %s', (face) => {
       'at once',
     ],
     ['thrown as a text', () => Promise.reject('just words'), 'just words'],
-    ['thrown as nothing', () => Promise.reject(undefined), 'The tool failed without saying why.'],
+    [
+      'thrown as nothing',
+      () => Promise.reject(undefined),
+      "The tool failed without a message. Check the server's log.",
+    ],
     ['no tuple', (async () => 'done') as unknown as ToolCallHandler, 'must return [content, isError, traceId]'],
     ['content that is no list', (async () => [{}, false]) as unknown as ToolCallHandler, 'must return'],
     ['content that is not JSON', async () => [[{ type: 'x', n: 1n }], false] as [Content[], boolean], 'BigInt'],

@@ -279,6 +279,6 @@ describe('mounted', () => {
   })
 
   test('nowhere that is no path', () => {
-    expect(() => createToolHandler([], sunny, { ...quiet, prefix: 'explorer' })).toThrow('write a path such as')
+    expect(() => createToolHandler([], sunny, { ...quiet, prefix: 'explorer' })).toThrow('Use a path such as')
   })
 })
