@@ -1,9 +1,9 @@
-/** What a change makes of an instance: what a store does to its row, for those who know the instance before it. */
+/** Applies a stored change to an instance in memory, as a store applies it to its row. */
 import { correlate } from './call.ts'
 import type { Instance, InstanceDraft } from './instance.ts'
 import type { Change } from './ports/store.ts'
 
-/** Only for a change that was applied, to an instance that nothing has touched since it was as `before`. */
+/** Use it only for a change that the store applied to exactly this `before`. */
 export function applyChange(before: Instance, change: Change): Instance {
   const after = keptOf(before, change)
   const { idempotencyKey, waiting, answer } = before
@@ -24,8 +24,8 @@ export function applyChange(before: Instance, change: Change): Instance {
 }
 
 /**
- * Field by field: taking a due time out of a copy was 3 % of a durable call, and every one loses one. A test sees to it
- * that no field is forgotten.
+ * Copies field by field: deleting the due time from a copied object took 3 % of a durable call. A test checks that no
+ * field is missing.
  */
 function keptOf(before: Instance, change: Change): InstanceDraft {
   const times = before.told ? change : (change.untold ?? change)

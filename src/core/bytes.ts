@@ -1,6 +1,6 @@
 /** Bytes that come in pieces. */
 
-/** Always a copy: a piece may be somebody's buffer, to be used again. */
+/** Always copies, because a carrier may reuse the buffer of a piece. */
 export function joinBytes(pieces: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0))
   let at = 0

@@ -6,15 +6,15 @@ import type { Asking } from './questions.ts'
 export interface MediaInput {
   name: string
   mimeType: string
-  /** As the caller's file is called, without a path. */
+  /** The caller's name for the file, without a path. */
   filename?: string
   source: MediaSource
 }
 
 export type MediaSource =
-  /** Already on our side, under this object id. */
+  /** Stored here, under this object id. */
   | { kind: 'object'; objectId: string; bytes: number; sha256: string }
-  /** Somewhere else; fetched under guard when the handler reads it. */
+  /** Stored elsewhere. Fetched through the guarded client when the handler reads it. */
   | { kind: 'ref'; uri: string; bytes?: number }
 
 /** One request to run an operation. It holds no credential. */
@@ -29,13 +29,13 @@ export interface Call {
   sessionId?: string
   parentId?: string
   idempotencyKey?: string
-  /** How long the caller would wait for a direct answer. */
+  /** How long the caller waits for a direct response. */
   waitMs?: number
   locale?: string
   traceparent?: string
   /** Operations this call descends from, outermost first; set by the engine for child calls. */
   lineage?: readonly string[]
-  /** What the caller asks for within the operation's own limits. */
+  /** Limits the caller sets. The operation's own limits still apply. */
   terms?: CallTerms
   /** Absent where the protocol cannot put questions to the caller. */
   asking?: Asking
@@ -43,16 +43,16 @@ export interface Call {
 
 /** Limits of one call. They can be tighter than the operation's, never looser. */
 export interface CallTerms {
-  /** Of one attempt. */
+  /** Limit of one attempt. */
   timeoutMs?: number
-  /** How often it may be started in all. */
+  /** Maximum number of attempts. */
   attempts?: number
   maxBackoffMs?: number
-  /** Of all attempts together, the waits between them included. */
+  /** Limit of all attempts together, including the waits between them. */
   deadlineMs?: number
 }
 
-/** Sets the optional fields that tie a call to others. Field by field: what is left out of most calls costs them nothing. */
+/** Sets the optional fields that relate a call to others. Most calls have none, so each field is set on its own. */
 export function correlate(made: Correlated, { sessionId, parentId, locale, traceparent }: Correlated): void {
   if (sessionId !== undefined) made.sessionId = sessionId
   if (parentId !== undefined) made.parentId = parentId

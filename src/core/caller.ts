@@ -6,7 +6,7 @@ export interface Caller {
   issuer: string
   subject: string
   scopes: readonly string[]
-  /** The one of the caller's own users whom a call acts for, where it says so; the caller vouches for it. */
+  /** The caller's own user for whom the call acts. The caller vouches for it. */
   userId?: string
   /** Verified claims beyond those above, for policies. */
   claims?: JsonObject
@@ -14,7 +14,7 @@ export interface Caller {
 
 export const ANONYMOUS: Caller = { tenant: 'main', issuer: 'none', subject: 'anonymous', scopes: [] }
 
-/** Who owns an instance, as one text: what stores index and compare. */
+/** The owner of an instance as one string, which stores index and compare. */
 export function ownerOf(caller: Caller): string {
   return `${caller.issuer}|${caller.subject}`
 }

@@ -1,4 +1,4 @@
-/** What a handler is given besides its arguments. */
+/** The context that a handler receives with its arguments. */
 
 import type { Caller } from './caller.ts'
 import type { FaultOptions } from './fault.ts'
@@ -28,31 +28,31 @@ export interface HandlerContext {
   readonly traceparent: string | undefined
   /** Aborts on cancel, time-out, lost lease and shutdown. */
   readonly signal: AbortSignal
-  /** Grows each time the call is handed out to be run; 1 unless it was handed out before. */
+  /** Starts at 1 and grows each time a worker takes the call. */
   readonly attempt: number
-  /** The same at every attempt of this call, and no other call's: pass it on to make effects happen once. */
+  /** The same in every attempt of this call and unique to it. Pass it on to make effects happen once. */
   readonly key: string
   readonly log: Log
   /** The call's attachments by name. */
   readonly media: Readonly<Record<string, MediaFile>>
-  /** Tells watchers how far this is; `fraction` from 0 to 1. */
+  /** Reports progress to watchers. `fraction` is between 0 and 1. */
   progress(fraction: Progress['fraction'], message?: string): void
-  /** The token the person has let us have at this provider; the operation must name it in `requires`. */
+  /** The person's token at this provider. The operation must name the provider in `requires`. */
   authorization(id: string): Promise<string>
-  /** For when the provider refuses the token: it is not used again, and the call ends saying that it may be sent anew. */
+  /** Reports that the provider refused the token. The token is not used again, and the call ends with a retryable fault. */
   reauthorize(id: string): Promise<never>
-  /** A secret the call brought; the operation must name it in `requires`. */
+  /** A secret sent with the call. The operation must name it in `requires`. */
   secret(id: string): string
-  /** For whom the call says it acts. */
+  /** The user for whom the call acts, as the caller states it. */
   readonly userId: string | undefined
-  /** Whether the caller can be asked such a thing: it depends on the protocol and the client. */
+  /** True if the protocol and the client support this kind of question. */
   canAsk(kind: QuestionKind): boolean
   /**
-   * Asks the caller. Without an answer the handler ends here and is run again from its start, with the answers, once
-   * they have come: ask before anything has happened that must not happen twice. Of a form the answer may be "no".
+   * Asks the caller. Without a reply the handler ends here and runs again from its start once the replies have arrived,
+   * so ask before any effect that must happen once. A person may decline a form.
    */
   ask<Q extends Questions>(questions: Q): Promise<{ [K in keyof Q]: AnswerTo<Q[K]> }>
-  /** A word to the caller while this runs, if it listens. It is kept nowhere; what the operator should know is for `log`. */
+  /** Sends a message to a caller that listens. It is not stored; use `log` for the operator. */
   say(level: SaidLevel, message: string, data?: JsonValue): void
   /** Ends the call as a business failure the caller can act on. */
   fail(code: string, message: string, options?: FailOptions): never
@@ -66,36 +66,36 @@ export interface HandlerContext {
   /** Stores bytes and returns a result that points at them. */
   object(source: AsyncIterable<Uint8Array> | Uint8Array | string, options: ObjectOptions): Promise<Located>
   /**
-   * The result of a chunked operation: its pieces, of which type they are, and a value beside them, which may also be
-   * what the generator returns at its end.
+   * The result of a chunked operation: its pieces, their media type, and an optional value beside them. The return
+   * value of a generator can also be that value.
    */
   chunks<Returned, Value = never>(
     source: ChunkSource<Returned>,
     options?: ChunkedOptions<Value>,
   ): Chunked<Returned | Value>
-  /** A result that lives at another address. */
+  /** A result at another address. */
   location(uri: string, options?: { auth?: LocationAuth; redirect?: boolean }): Located
 }
 
-/** What a backend is given: a handler's context, and what running something elsewhere needs besides. */
+/** The context of a backend: a handler's context, plus what a remote run needs. */
 export interface BackendContext extends HandlerContext {
   readonly operation: Operation
-  /** Which try this is; 1 is the first. Being handed out again after a crash is not a new one. */
+  /** The number of this try, starting at 1. A new run after a crash is the same try. */
   readonly tryNumber: number
   /** The limits of this call: the operation's, or tighter ones. */
   readonly terms: EffectiveTerms
-  /** What is left of this attempt's time, if it has a limit. */
+  /** Remaining time of this attempt, if it has a limit. */
   readonly remainingMs: number | undefined
-  /** The operation's own credential, resolved now; nothing if it has none. */
+  /** Resolves the operation's credential; `undefined` if it has none. */
   credential(): Promise<Credential | undefined>
-  /** Commits what taking this call up again needs, before anything leaves that an answer from outside may follow. */
+  /** Commits the data needed to resume this call. Call it before the request that leads to a callback. */
   expectAnswer(waiting: JsonValue): Promise<void>
   /**
-   * For a backend with a queue of its own: the time until `turn` settles does not count against `timeoutMs`. The deadline
-   * of the call goes on, and the signal still aborts.
+   * For a backend with its own queue: the time until `turn` settles does not count against `timeoutMs`. The call's
+   * deadline still runs, and the signal still aborts.
    */
   queued<T>(turn: Promise<T>): Promise<T>
-  /** The answer that came from outside. */
+  /** The callback's content. */
   readonly answer: JsonValue | undefined
 }
 
@@ -105,7 +105,7 @@ export type FailOptions = Pick<
 >
 
 export interface ChildOptions {
-  /** Instead of the key derived from this call and the position of the child call in it. */
+  /** Replaces the key derived from this call and the child call's position in it. */
   idempotencyKey?: string
   locale?: string
 }
@@ -113,14 +113,14 @@ export interface ChildOptions {
 export interface ObjectOptions {
   mimeType: string
   filename?: string
-  /** Answers with a redirect where the protocol has one. */
+  /** Responds with a redirect if the protocol supports it. */
   redirect?: boolean
 }
 
 export interface MediaFile {
   readonly name: string
   readonly mimeType: string
-  /** As the caller's file is called, where that is known: without a path, at most 255 characters. */
+  /** The caller's name for the file, if known: no path, at most 255 characters. */
   readonly filename: string | undefined
   stream(): AsyncIterable<Uint8Array>
   bytes(): Promise<Uint8Array>

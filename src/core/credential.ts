@@ -1,4 +1,4 @@
-/** How an operation says which credential a remote tool is shown: by reference, never the secret itself. */
+/** Declares the credential that an operation shows to a remote tool. It names a secret and never contains one. */
 import { Fault } from './fault.ts'
 
 export type AuthProfile = 'bearer' | 'api_key_header' | 'basic' | 'oauth2_client_credentials'
@@ -14,7 +14,7 @@ export interface AuthBinding {
   scopes?: readonly string[]
 }
 
-/** As it is declared: the profile may be left out. */
+/** As declared; the profile is optional. */
 export type AuthDeclaration = Omit<AuthBinding, 'profile'> & { profile?: AuthProfile }
 
 const PROFILES: readonly AuthProfile[] = ['bearer', 'api_key_header', 'basic', 'oauth2_client_credentials']

@@ -1,61 +1,61 @@
 /**
- * The one kind of failure this code base throws. A fault says what kind of thing went wrong, what a person can do
- * about it and whether trying again makes sense; each protocol turns kinds into its own codes in one table.
+ * The only error class this code base throws. A fault has a kind, a message that says what to do next, and a retry hint.
+ * Each protocol maps kinds to its own codes in one table.
  */
 import type { JsonObject } from './json.ts'
 
-/** Closed on purpose: a new kind fails the build in every protocol until its answer is thought of. */
+/** A closed list: a new kind fails the build until every protocol maps it. */
 export type FaultKind =
   | 'malformed' // the request cannot be understood
   | 'unknown-operation'
   | 'removed' // the operation existed and is past its sunset
   | 'unauthenticated'
   | 'forbidden'
-  | 'requirements-missing' // the person it acts for has not authorized it, or the call lacks what it must bring
+  | 'requirements-missing' // an authorization, a secret or another requirement is missing
   | 'invalid-input' // arguments or media break the operation's schema
   | 'conflict' // a request id or an idempotency key used before for something else
-  | 'not-found' // no such call, chunk or object, or not this caller's
+  | 'not-found' // no such call, chunk or object, or it belongs to another caller
   | 'rate-limited'
   | 'overloaded' // the queue or the open calls are full
   | 'unavailable' // shutting down, or the storage cannot take it
-  | 'domain' // the handler says so: a business outcome
+  | 'domain' // a business failure that the handler reports
   | 'canceled'
   | 'timeout'
   | 'upstream' // something the operation depends on failed
-  | 'policy-invalid' // the declaration, or what the call asks for, is against the rules it runs under
-  | 'isolation-unavailable' // it must run in a sandbox and there is none
-  | 'secret-missing' // a secret it refers to cannot be had
-  | 'credential-invalid' // what we show to a remote tool was not accepted
-  | 'credential-forbidden' // it was, and does not suffice
+  | 'policy-invalid' // the declaration or the call violates its rules
+  | 'isolation-unavailable' // it needs a sandbox and none is available
+  | 'secret-missing' // a secret it refers to is not available
+  | 'credential-invalid' // the remote tool rejected our credential
+  | 'credential-forbidden' // the remote tool accepted our credential but denies access
   | 'credential-expired'
-  | 'approval-pending' // somebody has to approve it first
+  | 'approval-pending' // it waits for an approval
   | 'approval-denied'
   | 'approval-expired'
   | 'outcome-unknown' // cut off after it may have taken effect
   | 'internal'
 
-/** A fault as it is stored and sent between processes. */
+/** A fault as stored and as sent between processes. */
 export interface FaultRecord {
   kind: FaultKind
   code: string
-  /** The code is the application's, and protocols leave it as it is. */
+  /** True if the application chose the code. Protocols then send it unchanged. */
   ownCode?: true
   message: string
   retryable: boolean
   retryAfterMs?: number
   /** Structured facts for the caller. */
   details?: JsonObject
-  /** What a model should read besides the message, to mend its next call. */
+  /** Additional text that helps a model correct its next call. */
   promptContent?: string
   /** For the developer of the caller; never shown to a model or an end user. */
   developerMessage?: string
-  /** What a handler's exception said, without known secrets. For a protocol whose text has it shown; never stored. */
+  /** The message of the handler's exception, without known secrets. Never stored; only for protocols that show it. */
   exceptionText?: string
 }
 
 export interface FaultOptions {
   code?: string
-  /** Whether the code is the application's; set by the `Fault` that applications throw. */
+  /** True if the application chose the code. The `Fault` class for applications sets it. */
   ownCode?: boolean
   retryable?: boolean
   retryAfterMs?: number
@@ -63,13 +63,13 @@ export interface FaultOptions {
   promptContent?: string
   developerMessage?: string
   exceptionText?: string
-  /** The server's own storage failed: a call that can be run again is, whatever its operation says about retries. */
+  /** The server's own storage failed. A rerunnable call is then run again, whatever its retry rules say. */
   ofStorage?: boolean
-  /** What was thrown underneath: for the log only. */
+  /** The original error, for the log only. */
   cause?: unknown
 }
 
-/** The code a kind has when whoever throws it names none, and whether it is worth trying again as it is. */
+/** The default code of each kind, and whether an unchanged retry makes sense. */
 const DEFAULTS: Record<FaultKind, { code: string; retryable: boolean }> = {
   malformed: { code: 'INVALID_REQUEST', retryable: false },
   'unknown-operation': { code: 'UNKNOWN_OPERATION', retryable: false },
@@ -100,13 +100,13 @@ const DEFAULTS: Record<FaultKind, { code: string; retryable: boolean }> = {
   internal: { code: 'INTERNAL', retryable: false },
 }
 
-/** Stores and headers take whole numbers only, and a tool or a handler may say anything. Nothing for what is no delay. */
+/** Rounds a delay to whole milliseconds, as stores and headers need it. `undefined` for an invalid delay. */
 export function wholeDelay(ms: number | undefined): number | undefined {
   if (ms === undefined || !Number.isFinite(ms) || ms < 0) return undefined
   return Math.min(Math.ceil(ms), Number.MAX_SAFE_INTEGER)
 }
 
-/** Known by a mark, not by its class: an application may have a copy of this package besides the one that serves it. */
+/** Recognised by a mark, not by its class: an application may load a second copy of this package. */
 const MARK = Symbol.for('callplane.fault')
 
 export class Fault extends Error {
@@ -121,7 +121,7 @@ export class Fault extends Error {
   readonly promptContent: string | undefined
   readonly developerMessage: string | undefined
   readonly exceptionText: string | undefined
-  /** Not in the record: it is for the process whose storage failed. */
+  /** Not part of the record: only the process whose storage failed uses it. */
   readonly ofStorage: boolean
 
   constructor(kind: FaultKind, message: string, options: FaultOptions = {}) {
@@ -139,8 +139,8 @@ export class Fault extends Error {
   }
 
   /**
-   * Stands at the edges only. An unknown error's own text may hold anything, a password in a connection string
-   * included, so it goes to the log as the cause and the caller learns that the operation failed.
+   * Used at the edges only. The text of an unknown error may contain a password, so the error goes to the log as the
+   * cause and the caller gets a general message.
    */
   static from(
     thrown: unknown,
@@ -171,13 +171,13 @@ export class Fault extends Error {
       ...(promptContent !== undefined && { promptContent }),
       ...(developerMessage !== undefined && { developerMessage }),
     }
-    // Kept out of whatever is made of the record's JSON: it is for whoever waits in this process, not for the store.
+    // Not enumerable, so it is not stored: only a waiting call in this process uses it.
     if (exceptionText !== undefined) Object.defineProperty(record, 'exceptionText', { value: exceptionText })
     return record
   }
 }
 
-/** The `Fault` of applications: a code that they give it is theirs. Ours are known by being made with the other class. */
+/** The `Fault` class for applications. It marks the code as the application's own. */
 export class ApplicationFault extends Fault {
   constructor(kind: FaultKind, message: string, options: FaultOptions = {}) {
     super(kind, message, options.code === undefined ? options : { ...options, ownCode: true })

@@ -1,7 +1,6 @@
 /**
- * The hash over what was asked for: it tells a repeat from a reuse, and names the arguments in the trail, which does not
- * keep them. A stored call has all that goes into it, so it is made when somebody asks for it: making and storing it with
- * every call was an eighth of what a durable one costs.
+ * The hash of a request. It tells a repeated call from a reused id, and stands for the arguments in the audit trail. It is
+ * computed on demand from the stored call: computing and storing it with every call took an eighth of a durable call.
  */
 
 import type { MediaInput } from './call.ts'
@@ -14,7 +13,7 @@ import type { Environment } from './ports/runtime.ts'
 export type Digest = Environment['digest']
 
 interface Asked {
-  /** As it was asked for: whoever named a version meant that one, and whoever did not means all of them. */
+  /** Uses the operation name as sent: a call with a version means that version, a call without one means any. */
   operation: string
   args: JsonValue
   media: readonly MediaInput[]

@@ -6,9 +6,9 @@ import type { JsonValue } from './json.ts'
 import type { Asking } from './questions.ts'
 import type { State } from './state.ts'
 
-/** A result that is not a value in the reply but bytes somewhere. */
+/** A result that is stored as bytes and not part of the reply. */
 export type ResultLocation =
-  /** `value` stands beside the bytes. */
+  /** `value` is an additional JSON value beside the bytes. */
   | { kind: 'chunks'; mimeType: string; value?: JsonValue }
   | { kind: 'object'; objectId: string; mimeType: string; redirect: boolean }
   | { kind: 'external'; uri: string; auth?: LocationAuth; redirect: boolean }
@@ -22,14 +22,14 @@ export interface LocationAuth {
 export type Outcome =
   | { kind: 'result'; value: JsonValue }
   | { kind: 'location'; location: ResultLocation }
-  /** `unbegun`: it says what it lacks and has done nothing, so the same call may be sent again under the same ids. */
+  /** `unbegun`: a requirement was missing and nothing ran, so the caller may send the call again with the same ids. */
   | { kind: 'fault'; fault: FaultRecord; unbegun?: true }
 
 export interface Progress {
-  /** 0 to 1; it does not fall within one try. */
+  /** 0 to 1. It does not decrease within one try. */
   fraction: number
   message?: string
-  /** Which try it is of; 1 is the first. Absent before a call has begun. */
+  /** The number of the try, starting at 1. Absent before the first try. */
   attempt?: number
 }
 
@@ -50,7 +50,7 @@ export interface Instance {
   readonly model: ExecutionModel
   readonly args: JsonValue
   readonly media: readonly MediaInput[]
-  /** Only where it cannot be made from the rest: see `fingerprint.ts`. */
+  /** Present only if it cannot be computed from the other fields: see `fingerprint.ts`. */
   readonly fingerprint?: string
   readonly idempotencyKey?: string
   readonly lineage: readonly string[]
@@ -59,13 +59,13 @@ export interface Instance {
   readonly state: State
   /** Grows with every stored change. */
   readonly revision: number
-  /** How often it was handed to a worker; 0 means that its handler never started. Fences late writers. */
+  /** How often a worker took the call; 0 means that its handler never started. Fences late writers. */
   readonly attempt: number
-  /** How many of those attempts are accounted for: failed or handed back. Fewer than `attempt - 1` means one was cut off. */
+  /** Attempts that failed or were handed back. A value below `attempt - 1` means that one was cut off. */
   readonly settled: number
-  /** How many of them failed. */
+  /** Attempts that failed. */
   readonly failures: number
-  /** False where running it a second time could repeat an effect that may have happened. */
+  /** False if a second run could repeat an effect. */
   readonly rerunnable: boolean
   readonly stopRequested: boolean
   /** A caller was told of this call before its end, and may come back for the end. */
@@ -77,14 +77,14 @@ export interface Instance {
   readonly expiresAt: number
   /** Until when it is kept for its idempotency key; never before `expiresAt`. */
   readonly keepUntil: number
-  /** When a worker may take it: now, after a back-off, or when its lease has run out. Absent: not for a worker. */
+  /** When a worker may take it: now, after a back-off, or when its lease expires. Absent: workers do not take it. */
   readonly dueAt?: number
   readonly endedAt?: number
-  /** What few calls have. */
+  /** Fields that few calls have. */
   readonly extras?: InstanceExtras
-  /** What a backend needs to take up a call whose answer comes from outside; absent once it is settled. */
+  /** The data with which a backend resumes a call after a callback. Absent once it is settled. */
   readonly waiting?: JsonValue
-  /** The answer that came from outside, first come only. */
+  /** The content of the first callback. */
   readonly answer?: JsonValue
 }
 
@@ -93,18 +93,18 @@ export type InstanceDraft = { -readonly [Field in keyof Instance]: Instance[Fiel
 
 export interface InstanceExtras {
   readonly terms?: CallTerms
-  /** When the time for all attempts together is over. */
+  /** Deadline of all attempts together. */
   readonly deadlineAt?: number
-  /** When the time of the present try is over; kept while it waits for an answer from outside. */
+  /** Deadline of the current try. It is kept while the call waits for a callback. */
   readonly tryEndsAt?: number
   /** Ids of the authorizations whose tokens came with the call: no other token stands in for one of them. */
   readonly brought?: readonly string[]
   /** Secrets or tokens came with the call. A record has them, sealed, until the call ends. */
   readonly sealed?: true
-  /** The rule of the policy that let it pass, or held it. */
+  /** The policy rule that allowed or held the call. */
   readonly rule?: string
   readonly approvalId?: string
-  /** It is not run before its approval is given. */
+  /** The call does not run before its approval. */
   readonly held?: true
   readonly asking?: Asking
 }

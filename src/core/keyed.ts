@@ -1,7 +1,7 @@
-/** Where an idempotency key matters. */
+/** Decides whether an idempotency key applies. */
 import type { Operation } from './operation.ts'
 
-/** Whether a repeated key joins the first call: wherever a repeat could do harm or be costly. A plain query is asked again. */
+/** True if a repeated key joins the first call. A plain query runs again, because a repeat is harmless. */
 export function isKeyed(operation: Operation): boolean {
   return operation.model === 'async' || operation.sideEffecting || operation.idempotencyRequired
 }

@@ -1,4 +1,4 @@
-/** Attachments and media types: checked against what the operation declares, and read the same wherever they are. */
+/** Attachments and media types: checks them against the operation, and reads them wherever they are stored. */
 import { collectBytes } from './bytes.ts'
 import type { MediaInput } from './call.ts'
 import type { MediaFile } from './context.ts'
@@ -15,7 +15,7 @@ export function isTextual(mimeType: string): boolean {
 
 /** Without parameters, in lower case. */
 export function bareType(mimeType: string): string {
-  // What nearly every request says needs no taking apart.
+  // Fast path for the content type of nearly every request.
   if (mimeType === 'application/json') return mimeType
   const end = mimeType.indexOf(';')
   return (end < 0 ? mimeType : mimeType.slice(0, end)).trim().toLowerCase()
@@ -28,14 +28,14 @@ export function isMediaType(text: string): boolean {
   return MEDIA_TYPE.test(text)
 }
 
-/** Whether it can stand in a `Location` header: absolute, and in printable ASCII without spaces, as RFC 3986 has it. */
+/** True if it is valid in a `Location` header: absolute, printable ASCII without spaces (RFC 3986). */
 export function isLocation(uri: string): boolean {
   return uri.length <= 8192 && /^[a-z][a-z0-9+.-]*:[!-~]+$/i.test(uri) && URL.canParse(uri)
 }
 
 const MAX_FILENAME = 255
 
-/** What a file may be called: no path, nothing that is not seen or that turns the direction of what follows. */
+/** A safe file name: no path, no invisible characters, no characters that change the text direction. */
 export function cleanFilename(sent: string): string | undefined {
   const name = sent
     .slice(Math.max(sent.lastIndexOf('/'), sent.lastIndexOf('\\')) + 1)
@@ -43,7 +43,7 @@ export function cleanFilename(sent: string): string | undefined {
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '')
     .trim()
   if (name === '' || name === '.' || name === '..') return undefined
-  // Not in the middle of a character.
+  // Does not cut a character in two.
   return name.length <= MAX_FILENAME ? name : name.slice(0, MAX_FILENAME).replace(/[\ud800-\udbff]$/, '')
 }
 
@@ -86,7 +86,7 @@ export function tooLarge(name: string, maxBytes: number): Fault {
   })
 }
 
-/** Everything about a call's attachments that can be said before it runs. References are asked for their type and size. */
+/** Checks a call's attachments before it runs. It asks the server of each reference for type and size. */
 export async function checkMedia(
   operation: Operation,
   media: readonly MediaInput[],
@@ -128,7 +128,7 @@ async function checkReference(
   return { ...input, source: { kind: 'ref', uri, ...(bytes !== undefined && { bytes }) } }
 }
 
-/** The attachments as a handler reads them: inline or by reference, it cannot tell which. */
+/** The attachments for the handler. Stored and referenced ones look the same. */
 export function openMedia(
   operation: Operation,
   media: readonly MediaInput[],

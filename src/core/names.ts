@@ -57,15 +57,15 @@ export function compareVersions(a: string, b: string): number {
   return left[0] - right[0] || left[1] - right[1] || left[2] - right[2]
 }
 
-/** 64 is what models take; less the `_v` and a major of up to three digits that pin one version. */
+/** Models accept 64 characters, minus `_v` and up to three digits that pin a version. */
 const MAX_TOOL_NAME = 59
 
-/** `orders.getItem`, as OXP and OTC know it: one namespace, in which further dots and dashes become `_`. */
+/** The name in OXP and OTC: `orders.getItem`. It has one namespace; further dots and dashes become `_`. */
 export function toolIdOf(name: OperationName, toolkit: string): string {
   return `${word(name.namespace ?? toolkit)}.${word(name.base)}`
 }
 
-/** `orders_getItem`, as protocols know it whose tool names have no dot; `getItem` where `toolkit` is none: a bare name. */
+/** The name in protocols without dots: `orders_getItem`. Without a `toolkit` it is a bare name: `getItem`. */
 export function toolNameOf(name: OperationName, toolkit: string | undefined): string {
   const tooLong = tooLongForTool(name, toolkit)
   if (tooLong) throw tooLong
@@ -91,7 +91,7 @@ function word(text: string): string {
   return text.replaceAll(/[.-]/g, '_')
 }
 
-/** The operation that stands for a tool of another server: `v1:github.create_issue` for its `create/issue`. */
+/** The operation name of an imported tool: `v1:github.create_issue` for `create/issue`. */
 export function importedName(major: number, namespace: string, tool: string): string {
   const cleaned = tool.replaceAll(/[^\w-]/g, '_')
   return `v${major}:${namespace}.${/^[A-Za-z]/.test(cleaned) ? cleaned : `tool_${cleaned}`}`
@@ -106,7 +106,7 @@ export function unknownOperation(name: string): Fault {
   )
 }
 
-/** Whether two lists of registry keys are the same, in the same order: 1 µs for 500 of them. */
+/** True if two lists of registry keys are equal, in the same order. Takes 1 µs for 500 keys. */
 export function areSameKeys(one: readonly string[], other: readonly string[]): boolean {
   return one.length === other.length && one.every((key, at) => key === other[at])
 }

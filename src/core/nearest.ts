@@ -1,12 +1,12 @@
-/** The edits are counted character by character against each name: a longer text is no mistyped name. */
+/** Longer input is not compared: the cost grows with its length, and it is not a mistyped name. */
 const MAX_CHARS = 200
 
-/** What somebody may have meant: the names that take the fewest edits to reach, if these are few. */
+/** Suggests the names closest to a mistyped one, by edit distance. */
 export function nearest(
   typed: string,
   names: readonly string[],
   count: number,
-  /** What people may call it for short. */
+  /** Short forms of a name to compare as well. */
   formsOf: (name: string) => string[] = (name) => [name],
 ): string[] {
   if (typed.length > MAX_CHARS) return []
@@ -21,7 +21,7 @@ export function nearest(
     .map(({ name }) => name)
 }
 
-/** Levenshtein's, one row at a time. */
+/** Levenshtein distance, one row at a time. */
 function distance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)
   for (let i = 1; i <= from.length; i++) {

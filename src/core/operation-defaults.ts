@@ -1,4 +1,4 @@
-/** Fills in what an operation's developer left out and refuses what cannot work, at start-up, with a message that says how to mend it. */
+/** Applies the defaults of an operation at start-up and refuses invalid combinations, with a message that says how to fix them. */
 import { parseAuth } from './credential.ts'
 import { Fault } from './fault.ts'
 import { type OperationName, parseName, parseVersion } from './names.ts'
@@ -14,7 +14,7 @@ import type { Backend } from './ports/backend.ts'
 const SYNC_TTL_SECONDS = 0
 const ASYNC_TTL_SECONDS = 86_400
 const MAX_SYNC_MS = 5_000
-/** Of one attempt at something that is not ours: a tool that is silent for ever must not be waited for that long. */
+/** Default limit of one attempt at a remote tool, so that a silent tool does not block for ever. */
 const REMOTE_TIMEOUT_MS = 60_000
 /** Tool Contract v1, "Capability Taxonomy" (docs/readings.md#a27): the list is open. */
 const CAPABILITY = /^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$/
@@ -137,7 +137,7 @@ function refuseUnless(condition: boolean, name: OperationName, problem: string):
   if (!condition) throw new Fault('malformed', `${name.full}: ${problem}`, { code: 'INVALID_OPERATION' })
 }
 
-/** The first moment at which an operation with this sunset date is gone: it is served through the last second of that day, UTC. */
+/** When an operation with this sunset date stops being served: at the end of that day, UTC. */
 export function sunsetOf(name: string, date: string): number {
   const midnight = /^\d{4}-\d{2}-\d{2}$/.test(date) ? Date.parse(`${date}T00:00:00Z`) : Number.NaN
   if (Number.isNaN(midnight) || new Date(midnight).toISOString().slice(0, 10) !== date) {

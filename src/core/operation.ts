@@ -1,7 +1,6 @@
 /**
- * What can be called. `operation()` is the developer's shape: schemas as the library of their choice has them, and a
- * function. An `Operation` is what the engine runs: checked, with validators and a backend. `src/schemas` and the
- * backends turn one into the other.
+ * Operations. `operation()` takes what a developer writes: schemas of any library, and a function. An `Operation` is what
+ * the engine runs: checked, with validators and a backend. `src/schemas` and the backends turn one into the other.
  */
 import type { HandlerContext, MediaFile } from './context.ts'
 import type { AuthBinding, AuthDeclaration } from './credential.ts'
@@ -25,7 +24,7 @@ export const RISKS = ['low', 'medium', 'high', 'critical'] as const
 export type Risk = (typeof RISKS)[number]
 
 export interface RetryRules {
-  /** How often the handler may be started in all; 1 means no retry. */
+  /** Maximum number of attempts; 1 means no retry. */
   attempts: number
   backoffMs?: number
   maxBackoffMs?: number
@@ -34,57 +33,57 @@ export interface RetryRules {
 
 /** The limits a call runs under. */
 export interface EffectiveTerms {
-  /** Of one attempt. */
+  /** Limit of one attempt. */
   timeoutMs?: number
   retry: RetryRules
 }
 
-/** Everything about an operation that is data: what the registry shows and the engine follows. */
+/** The data of an operation: what the registry publishes and the engine applies. */
 export interface OperationRules {
   description?: string
   title?: string
-  /** Full version behind the name's major; `N.0.0` unless given. */
+  /** Full version (default: `N.0.0` for `vN:`). */
   version?: string
   model?: ExecutionModel
   sideEffecting?: boolean
-  /** Follows `sideEffecting` unless given. */
+  /** Default: the value of `sideEffecting`. */
   idempotencyRequired?: boolean
-  /** Longest wait for a direct answer of a sync operation. */
+  /** Longest wait for a direct response of a sync operation. */
   maxSyncMs?: number
-  /** How long callers can come back for the outcome; sync 0, async 86,400 unless given. */
+  /** How long the outcome is kept for callers (default: 0 for sync, 86,400 for async). */
   ttlSeconds?: number
   /** Limit of one attempt. */
   timeoutMs?: number
-  /** Limit of all attempts together, the waits between them included, an approval's not. */
+  /** Limit of all attempts together, including the waits between them but not the wait for an approval. */
   deadlineMs?: number
   retry?: RetryRules
-  /** What it does to the world, for policies: `network.read`, `data.write`. */
+  /** Capabilities, for policies: `network.read`, `data.write`. */
   capabilities?: readonly string[]
-  /** How much harm it can do; low unless given. High and critical run in a sandbox, unless a policy says otherwise. */
+  /** Risk level (default: low). High and critical run in a sandbox, unless a policy says otherwise. */
   risk?: Risk
   scopes?: readonly string[]
   /** Callable without authentication. */
   public?: boolean
-  /** Listed for those who have its scopes, and never a tool; for everybody else as if it were not there. */
+  /** Visible only to callers with its scopes, and never offered as a tool. */
   internal?: boolean
   media?: readonly MediaSlot[]
-  /** The result is bytes, produced and fetched piece by piece. */
+  /** The result is bytes, produced and fetched in pieces. */
   chunked?: ChunkedRule
   cache?: { policy: 'none' } | { policy: 'server'; ttlSeconds: number } | { policy: 'location' }
-  /** How many may run at a time on one node. */
+  /** Maximum number of concurrent runs on one node. */
   concurrency?: number
   deprecated?: { sunset?: string; replacement?: string }
-  /** What it needs of the person it acts for. */
+  /** Requirements that the caller must meet, such as a person's authorization. */
   requires?: Requirements
 }
 
-/** The media type of every result, or `true` where each call says its own with `ctx.chunks(...)`. */
+/** The media type of every result, or `true` if each call sets its own with `ctx.chunks(...)`. */
 export type ChunkedRule = { mimeType: string } | true
 
-/** What `run` may give back: the value, or a place where the bytes are. */
+/** What `run` may return: a value, or the location of bytes. */
 export type Returned<T> = T | Located
 
-/** Known by a mark for the same reason as `Fault`. */
+/** Recognised by a mark, for the same reason as `Fault`. */
 const LOCATED = Symbol.for('callplane.located')
 
 /** Made by `ctx.object(...)` and `ctx.location(...)`. */
@@ -100,10 +99,10 @@ export class Located {
   }
 }
 
-/** What a backend returns instead of a result: the answer comes later, from outside or at the next look. */
+/** Returned by a backend instead of a result: the result comes later, by callback or by polling. */
 export class Deferred {
   readonly waiting: JsonValue
-  /** When to look again. */
+  /** When to poll again. */
   readonly resumeInMs: number
 
   constructor(waiting: JsonValue, resumeInMs: number) {
@@ -112,7 +111,7 @@ export class Deferred {
   }
 }
 
-/** Pieces of a result; what a generator returns at its end is the value beside them. */
+/** Pieces of a result. The return value of a generator is the value beside them. */
 export type ChunkSource<T = unknown> = AsyncIterable<Piece, T, unknown> | Iterable<Piece, T, unknown>
 
 type Piece = string | Uint8Array
@@ -122,9 +121,9 @@ type Beside<T> = T | undefined | void
 const CHUNKED = Symbol.for('callplane.chunked')
 
 export interface ChunkedOptions<T> {
-  /** Where the operation does not declare one. */
+  /** Needed if the operation does not declare one. */
   mimeType?: string
-  /** Stands beside the bytes; a function is asked for it after the last piece. */
+  /** A value beside the bytes. A function is called after the last piece. */
   value?: T | (() => T | Promise<T>)
 }
 
@@ -146,7 +145,7 @@ export class Chunked<T = unknown> {
   }
 }
 
-/** A plain schema that nobody gave a type: some object. */
+/** An untyped plain schema: any object. */
 type Args<A> = unknown extends Output<A> ? JsonObject : Output<A>
 
 type Run<A, R, App, M extends Slots> = (
@@ -182,18 +181,18 @@ export interface OperationDefinition<App = unknown, Types extends OperationTypes
   readonly rules: OperationRules
   readonly args?: Schema
   readonly result?: Schema
-  /** Published instead of what a library would export; needed for libraries that cannot export JSON Schema. */
+  /** Published instead of the library's export. Required for libraries that cannot export JSON Schema. */
   readonly jsonSchema?: { args?: PlainSchema; result?: PlainSchema }
-  /** Absent where a backend runs it. */
+  /** Absent if a backend runs it. */
   run?(args: unknown, ctx: HandlerContext & App): unknown
-  /** Where it runs, if not in this process. */
+  /** Runs it outside this process. */
   readonly backend?: BackendSpec
   readonly auth?: AuthDeclaration
-  /** Paths in the backend's settings are relative to it; to the working folder unless given. */
+  /** Base folder of paths in the backend's settings (default: the working folder). */
   readonly folder?: string
 }
 
-/** A backend as it is declared: its kind, and what that kind needs. */
+/** A declared backend: its kind and the settings of that kind. */
 export interface BackendSpec {
   readonly kind: string
   readonly [setting: string]: unknown
@@ -210,7 +209,7 @@ export type OperationOptions<A extends Schema, R extends Schema, App, M extends 
   jsonSchema?: { args?: PlainSchema; result?: PlainSchema }
 } & (
     | { chunked?: never; backend?: never; auth?: never; run: Run<Args<A>, Returned<Output<R>>, App, M> }
-    // Apart from the other, or every text would do as a result: it is a list of characters.
+    // A separate overload: otherwise a string would match as an iterable of characters.
     | {
         chunked: { mimeType: string }
         backend?: never

@@ -1,20 +1,20 @@
-/** Token buckets by key. Full ones are forgotten first, so the map stays as small as the set of busy keys. */
+/** Token buckets by key. Full buckets are dropped first, so the map holds only busy keys. */
 import type { Clock } from '../ports/runtime.ts'
 
 export interface BucketRules {
-  /** How many tokens a bucket holds. */
+  /** Capacity of a bucket in tokens. */
   capacity: number
   msPerToken: number
 }
 
 const MAX_KEYS = 100_000
-/** Sums of times and fractions are inexact: without this, 625 calls a second refused the very first one. */
+/** Tolerance for floating-point sums. Without it a rate of 625 calls a second refused the first call. */
 const ROUNDING_MS = 0.5
 
 export class Buckets {
   readonly #rules: BucketRules
   readonly #clock: Pick<Clock, 'monotonicMs'>
-  /** When each bucket would be full again; one number says it all. */
+  /** The time at which each bucket is full again. */
   readonly #fullAt = new Map<string, number>()
 
   constructor(rules: BucketRules, clock: Pick<Clock, 'monotonicMs'>) {
@@ -22,7 +22,7 @@ export class Buckets {
     this.#clock = clock
   }
 
-  /** Takes one token: 0, or how many milliseconds to wait for it. */
+  /** Takes one token. Returns 0, or the milliseconds to wait for one. */
   take(key: string): number {
     const { capacity, msPerToken } = this.#rules
     const now = this.#clock.monotonicMs()

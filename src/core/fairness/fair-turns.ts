@@ -1,18 +1,18 @@
 /**
- * Whose turn it is: tenants in turn, and within a tenant its callers in turn, each with as many calls in a row as its
- * weight says. One that has nothing to do is left out, so that no turn is lost. What is done in a turn is left to others.
+ * Round robin over tenants, and over callers within a tenant. A weight sets how many calls a turn has. A caller without
+ * work is skipped, so no turn is lost. The caller of this class decides what a turn does.
  */
 import type { SlotOwner } from './slot-shares.ts'
 
-/** How many calls one turn has, by tenant and by caller (`issuer|subject`); 1 for those that are not named. */
+/** Calls per turn, by tenant and by caller (`issuer|subject`). Default: 1. */
 export interface Weights {
   tenants?: Readonly<Record<string, number>>
   callers?: Readonly<Record<string, number>>
 }
 
 /**
- * What became of a turn: it was used; it could not be used now, and neither could another of this caller; there is
- * nothing to do for this caller any more; or nobody needs a turn now.
+ * The result of a turn: `used`; `blocked` (this caller cannot use a turn now); `idle` (this caller has no more work);
+ * `enough` (stop giving turns).
  */
 export type TurnUse = 'used' | 'blocked' | 'idle' | 'enough'
 
@@ -25,21 +25,21 @@ interface CallerTurn<V> {
 interface TenantTurn<V> {
   tenant: string
   used: number
-  /** In the order of their turns. */
+  /** In turn order. */
   callers: Map<string, CallerTurn<V>>
-  /** Those that were blocked in this round. */
+  /** Callers blocked in this round. */
   blocked: CallerTurn<V>[]
 }
 
 export class FairTurns<V> {
-  /** In the order of their turns. */
+  /** In turn order. */
   readonly #tenants = new Map<string, TenantTurn<V>>()
 
   get({ tenant, owner }: SlotOwner): V | undefined {
     return this.#tenants.get(tenant)?.callers.get(owner)?.value
   }
 
-  /** Its turn comes after everybody's who is here. */
+  /** Adds a caller at the end of the order. */
   add({ tenant, owner }: SlotOwner, value: V): void {
     let turn = this.#tenants.get(tenant)
     if (!turn) {
@@ -50,8 +50,8 @@ export class FairTurns<V> {
   }
 
   /**
-   * Gives out turns until there is enough, or nobody can use one. It costs as much as there are turns that were used or
-   * could not be; who is further behind costs nothing.
+   * Gives turns until `enough` is returned or no caller can use one. The cost grows with the used and blocked turns, not
+   * with the number of waiting callers.
    */
   give(use: (value: V, owner: string, tenant: string) => TurnUse, { tenants = {}, callers = {} }: Weights = {}): void {
     const blocked: TenantTurn<V>[] = []
@@ -93,7 +93,7 @@ function first<T>(turns: Map<string, T>): T | undefined {
   return turns.values().next().value
 }
 
-/** Own properties only: names come from outside. */
+/** Reads own properties only, because names come from configuration and requests. */
 function weightOf(weights: Readonly<Record<string, number>>, name: string): number {
   return Object.hasOwn(weights, name) ? (weights[name] ?? 1) : 1
 }

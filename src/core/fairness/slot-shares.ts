@@ -1,18 +1,18 @@
 /**
- * Who holds how many slots, and who may take the next one. While many are free anybody may. The last ones are a reserve:
- * a caller gets one of them if it has none, or fewer than half of those that are left, so that no caller takes them all
- * and the first call of the next one finds a slot. The very last are shared out among tenants in the same way.
+ * Decides which caller may take the next slot. While many slots are free, every caller may. The last slots are a reserve:
+ * a caller gets one if it has none, or fewer than half of the free ones. So no caller takes the whole reserve, and the
+ * first call of another caller finds a slot. The last part of the reserve is shared among tenants in the same way.
  *
- * Running calls are not interrupted, so that what others will need has to be left free before they come.
+ * Running calls are not interrupted, so slots for later callers must stay free in advance.
  */
 
-/** A caller within its tenant; instances are such. */
+/** A caller within its tenant. Instances have these fields. */
 export interface SlotOwner {
   readonly tenant: string
   readonly owner: string
 }
 
-/** What another process needs to judge as this one would. */
+/** The state that another process needs to make the same decision. */
 export interface SharesSnapshot {
   slots: number
   reserve: number
@@ -35,7 +35,7 @@ interface TenantShare {
 const TENANTS_PART = 4
 /** A caller may overtake the queue while it runs less than this part of the reserve: with 256 slots, 4 calls. */
 const OVERTAKING_PART = 8
-/** Shares of callers that have nothing running are kept up to here: most call again. */
+/** Shares of idle callers kept in memory. Most callers call again. */
 const MAX_IDLE = 256
 
 export class SlotShares {
@@ -45,7 +45,7 @@ export class SlotShares {
   readonly #tenants = new Map<string, TenantShare>()
   #shares = 0
   #running = 0
-  /** Most calls are of the caller of the one before: two look-ups less are 2 % of a sync call. */
+  /** Most calls have the same caller as the call before. Two saved lookups are 2 % of a sync call. */
   #last: CallerShare | undefined
 
   constructor(slots: number, reserve = Math.floor(slots / 8)) {
@@ -92,7 +92,7 @@ export class SlotShares {
     if (this.#shares > MAX_IDLE) this.#forgetIdle()
   }
 
-  /** Whether a caller that was not admitted before may be now. */
+  /** True if a caller that was refused before may be admitted now. */
   give(who: SlotOwner): boolean {
     const caller = this.#callerOf(who)
     const free = this.free
@@ -103,7 +103,7 @@ export class SlotShares {
     return opens
   }
 
-  /** Whether a call of it may start although others wait in the queue: none of its own do, and it runs next to nothing. */
+  /** True if a caller may skip the queue: it has no queued call and runs almost nothing. */
   mayOvertake({ tenant, owner }: SlotOwner): boolean {
     const caller = this.#tenants.get(tenant)?.callers.get(owner)
     if (!caller) return this.#reserve > 0
@@ -115,12 +115,12 @@ export class SlotShares {
     caller.queued = Math.max(0, caller.queued + calls)
   }
 
-  /** Other processes start what was queued here. */
+  /** Counts calls that other processes started. */
   forgetQueued(): void {
     for (const { callers } of this.#tenants.values()) for (const caller of callers.values()) caller.queued = 0
   }
 
-  /** Nothing where there is no reserve: then every caller may take every slot. */
+  /** `undefined` without a reserve: every caller may then take every slot. */
   snapshot(): SharesSnapshot | undefined {
     if (this.#reserve === 0) return undefined
     const running: [string, string, number][] = []
