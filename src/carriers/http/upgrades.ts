@@ -73,7 +73,7 @@ export class Upgrades {
 }
 
 const NOT_UPGRADED =
-  'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 107\r\n\r\n' +
+  'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 132\r\n\r\n' +
   '{"error":{"code":"INVALID_REQUEST","message":"This path does not support the upgrade; send the request without an Upgrade header."}}'
 
 function pathOf({ url = '' }: IncomingMessage): string {
