@@ -34,7 +34,7 @@ test.each<[what: string, options: object, advice: RegExp]>([
   [
     'an issuer that could be taken for another',
     { auth: { jwt: [{ ...rules, issuer: 'a|b' }] } },
-    /issuer must not hold/,
+    /issuer must not contain/,
   ],
   ['the address of a key set', { auth: { jwt: [{ ...rules, key: { jwks: 'https://a.example' } }] } }, /jwksUrl/],
   ['a public address without scheme', { publicUrl: 'tools.example' }, /such as https:\/\/tools\.example\.com/],

@@ -128,6 +128,6 @@ describe('auth.verify', () => {
     const { status, body } = await site.call('v1:people.whoAmI')
 
     expect(status).toBe(500)
-    expect(body.error?.message).toBe('The server could not tell who is calling. Its log has the reason.')
+    expect(body.error?.message).toBe('The server could not authenticate the caller. Its log has the reason.')
   })
 })

@@ -115,7 +115,7 @@ describe('static tokens', () => {
   })
 
   test.each([
-    ['a token instead of its hash', { hash: createToken().token }, /make a new one/],
+    ['a token instead of its hash', { hash: createToken().token }, /create a new one/],
     ['no subject', { subject: '' }, /subject/],
     ['a date that is none', { expiresAt: 'soon' }, /2027-01-31/],
   ])('a configuration with %s is refused', (_case, change, message) => {

@@ -1,6 +1,6 @@
 /**
- * Who is calling: a static token, an API key or a JWT becomes a Caller. The credential itself goes no further than
- * this file: it is in no Caller, no fault and no log line.
+ * Authenticates callers: turns a static token, an API key or a JWT into a Caller. The credential does not leave this
+ * file: no Caller, fault or log line contains it.
  */
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
@@ -21,23 +21,23 @@ export { readCredential } from './presented-credential.ts'
 export { createToken, hashToken, type StaticToken, takeEnvironmentToken } from './tokens.ts'
 
 export interface AuthConfig {
-  /** The application's own way, asked before `tokens` and `jwt`, for every call and every transport. */
+  /** The application's own check. It runs before `tokens` and `jwt`, for every call and every transport. */
   verify?: VerifyCaller
   tokens?: readonly StaticToken[]
   jwt?: readonly JwtRules[]
-  /** Of callers whose credential names none; `main` unless given. */
+  /** The tenant of callers whose credential names none. Default: `main`. */
   tenant?: string
 }
 
 export interface Authenticator {
   /**
-   * Nothing for no credential: whether that will do is for the operation to say. A bad one is a fault of kind
-   * `unauthenticated`. Known tokens, and JWTs seen before, are answered at once, without a promise.
+   * Returns `undefined` without a credential; the operation decides whether it needs one. Throws a fault of kind
+   * `unauthenticated` for an invalid credential. Returns known tokens and cached JWTs without a promise.
    */
   authenticate(header: ReadHeader, auth?: PresentedAuth): Caller | undefined | Promise<Caller | undefined>
 }
 
-/** A JWT is verified again after this long, so that a key taken out of use stops working. */
+/** A JWT is verified again after this time, so that a revoked key stops working. */
 const REMEMBER_MS = 300_000
 const MAX_REMEMBERED = 10_000
 
@@ -49,7 +49,7 @@ export function createAuthenticator(
 ): Authenticator {
   const { verify, tokens = [], jwt = [], tenant = 'main' } = config
   if (!verify && tokens.length === 0 && jwt.length === 0) {
-    const message = 'auth names nobody: add "tokens", "jwt" or "verify", or leave auth out to serve loopback only.'
+    const message = 'auth accepts no caller: add "tokens", "jwt" or "verify", or leave auth out to serve loopback only.'
     throw new Fault('malformed', message)
   }
   if (verify !== undefined && typeof verify !== 'function') {
@@ -76,10 +76,12 @@ function verifyFirst(verify: VerifyCaller, own: ByHeader, tenant: string): Authe
   }
 }
 
-/** The application's refusal, or its failure: no operation has run, and none is to blame. */
+/** Passes on the application's refusal. Any other error is internal: no operation has run. */
 function failed(thrown: unknown): never {
   if (thrown instanceof Fault) throw thrown
-  throw new Fault('internal', 'The server could not tell who is calling. Its log has the reason.', { cause: thrown })
+  throw new Fault('internal', 'The server could not authenticate the caller. Its log has the reason.', {
+    cause: thrown,
+  })
 }
 
 function authenticateBy(
@@ -105,8 +107,8 @@ function authenticateBy(
 type Prove = (header: ReadHeader, now: number) => Proved | undefined | Promise<Proved>
 
 /**
- * By the hash of the whole Authorization field, signature included, so that only the very same text is recognised: it is
- * not even read again. The text itself is not kept, and nobody can steer its hash towards one that is.
+ * Caches callers by the hash of the whole Authorization field, including the signature, so only an identical text
+ * matches and needs no parsing. The text itself is not stored, and a caller cannot choose a text with a given hash.
  */
 function rememberProved(prove: Prove, clock: Pick<Clock, 'now' | 'monotonicMs'>): ByHeader {
   const remembered = new LRUCache<string, Proved & { until: number }>({ max: MAX_REMEMBERED })
@@ -131,7 +133,7 @@ function rememberProved(prove: Prove, clock: Pick<Clock, 'now' | 'monotonicMs'>)
   }
 }
 
-/** With one space: or one token, spelled with more and more of them, would push all others out. */
+/** Requires exactly one space. Otherwise variants of one token with more spaces could evict all other entries. */
 function isPlain(text: string): boolean {
   return text.indexOf(' ') === text.lastIndexOf(' ')
 }

@@ -1,6 +1,6 @@
 /**
- * The key a JWT is verified with, and which algorithms it may be used for. The algorithms come from the kind of key,
- * never from the token: that is what keeps a public key from being taken for an HMAC secret.
+ * The key that verifies a JWT, and its allowed algorithms. The algorithms follow from the kind of key, never from the
+ * token, so that a public key cannot be used as an HMAC secret.
  */
 import { createPublicKey, createSecretKey, type JsonWebKey, type KeyObject } from 'node:crypto'
 import { createLocalJWKSet, createRemoteJWKSet, customFetch, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
@@ -13,18 +13,18 @@ import { fetchDocument } from '../outbound/documents.ts'
 export type JwtKey =
   /** HS256; at least 32 bytes. */
   | { secret: string | Uint8Array }
-  /** PEM: RS256, ES256 or EdDSA, as the key is. */
+  /** PEM: RS256, ES256 or EdDSA, depending on the key. */
   | { publicKey: string }
   | { jwk: JsonObject }
   | { jwks: { keys: JsonObject[] } }
   | ({ jwksUrl: string } & RemoteKeyOptions)
 
 interface RemoteKeyOptions {
-  /** How long fetched keys are used without asking again; 10 minutes unless given. */
+  /** How long fetched keys are used before they are fetched again. Default: 10 minutes. */
   maxAgeMs?: number
-  /** How soon an unknown key id, or a failure, may cause another fetch; 30 seconds unless given. */
+  /** The shortest time between two fetches after an unknown key id or a failure. Default: 30 seconds. */
   cooldownMs?: number
-  /** 5 seconds unless given. */
+  /** Default: 5 seconds. */
   timeoutMs?: number
 }
 
@@ -33,7 +33,7 @@ export interface VerificationKey {
   algorithms: string[]
 }
 
-// RFC 7518, "HMAC with SHA-2 Functions": a key at least as long as the hash.
+// RFC 7518, "HMAC with SHA-2 Functions": the key must be at least as long as the hash.
 const MIN_SECRET_BYTES = 32
 const EDDSA = ['EdDSA', 'Ed25519']
 const SET_ALGORITHMS = ['RS256', 'ES256', ...EDDSA]
@@ -48,7 +48,7 @@ export function createVerificationKey(
   if ('publicKey' in key) return publicKey(() => createPublicKey(refusePrivate(key.publicKey, where)), where)
   if ('jwk' in key) return jwk(key.jwk, where)
   if ('jwks' in key && typeof key.jwks === 'string') {
-    throw new Fault('malformed', `${where}.jwks is a key set itself; give the address of one as "jwksUrl".`)
+    throw new Fault('malformed', `${where}.jwks must be a key set; give its address as "jwksUrl".`)
   }
   if ('jwks' in key) return { key: localSet(key.jwks as JSONWebKeySet, where), algorithms: SET_ALGORITHMS }
   if ('jwksUrl' in key) return { key: remoteSet(key, where, clock, remote), algorithms: SET_ALGORITHMS }
@@ -67,7 +67,7 @@ function refusePrivate(pem: string, where: string): string {
   if (/PRIVATE KEY-----/.test(pem)) {
     throw new Fault(
       'malformed',
-      `${where}.publicKey holds a private key. Keep that with the issuer, and give the public one.`,
+      `${where}.publicKey holds a private key. Keep it at the issuer, and set the public key here.`,
     )
   }
   return pem
@@ -111,12 +111,12 @@ function localSet(set: JSONWebKeySet, where: string): JWTVerifyGetKey {
   }
 }
 
-/** Clocks are corrected by less all the time. */
+/** Smaller differences are normal clock corrections. */
 const CLOCK_SET_MS = 1_000
 
 /**
- * jose caches the set, shares one fetch between all that wait, and limits fetches for unknown key ids. What it does
- * not do is rest after a failed fetch; without that, every request would wait for an issuer that is down.
+ * jose caches the set, shares one fetch between concurrent requests, and limits fetches for unknown key ids. It does
+ * not pause after a failed fetch, so this function does: otherwise every request would wait for an issuer that is down.
  */
 function remoteSet(
   { jwksUrl, maxAgeMs = 600_000, cooldownMs = 30_000, timeoutMs = 5000 }: { jwksUrl: string } & RemoteKeyOptions,
@@ -138,7 +138,7 @@ function remoteSet(
   let aheadMs = wallAhead()
   let failure: { at: number; fault: Fault } | undefined
   return async (header, token) => {
-    // jose counts by the wall clock: after that was set back an hour, it would fetch no new key for an hour.
+    // jose uses the wall clock: after the clock was set back by an hour, it would fetch no new key for an hour.
     if (Math.abs(wallAhead() - aheadMs) > CLOCK_SET_MS) {
       aheadMs = wallAhead()
       remote = open()
@@ -148,22 +148,20 @@ function remoteSet(
       return await remote(header, token)
     } catch (error) {
       if (!isFetchFailure(error)) throw error
-      const fault = new Fault(
-        'unavailable',
-        'The keys that tokens are checked with cannot be fetched. Try again later.',
-        {
-          code: 'AUTH_KEYS_UNAVAILABLE',
-          retryAfterMs: cooldownMs,
-          cause: new Error(`${jwksUrl} could not be fetched`, { cause: error }),
-        },
-      )
+      const fault = new Fault('unavailable', 'The keys to verify tokens cannot be fetched. Try again later.', {
+        code: 'AUTH_KEYS_UNAVAILABLE',
+        retryAfterMs: cooldownMs,
+        cause: new Error(`${jwksUrl} could not be fetched`, { cause: error }),
+      })
       failure = { at: clock.monotonicMs(), fault }
       throw fault
     }
   }
 }
 
-/** Everything but "this set has no such key": a timeout, no connection, not 200, not JSON, not a key set. */
+/**
+ * True for every error except "this set has no such key": a timeout, no connection, not 200, not JSON, not a key set.
+ */
 function isFetchFailure(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   return (
@@ -178,5 +176,8 @@ const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 function parseKeyUrl(text: string, where: string): URL {
   const url = URL.parse(text)
   if (url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK.has(url.hostname))) return url
-  throw new Fault('malformed', `${where}.jwksUrl must be an https address: whoever can change the keys can be anybody.`)
+  throw new Fault(
+    'malformed',
+    `${where}.jwksUrl must be an https address: otherwise an attacker could replace the keys and act as any caller.`,
+  )
 }

@@ -1,4 +1,4 @@
-/** Turns a JWT into a caller. jose checks signature, times, issuer and audience; this file decides what they must be. */
+/** Turns a JWT into a caller. jose checks signature, times, issuer and audience; this file sets the expected values. */
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
 import { ANONYMOUS, type Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
@@ -11,27 +11,29 @@ import { expiredCredential, type Proved, STATIC_ISSUER } from './tokens.ts'
 
 export interface JwtRules {
   /**
-   * What `iss` must be. Several rules may name one issuer, while it moves from one key to another. With a shared secret
-   * it may be left out: then tokens are taken that name no issuer, or one that no other rule names.
+   * The required `iss`. Several rules may name one issuer, for example during a key change. It is optional with a
+   * shared secret: the rule then accepts tokens without an issuer, or with one that no other rule names.
    */
   issuer?: string
   /**
-   * What `aud` must contain, one of them if several: tokens meant for another service are refused. With a shared secret
-   * it may be left out, and is held only against tokens that have an `aud`.
+   * The required `aud`: one of them if there are several. Tokens for another service are refused. It is optional with a
+   * shared secret, and is then checked only for tokens that have an `aud`.
    */
   audience?: string | readonly string[]
-  /** Who calls, whatever `sub` says, so that tokens need none. With a shared secret only. */
+  /** The caller's subject, regardless of `sub`, so that tokens need none. Only with a shared secret. */
   subject?: string
   key: JwtKey
-  /** For clocks that differ; 5 unless given. */
+  /** Tolerates clock differences. Default: 5. */
   clockToleranceSeconds?: number
-  /** False admits tokens that never expire. */
+  /** False accepts tokens that never expire. */
   requireExpiry?: boolean
-  /** The claim that names the tenant. A token without it is refused, so that nobody falls into the default tenant. */
+  /**
+   * The claim that names the tenant. A token without it is refused, so that no caller falls into the default tenant.
+   */
   tenantClaim?: string
   /**
-   * The claims that hold scopes, each by its name or by its path (`['realm_access', 'roles']`): a text of words, or a list.
-   * All that are there count. Default: the first there is of `scope`, `scp` and `scopes`.
+   * The claims that hold scopes, by name or by path (`['realm_access', 'roles']`): a text of words, or a list. All
+   * claims that exist are combined. Default: the first existing one of `scope`, `scp` and `scopes`.
    */
   scopeClaims?: readonly (string | readonly string[])[]
 }
@@ -41,7 +43,7 @@ export type VerifyJwt = (token: string) => Promise<Proved>
 interface Rule extends VerificationKey {
   issuer: string | undefined
   audience: string[]
-  /** OXP and OTC, "JWT": an audience is checked where a token has one. */
+  /** OXP and OTC, "JWT": the audience is checked only if a token has one. */
   audienceIfAny: boolean
   subject: string | undefined
   toleranceSeconds: number
@@ -51,7 +53,7 @@ interface Rule extends VerificationKey {
 }
 
 /**
- * The issuer of callers whose rule names none. Never what their token says: whoever has the secret could then be a
+ * The issuer of callers whose rule names none. Never taken from the token: a holder of the secret could then act as a
  * caller of any issuer.
  */
 const SECRET_ISSUER = 'shared-secret'
@@ -59,7 +61,7 @@ const RESERVED_ISSUERS = new Set([STATIC_ISSUER, SECRET_ISSUER, APPLICATION_ISSU
 const NOT_CLAIMS = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'scope', 'scp', 'scopes'])
 const MAX_NAME_LENGTH = 256
 
-/** Throws for a token of an issuer that no rule names, and for one that breaks the rules of its issuer. */
+/** The verifier throws for a token of an unknown issuer and for a token that breaks its issuer's rules. */
 export function createJwtVerifier(
   rules: readonly JwtRules[],
   tenant: string,
@@ -80,7 +82,8 @@ export function createJwtVerifier(
         const payload = await verify(token, claimed, rule, new Date(clock.now()))
         return { caller: callerOf(payload, rule, tenant), expiresAt: expiryOf(payload, rule) }
       } catch (error) {
-        // With two keys of one issuer, "expired" from the key that fits says more than "bad signature" from the other.
+        // With two keys of one issuer, "expired" from the matching key says more than "bad signature" from the other
+        // one.
         if (!(refusal instanceof errors.JWTExpired)) refusal = error
       }
     }
@@ -108,8 +111,8 @@ function parseIssuer({ issuer }: JwtRules, where: string, shared: boolean): stri
   if (!issuer || RESERVED_ISSUERS.has(issuer)) {
     throw new Fault('malformed', `${where}.issuer must be the "iss" of the tokens, such as https://login.example.`)
   }
-  // It stands between issuer and subject where callers are told apart.
-  if (issuer.includes('|')) throw new Fault('malformed', `${where}.issuer must not hold "|"; no issuer should.`)
+  // "|" separates issuer and subject where callers are identified.
+  if (issuer.includes('|')) throw new Fault('malformed', `${where}.issuer must not contain "|".`)
   return issuer
 }
 
@@ -125,7 +128,7 @@ function parseSubject({ subject }: JwtRules, where: string, shared: boolean): st
   if (!shared) {
     throw new Fault(
       'malformed',
-      `${where}.subject goes with a shared secret only; leave it out, "sub" names the caller.`,
+      `${where}.subject needs a shared secret; leave it out, because "sub" names the caller.`,
     )
   }
   if (subject !== '' && subject.length <= MAX_NAME_LENGTH) return subject
@@ -143,12 +146,12 @@ function parseScopeClaims({ scopeClaims }: JwtRules, where: string): readonly (r
   )
 }
 
-/** Not proved yet: they choose the rules only, and the same claims are checked again with the signature. */
+/** Not verified yet: these claims only select the rules, and are checked again together with the signature. */
 function claimsIn(token: string): JWTPayload | undefined {
   try {
     return decodeJwt(token)
   } catch {
-    // Not a JWT at all: the same to its sender as one from an unknown issuer.
+    // Not a JWT: the sender gets the same response as for an unknown issuer.
     return undefined
   }
 }
@@ -168,7 +171,7 @@ async function verify(token: string, claimed: JWTPayload, rule: Rule, currentDat
     return (await jwtVerify(token, rule.key, options)).payload
   } catch (error) {
     if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw error
-    // A token without a key id, and a set with several keys of its kind: the one that fits is found by trying.
+    // A token without a key id, and a set with several matching keys: try each one.
     for await (const key of error) {
       try {
         return (await jwtVerify(token, key, options)).payload
@@ -194,10 +197,10 @@ function callerOf(payload: JWTPayload, rule: Rule, tenant: string): Caller {
 function nameIn(payload: JWTPayload, claim: string): string {
   const value = payload[claim]
   if (typeof value === 'string' && value.length > 0 && value.length <= MAX_NAME_LENGTH) return value
-  throw new errors.JWTClaimValidationFailed(`"${claim}" must name somebody`, {}, claim, 'invalid')
+  throw new errors.JWTClaimValidationFailed(`"${claim}" must not be empty`, {}, claim, 'invalid')
 }
 
-/** RFC 8693 has `scope` as words in one text; other issuers write `scp` or `scopes`, as text or as a list. */
+/** RFC 8693 defines `scope` as words in one text; other issuers use `scp` or `scopes`, as a text or a list. */
 function scopesOf(payload: JWTPayload, { scopeClaims }: Rule): string[] {
   if (!scopeClaims) return wordsIn(payload.scope ?? payload.scp ?? payload.scopes)
   return [...new Set(scopeClaims.flatMap((path) => wordsIn(claimAt(payload, path))))]
@@ -221,7 +224,7 @@ function expiryOf(payload: JWTPayload, rule: Rule): number {
   return payload.exp === undefined ? Number.POSITIVE_INFINITY : (payload.exp + rule.toleranceSeconds) * 1000
 }
 
-/** jose's errors carry the claims, and those belong in no log: only their code and fixed text go on. */
+/** jose's errors contain the claims, which must not be logged. Only their code and fixed text are passed on. */
 function refuse(error: unknown): Fault {
   if (error instanceof Fault) return error
   if (error instanceof errors.JWTExpired) return expiredCredential()

@@ -1,46 +1,46 @@
-/** The application's own way to tell who is calling. What it returns is checked as if it came from outside. */
+/** The application's own authentication. Its result is checked like any input from outside. */
 
 import { ANONYMOUS, type Caller } from '../../core/caller.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { Presented } from '../../core/ports/guard.ts'
 import { STATIC_ISSUER } from './tokens.ts'
 
-/** A caller as the application knows it. */
+/** A caller that the application has identified. */
 export interface VerifiedCaller {
   subject: string
   /** Default: none. */
   scopes?: readonly string[]
   /** Default: `auth.tenant`. */
   tenant?: string
-  /** Tells apart callers of the same name. Default: `application`. */
+  /** Distinguishes callers with the same subject. Default: `application`. */
   issuer?: string
   /** For policies and handlers. */
   claims?: JsonObject
 }
 
 /**
- * Nothing for a request that shows no credential of the application's: then `tokens` and `jwt` are looked at, where there
- * are any. A `Fault` of kind `unauthenticated` refuses a bad one.
+ * Returns `undefined` for a request without a credential of the application. `tokens` and `jwt` are then tried, if
+ * configured. A `Fault` of kind `unauthenticated` refuses an invalid credential.
  */
 export type VerifyCaller = (presented: Presented) => Verified | Promise<Verified>
 
 type Verified = VerifiedCaller | null | undefined
 
-/** The issuer of callers whose application names none. No JWT issuer may have this name. */
+/** The issuer of callers for whom the application names none. No JWT issuer may have this name. */
 export const APPLICATION_ISSUER = 'application'
 
 const MAX_NAME_LENGTH = 256
 
-/** A value that is not a caller is a mistake in the application: an error, not a refusal. */
+/** A value that is not a caller is a bug in the application: an error, not a refusal. */
 export function callerFrom(returned: VerifiedCaller, tenant: string): Caller {
-  if (!isJsonObject(returned as unknown as JsonValue)) throw mistaken('must return a caller, or nothing')
+  if (!isJsonObject(returned as unknown as JsonValue)) throw mistaken('must return a caller or undefined')
   const { subject, scopes = [], tenant: own = tenant, issuer = APPLICATION_ISSUER, claims } = returned
   for (const [field, value] of Object.entries({ subject, tenant: own, issuer })) {
     if (typeof value !== 'string' || value === '' || value.length > MAX_NAME_LENGTH) {
       throw mistaken(`must return a "${field}" of 1 to ${MAX_NAME_LENGTH} characters`)
     }
   }
-  // The bar stands between issuer and subject where callers are told apart.
+  // "|" separates issuer and subject where callers are identified.
   if (issuer.includes('|') || issuer === STATIC_ISSUER || issuer === ANONYMOUS.issuer) {
     throw mistaken(`must not return the issuer "${issuer}"`)
   }

@@ -1,4 +1,4 @@
-/** What a caller shows to say who they are, and where it stands in a request. Whether it is good is for `auth.ts`. */
+/** Reads the credential from a request's headers. `identify.ts` checks it. */
 import { Fault } from '../../core/fault.ts'
 
 export type CredentialScheme = 'bearer' | 'apiKey'
@@ -8,26 +8,26 @@ export interface Credential {
   token: string
 }
 
-/** Header fields are bounded by the carrier; this bounds what is hashed and parsed where a credential comes otherwise. */
+/** The carrier limits header fields. This limits the hashing and parsing of credentials from other sources. */
 export const MAX_TOKEN_LENGTH = 16_384
 
-/** OXP and OTC have API keys in headers of their own. */
+/** OXP and OTC define their own headers for API keys. */
 const KEY_HEADERS = ['x-api-key', 'oxp-api-key', 'otc-api-key']
 const SUPPORTED = 'Send "Authorization: Bearer <token>" or "X-API-Key: <key>".'
 // RFC 6750, "Authorization Request Header Field": one space or more, then b64token. The scheme is case-insensitive.
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i
 const API_KEY = /^[\x21-\x7e]+$/
 
-/** Takes lower-case names. */
+/** Takes names in lower case. */
 export type ReadHeader = (name: string) => string | undefined
 
-/** The text of the Authorization field, where nothing else could be the credential. */
+/** The text of the Authorization field, if no other header could contain the credential. */
 export function soleAuthorization(header: ReadHeader): string | undefined {
   for (const name of KEY_HEADERS) if (header(name) !== undefined) return undefined
   return header('authorization')
 }
 
-/** Nothing if the request shows no credential. */
+/** `undefined` if the request has no credential. */
 export function readCredential(header: ReadHeader): Credential | undefined {
   const authorization = header('authorization')
   let apiKey: string | undefined
@@ -47,7 +47,7 @@ export function readCredential(header: ReadHeader): Credential | undefined {
 }
 
 function ambiguous(): Fault {
-  return new Fault('unauthenticated', `Two credentials were sent, and it is not clear which one counts. ${SUPPORTED}`)
+  return new Fault('unauthenticated', `The request has two credentials. Send one. ${SUPPORTED}`)
 }
 
 function readBearer(value: string): Credential | undefined {

@@ -1,4 +1,4 @@
-/** Whether a caller may run an operation: every scope the operation names must be among the caller's. */
+/** Checks that a caller has every scope that an operation requires. */
 
 import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
@@ -13,11 +13,11 @@ export const scopesGuard: Guard = {
     if (required.length === 0) return
     const missing = required.filter((scope) => !hasScope(caller, scope))
     if (missing.length === 0) return
-    // What is hidden from a caller is as if it were not there.
+    // A hidden operation looks the same as one that does not exist.
     if (operation.internal) throw unknownOperation(operation.name.full)
     throw new Fault(
       'forbidden',
-      `${operation.name.full} needs the scope ${missing.join(', ')}. Use a credential that grants it, or ask whoever issues yours.`,
+      `${operation.name.full} needs the scope ${missing.join(', ')}. Use a credential that grants it, or ask the issuer of your credential for it.`,
       { code: 'INSUFFICIENT_SCOPE', details: { required: [...required], missing } },
     )
   },

@@ -1,6 +1,6 @@
 /**
- * Static bearer tokens and API keys. Configuration holds their SHA-256 only. A fast hash is right here, unlike for
- * passwords: a token is 256 random bits, so nobody can guess the text behind its hash.
+ * Static bearer tokens and API keys. The configuration contains only their SHA-256. A fast hash is safe here, unlike
+ * for passwords: a token has 256 random bits, so it cannot be guessed from its hash.
  */
 import { hash, randomBytes } from 'node:crypto'
 import type { Caller } from '../../core/caller.ts'
@@ -18,25 +18,25 @@ export interface StaticToken {
   tenant?: string
 }
 
-/** The issuer of callers known by a static token. No JWT issuer may have this name. */
+/** The issuer of callers with a static token. No JWT issuer may have this name. */
 export const STATIC_ISSUER = 'callplane'
 
 const ALGORITHM = 'sha256:'
 const HASH = /^sha256:[0-9a-f]{64}$/
-/** 32 characters hold 128 random bits even as hex: fewer could be guessed from a stolen hash. */
+/** 32 characters hold 128 random bits even as hex. A shorter token could be guessed from a stolen hash. */
 const MIN_PLAIN_LENGTH = 32
 
 export function hashToken(token: string): string {
   return `${ALGORITHM}${hash('sha256', token, 'hex')}`
 }
 
-/** The token is shown to a person once; the hash is what goes into the configuration. */
+/** The token is shown to a person once. The hash goes into the configuration. */
 export function createToken(): { token: string; hash: string } {
   const token = `cp_${randomBytes(32).toString('base64url')}`
   return { token, hash: hashToken(token) }
 }
 
-/** Takes a plain token out of the environment, so that neither this process nor its children keep it. */
+/** Removes a plain token from the environment, so that neither this process nor its children keep it. */
 export function takeEnvironmentToken(
   environment: Record<string, string | undefined>,
   variable: string,
@@ -54,18 +54,18 @@ export function takeEnvironmentToken(
   return { ...grants, hash: hashToken(token) }
 }
 
-/** Who a credential has proved to be from. */
+/** The caller that a credential identifies. */
 export interface Proved {
   caller: Caller
-  /** From this moment on the credential is no good. */
+  /** The time from which the credential is invalid. */
   expiresAt: number
 }
 
 export type FindToken = (credential: Credential, now: number) => Proved | undefined
 
 /**
- * Tokens are found by the hash of what was sent. A caller cannot steer that hash towards a stored one, so the time
- * the lookup takes tells nothing about the tokens.
+ * Looks up tokens by the hash of the sent text. A caller cannot steer that hash towards a stored one, so the time of
+ * the lookup reveals nothing about the tokens.
  */
 export function createTokenFinder(tokens: readonly StaticToken[], tenant: string): FindToken {
   const known: Record<CredentialScheme, Map<string, Proved>> = {
@@ -99,13 +99,13 @@ function checkToken(token: StaticToken, where: string): void {
   if (!HASH.test(token.hash)) {
     throw new Fault(
       'malformed',
-      `${where}.hash must be "sha256:" and 64 hex digits, as "hashToken" writes it. If you put the token itself there, make a new one: it has been in a file.`,
+      `${where}.hash must be "sha256:" and 64 hex digits, as "hashToken" writes it. If this is the token itself, create a new one, because this one was stored in a file.`,
     )
   }
   if (token.kind !== 'bearer' && token.kind !== 'apiKey') {
     throw new Fault('malformed', `${where}.kind must be "bearer" or "apiKey".`)
   }
-  if (!token.subject) throw new Fault('malformed', `${where}.subject must say who the token belongs to.`)
+  if (!token.subject) throw new Fault('malformed', `${where}.subject must name the owner of the token.`)
   if (!Array.isArray(token.scopes)) {
     throw new Fault('malformed', `${where}.scopes must be a list, such as ["orders:read"]; [] for none.`)
   }
