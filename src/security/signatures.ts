@@ -1,6 +1,7 @@
 /**
- * Signs answers with HTTP Message Signatures (RFC 9421), for those who must show later, or past a proxy, what was said.
- * It stands at the binding: the envelope itself has no field for it. TLS remains what protects the connection.
+ * Signs responses with HTTP Message Signatures (RFC 9421), for clients that must prove later, or behind a proxy, what
+ * the server sent. The signature is part of the HTTP binding: the envelope has no field for it. TLS still protects the
+ * connection.
  */
 import { createPrivateKey, hash, type KeyObject, sign } from 'node:crypto'
 import { Fault } from '../core/fault.ts'
@@ -8,7 +9,7 @@ import type { Answer, Exchange, Refuse, Route } from '../core/ports/exchange.ts'
 import type { Clock } from '../core/ports/runtime.ts'
 
 export interface SigningOptions {
-  /** What verifiers look the public key up by. */
+  /** The id by which verifiers find the public key. */
   keyId: string
   /** Ed25519, in PEM. */
   privateKey: string
@@ -40,7 +41,7 @@ export function createSigner({ keyId, privateKey }: SigningOptions, clock: Pick<
   }
 }
 
-/** Every answer of these routes, refusals included. */
+/** Signs every response of these routes, including error responses. */
 export function signRoutes(routes: readonly Route[], signAnswer: SignAnswer): Route[] {
   return routes.map(({ path, methods, refuse }) => ({
     path,
@@ -59,7 +60,9 @@ export function signRefusals(refuse: Refuse, signAnswer: SignAnswer): Refuse {
   return (exchange, why) => signAnswer(exchange, refuse(exchange, why))
 }
 
-/** The request's method and path are covered too, so that an answer cannot be passed off as one to another question. */
+/**
+ * Covers the request's method and path too, so that a response cannot be presented as the response to another request.
+ */
 function coveredFields(exchange: Exchange, { status, headers, body }: Answer): [name: string, value: string][] {
   const type = headers['Content-Type']
   const whole = typeof body === 'string' || body instanceof Uint8Array
@@ -68,7 +71,7 @@ function coveredFields(exchange: Exchange, { status, headers, body }: Answer): [
     ['"@method";req', exchange.method],
     ['"@path";req', exchange.path],
     ...(type === undefined ? [] : [['"content-type"', type] as [string, string]]),
-    // A streamed body is not known yet when its head is sent.
+    // A streamed body is not known when its head is sent.
     ...(whole ? [['"content-digest"', `sha-256=:${hash('sha256', body, 'base64')}:`] as [string, string]] : []),
   ]
 }
@@ -83,6 +86,6 @@ function readKey(pem: string): KeyObject {
   if (key.asymmetricKeyType === 'ed25519') return key
   throw new Fault(
     'malformed',
-    'signing.privateKey must be an Ed25519 key; make one with openssl genpkey -algorithm ed25519.',
+    'signing.privateKey must be an Ed25519 key; create one with openssl genpkey -algorithm ed25519.',
   )
 }

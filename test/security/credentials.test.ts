@@ -346,7 +346,7 @@ test('an endpoint that is silent is given up, and one that is not allowed is not
   const secure = { ...auth, tokenURL: endpoint.url.replace('http:', 'https:') }
   await expect(strict.resolve(secure)).rejects.toMatchObject({ kind: 'upstream', retryable: false })
   expect(endpoint.asked).toHaveLength(1)
-  expect(() => create({}, { 'no url': {} })).toThrow(/which is no URL/)
+  expect(() => create({}, { 'no url': {} })).toThrow(/which is not a URL/)
   expect(() => create({}, { 'https://a.example': { clientAut: 'post' } as TokenEndpointRules })).toThrow(
     /no "clientAut"/,
   )

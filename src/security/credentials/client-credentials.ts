@@ -1,7 +1,7 @@
 /**
- * OAuth 2 client credentials (RFC 6749, section 4.4): asks a token endpoint for an access token with oauth4webapi,
- * through the client that all requests to remote tools take. Errors of the library have the whole answer in them, and
- * the token with it, so none of them goes on.
+ * OAuth 2 client credentials (RFC 6749, section 4.4): requests an access token from a token endpoint with oauth4webapi,
+ * through the client for remote tools. The library's errors contain the whole response, including the token, so they
+ * are never passed on.
  */
 import type { ClientAuth, TokenEndpointResponse } from 'oauth4webapi'
 import { Fault } from '../../core/fault.ts'
@@ -15,19 +15,19 @@ export interface ClientCredentials {
   clientSecret: string
 }
 
-/** What an operator can say about one token endpoint. */
+/** The operator's settings for one token endpoint. */
 export interface TokenEndpointRules {
-  /** Where the client's secret goes: into the Authorization header, or with `post` into the body. */
+  /** `basic` sends the client's secret in the Authorization header, `post` in the body. */
   clientAuth?: 'basic' | 'post'
-  /** It may be in a private network or on this machine, and there without TLS. */
+  /** True if the endpoint may be in a private network or on this machine, also without TLS. */
   allowPrivate?: boolean
-  /** Sent besides, such as `{ audience: 'https://api.example.com' }`. */
+  /** Additional parameters, such as `{ audience: 'https://api.example.com' }`. */
   parameters?: Readonly<Record<string, string>>
 }
 
 export interface AccessToken {
   value: string
-  /** How long it may be used again; 0 if it is good for the one use only. */
+  /** How long the token may be reused; 0 if it may be used only once. */
   lifetimeMs: number
 }
 
@@ -39,11 +39,11 @@ export interface TokenRequest {
   readonly allowPrivate: boolean
 }
 
-/** So much before the end a token is not used any more: it must still be good when it arrives. */
+/** A token is not used this long before it expires, because it must still be valid when it arrives. */
 const MARGIN_SECONDS = 30
 const MAX_ANSWER_BYTES = 256 * 1024
 
-/** What is secret in it has passed through `conceal`. */
+/** All secret values in it have passed through `conceal`. */
 export function encodeTokenRequest(
   client: ClientCredentials,
   rules: TokenEndpointRules,
@@ -68,8 +68,8 @@ function postAuth(clientId: string, clientSecret: string): ClientAuth {
 }
 
 /**
- * RFC 6749, section 2.3.1: both are form-encoded before they are put together. Not the library's `ClientSecretBasic`:
- * it also encodes "-", "_" and ".", and many token endpoints compare what they get without decoding it.
+ * RFC 6749, section 2.3.1: both values are form-encoded before they are joined. The library's `ClientSecretBasic` is
+ * not used: it also encodes "-", "_" and ".", and many token endpoints compare the values without decoding.
  */
 function basicAuth(clientId: string, clientSecret: string, conceal: (value: string) => string): ClientAuth {
   const pair = `${formEncode(clientId)}:${conceal(formEncode(clientSecret))}`
@@ -82,7 +82,7 @@ export async function requestToken(
   remote: RemoteClient,
   signal: AbortSignal,
 ): Promise<AccessToken> {
-  // Loaded when a token is needed: most servers need none.
+  // Loaded on first use, because most servers need no tokens.
   const oauth = await import('oauth4webapi')
   const { url, clientId, authenticate, parameters, allowPrivate } = request
   const { host, origin } = new URL(url)
@@ -95,7 +95,7 @@ export async function requestToken(
     { ...parameters },
     {
       headers: { 'user-agent': 'callplane' },
-      // The address is checked: without TLS only where the operator allows it.
+      // The address was checked: without TLS only if the operator allows it.
       [oauth.allowInsecureRequests]: allowPrivate,
       async [oauth.customFetch](_url, { headers, body }) {
         const sent = {
@@ -117,12 +117,15 @@ export async function requestToken(
   return accessToken(token, host)
 }
 
-/** The answer as the library takes it, or the fault that it is. What some endpoints leave out or misspell is mended. */
+/**
+ * Returns the response in a form that the library accepts, or throws its fault. Corrects fields that some endpoints
+ * omit or misspell.
+ */
 function plainAnswer(answer: RemoteAnswer, host: string): Response {
   const body = parseBody(answer.text)
   if (answer.status !== 200) throw refusal(answer, body, host)
   if (!body) throw unusable(host, 'something that is not a JSON object')
-  // Some say 200 to a refusal.
+  // Some endpoints send an error with status 200.
   if (typeof body.error === 'string') throw notAccepted(host, body)
   const { access_token, token_type = 'bearer', expires_in } = body
   if (typeof token_type !== 'string') throw unusable(host, 'a token that is not a bearer token')
@@ -136,7 +139,7 @@ function accessToken(
   host: string,
 ): AccessToken {
   if (!/^[\x21-\x7e]+$/.test(value)) throw unusable(host, 'no usable access_token')
-  // The library knows a second type, which needs a proof with every request.
+  // The library supports a second type, which needs a proof with every request.
   if (token_type !== 'bearer') throw unusable(host, 'a token that is not a bearer token')
   return { value, lifetimeMs: lifetimeOf(expires_in) }
 }
@@ -164,7 +167,7 @@ function refusal(answer: RemoteAnswer, body: JsonObject | undefined, host: strin
   )
 }
 
-/** Of the answer only the registered error word goes on: the rest may quote what was sent. */
+/** Only the registered error code of the response is passed on: the rest may quote the request. */
 function notAccepted(host: string, body: JsonObject | undefined, status = 200): Fault {
   const error = typeof body?.error === 'string' && /^[a-z_]{1,40}$/.test(body.error) ? body.error : undefined
   return new Fault(
@@ -183,12 +186,12 @@ function parseBody(text: string): JsonObject | undefined {
     const body: unknown = JSON.parse(text)
     return isJsonObject(body) ? body : undefined
   } catch {
-    // A page of a proxy, say: whoever asks says what is missing, and nothing of the text goes into a message.
+    // For example a proxy's page. The caller reports what is missing, and no message contains this text.
     return undefined
   }
 }
 
-/** Whoever is in between could take the client's secret. */
+/** Without https, an attacker between the two hosts could read the client's secret. */
 function checkTokenUrl(text: string, allowPrivate: boolean): string {
   const url = URL.parse(text)
   if (url?.username !== '' || url.password !== '') {

@@ -1,6 +1,6 @@
 /**
- * Makes of the secret that an operation refers to what its remote tool is shown. Tool Contract v1, "Auth Profiles" and
- * "Secret Rotation Semantics": secrets are read anew each time, only access tokens are remembered.
+ * Turns the secret that an operation refers to into the credential for its remote tool. Tool Contract v1, "Auth
+ * Profiles" and "Secret Rotation Semantics": secrets are read each time, and only access tokens are cached.
  */
 import { hash } from 'node:crypto'
 import type { AuthBinding } from '../../core/credential.ts'
@@ -73,18 +73,18 @@ export function createCredentials({ secrets, remote, clock, tokenEndpoints = {} 
   }
 }
 
-/** It was read a moment ago: if the tool refuses it, reading it again gives the same. */
+/** The secret was just read: if the tool refuses it, reading it again gives the same value. */
 function fixed(header: string, value: string, shown: readonly string[]): Credential {
   return { headers: { [header]: value }, shown, refused: () => false }
 }
 
-/** docs/readings.md#a26: another secret, other scopes or another endpoint is another token. */
+/** docs/readings.md#a26: another secret, other scopes or another endpoint means another token. */
 function tokenKey({ tokenURL, clientId, clientSecret, scopes }: ClientCredentials): string {
   const sorted = [...new Set(scopes)].sort()
   return hash('sha256', JSON.stringify([tokenURL, clientId, sorted, hash('sha256', clientSecret)]))
 }
 
-/** A secret of one value may also be written as one field, whatever its name: that is how Kubernetes has it. */
+/** A secret with one value may also have one field with any name, as in Kubernetes. */
 function singleValue({ value, fields = {} }: Secret): string | undefined {
   if (value !== undefined) return value
   const all = Object.values(fields)
@@ -99,8 +99,8 @@ function headerText(secret: Secret, auth: AuthBinding): string {
 }
 
 /**
- * The pair and the password are concealed in every form; a user's name or a client's id alone is not, for it may be a
- * word that results and logs are full of.
+ * The pair and the password are concealed in every form. A user name or a client id alone is not, because it may be a
+ * common word in results and logs.
  */
 function basicPair(secret: Secret, auth: AuthBinding, conceal: Conceal): string {
   const { username, password } = secret.fields ?? {}
@@ -134,13 +134,13 @@ const RULES: Record<keyof TokenEndpointRules, true> = { clientAuth: true, allowP
 function parseTokenEndpoints(given: Readonly<Record<string, TokenEndpointRules>>): Map<string, TokenEndpointRules> {
   const parsed = Object.entries(given).map(([text, rules]): [string, TokenEndpointRules] => {
     const url = URL.parse(text)
-    if (!url) throw wrong(`tokenEndpoints has "${text}", which is no URL; write it as auth.tokenURL has it.`)
+    if (!url) throw wrong(`tokenEndpoints has "${text}", which is not a URL; write it exactly as in auth.tokenURL.`)
     const unknown = Object.keys(rules).find((name) => !Object.hasOwn(RULES, name))
     if (unknown !== undefined) {
       throw wrong(`tokenEndpoints["${text}"] has no "${unknown}". There are ${Object.keys(RULES).join(', ')}.`)
     }
     if (rules.clientAuth !== undefined && rules.clientAuth !== 'basic' && rules.clientAuth !== 'post') {
-      throw wrong(`tokenEndpoints["${text}"].clientAuth is "basic" or "post".`)
+      throw wrong(`tokenEndpoints["${text}"].clientAuth must be "basic" or "post".`)
     }
     return [url.href, rules]
   })

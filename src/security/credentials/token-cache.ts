@@ -1,6 +1,6 @@
 /**
- * Access tokens in memory until shortly before they expire, the least used forgotten first. Those who need the same
- * token at the same time wait for one exchange, which goes on as long as one of them still waits.
+ * Keeps access tokens in memory until shortly before they expire, and evicts the least recently used first. Concurrent
+ * requests for the same token share one exchange, which continues while at least one of them waits.
  */
 import { LRUCache } from 'lru-cache'
 import { Fault } from '../../core/fault.ts'
@@ -9,7 +9,7 @@ import type { AccessToken } from './client-credentials.ts'
 
 export interface HeldToken {
   value: string
-  /** Others may be given it too. */
+  /** True if other calls may receive the same token. */
   remembered: boolean
 }
 
@@ -22,7 +22,7 @@ export class TokenCache {
   readonly #clock: Clock
   readonly #tokens: LRUCache<string, { value: string; expiresAt: number }>
   readonly #exchanges = new Map<string, SharedExchange>()
-  /** Whose token was refused and could not be replaced yet. */
+  /** Keys whose token was refused and not replaced yet. */
   readonly #refused = new LRUCache<string, true>({ max: MAX_TOKENS })
 
   constructor(clock: Clock, maxTokens = MAX_TOKENS) {
@@ -39,12 +39,12 @@ export class TokenCache {
     const { value, lifetimeMs } = await shared.join(signal)
     if (lifetimeMs > 0) return { value, remembered: true }
     if (!running) return { value, remembered: false }
-    // One that is good for one use belongs to whoever asked first.
+    // A single-use token belongs to the first caller, so this caller starts its own exchange.
     const own = new SharedExchange(exchange, this.#clock)
     return { value: (await own.join(signal)).value, remembered: false }
   }
 
-  /** Only this value: another may have taken its place since it was handed out. */
+  /** Removes only this value: the token may have been replaced since it was returned. */
   evict(key: string, value: string): void {
     if (this.#tokens.peek(key)?.value !== value) return
     this.#tokens.delete(key)
@@ -52,7 +52,7 @@ export class TokenCache {
   }
 
   #start(key: string, exchange: ExchangeToken): SharedExchange {
-    // The time counts from here: when the endpoint made the token is not known.
+    // The lifetime starts here, because the time at which the endpoint created the token is unknown.
     const askedAt = this.#clock.monotonicMs()
     const shared = new SharedExchange(async (signal) => {
       try {
@@ -73,17 +73,17 @@ export class TokenCache {
     return shared
   }
 
-  /** The tool refused the token and no other can be had now: that is worth one more try, and then it is a failure. */
+  /** The tool refused the token and no new one is available now. The call is retried once and then fails. */
   #explain(key: string, thrown: unknown): unknown {
     const temporary = thrown instanceof Fault && thrown.kind === 'upstream' && thrown.retryable
     if (!this.#refused.delete(key) || !temporary) return thrown
-    return new Fault('credential-expired', `The tool no longer takes our access token. ${thrown.message}`, {
+    return new Fault('credential-expired', `The tool no longer accepts the access token. ${thrown.message}`, {
       ...(thrown.retryAfterMs !== undefined && { retryAfterMs: thrown.retryAfterMs }),
     })
   }
 }
 
-/** One exchange that several wait for. Each can leave; the last to leave calls it off. */
+/** One exchange that several callers wait for. Each can leave, and the last one to leave cancels it. */
 class SharedExchange {
   readonly #stop = new AbortController()
   readonly #token: Promise<AccessToken>
@@ -98,7 +98,7 @@ class SharedExchange {
     })
   }
 
-  /** Before anybody new could join what has ended or was called off. */
+  /** Runs before a new caller could join an exchange that has ended or was canceled. */
   whenOver(over: () => void): void {
     this.#over = over
   }
