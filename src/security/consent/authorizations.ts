@@ -1,6 +1,6 @@
 /**
- * What people have authorized at other services: puts the question, takes the answer, and hands out the tokens. Which
- * calls need one is the engine's to know, and how the question is worded a protocol's.
+ * Authorizations that people give at other services: creates challenges, completes them, and returns the tokens. The
+ * engine knows which calls need one, and a protocol presents the challenge.
  */
 import { randomBytes } from 'node:crypto'
 import { ANONYMOUS, type Caller, ownerOf } from '../../core/caller.ts'
@@ -13,9 +13,9 @@ import { covers, createGrants, type Grants } from './grants.ts'
 import type { AuthorizationRequest, OAuthClient, OAuthClients } from './oauth.ts'
 
 export interface AuthorizationService extends Authorizations {
-  /** Takes the query a person comes back from a provider with; says whether it ended in an authorization. */
+  /** Takes the query of the provider's redirect. Resolves to true if the person authorized what was needed. */
   complete(query: string): Promise<boolean>
-  /** Of a challenge; what is unknown, past its time or unreadable has failed. Never throws. */
+  /** The status of a challenge. An unknown, expired or unreadable challenge has failed. Never throws. */
   status(challenge: string): Promise<ChallengeStatus>
 }
 
@@ -24,13 +24,13 @@ export type ChallengeStatus = 'pending' | 'completed' | 'failed'
 export interface AuthorizationParts {
   env: Environment
   vault: Vault
-  /** Whether callers without a credential are one and the same person, as on a laptop without authentication. */
+  /** True if all callers without a credential are the same person, as on a laptop without authentication. */
   anonymous: boolean
 }
 
 export const CALLBACK_PATH = '/authorizations/callback'
 
-/** What is kept of a question until its answer comes. */
+/** The stored state of a challenge until the provider's redirect arrives. */
 interface Question extends AuthorizationRequest {
   provider: string
   holder: string
@@ -45,11 +45,11 @@ interface Pending {
 }
 
 const CHALLENGE_MS = 600_000
-/** A question is put again as it stands while it leaves the other half of its time to answer it. */
+/** A pending challenge is reused while at least half of its time is left. */
 const REUSE_MS = CHALLENGE_MS / 2
-/** How long the outcome of a challenge can be asked for. */
+/** How long the outcome of a challenge can be read. */
 const OUTCOME_MS = 3_600_000
-/** The person has answered, and the provider is asked for the token. */
+/** The person has decided, and the server requests the token from the provider. */
 const COMPLETING = 'completing'
 /** Longer than a provider takes. */
 const COMPLETING_MS = 60_000
@@ -93,7 +93,7 @@ class PersonalAuthorizations implements AuthorizationService {
     origin: string,
   ): Promise<readonly AuthorizationChallenge[]> {
     if (!this.#mayHold(caller)) {
-      const message = 'This acts on behalf of a person. Send a credential, so that it is known whose.'
+      const message = 'This operation acts on behalf of a person. Send a credential that identifies the person.'
       throw new Fault('unauthenticated', message)
     }
     const known = merge(needs).flatMap((need) => {
@@ -112,7 +112,8 @@ class PersonalAuthorizations implements AuthorizationService {
     const { id, scopes: needed = [] } = need
     const holder = this.#holder(caller, id)
     const held = await this.#grants.get(holder)
-    // What is held already is asked for again, or two operations with different needs would take turns for ever.
+    // The held scopes are requested again. Otherwise two operations with different needs would replace each other's
+    // grants forever.
     const asked = [...new Set([...client.scopes, ...(held?.scopes ?? []), ...needed])].sort()
     const redirectUri = client.redirectUri ?? `${origin}${CALLBACK_PATH}`
     const pendingKey = `pending/${this.#hash([holder, asked, needed, redirectUri])}`
@@ -139,7 +140,7 @@ class PersonalAuthorizations implements AuthorizationService {
     const { provider, challenge } = question
     try {
       const enough = await this.#accept(question, answer)
-      log.info({ provider, enough }, 'a person has authorized')
+      log.info({ provider, enough }, 'an authorization was completed')
       return enough
     } catch (err) {
       await this.#vault.write([this.#outcome(challenge, 'failed')])
@@ -149,8 +150,8 @@ class PersonalAuthorizations implements AuthorizationService {
   }
 
   /**
-   * The answer to a question is taken once. From then on nobody is sent to the provider with it, and if the server ends
-   * before it has the token, the challenge has failed after a while.
+   * A redirect is accepted once. From then on this challenge is not reused, and if the server stops before it has the
+   * token, the challenge fails after `COMPLETING_MS`.
    */
   async #take(stateKey: string): Promise<Question | undefined> {
     const question = await this.#read<Question>(stateKey)
@@ -159,11 +160,14 @@ class PersonalAuthorizations implements AuthorizationService {
     return (await this.#vault.takeAnd(stateKey, [completing])) === undefined ? undefined : question
   }
 
-  /** Whether what the person granted is what the operation needs; the challenge says so from the same moment on. */
+  /**
+   * Returns true if the granted scopes cover what the operation needs. The challenge's outcome is stored in the same
+   * commit.
+   */
   async #accept(question: Question, answer: URLSearchParams): Promise<boolean> {
     const { provider, holder, asked, needed, challenge } = question
     const client = this.#clients.get(provider)
-    if (!client) throw new Fault('unavailable', `The provider ${provider} is not configured any more.`)
+    if (!client) throw new Fault('unavailable', `The provider ${provider} is no longer configured.`)
     const granted = await client.exchange(answer, question)
     const { scopes } = await this.#grants.replace(holder, granted, asked, (held) =>
       this.#outcome(challenge, covers(held.scopes, needed) ? 'completed' : 'failed'),
@@ -180,8 +184,9 @@ class PersonalAuthorizations implements AuthorizationService {
     try {
       return (await this.#read<ChallengeStatus | typeof COMPLETING>(this.#challengeKey(challenge))) ?? 'failed'
     } catch (err) {
-      this.#env.log.warn({ err }, 'how a challenge stands could not be read')
-      // What the vault cannot open nobody can complete; what the store cannot tell now may be known at the next look.
+      this.#env.log.warn({ err }, 'could not read the status of a challenge')
+      // A challenge that the vault cannot decrypt can never be completed. A store that is unavailable now may respond
+      // later.
       return Fault.from(err).retryable ? 'pending' : 'failed'
     }
   }
@@ -190,7 +195,7 @@ class PersonalAuthorizations implements AuthorizationService {
     return this.#kept(this.#challengeKey(challenge), outcome, OUTCOME_MS)
   }
 
-  /** People without a credential cannot be told apart, so none of them can hold anything. */
+  /** Anonymous people cannot be distinguished, so they cannot hold grants. */
   #mayHold(caller: Caller): boolean {
     return this.#anonymous || ownerOf(caller) !== ownerOf(ANONYMOUS)
   }
@@ -199,7 +204,7 @@ class PersonalAuthorizations implements AuthorizationService {
     return `authorization/${provider}/${this.#hash([caller.tenant, ownerOf(caller), caller.userId ?? null])}`
   }
 
-  // What is unguessable is stored hashed, like a password: who reads the database learns no link that still works.
+  // Stored as a hash, like a password, so that a reader of the database learns no valid link.
   #stateKey(state: string): string {
     return `state/${this.#hash(state)}`
   }
@@ -230,7 +235,7 @@ function parse<T>(text: string | undefined): T | undefined {
   return text === undefined ? undefined : (JSON.parse(text) as T)
 }
 
-/** One question for each provider, however often an operation names it. */
+/** Merges the needs to one per provider. */
 function merge(needs: readonly AuthorizationNeed[]): AuthorizationNeed[] {
   const byId = Map.groupBy(needs, ({ id }) => id)
   return [...byId].map(([id, own]) => ({ id, scopes: [...new Set(own.flatMap(({ scopes = [] }) => scopes))] }))

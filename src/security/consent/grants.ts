@@ -1,4 +1,4 @@
-/** Keeps what providers granted, sealed, one for each person and provider, and renews it when its time is nearly over. */
+/** Stores the grants of providers, sealed, one per person and provider, and renews them shortly before they expire. */
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Vault, VaultChange } from '../secrets/vault.ts'
 import type { Grant, OAuthClient } from './oauth.ts'
@@ -7,13 +7,13 @@ import type { Grant, OAuthClient } from './oauth.ts'
 export interface Grants {
   get(holder: string): Promise<Held | undefined>
   /**
-   * In place of what is held, unless that is good for more; `asked` are the scopes where the provider does not say which
-   * it granted. Returns what is held from then on. `told` is written in the same commit: what it says is true then.
+   * Replaces the held grant, unless the held one covers more. `asked` are the scopes if the provider does not name the
+   * granted ones. Returns the grant held afterwards. The change that `told` returns is written in the same commit.
    */
   replace(holder: string, grant: Grant, asked: readonly string[], told: (held: Held) => VaultChange): Promise<Held>
-  /** With a token that lasts a while; nothing if that cannot be had any more. */
+  /** Returns the grant with a token that lasts a while, or `undefined` if it can no longer be renewed. */
   fresh(holder: string, held: Held, client: OAuthClient): Promise<Held | undefined>
-  /** This token is not to be used again. */
+  /** Marks this token as expired. */
   expire(holder: string, accessToken: string): Promise<void>
 }
 
@@ -22,13 +22,13 @@ export interface Held {
   refreshToken?: string
   expiresAt?: number
   scopes: readonly string[]
-  /** What the refresh token is good for, where it is from an earlier consent. */
+  /** The scopes of the refresh token, if it comes from an earlier consent. */
   renewableScopes?: readonly string[]
 }
 
-/** A token that ends so soon might not last for what it is needed for. */
+/** A token that expires sooner might not last for its use. */
 const EARLY_MS = 30_000
-/** Longer than a provider usually takes: whoever renews and is killed keeps the others from it no longer. */
+/** Longer than a provider usually takes. If the renewing process is killed, others wait no longer than this. */
 const RENEWAL_MS = 60_000
 const LOOK_EVERY_MS = 100
 
@@ -48,7 +48,7 @@ export function createGrants(
     return held
   }
 
-  /** Many calls may find a token old at once; a refresh token is good for one of them. */
+  /** Many calls may find an expired token at once, but a refresh token can be used only once. */
   function renew(holder: string, held: Held, client: OAuthClient): Promise<Held | undefined> {
     const underWay = renewing.get(holder)
     if (underWay) return underWay
@@ -57,7 +57,7 @@ export function createGrants(
     return renewal
   }
 
-  /** The same holds for several processes: one asks the provider, and the others see what it got. */
+  /** Also coordinates processes: one asks the provider, and the others read its result. */
   async function renewAlone(holder: string, held: Held, client: OAuthClient): Promise<Held | undefined> {
     if (held.refreshToken === undefined) return renewOnce(holder, held, client)
     const mark = `renewing/${holder}`
@@ -68,11 +68,11 @@ export function createGrants(
       await new Promise<void>((resolve) => clock.schedule(LOOK_EVERY_MS, resolve))
       const current = await get(holder)
       if (!current || isFresh(current)) return current
-      // The mark runs out by the wall clock, which may have been set back since: nobody renews for longer than this.
+      // The mark expires by the wall clock, which may have been set back. No renewal takes longer than this.
       if (clock.monotonicMs() >= waitsUntil) await vault.remove(mark)
     }
     try {
-      // It may have been done between the look at what is held and the mark.
+      // Another process may have renewed the grant before this one set the mark.
       const current = await get(holder)
       return !current || isFresh(current) ? current : await renewOnce(holder, current, client)
     } finally {
@@ -80,12 +80,15 @@ export function createGrants(
     }
   }
 
-  /** Unless it took so long that somebody else has begun. What cannot be removed runs out. */
+  /**
+   * Removes the mark, unless the renewal took so long that another process has started one. A mark that cannot be
+   * removed expires.
+   */
   async function unmark(mark: string, mine: string): Promise<void> {
     try {
       if ((await vault.get(mark)) === mine) await vault.remove(mark)
     } catch (err) {
-      log.warn({ err }, 'the mark of a renewal could not be removed; others wait until it runs out')
+      log.warn({ err }, 'could not remove the mark of a renewal; other nodes wait until it expires')
     }
   }
 
@@ -101,11 +104,11 @@ export function createGrants(
     try {
       grant = refreshToken === undefined ? undefined : await client.refresh(refreshToken)
     } catch (err) {
-      log.warn({ err, stillGood }, 'an authorization could not be renewed')
+      log.warn({ err, stillGood }, 'could not renew an authorization')
       if (stillGood) return held
       throw err
     }
-    // Authorized anew, or renewed by another node, while the provider was asked: then that is what counts.
+    // If the person authorized again or another node renewed the grant during the request, that grant is used.
     const current = await get(holder)
     if (current?.accessToken !== held.accessToken) return current
     if (grant) return put(holder, heldOf({ ...(refreshToken !== undefined && { refreshToken }), scopes, ...grant }))
@@ -126,11 +129,12 @@ export function createGrants(
     get,
 
     async replace(holder, grant, asked, told) {
-      // Or a renewal that is under way would write over it; how that ends is told to whoever waits for it.
+      // Otherwise a renewal in progress would overwrite this grant. The caller that waits for the renewal receives its
+      // error.
       await Promise.allSettled([renewing.get(holder)])
       const held = await get(holder)
       const granted = heldOf({ scopes: asked, ...grant })
-      // A person who answers an older, smaller question takes nothing back by it.
+      // Completing an older, smaller challenge does not remove scopes.
       const stays =
         held && isUsable(held) && covers(held.scopes, granted.scopes) && !covers(granted.scopes, held.scopes)
       const next = stays ? held : held ? withRefreshToken(granted, held) : granted
@@ -149,7 +153,7 @@ export function createGrants(
   }
 }
 
-/** Some providers give a refresh token at the first consent only, and mean it to be kept. */
+/** Some providers return a refresh token only at the first consent and expect clients to keep it. */
 function withRefreshToken(granted: Held, { refreshToken, renewableScopes, scopes }: Held): Held {
   if (granted.refreshToken !== undefined || refreshToken === undefined) return granted
   return { ...granted, refreshToken, renewableScopes: renewableScopes ?? scopes }

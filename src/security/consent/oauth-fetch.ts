@@ -1,6 +1,6 @@
 /**
- * Requests to a provider, through the client for remote tools: to checked addresses, without following redirects, and
- * reading no more and waiting no longer than is reasonable for the short documents they answer with.
+ * Sends requests to a provider through the client for remote tools: to checked addresses, without redirects, and with
+ * limits on size and time that suit the short documents of a provider.
  */
 import { Fault } from '../../core/fault.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
@@ -18,7 +18,7 @@ interface ProviderRequest {
 export function createProviderFetch(id: string, provider: OAuthProvider, remote: RemoteClient): ProviderFetch {
   const { timeoutMs = 10_000 } = provider
   return async (address, { method = 'GET', headers = {}, body }) => {
-    const { href } = checkAddress(address, provider, `What ${id} says of itself`)
+    const { href } = checkAddress(address, provider, `An endpoint in the metadata of ${id}`)
     const signal = AbortSignal.timeout(timeoutMs)
     const asked = { method: method === 'POST' ? ('POST' as const) : ('GET' as const), headers, signal }
     try {
@@ -30,7 +30,7 @@ export function createProviderFetch(id: string, provider: OAuthProvider, remote:
 }
 
 export function unreachable(id: string, cause?: unknown): Fault {
-  return new Fault('upstream', `${id} could not be asked about your authorization. Try again in a moment.`, {
+  return new Fault('upstream', `${id} could not be reached for your authorization. Try again in a moment.`, {
     code: 'PROVIDER_UNREACHABLE',
     ...(cause !== undefined && { cause }),
   })

@@ -1,6 +1,6 @@
 /**
- * The OAuth 2 client for one provider: authorization code with PKCE (RFC 7636), and refresh. It speaks to the provider
- * and keeps nothing but the provider's description of itself.
+ * The OAuth 2 client for one provider: authorization code with PKCE (RFC 7636), and refresh. It stores nothing except
+ * the provider's metadata.
  */
 import {
   AuthorizationResponseError,
@@ -35,19 +35,19 @@ import {
 } from './provider.ts'
 
 export interface OAuthClient {
-  /** Asked for besides what operations need. */
+  /** Requested in addition to the scopes that operations need. */
   readonly scopes: readonly string[]
-  /** Where people are sent back to, if not to our own address. */
+  /** The redirect URI, if it is not below the server's own address. */
   readonly redirectUri: string | undefined
-  /** Where the person goes to authorize us. */
+  /** Returns the URL where the person authorizes the server. */
   authorizationUrl(request: AuthorizationRequest, scopes: readonly string[]): Promise<string>
-  /** Trades the code in the parameters the person came back with. */
+  /** Exchanges the code in the redirect's parameters for a grant. */
   exchange(answer: URLSearchParams, request: AuthorizationRequest): Promise<Grant>
-  /** Nothing if the provider no longer honours the refresh token. */
+  /** Returns `undefined` if the provider no longer accepts the refresh token. */
   refresh(refreshToken: string): Promise<Grant | undefined>
 }
 
-/** What ties the answer to the question. */
+/** Binds the redirect to the request. */
 export interface AuthorizationRequest {
   state: string
   verifier: string
@@ -58,18 +58,18 @@ export interface Grant {
   accessToken: string
   refreshToken?: string
   lifetimeMs?: number
-  /** As the provider states them; absent: the ones that were asked for. */
+  /** As the provider states them. Absent: the requested scopes. */
   scopes?: readonly string[]
 }
 
-/** How long a provider's description of itself is used without asking again. */
+/** How long a provider's metadata is cached. */
 const METADATA_MS = 3_600_000
-/** GitHub has a word of its own for it. */
+/** GitHub uses its own error code. */
 const REFUSED = new Set(['invalid_grant', 'bad_refresh_token'])
 
 export type OAuthClients = ReadonlyMap<string, OAuthClient>
 
-/** Whatever is wrong with the configuration is said here, before anything is asked or opened. */
+/** Checks the whole configuration before any request is sent or server opened. */
 export function createOAuthClients(
   { providers }: AuthorizationConfig,
   now: () => number,
@@ -148,7 +148,7 @@ function clientAuthOf({ clientAuth }: OAuthProvider, secret: string | undefined)
   return (server, ...rest) => (takesOnlyPost(server) ? post : basic)(server, ...rest)
 }
 
-/** RFC 8414: without a list, it is the header. */
+/** RFC 8414: without a list, the provider accepts the header. */
 function takesOnlyPost({ token_endpoint_auth_methods_supported: methods }: AuthorizationServer): boolean {
   return methods !== undefined && !methods.includes('client_secret_basic') && methods.includes('client_secret_post')
 }
@@ -157,7 +157,7 @@ function options({ allowInsecure = false }: OAuthProvider, fetchFrom: ProviderFe
   return { [customFetch]: fetchFrom, [allowInsecureRequests]: allowInsecure }
 }
 
-/** The provider's endpoints, asked for once an hour where they are not configured. */
+/** The provider's endpoints. If they are not configured, its metadata is fetched once an hour. */
 function createDescription(
   provider: OAuthProvider,
   discovering: ReturnType<typeof options>,
@@ -177,7 +177,7 @@ function createDescription(
     if (known && now() < known.until) return known.description
     const description = discover(new URL(issuer), discovering)
     known = { description, until: now() + METADATA_MS }
-    // The next one asks again.
+    // A failure is not cached: the next call fetches again.
     description.catch(() => {
       known = undefined
     })
@@ -185,7 +185,7 @@ function createDescription(
   }
 }
 
-/** OpenID Connect's address first, then the one of RFC 8414. */
+/** Tries OpenID Connect's address first, then that of RFC 8414. */
 async function discover(issuer: URL, discovering: ReturnType<typeof options>): Promise<AuthorizationServer> {
   const response = await discoveryRequest(issuer, { ...discovering, algorithm: 'oidc' })
   if (response.status !== 404) return processDiscoveryResponse(issuer, response)
@@ -193,8 +193,8 @@ async function discover(issuer: URL, discovering: ReturnType<typeof options>): P
 }
 
 /**
- * RFC 9207 keeps one provider's code from being traded at another. Where no issuer is configured, what the provider
- * calls itself must at least be at home where the person was sent.
+ * RFC 9207 prevents the use of one provider's code at another one. If no issuer is configured, the `iss` must at least
+ * be on the host where the person was sent.
  */
 function checkIssuer({ issuer, authorizationUrl = '' }: OAuthProvider, answer: URLSearchParams): void {
   const named = answer.get('iss')
@@ -206,8 +206,8 @@ function checkIssuer({ issuer, authorizationUrl = '' }: OAuthProvider, answer: U
 }
 
 /**
- * Who the person is at the provider is of no interest here, so the ID token is not looked at, and a fault in it does
- * not matter. And an error that comes with 200 (GitHub) is made the error it is.
+ * The person's identity at the provider is not used, so the ID token is not read and an error in it does not matter. An
+ * error with status 200 (GitHub) becomes an error response.
  */
 async function plainTokenAnswer(response: Response): Promise<Response> {
   if (!response.headers.get('content-type')?.includes('json')) return response
@@ -226,12 +226,12 @@ function grantOf({ access_token, refresh_token, expires_in, scope }: TokenEndpoi
     accessToken: access_token,
     ...(refresh_token !== undefined && { refreshToken: refresh_token }),
     ...(expires_in !== undefined && { lifetimeMs: expires_in * 1000 }),
-    // RFC 6749 separates scopes by spaces; GitHub by commas.
+    // RFC 6749 separates scopes with spaces, GitHub with commas.
     ...(scope !== undefined && { scopes: scope.split(/[\s,]+/).filter((each) => each !== '') }),
   }
 }
 
-/** What the library throws may hold the answer with its tokens, so nothing of it but its words goes on. */
+/** The library's errors may contain the response with its tokens, so only their messages are passed on. */
 async function explained<T>(id: string, ask: () => Promise<T>): Promise<T> {
   try {
     return await ask()
@@ -239,7 +239,7 @@ async function explained<T>(id: string, ask: () => Promise<T>): Promise<T> {
     if (thrown instanceof Fault) throw thrown
     if (thrown instanceof AuthorizationResponseError) throw refusedBy(id, thrown.error)
     if (thrown instanceof ResponseBodyError) throw refusedBy(id, `${thrown.status} ${thrown.error}`)
-    throw refusedBy(id, thrown instanceof Error ? thrown.message : 'an answer that is not understood')
+    throw refusedBy(id, thrown instanceof Error ? thrown.message : 'an invalid response')
   }
 }
 

@@ -1,4 +1,4 @@
-/** How an application names the services at which people authorize it, checked before the server starts. */
+/** The configuration of the services where people authorize the server, checked before the server starts. */
 import { Fault } from '../../core/fault.ts'
 
 export interface AuthorizationConfig {
@@ -9,30 +9,30 @@ export interface AuthorizationConfig {
 export type OAuthProvider = OAuthEndpoints & OAuthClientOptions
 
 type OAuthEndpoints =
-  /** The provider's own description of itself says where its endpoints are. */
+  /** The provider's metadata names its endpoints. */
   | { issuer: string; authorizationUrl?: never; tokenUrl?: never }
-  /** `issuer` besides where the provider sends `iss`, and from another host than the one people log in at. */
+  /** `issuer` is also needed if the provider sends an `iss` on another host than the login page. */
   | { authorizationUrl: string; tokenUrl: string; issuer?: string }
 
 interface OAuthClientOptions {
   clientId: string
-  /** The secret, or the environment variable it is in. A public client has none. */
+  /** The secret, or the environment variable that contains it. A public client has none. */
   clientSecret?: string | { env: string }
-  /** How the secret is sent: in the Authorization header or in the body; as the provider says of itself, unless given. */
+  /** How the secret is sent: in the Authorization header or in the body. Default: as the provider's metadata says. */
   clientAuth?: 'basic' | 'post'
-  /** Asked for besides what operations need, such as `offline_access`. */
+  /** Requested in addition to the scopes that operations need, such as `offline_access`. */
   scopes?: readonly string[]
   /** Sent with the authorization request, such as `{ access_type: 'offline' }`. */
   extraParams?: Readonly<Record<string, string>>
-  /** Where the provider sends people back to; `{our address}/authorizations/callback` unless given. */
+  /** The redirect URI. Default: `{the server's address}/authorizations/callback`. */
   redirectUri?: string
-  /** Lets the provider be at a plain http address on this machine: for tests. */
+  /** Allows the provider a plain http address on this machine, for tests. */
   allowInsecure?: boolean
-  /** How long one request to the provider may take; 10 seconds unless given. */
+  /** Time limit of one request to the provider. Default: 10 seconds. */
   timeoutMs?: number
 }
 
-/** Parameters that bind the answer to the question; nobody sets them from outside. */
+/** Parameters that bind the redirect to the request. The configuration cannot set them. */
 const OWN_PARAMS = new Set([
   'client_id',
   'code_challenge',
@@ -63,7 +63,7 @@ export function checkProvider(id: string, provider: OAuthProvider): void {
   if (own !== undefined) throw wrong(`${where}.extraParams cannot set "${own}"; it is made anew for every request.`)
 }
 
-/** https, or plain http to this machine where that is allowed: whoever is in between could take codes and tokens. */
+/** Requires https, or plain http to this machine if allowed: an attacker in between could read codes and tokens. */
 export function checkAddress(text: string, { allowInsecure = false }: OAuthClientOptions, where: string): URL {
   const url = URL.parse(text)
   if (url?.protocol === 'https:') return url
@@ -77,7 +77,7 @@ export function clientSecretOf({ clientSecret }: OAuthClientOptions, where: stri
   if (typeof clientSecret !== 'object') return clientSecret
   const value = process.env[clientSecret.env]
   if (value) return value
-  throw wrong(`${where}.clientSecret is to be in the environment variable ${clientSecret.env}, which is not set.`)
+  throw wrong(`${where}.clientSecret names the environment variable ${clientSecret.env}, which is not set.`)
 }
 
 function wrong(message: string): Fault {
