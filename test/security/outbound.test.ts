@@ -250,7 +250,7 @@ test('the caller can call it off, and a reader that stops closes the connection'
 test.each(['', '*example.com', 'https://', 'ftp://a.example', 'a.example/path', 'user@a.example', 'a.*.example'])(
   'an allowHosts entry that is no host is refused at the start: "%s"',
   (entry) => {
-    expect(() => createFetcher({ allowHosts: [entry] })).toThrow('in allowHosts is no host')
+    expect(() => createFetcher({ allowHosts: [entry] })).toThrow('in allowHosts is not a valid host')
   },
 )
 

@@ -1,13 +1,15 @@
-/** Which IP addresses a guarded request may go to: public unicast ones, and private ones where that is allowed. */
+/**
+ * Decides which IP addresses a guarded request may connect to: public unicast addresses, and private ones if allowed.
+ */
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 
-// IPv4 and IPv6 are kept in lists of their own: in a common one an IPv6 range also matches the IPv4 addresses it maps.
+// IPv4 and IPv6 have separate lists: in a shared one an IPv6 range also matches the IPv4 addresses that it maps.
 
-/** Inside somebody's network: only for those who say so. */
+/** Private networks: only with `allowPrivate`. */
 const PRIVATE_V4 = blockList('ipv4', '10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 172.16.0.0/12 192.168.0.0/16')
 const PRIVATE_V6 = blockList('ipv6', '::1/128 fc00::/7')
 
-/** Link-local, reserved, documentation, benchmarks, multicast; 100.100.100.200 and 168.63.129.16 are clouds' own services. */
+/** Link-local, reserved, documentation, benchmarks, multicast. 100.100.100.200 and 168.63.129.16 are cloud services. */
 const NEVER_V4 = blockList(
   'ipv4',
   '0.0.0.0/8 100.100.100.200/32 168.63.129.16/32 169.254.0.0/16 192.0.0.0/24 192.0.2.0/24 192.88.99.0/24 198.18.0.0/15 ' +
@@ -15,7 +17,7 @@ const NEVER_V4 = blockList(
 )
 
 /**
- * Everything else is refused, and with it what embeds an IPv4 address and could smuggle in a private one: mapped
+ * All other ranges are refused, including those that embed an IPv4 address and could hide a private one: mapped
  * (::ffff:0:0/96), compatible (::/96), NAT64 (64:ff9b::/96, 64:ff9b:1::/48).
  */
 const GLOBAL_V6 = blockList('ipv6', '2000::/3')

@@ -1,4 +1,4 @@
-/** Fetches short documents from services that the operator names, for libraries that work with a `Response`. */
+/** Fetches short documents from services that the operator configures, for libraries that need a `Response`. */
 import type { RemoteClient } from '../../core/ports/outbound.ts'
 
 export interface DocumentRequest {
@@ -11,12 +11,12 @@ export interface DocumentRequest {
 const MAX_BYTES = 1024 * 1024
 const BODILESS = new Set([204, 205, 304])
 
-/** What the libraries look at. */
+/** The headers that the libraries read. */
 const HEADERS = ['content-type', 'www-authenticate']
 
 /**
- * The whole answer is in memory, so that the limits of time and size hold for its body as well. The service may be in a
- * private network: it is the operator who names it.
+ * The whole response is held in memory, so that the limits of time and size include its body. The service may be in a
+ * private network, because the operator configures it.
  */
 export async function fetchDocument(remote: RemoteClient, url: string, request: DocumentRequest): Promise<Response> {
   const { status, header, text } = await remote.send({ ...request, url, maxBytes: MAX_BYTES, allowPrivate: true })

@@ -1,7 +1,6 @@
 /**
- * The one client that fetches what a caller merely names. It goes only where the rules allow, to addresses that were
- * checked, and reads no more and waits no longer than it is told. It uses no proxy, keeps no cookies and sends no
- * credentials.
+ * The only client that fetches URLs named by callers. It goes only where the rules allow, connects to checked
+ * addresses, and limits size and time. It uses no proxy, stores no cookies and sends no credentials.
  */
 import type { IncomingMessage } from 'node:http'
 import { Fault } from '../../core/fault.ts'
@@ -10,9 +9,9 @@ import { declaredBytes, errorCode, GuardedHttp, isEncoded, type Target } from '.
 import { createHostRules, type OutboundRules, referenceRefusals, refused } from './rules.ts'
 
 export interface FetcherOptions extends OutboundRules {
-  /** How long the other side may be silent: until its answer begins, and between two pieces of it. */
+  /** How long the other side may send nothing: before its response starts, and between two chunks. */
   timeoutMs?: number
-  /** How long one fetch may take in all. */
+  /** Total time limit of one fetch. */
   totalTimeoutMs?: number
   maxRedirects?: number
 }
@@ -34,7 +33,7 @@ export function createFetcher(options: FetcherOptions = {}): Fetcher {
       try {
         const head = await fetch.send('HEAD', {})
         if (isSuccess(head)) return describe(head, head.headers['content-length'])
-        // Not every server has HEAD, and a URL that is pre-signed for GET is good for nothing else.
+        // Not every server supports HEAD, and a URL that is pre-signed for GET allows only GET.
         const first = await fetch.send('GET', { Range: 'bytes=0-0' })
         const total = /\/(\d+)$/.exec(first.headers['content-range'] ?? '')?.[1]
         if (first.statusCode === 206 || (first.statusCode === 416 && total === '0')) return describe(first, total)
@@ -72,7 +71,7 @@ export function createFetcher(options: FetcherOptions = {}): Fetcher {
 
 interface FetchParts {
   guard: GuardedHttp
-  /** Throws a refusal if the reference leads where none may. */
+  /** Throws a fault if the rules do not allow the reference. */
   judge(uri: string): Target
   limits: FetchLimits
 }
@@ -83,7 +82,7 @@ interface FetchLimits {
   maxRedirects: number
 }
 
-/** One fetch, redirects included: its clock, its caller's signal and what to say when it fails. */
+/** One fetch, including redirects: its timers, its caller's signal and its fault. */
 class Fetch {
   readonly #parts: FetchParts
   readonly #signal: AbortSignal
@@ -100,7 +99,7 @@ class Fetch {
     this.#total = setTimeout(() => this.#stop.abort(), parts.limits.totalTimeoutMs)
   }
 
-  /** Follows redirects; each target is judged as if it had been the first. */
+  /** Follows redirects. Each target is checked like the first one. */
   async send(method: 'GET' | 'HEAD', headers: Record<string, string>): Promise<IncomingMessage> {
     for (let redirects = 0; ; redirects += 1) {
       const response = await this.#sendOnce(method, headers)
@@ -111,7 +110,7 @@ class Fetch {
         throw refused(`The reference redirects more than ${redirects} times; name its final address.`)
       }
       const next = URL.parse(location, this.#target.url.href)
-      if (!next) throw refused('The reference redirects to something that is no URL.')
+      if (!next) throw refused('The reference redirects to an invalid URL.')
       this.#target = this.#parts.judge(next.href)
     }
   }
@@ -125,21 +124,21 @@ class Fetch {
         .start(this.#target, {
           method,
           headers: { Accept: '*/*', ...headers },
-          // None is kept, and none that was opened under other rules is used.
+          // The connection is not kept, and no connection from other rules is reused.
           connection: 'own',
           signal: AbortSignal.any([this.#signal, this.#stop.signal]),
         })
         .on('response', resolve)
         .on('error', reject)
     })
-    // A connection that breaks while nobody reads must not be an unhandled error; whoever reads still gets it.
+    // A connection error while no reader waits must not be an unhandled error. A reader still receives it.
     response.on('error', () => this.waiting(false))
     this.waiting(false)
     this.#response = response
     return response
   }
 
-  /** The clock of silence runs only while we wait for the other side, not while our own reader takes its time. */
+  /** The idle timer runs only while we wait for the other side, not while our own reader is slow. */
   waiting(on: boolean): void {
     clearTimeout(this.#silence)
     if (on) this.#silence = setTimeout(() => this.#stop.abort(), this.#parts.limits.timeoutMs)
@@ -156,18 +155,18 @@ class Fetch {
     return new Fault(
       'upstream',
       status >= 200 && status < 300
-        ? `${this.#target.url.host} does not send the whole content as it is; the reference must lead to plain content.`
+        ? `${this.#target.url.host} does not send the whole content uncompressed; the reference must lead to plain content.`
         : `${this.#target.url.host} answered ${status}; check that the reference can be fetched without credentials.`,
       { code: 'MEDIA_REF_UNREACHABLE', retryable: status === 429 || status >= 500 },
     )
   }
 
-  /** Only the host is named: the rest of a reference may be a secret. */
+  /** Names only the host: the rest of a reference may contain a secret. */
   explain(error: unknown): Fault {
     if (error instanceof Fault) return error
     if (this.#signal.aborted) {
       const { reason } = this.#signal
-      return reason instanceof Fault ? reason : new Fault('canceled', 'The fetch was called off.', { cause: error })
+      return reason instanceof Fault ? reason : new Fault('canceled', 'The fetch was canceled.', { cause: error })
     }
     const why = this.#stop.signal.aborted ? 'took too long' : `failed (${errorCode(error)})`
     return new Fault('upstream', `Fetching from ${this.#target.url.host} ${why}; try again, or check the reference.`, {

@@ -1,8 +1,8 @@
 /**
- * The one way out over HTTP. It judges a target by its URL, connects to checked addresses only, keeps connections apart
- * by the rule they were opened under, and asks for plain content. What a refusal says, how an answer is read and who
- * may be asked at all is for its users. Built on node:http, because the global `fetch` cannot be held to a checked
- * address and costs more for each request.
+ * The only outgoing HTTP client. It checks the URL of a target, connects only to checked addresses, separates
+ * connections by the rule that they were opened under, and asks for uncompressed content. Its users define the error
+ * messages, read the responses and decide which hosts are allowed. Built on node:http, because the global `fetch`
+ * cannot be bound to a checked address and costs more per request.
  */
 import { lookup as lookupName } from 'node:dns/promises'
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
@@ -14,18 +14,18 @@ import { mayConnectTo } from './addresses.ts'
 export type Resolve = (hostname: string) => Promise<readonly RemoteAddress[]>
 
 export interface GuardOptions {
-  /** How names become addresses (default: the system's way). */
+  /** Resolves host names (default: the system's resolver). */
   resolve?: Resolve | undefined
   /**
-   * How long an unused connection is kept. Shorter than the five seconds after which many servers close it: a request
-   * must not go out on a connection that is being closed, because nobody could tell whether it was taken.
+   * How long an unused connection is kept. Shorter than the five seconds after which many servers close it: if a
+   * request were sent on a closing connection, it would be unknown whether the server received it.
    */
   keepAliveMs?: number | undefined
-  /** Connections to one host at a time; more requests than that wait for one. Streams are not counted. */
+  /** Maximum connections per host. Further requests wait. Streams are not counted. */
   maxConnections?: number | undefined
 }
 
-/** What each kind of user says when it refuses a target. */
+/** The faults that each kind of user throws for a refused target. */
 export interface Refusals {
   notAbsolute(): Fault
   scheme(protocol: string): Fault
@@ -33,7 +33,7 @@ export interface Refusals {
   address(host: string): Fault
 }
 
-/** A URL that was judged, with the rule that it was judged by. */
+/** A checked URL, with the rule that it was checked under. */
 export interface Target {
   readonly url: URL
   readonly host: string
@@ -45,8 +45,8 @@ export interface Outgoing {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
   /**
-   * `kept`: one that others used before, if there is one. `stream`: kept as well, and not counted, because it may stay
-   * busy for hours. `own`: a new one that is not kept.
+   * `kept`: reuses a connection if there is one. `stream`: also kept, but not counted, because it may stay busy for
+   * hours. `own`: a new connection that is not kept.
    */
   readonly connection: 'kept' | 'stream' | 'own'
   readonly signal?: AbortSignal
@@ -73,28 +73,28 @@ export class GuardedHttp {
     this.#resolve = options.resolve ?? ((hostname) => lookupName(hostname, { all: true }))
   }
 
-  /** Throws a refusal if the URL itself shows that it must not be asked. */
+  /** Throws a fault if the URL itself is not allowed. */
   target(text: string, allowPrivate: boolean): Target {
     const url = URL.parse(text)
     if (!url) throw this.#refusals.notAbsolute()
     if (url.protocol !== 'https:' && url.protocol !== 'http:') throw this.#refusals.scheme(url.protocol)
     if (url.username !== '' || url.password !== '') throw this.#refusals.userInfo()
     const host = bareHost(url)
-    // A literal address is never looked up, so it is judged here.
+    // A literal address is never looked up, so it is checked here.
     if (isIP(host) !== 0 && !mayConnectTo(host, allowPrivate)) throw this.#refusals.address(host)
     return { url, host, allowPrivate }
   }
 
-  /** For those with connections of their own: where a host is, under the same rules. */
+  /** Resolves a host under the same rules, for users with their own connections. */
   async lookup(hostname: string, allowPrivate: boolean): Promise<readonly RemoteAddress[]> {
     const family = isIP(hostname)
     const addresses = family === 0 ? await this.#resolve(hostname) : [{ address: hostname, family }]
-    // One bad address is enough: which one a connection would take is chance.
+    // One refused address is enough, because it is not known which one a connection would use.
     if (addresses.every(({ address }) => mayConnectTo(address, allowPrivate))) return addresses
     throw this.#refusals.address(hostname)
   }
 
-  /** Redirects are not followed: where one leads is a target of its own. */
+  /** Does not follow redirects: the target of a redirect must be checked as a new target. */
   start({ url, host, allowPrivate }: Target, { method, headers, body, connection, signal }: Outgoing): ClientRequest {
     const route = this.#routeFor(url.protocol, allowPrivate)
     const request = begin(route, {
@@ -118,18 +118,18 @@ export class GuardedHttp {
     return request
   }
 
-  /** Closes what is kept; requests under way are cut off. */
+  /** Closes the kept connections and aborts running requests. */
   close(): void {
     for (const { kept, stream } of this.#routes.values()) for (const agent of [kept, stream]) agent.destroy()
     this.#routes.clear()
   }
 
-  /** A connection that was opened under one rule is not used under another. */
+  /** A connection that was opened under one rule is not reused under another. */
   #routeFor(scheme: string, allowPrivate: boolean): Route {
     const key = allowPrivate ? `private ${scheme}` : scheme
     const known = this.#routes.get(key)
     if (known) return known
-    // Asked for when needed, and not imported by name: see carriers/http/server.ts.
+    // Loaded on demand, and not with a named import: see carriers/http/server.ts.
     const { Agent, request } = process.getBuiltinModule(scheme === 'https:' ? 'node:https' : 'node:http')
     const { keepAliveMs = 4_000, maxConnections = 256 } = this.#options
     const lookup = this.#checkedLookup(allowPrivate)
@@ -140,7 +140,7 @@ export class GuardedHttp {
     return route
   }
 
-  /** For node's sockets: the connection goes to what was checked, whatever the name resolves to a moment later. */
+  /** For Node's sockets: connects to the checked address, even if the name resolves to another one a moment later. */
   #checkedLookup(allowPrivate: boolean): LookupFunction {
     return (hostname, { all }, callback) => {
       this.lookup(hostname, allowPrivate).then(
@@ -160,11 +160,15 @@ function begin({ request }: Route, options: RequestOptions): ClientRequest {
   try {
     return request(options)
   } catch (cause) {
-    throw new Fault('upstream', 'A header for the tool holds what no header may. Check its secret and its "headers".', {
-      code: 'UNSENDABLE',
-      retryable: false,
-      cause,
-    })
+    throw new Fault(
+      'upstream',
+      'A header for the tool contains an invalid character. Check its secret and its "headers".',
+      {
+        code: 'UNSENDABLE',
+        retryable: false,
+        cause,
+      },
+    )
   }
 }
 
@@ -173,17 +177,17 @@ export function bareHost(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, '$1').replace(/\.$/, '')
 }
 
-/** What the answer says of its size; 0 if it says nothing. */
+/** The size that the response declares; 0 if it declares none. */
 export function declaredBytes({ headers }: IncomingMessage): number {
   return Number(headers['content-length'] ?? 0)
 }
 
-/** Compressed although it was asked not to be. */
+/** True if the response is compressed although the request asked for plain content. */
 export function isEncoded({ headers }: IncomingMessage): boolean {
   return (headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity'
 }
 
-/** What a failed connection is called, without the text of its error, which may have the whole address in it. */
+/** The error code of a failed connection. Not its message, which may contain the whole address. */
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown'
 }

@@ -1,6 +1,6 @@
 /**
- * The client that speaks with remote tools. Unlike the fetcher it goes where an operator's declaration says, keeps its
- * connections and shows credentials.
+ * The client for remote tools. Unlike the fetcher, it goes where an operator's declaration says, keeps its connections
+ * and sends credentials.
  */
 import type { ClientRequest, IncomingMessage } from 'node:http'
 import { Fault } from '../../core/fault.ts'
@@ -23,9 +23,9 @@ import {
 } from './guarded-http.ts'
 
 export interface ClosableRemoteClient extends RemoteClient {
-  /** For those with connections of their own: where a host is, under the same rules. */
+  /** Resolves a host under the same rules, for users with their own connections. */
   lookup(hostname: string, allowPrivate: boolean): Promise<readonly RemoteAddress[]>
-  /** Closes what is kept; requests under way are cut off. */
+  /** Closes the kept connections and aborts running requests. */
   close(): void
 }
 
@@ -33,9 +33,9 @@ export function createRemoteClient(options: GuardOptions = {}): ClosableRemoteCl
   const guard = new GuardedHttp(toolRefusals, options)
   const targets = new Map<string, Target>()
 
-  /** Reading and judging an address costs about 4 µs, and most requests go where others went before. */
+  /** Parsing and checking an address costs about 4 µs, and most requests repeat an earlier one. */
   function targetAt(text: string, allowPrivate = false): Target {
-    // Judged under one rule is not judged under the other.
+    // A check under one rule does not hold under the other.
     const key = `${allowPrivate} ${text}`
     const known = targets.get(key)
     if (known) return known
@@ -56,7 +56,7 @@ export function createRemoteClient(options: GuardOptions = {}): ClosableRemoteCl
       } catch (error) {
         if (!first.foundClosed || sent.method === 'POST') throw first.explain(error)
       }
-      // The kept connection had been closed. What may be repeated without harm is repeated, on a connection of its own.
+      // The server had closed the kept connection. A request that is safe to repeat is sent again on a new connection.
       const second = new Sending(guard, target, sent, 'own')
       try {
         return await second.answer
@@ -86,12 +86,12 @@ function streamOf(response: IncomingMessage): RemoteStream {
   return { status, headers, body: response, discard: () => void response.destroy() }
 }
 
-/** Addresses that are made for one call, as when a job is asked after, come and go. */
+/** Limits the cache, because some addresses are used for one call only, such as those that poll a job. */
 const MAX_TARGETS = 1_000
 
 const decoder = new TextDecoder()
 
-/** One request on one connection, up to the last byte of its answer. */
+/** One request on one connection, up to the last byte of its response. */
 class Sending {
   readonly #url: URL
   readonly #sent: RemoteRequest
@@ -113,7 +113,7 @@ class Sending {
     return this.#done.promise
   }
 
-  /** The connection was a kept one, and it ended without a byte of an answer. */
+  /** True if the connection was a kept one and closed before the first byte of a response. */
   get foundClosed(): boolean {
     return this.#request.reusedSocket && !this.#answering && !this.#sent.signal.aborted
   }
@@ -147,14 +147,14 @@ class Sending {
       })
   }
 
-  /** The connection goes with it: what else would come on it belongs to nobody. */
+  /** Also closes the connection, because the rest of the response is not read. */
   #fail(error: unknown): void {
     this.#sent.signal.removeEventListener('abort', this.#abort)
     this.#done.reject(error)
     this.#request.destroy()
   }
 
-  /** Only the host is named: the rest of an address may be a secret. */
+  /** Names only the host: the rest of an address may contain a secret. */
   explain(error: unknown): Fault {
     if (error instanceof Fault) return error
     const { host } = this.#url
@@ -181,7 +181,7 @@ const toolRefusals: Refusals = {
   userInfo: () => refused('The address of the tool carries a user name or password; declare "auth" instead.'),
   address: (host) =>
     refused(
-      `${host} is at an address that tools may not have: a private one needs "allowPrivate: true" in its declaration, ` +
+      `${host} is at an address that is not allowed for tools: a private one needs "allowPrivate: true" in its declaration, ` +
         'and link-local and metadata addresses are never called.',
     ),
 }
@@ -191,20 +191,24 @@ function refused(message: string): Fault {
 }
 
 function calledOff({ reason }: AbortSignal): Fault {
-  return reason instanceof Fault ? reason : new Fault('canceled', 'The request was called off.', { cause: reason })
+  return reason instanceof Fault ? reason : new Fault('canceled', 'The request was canceled.', { cause: reason })
 }
 
 function tooLarge(maxBytes: number): Fault {
   return new Fault(
     'upstream',
-    `The tool answered with more than the ${maxBytes} bytes allowed. Have it answer with less, or raise "maxBytes".`,
+    `The tool's response is larger than ${maxBytes} bytes. Change the tool to return less, or raise "maxBytes".`,
     { code: 'ANSWER_TOO_LARGE', retryable: false, details: { limit_bytes: maxBytes } },
   )
 }
 
 function encoded({ host }: URL): Fault {
-  return new Fault('upstream', `${host} compresses its answer though it was asked not to. Have it answer plainly.`, {
-    code: 'ANSWER_ENCODED',
-    retryable: false,
-  })
+  return new Fault(
+    'upstream',
+    `${host} compresses its response although the request asked for plain content. Configure it not to compress.`,
+    {
+      code: 'ANSWER_ENCODED',
+      retryable: false,
+    },
+  )
 }

@@ -1,16 +1,17 @@
-/** Where a reference may lead: to hosts that the operator allows. Addresses are checked by the guarded client. */
+/** Decides which hosts a reference may point to. The guarded client checks the addresses. */
 import { Fault } from '../../core/fault.ts'
 import { bareHost, type Refusals, type Resolve, type Target } from './guarded-http.ts'
 
 export interface OutboundRules {
   /**
-   * Hosts that may be fetched from: `cdn.example.com`, `*.example.com` (its subdomains), `*` (every public host).
-   * https and its own port, unless the entry says otherwise: `http://files.internal:8080`. None: nothing is fetched.
+   * Hosts that may be fetched from: `cdn.example.com`, `*.example.com` (its subdomains), `*` (every public host). An
+   * entry means https and its default port, unless it names others: `http://files.internal:8080`. Default: none, so
+   * nothing is fetched.
    */
   allowHosts?: readonly string[]
-  /** Lets allowed hosts be in a private network or on this machine. Metadata services stay out of reach. */
+  /** Allows hosts in a private network or on this machine. Metadata services are never allowed. */
   allowPrivate?: boolean
-  /** How names become addresses; the system's way unless given. */
+  /** Resolves host names. Default: the system's resolver. */
   resolve?: Resolve
 }
 
@@ -18,7 +19,7 @@ export function refused(message: string): Fault {
   return new Fault('invalid-input', message, { code: 'MEDIA_REF_REFUSED' })
 }
 
-/** What is said of a reference that leads where none may. */
+/** The faults for a reference to a place that is not allowed. */
 export const referenceRefusals: Refusals = {
   notAbsolute: () => refused('The reference is not an absolute URL; write it as https://host/path.'),
   scheme: (protocol) => refused(`A reference cannot use ${protocol} here; use https.`),
@@ -26,12 +27,12 @@ export const referenceRefusals: Refusals = {
   address: (host) => refused(`${host} is not at a public address; references must point to a public host.`),
 }
 
-/** Throws a refusal unless the operator allows the scheme, host and port of a target. */
+/** The returned function throws a fault unless the operator allows the target's scheme, host and port. */
 export function createHostRules({ allowHosts = [] }: OutboundRules): (target: Target) => void {
   const entries = allowHosts.map(parseEntry)
   return ({ url, host }) => {
     if (entries.length === 0) {
-      throw refused('References are not fetched by this server; its operator can allow hosts with "allowHosts".')
+      throw refused('This server does not fetch references; its operator can allow hosts with "allowHosts".')
     }
     if (entries.some((entry) => entry.scheme === url.protocol && entry.port === url.port && covers(entry, host))) return
     throw refused(
@@ -44,7 +45,7 @@ export function createHostRules({ allowHosts = [] }: OutboundRules): (target: Ta
 interface Entry {
   scheme: string
   port: string
-  /** A whole name; empty with `subdomains` for every name. */
+  /** A whole name. Empty with `subdomains` for every name. */
   host: string
   subdomains: boolean
 }
@@ -66,7 +67,7 @@ function parseEntry(text: string): Entry {
 function badEntry(text: string): Fault {
   return new Fault(
     'malformed',
-    `"${text}" in allowHosts is no host; write cdn.example.com, *.example.com, http://host:8080 or *.`,
+    `"${text}" in allowHosts is not a valid host; write cdn.example.com, *.example.com, http://host:8080 or *.`,
   )
 }
 
