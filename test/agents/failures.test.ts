@@ -17,7 +17,7 @@ test.each(WAYS)('what a model gets wrong is a result that says how to mend it (%
     return text
   }
   expect(await textOf('order_get', {})).toBe('There is no tool "order_get". Did you mean orders_get?')
-  expect(await textOf('launch', {})).toBe('There is no tool "launch". There are: orders_get, orders_refund.')
+  expect(await textOf('launch', {})).toBe('There is no tool "launch". Available tools: orders_get, orders_refund.')
   expect(await textOf('orders_get', '{"id":')).toMatch(/^The arguments of orders_get are not JSON: .* Write one JSON/)
   expect(await textOf('orders_get', '["o1"]')).toMatch(/^The arguments of orders_get must be one JSON object/)
   expect(await textOf('orders_get', '')).toContain('id')

@@ -60,7 +60,7 @@ export function checkProvider(id: string, provider: OAuthProvider): void {
     throw wrong(`${where}.redirectUri must be an absolute URL that ends in /authorizations/callback.`)
   }
   const own = Object.keys(provider.extraParams ?? {}).find((name) => OWN_PARAMS.has(name))
-  if (own !== undefined) throw wrong(`${where}.extraParams cannot set "${own}"; it is made anew for every request.`)
+  if (own !== undefined) throw wrong(`${where}.extraParams cannot set "${own}"; the server sets it for every request.`)
 }
 
 /** Requires https, or plain http to this machine if allowed: an attacker in between could read codes and tokens. */

@@ -47,7 +47,7 @@ export function readCredential(header: ReadHeader): Credential | undefined {
 }
 
 function ambiguous(): Fault {
-  return new Fault('unauthenticated', `The request has two credentials. Send one. ${SUPPORTED}`)
+  return new Fault('unauthenticated', `The request has two credentials; send only one. ${SUPPORTED}`)
 }
 
 function readBearer(value: string): Credential | undefined {
