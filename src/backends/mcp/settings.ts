@@ -46,7 +46,7 @@ export function parseMcpSettings(spec: BackendSpec): McpSettings {
 }
 
 function parseProcess({ command, args = [], env = {}, maxBytes = MAX_BYTES }: Record<string, unknown>) {
-  if (!isText(command)) throw refused('command', 'must be the program that is the server, such as npx.')
+  if (!isText(command)) throw refused('command', 'must be the program that starts the server, such as npx.')
   if (!Array.isArray(args) || !args.every((arg) => typeof arg === 'string')) {
     throw refused('args', 'must be a list of texts, one for each argument.')
   }
@@ -58,7 +58,7 @@ function parseProcess({ command, args = [], env = {}, maxBytes = MAX_BYTES }: Re
 
 function parseEnv(env: unknown): ProcessSettings['env'] {
   if (typeof env !== 'object' || env === null || Array.isArray(env)) {
-    throw refused('env', 'must be names with texts or secrets, such as { TOKEN: { secretRef: github } }.')
+    throw refused('env', 'must map names to texts or secrets, such as { TOKEN: { secretRef: github } }.')
   }
   for (const [name, value] of Object.entries(env)) {
     if (!/^[A-Za-z_]\w*$/.test(name)) throw refused('env', `has "${name}", which is not a valid variable name.`)

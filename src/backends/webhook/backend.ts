@@ -126,7 +126,7 @@ function timedOut({ terms }: BackendContext): Fault {
   const { timeoutMs } = terms
   return new Fault(
     'timeout',
-    'The tool did not answer in time. Give the operation a longer "timeoutMs", or ask again.',
+    'The tool did not answer in time. Give the operation a longer "timeoutMs", or send the call again.',
     {
       ...(timeoutMs !== undefined && { details: { timeoutMs } }),
     },
