@@ -101,7 +101,7 @@ test('a client that cannot be asked is told in the result', async () => {
   const site = await startSite({ operations: [remove] })
   const { json } = await askOlder(site, 'tools/call', { name: 'files_remove', arguments: {} })
   expect(json.result).toMatchObject({ isError: true })
-  expect(json.result.content[0].text).toContain('questions to its caller')
+  expect(json.result.content[0].text).toContain('questions that this client does not support')
 })
 
 test('the official client answers forms, and completes what its model is asked', async () => {

@@ -267,7 +267,7 @@ describe('calls that take long', () => {
 
     expect(late).toMatchObject({ status: 200, body: { call_id: 'build-1', success: false } })
     expect(late.body.error).toEqual({
-      message: expect.stringContaining('still working'),
+      message: expect.stringContaining('still running'),
       developer_message: expect.stringContaining('"call_id": "build-1"'),
       can_retry: true,
       retry_after_ms: 250,
