@@ -145,7 +145,7 @@ export function isSigned(path: string, query: string, env: Environment): boolean
   const match = /^expires=(\d{1,16})&signature=([\w-]+)$/.exec(query)
   if (!match) return false
   const [, expires, signature] = match
-  // A timing attack is not possible: the compared value is a keyed hash, so a partial match reveals nothing useful.
+  // The compared value is a keyed hash: the position of the first difference reveals nothing about other signatures.
   return Number(expires) > env.clock.now() && env.sign(`${path}?expires=${expires}`) === signature
 }
 

@@ -1,9 +1,12 @@
-/** Whom an envelope on a message speaks for: its own `auth` block, else what the connection was opened with. */
+/** Selects the credential of an envelope: its own `auth` block, or else the credential of the connection. */
 import type { Presented, PresentedAuth } from '../../core/ports/guard.ts'
 
 const CREDENTIAL_HEADERS: ReadonlySet<string> = new Set(['authorization', 'x-api-key', 'oxp-api-key', 'otc-api-key'])
 
-/** A credential in the block replaces the connection's. Its `iss` and `sub` are claims, and the credential proves them. */
+/**
+ * A credential in the block replaces that of the connection. `iss` and `sub` are only claims; the credential proves
+ * them.
+ */
 export function presentedWith(peer: Presented, auth: PresentedAuth | undefined): Presented {
   if (!auth) return peer
   const own = auth.credential === undefined ? undefined : headerFor(auth.credentialType, auth.credential)
@@ -16,7 +19,7 @@ export function presentedWith(peer: Presented, auth: PresentedAuth | undefined):
   }
 }
 
-/** The other types are for the application's own `auth.verify`. */
+/** Only the application's own `auth.verify` handles other types. */
 function headerFor(type: string, credential: string): { name: string; value: string } | undefined {
   switch (type.toLowerCase()) {
     case 'bearer':

@@ -1,6 +1,6 @@
 /**
- * OpenCALL on a connection of messages: one envelope in each, any number of calls at once, and every later state of a
- * call pushed as a further envelope. Built-in operations stand in for the addresses that HTTP has.
+ * OpenCALL on a message connection. Each message has one envelope, and calls run concurrently. The server sends every
+ * later state of a call as a further envelope. Built-in operations replace the HTTP addresses.
  * docs/readings.md#r33, #r34 and #r35.
  */
 import type { Caller } from '../../core/caller.ts'
@@ -24,11 +24,11 @@ import { referencedMedia } from './uploads.ts'
 import type { RequestEnvelope, ResponseEnvelope } from './wire.ts'
 
 export interface OpenCallSessionSettings {
-  /** Turns the lenient readings off. */
+  /** True to follow the specification literally, without the lenient readings. */
   strict: boolean
   /**
-   * The carrier delivers a message again until it is acknowledged. Every call is then recorded, and a message that this
-   * server cannot take now is given back.
+   * True if the carrier redelivers a message until it is acknowledged. Then every call is recorded, and a message that
+   * the server cannot process now is not acknowledged.
    */
   redelivers?: boolean
 }
@@ -36,7 +36,7 @@ export interface OpenCallSessionSettings {
 export interface OpenCallSessionParts {
   calls: Pick<Calls, 'call' | 'poll' | 'watch' | 'cancel' | 'chunk'>
   env: Environment
-  /** Who presented these credentials. */
+  /** Identifies the caller. */
   identify: (presented: Presented) => Identify
   settings: OpenCallSessionSettings
 }
@@ -45,7 +45,7 @@ export function createOpenCallSessions(parts: OpenCallSessionParts): OpenSession
   return (connection) => new OpenCallSession(parts, connection)
 }
 
-/** On messages these names belong to the protocol. */
+/** On message connections these names are reserved for the protocol. */
 const BUILT_IN = { get: 'v1:getOperation', cancel: 'v1:cancelOperation', chunk: 'v1:getChunk' } as const
 
 class OpenCallSession implements Session {
@@ -53,9 +53,9 @@ class OpenCallSession implements Session {
   readonly #connection: Connection
   readonly #leaving = new AbortController()
   readonly #open = new Set<Promise<void>>()
-  /** The calls whose later states are pushed. */
+  /** Request ids of the calls whose later states are sent. */
   readonly #watched = new Set<string>()
-  /** The last `auth` block that was accepted. It holds for later envelopes, as a refreshed token does. */
+  /** The last accepted `auth` block. It also applies to later envelopes, so that a peer can refresh its token. */
   #auth: PresentedAuth | undefined
   #checking: Promise<void> | undefined
 
@@ -64,7 +64,7 @@ class OpenCallSession implements Session {
     this.#connection = connection
   }
 
-  /** Resolves when the call is recorded or, where it needs no record, answered. */
+  /** Resolves when the call is recorded, or when the response is sent if the call needs no record. */
   receive(message: Message): Promise<void> {
     const taken = Promise.withResolvers<void>()
     this.#track(this.#handle(message, taken.resolve).then(taken.resolve, taken.reject))
@@ -105,13 +105,16 @@ class OpenCallSession implements Session {
       })
     } catch (thrown) {
       const fault = Fault.from(thrown)
-      // Another delivery may reach a server that has its storage, or one that is not shutting down.
+      // A redelivery may reach a server whose storage works, or one that is not shutting down.
       if (this.#parts.settings.redelivers && !isRecorded && fault.kind === 'unavailable') throw fault
       await this.#sendFault(fault, sent)
     }
   }
 
-  /** Later envelopes wait for a credential that is being checked, so that a peer need not wait for the reply to its first. */
+  /**
+   * Envelopes without `auth` wait until an earlier `auth` is checked, so that a peer need not wait for its first
+   * response.
+   */
   #identify({ auth }: RequestEnvelope): Identify {
     const { peer } = this.#connection
     const identify = async (block: PresentedAuth | undefined) => this.#parts.identify(presentedWith(peer, block))()
@@ -147,7 +150,7 @@ class OpenCallSession implements Session {
     if (!hasEnded(reply)) this.#push(requestId, caller, first)
   }
 
-  /** Sends every later state of a call, once, however often the peer asks for it. */
+  /** Sends every later state of a call once, also if the peer asks for it several times. */
   #push(requestId: string, caller: Caller | undefined, first: ResponseEnvelope): void {
     if (this.#watched.has(requestId)) return
     this.#watched.add(requestId)
@@ -169,7 +172,7 @@ class OpenCallSession implements Session {
     }
   }
 
-  /** The answer of a built-in operation: a call that is complete at once, with the other call's envelope as its result. */
+  /** Response of a built-in operation: state `complete`, with the envelope of the other call as its result. */
   #builtIn(envelope: RequestEnvelope, requestId: string, identify: Identify): Promise<ResponseEnvelope> | undefined {
     const { op, args } = envelope
     const { calls } = this.#parts
@@ -223,12 +226,14 @@ function hasEnded({ state }: Reply): boolean {
 
 function targetOf({ requestId }: JsonObject): string {
   if (typeof requestId === 'string') return requestId
-  throw new Fault('invalid-input', 'Name the call in "args.requestId".', { details: { field: 'args.requestId' } })
+  throw new Fault('invalid-input', 'Set "args.requestId" to the request id of the call.', {
+    details: { field: 'args.requestId' },
+  })
 }
 
 function cursorIn({ cursor }: JsonObject): string | undefined {
   if (cursor === undefined || typeof cursor === 'string') return cursor
-  throw new Fault('malformed', '"args.cursor" must be a text: the cursor of the last chunk.', {
+  throw new Fault('malformed', '"args.cursor" must be a string: the cursor of the last chunk.', {
     code: 'INVALID_CURSOR',
   })
 }

@@ -1,4 +1,4 @@
-/** MCP on a connection of messages, such as standard input and output: any number of requests at once, in any order. */
+/** MCP on a message connection, such as standard input and output. Requests run concurrently. */
 
 import type { Caller } from '../../../core/caller.ts'
 import { Fault } from '../../../core/fault.ts'
@@ -18,7 +18,7 @@ import type { RequestId } from '../wire.ts'
 import { type ClientSession, readSession } from './sessions.ts'
 
 export interface McpSessionParts extends McpParts {
-  /** Who presented these credentials. */
+  /** Identifies the caller. */
   identify: (presented: Presented) => Identify
 }
 
@@ -27,8 +27,8 @@ export function createMcpSessions(parts: McpSessionParts): OpenSession {
 }
 
 /**
- * How long what is under way may take once the input has ended. Clients that are pipes still read the answers; the
- * others have left, and a server should not stay for long.
+ * How long running requests may take after the input has ended. A client that is a pipe still reads the responses.
+ * Other clients have disconnected, so the server should exit soon.
  */
 const FINISH_MS = 10_000
 
@@ -42,7 +42,7 @@ class McpSession implements Session {
   readonly #running = new Map<RequestId, AbortController>()
   readonly #open = new Set<Promise<void>>()
   readonly #leaving = new AbortController()
-  /** Of the older revisions, once it has begun. */
+  /** The session of an older revision, after `initialize`. */
   #session: ClientSession | undefined
 
   constructor(parts: McpSessionParts, connection: Connection) {
@@ -52,7 +52,9 @@ class McpSession implements Session {
     this.#methods = new Methods(parts)
   }
 
-  /** A request is not waited for: its client may have to answer a question first, on the same connection. */
+  /**
+   * Does not wait for a request to end, because its client may first have to answer a question on the same connection.
+   */
   receive(received: ReceivedMessage): void | Promise<void> {
     let body: JsonValue | undefined
     try {
@@ -71,7 +73,7 @@ class McpSession implements Session {
   }
 
   async finish(): Promise<void> {
-    // A subscription has no end of its own, and would keep a process whose client is gone.
+    // A subscription never ends on its own, and would keep the process running after the client disconnects.
     this.#methods.close()
     await within(this.#parts.env.clock, FINISH_MS, Promise.all(this.#open))
   }
@@ -83,7 +85,7 @@ class McpSession implements Session {
     await Promise.all(this.#open)
   }
 
-  /** From here on it is told what changes. */
+  /** Starts to send change notifications. */
   #start(sessionId: string, { caller }: Asked): void {
     this.#session = readSession(sessionId, caller, this.#parts.env)
     if (this.#session) void this.#tell(this.#session, caller)
@@ -94,7 +96,7 @@ class McpSession implements Session {
       const changes = this.#methods.notifications(session, caller, this.#leaving.signal)
       for await (const change of changes) await this.#connection.send(JSON.stringify(change))
     } catch (thrown) {
-      this.#parts.env.log.error({ err: thrown }, 'a client could not be told what changed')
+      this.#parts.env.log.error({ err: thrown }, 'could not send change notifications to the client')
     }
   }
 
@@ -103,10 +105,10 @@ class McpSession implements Session {
   }
 
   #hear(taking: Promise<void>): void {
-    taking.catch((err) => this.#parts.env.log.error({ err }, 'a reply of the client could not be taken'))
+    taking.catch((err) => this.#parts.env.log.error({ err }, 'could not process a reply of the client'))
   }
 
-  /** A request that is called off gets no answer. */
+  /** A canceled request gets no response. */
   #note({ method, params }: Extract<Message, { kind: 'notification' }>): void {
     if (method !== 'notifications/cancelled') return
     const { requestId } = params
@@ -115,7 +117,7 @@ class McpSession implements Session {
 
   #begin(request: Request): void {
     if (this.#running.has(request.id)) {
-      throw new Fault('malformed', 'A request with this id is still running. Use a new id for each.', {
+      throw new Fault('malformed', 'A request with this id is still running. Use a new id for each request.', {
         code: 'INVALID_RPC',
       })
     }
@@ -169,7 +171,7 @@ class McpSession implements Session {
   }
 
   #answerFault(id: RequestId | null, thrown: unknown): Promise<void> {
-    const fault = Fault.from(thrown, 'The request failed; the log says why.')
+    const fault = Fault.from(thrown, 'The request failed. The server log has the reason.')
     if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a request failed')
     return this.#connection.send(encodeErrorResponse(id, encodeError(fault)))
   }
