@@ -37,7 +37,11 @@ const tool = (line: string) => `operation: v1:web.search\n${HTTP}\n${line}\n`
 const mistakes: [what: string, text: string, problem: RegExp][] = [
   ['a misspelt field', tool('descripton: x'), /^t\.yaml:3:1 {2}There is no field "descripton"\. Did you mean "desc/],
   ['a misspelt inner field', tool('retry: { attempts: 2, jiter: full }'), /:3:23 {2}.*"retry\.jiter".* "jitter"\?$/],
-  ['a number for a text', tool('version: 1.0'), /:3:10 {2}version must be a string, not the number 1\. Put it in quotes/],
+  [
+    'a number for a text',
+    tool('version: 1.0'),
+    /:3:10 {2}version must be a string, not the number 1\. Put it in quotes/,
+  ],
   ['no full version', tool('version: "1.0"'), /:3:10 {2}version: "1\.0" is not a full version\. Write three numbers/],
   ['a text for a number', tool('timeoutMs: 15_000'), /:3:12 {2}timeoutMs must be a whole number .*not a string/],
   ['a text for a flag', tool('public: yes'), /:3:9 {2}public must be true or false/],

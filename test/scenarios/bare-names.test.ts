@@ -67,7 +67,9 @@ test('two that would have one name are refused at the start, with both in the me
 
 test('what is no operation cannot be named, and administration keeps its namespace', async () => {
   await expect(startSite({ operations: [ping], tools: { bareNames: ['v1:pong'] } })).rejects.toThrow(/"v1:pong"/)
-  await expect(startSite({ operations: [ping], tools: { bareNames: 'all' as never } })).rejects.toThrow(/must be true or a/)
+  await expect(startSite({ operations: [ping], tools: { bareNames: 'all' as never } })).rejects.toThrow(
+    /must be true or a/,
+  )
   await expect(startSite({ operations: [ping], tools: { bare: true } as never })).rejects.toThrow(/no option "bare"/)
   const site = await startSite({ operations: [ping], tools: { bareNames: true }, mcp: { administration: true } })
   expect(await toolNames(site)).toContain('ping')
