@@ -1,6 +1,4 @@
-/**
- * Two operations under the policy beside them, and the three callers it knows. README.md has what to try.
- */
+/** Two operations under the policy in this folder, and its three callers. README.md lists the commands to try. */
 import { operation, type ServerOptions } from 'callplane'
 import { z } from 'zod'
 
@@ -10,7 +8,7 @@ const ORDERS: Record<string, { item: string; price: number }> = {
 }
 
 export const find = operation('v1:orders.find', {
-  description: 'One order.',
+  description: 'Returns one order.',
   args: z.object({ orderId: z.string() }),
   result: z.object({ item: z.string(), price: z.number() }),
   capabilities: ['data.read'],
@@ -18,18 +16,21 @@ export const find = operation('v1:orders.find', {
 })
 
 export const refund = operation('v1:orders.refund', {
-  description: 'Gives money back.',
+  description: 'Refunds an amount.',
   args: z.object({ orderId: z.string(), amount: z.number().positive() }),
   result: z.object({ refunded: z.number() }),
   capabilities: ['external.side_effect'],
   risk: 'medium',
   sideEffecting: true,
-  // So that whoever had to wait for an approval can still fetch the outcome.
+  // The outcome is kept for an hour, so that a caller that waited for an approval can still fetch it.
   ttlSeconds: 3_600,
   run: ({ amount }) => ({ refunded: amount }),
 })
 
-/** Hashes only: `callplane token` makes a token and its hash. Those of this example are in README.md. */
+/**
+ * Only hashes are stored here. `callplane token` creates a token and its hash. The tokens of this example are in
+ * README.md.
+ */
 export const server: Partial<ServerOptions> = {
   auth: {
     tokens: [

@@ -1,4 +1,4 @@
-/** Every kind of operation there is, small enough to read in one go. `npm start` serves this folder. */
+/** One small example of every kind of operation. `npm start` serves this folder. */
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { operation } from 'callplane'
@@ -19,7 +19,7 @@ export const ring = operation('v1:Doorbell.Ring', {
   args: z.object({ doorbell_id: z.string() }),
   result: z.object({ rung: z.string() }),
   sideEffecting: true,
-  // Ringing twice is no harm, so nobody has to send an idempotency key.
+  // Ringing twice does no harm, so no idempotency key is required.
   idempotencyRequired: false,
   run({ doorbell_id }, ctx) {
     if (DOORBELLS.includes(doorbell_id)) return { rung: doorbell_id }
@@ -49,7 +49,7 @@ export const generateReport = operation('v1:Reports.Generate', {
 })
 
 export const exportOrders = operation('v1:Orders.Export', {
-  description: 'A CSV file of any length, fetched chunk by chunk while it is still being made.',
+  description: 'Exports a CSV file of any length. Chunks can be fetched while the rest is still being written.',
   args: z.object({ rows: z.int().min(0).max(10_000_000).default(20_000) }),
   chunked: { mimeType: 'text/csv' },
   ttlSeconds: 3_600,
@@ -60,7 +60,7 @@ export const exportOrders = operation('v1:Orders.Export', {
 })
 
 export const describeFile = operation('v1:Files.Describe', {
-  description: 'Takes a file and says what it is.',
+  description: 'Returns the type, size and SHA-256 of a file.',
   media: [
     {
       name: 'file',
@@ -84,7 +84,7 @@ export const describeFile = operation('v1:Files.Describe', {
 })
 
 export const drawPicture = operation('v1:Pictures.Draw', {
-  description: 'Draws a circle. The result is a file at an address of its own.',
+  description: 'Draws a circle. The result is a file with its own URL.',
   args: z.object({ radius: z.number().positive().max(1000).default(40) }),
   ttlSeconds: 600,
   run: ({ radius }, ctx) => {
@@ -97,7 +97,7 @@ export const drawPicture = operation('v1:Pictures.Draw', {
 const notes = new Map<string, string>()
 
 export const addNote = operation('v1:Notes.Add', {
-  description: 'Keeps a note. It has an effect, so it wants an idempotency key: a repeat is not a second note.',
+  description: 'Adds a note. It has an effect, so it needs an idempotency key: a repeat does not add a second note.',
   args: z.object({ text: z.string().min(1) }),
   result: z.object({ id: z.string(), notes: z.int() }),
   sideEffecting: true,
@@ -117,7 +117,7 @@ export const sum = operation('v1:Calculator.Sum', {
 })
 
 export const helloOne = operation('v1:Greeter.Hello', {
-  description: 'Past its sunset: callers are told to use v2.',
+  description: 'Past its sunset: callers get an error that names v2.',
   args: z.object({ name: z.string() }),
   result: z.string(),
   deprecated: { sunset: '2025-12-31', replacement: 'v2:Greeter.Hello' },
@@ -125,13 +125,13 @@ export const helloOne = operation('v1:Greeter.Hello', {
 })
 
 export const helloTwo = operation('v2:Greeter.Hello', {
-  description: 'Greets somebody in their language.',
+  description: 'Greets a person in their language.',
   args: z.object({ name: z.string() }),
   result: z.object({ greeting: z.string() }),
   run: ({ name }, ctx) => ({ greeting: ctx.locale?.startsWith('de') ? `Hallo ${name}` : `Hello ${name}` }),
 })
 
-/** Three versions side by side: a caller that names one gets that one, and no other. */
+/** Three versions side by side. A caller that names a version gets exactly that one. */
 export const shoutFirst = operation('v1:Text.Shout', {
   description: 'Says it louder.',
   args: z.object({ text: z.string().describe('What to say.') }),

@@ -1,10 +1,10 @@
-;; Counts what comes in on standard input and says so as JSON: {"bytes":42}. Made a module by: wat2wasm measure.wat
+;; Counts the bytes on standard input and writes the count as JSON: {"bytes":42}. Compile it with: wat2wasm measure.wat
 (module
   (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "fd_write" (func $fd_write (param i32 i32 i32 i32) (result i32)))
   (memory (export "memory") 2)
   (data (i32.const 64) "{\"bytes\":")
-  ;; 0: one iovec, 16: how many bytes it was, 64: the answer, 128: its digits from the right, 65536: what is read
+  ;; 0: one iovec, 16: its byte count, 64: the output, 128: its digits from the right, 65536: the input buffer
   (func (export "_start") (local $bytes i32) (local $at i32) (local $end i32)
     (block $over
       (loop $more

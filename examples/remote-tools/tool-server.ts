@@ -1,6 +1,6 @@
 /**
- * Two tools that run somewhere else, for the declarations beside it to call: a plain HTTP endpoint, and one that speaks
- * the Tool Contract. `node examples/remote-tools/tool-server.ts` starts it on port 4800, or on `PORT`.
+ * A server with two remote tools for the declarations in this folder: a plain HTTP endpoint, and one that speaks the
+ * Tool Contract. `node examples/remote-tools/tool-server.ts` starts it on port 4800, or on `PORT`.
  */
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -9,9 +9,9 @@ import { text } from 'node:stream/consumers'
 type Tool = (body: Record<string, unknown>) => unknown
 
 const tools: Record<string, Tool> = {
-  // Whatever a POST can be sent to is a tool: the arguments come as they are, the answer is the result.
+  // Any POST endpoint can be a tool: the body has the arguments, and the response is the result.
   '/weather': ({ city }) => ({ city, celsius: String(city).length }),
-  // The whole request of the Contract, and its response.
+  // Takes the full request of the Contract and returns its response.
   '/contract': ({ request_id, input }) => ({
     tool_contract_version: 'v1',
     request_id,

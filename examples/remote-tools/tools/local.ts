@@ -1,4 +1,4 @@
-/** Operations that are functions live side by side with those that are declared. */
+/** Functions and declared operations can live in the same folder. */
 import { operation } from 'callplane'
 import { z } from 'zod'
 
