@@ -1,6 +1,6 @@
 /**
- * The command line from the sources. Plain JavaScript, so that the cache is on before the first TypeScript file is
- * read: from the second start on nothing has to be stripped of its types, which took 45 MB and 200 ms.
+ * Runs the command line from the sources. It is plain JavaScript, so that the compile cache is on before Node loads the
+ * first TypeScript file. From the second start on, this saves 45 MB and 200 ms of type stripping.
  */
 import { enableCompileCache } from 'node:module'
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Installs what some tests run against besides npm packages: a container engine, and a C compiler for WebAssembly.
-# Debian and its relatives only; asks apt for what is missing and leaves alone what is there. `npm run engines -- bench`
-# installs instead what the benchmarks run beside us.
+# Installs what some tests need besides npm packages: a container engine, and a C compiler for WebAssembly. It works on
+# Debian and its derivatives, and installs only missing packages. `npm run engines -- bench` installs the servers that
+# the benchmarks compare us with instead.
 set -euo pipefail
 
 packages=(
   podman # runs the containers
-  runc   # what podman starts them with: crun does not work in every virtual machine
-  busybox-static # what the containers of the tests hold
+  runc   # podman's runtime: crun does not work in every virtual machine
+  busybox-static # content of the tests' containers
   clang lld wasi-libc # C to WebAssembly
 )
 
@@ -16,13 +16,13 @@ case "$wanted" in
   tests) ;;
   bench) packages=(redis-server nats-server) ;;
   *)
-    echo "engines: there is no list \"$wanted\". Say nothing for what the tests need, or bench for what the benchmarks need." >&2
+    echo "engines: there is no list \"$wanted\". Use no argument for the tests, or bench for the benchmarks." >&2
     exit 2
     ;;
 esac
 
 if ! command -v apt-get >/dev/null; then
-  echo "engines: there is no apt-get here. Install ${packages[*]} with your own package manager." >&2
+  echo "engines: apt-get not found. Install ${packages[*]} with your own package manager." >&2
   exit 1
 fi
 
@@ -30,14 +30,14 @@ installed() { dpkg-query --show --showformat '${db:Status-Status}' "$1" 2>/dev/n
 
 missing=()
 for package in "${packages[@]}"; do
-  if installed "$package"; then echo "engines: $package is there"; else missing+=("$package"); fi
+  if installed "$package"; then echo "engines: $package is installed"; else missing+=("$package"); fi
 done
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
 install() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends "$@"; }
 
-# The benchmarks start servers of their own, on free ports and in a folder of their own: what a package brings stays off.
+# The benchmarks start their own servers, on free ports and in their own folder, so the packages' services stay off.
 no_services() {
   local policy=/usr/sbin/policy-rc.d
   if [ -e "$policy" ]; then return; fi
@@ -58,13 +58,13 @@ if [ "$wanted" = bench ]; then
   exit 0
 fi
 
-# The part of the compiler that a linked module needs has the compiler's version in its name.
+# The name of the compiler's runtime library includes the compiler's version.
 runtime="libclang-rt-$(clang -dumpversion | cut -d. -f1)-dev-wasm32"
 if installed "$runtime"; then
-  echo "engines: $runtime is there"
+  echo "engines: $runtime is installed"
 else
   echo "engines: install $runtime"
   install "$runtime"
 fi
 
-echo "engines: ready. With CALLPLANE_REQUIRE_ENGINES=1, npm test and npm run test:all fail where one cannot be used."
+echo "engines: ready. With CALLPLANE_REQUIRE_ENGINES=1, npm test and npm run test:all fail if one cannot be used."

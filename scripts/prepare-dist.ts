@@ -1,6 +1,6 @@
 /**
- * Empties `dist` and puts into it what the compiler does not: files that a module finds relative to itself, such as the
- * SQL of the migrations. The compiler keeps `src` file for file, so they are found the same way from both.
+ * Empties `dist` and copies the files that the compiler does not: files that a module loads relative to itself, such as
+ * the SQL of the migrations. The compiler keeps the layout of `src`, so the relative paths work in both.
  */
 import { cpSync, rmSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * What operations cost the type checker: a program with so many of them is made up in memory and checked. Run by
- * hand it prints the figures beside the baseline; instantiations are the same on every machine, the time is not.
+ * Measures what operations cost the type checker: it generates a program with many of them in memory and checks it. As
+ * a script, it prints the figures beside the baseline. Instantiations are the same on every machine; the time is not.
  */
 import { resolve } from 'node:path'
 import ts from 'typescript'
@@ -12,12 +12,12 @@ export interface TypeCost {
   problems: readonly string[]
 }
 
-/** Instantiations by number of operations, counted when an operation did not yet keep the types of its schemas. */
+/** Instantiations by number of operations, measured before an operation kept the types of its schemas. */
 export const BASELINE: Readonly<Record<100 | 500, number>> = { 100: 111_501, 500: 525_101 }
 
 const ROOT = resolve(import.meta.dirname, '..')
 
-/** Four kinds of schema in turn, each with arguments of its own, so that nothing can be answered from a cache. */
+/** Cycles through four kinds of schema, each with its own arguments, so that the checker's cache does not help. */
 const KINDS: readonly ((index: number) => string)[] = [
   (
     i,
@@ -31,13 +31,13 @@ const KINDS: readonly ((index: number) => string)[] = [
   run: ({ id${i}, count }) => ({ total${i}: id${i}.length + count })`,
 ]
 
-/** One cost for each number of operations. */
+/** Returns one cost for each number of operations. */
 export function measureTypeCosts(counts: readonly number[]): TypeCost[] {
   const file = resolve(ROOT, 'scripts/made-up-operations.ts')
   const options = { ...readOptions(), noUnusedLocals: false }
   const host = ts.createCompilerHost(options)
   const { getSourceFile, fileExists } = host
-  // The libraries' files are parsed once for all programs.
+  // Parses the libraries' files once for all programs.
   const parsed = new Map<string, ts.SourceFile | undefined>()
   host.fileExists = (name) => name === file || fileExists(name)
   return counts.map((operations) => {
@@ -76,7 +76,7 @@ function readOptions(): ts.CompilerOptions {
   return ts.convertCompilerOptionsFromJson(config.compilerOptions, ROOT).options
 }
 
-/** One line for people: the count, the baseline, and how far apart they are. */
+/** One line with the count, the baseline and the difference. */
 export function describeTypeCost({ operations, instantiations, checkMs }: TypeCost, baseline: number): string {
   const more = (instantiations / baseline - 1) * 100
   const each = (instantiations / operations).toFixed(0)

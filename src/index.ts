@@ -1,4 +1,4 @@
-/** Callplane's public face. */
+/** The public exports of `callplane`. */
 
 export type { Call } from './core/call.ts'
 export type { Caller } from './core/caller.ts'
