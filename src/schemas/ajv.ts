@@ -1,4 +1,4 @@
-/** ajv for JSON Schema 2020-12 with formats, loaded when the first one is made: that takes about 60 ms. */
+/** Creates ajv for JSON Schema 2020-12 with formats. ajv is loaded on first use, because loading takes about 60 ms. */
 import { createRequire } from 'node:module'
 import type { Options } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
@@ -10,13 +10,16 @@ import { createMatcher } from './patterns/index.ts'
 
 const require = createRequire(import.meta.url)
 
-/** ajv wants the name of the engine for code that is written to files, which is not done here. */
+/** ajv needs `code` only for standalone code in files, which is not used here. */
 const regExp = Object.assign((source: string) => createMatcher(source), { code: 'createMatcher' })
 
-/** Unknown keywords and formats are annotations, as the standard has them; and a field called `constructor` is none unless it is there. */
+/**
+ * Unknown keywords and formats are annotations, as the standard requires. `ownProperties`: a field called `constructor`
+ * counts only if the object has its own.
+ */
 const OPTIONS: Options = { strict: false, logger: false, ownProperties: true, code: { regExp } }
 
-/** With a meter, schemas made by `withSteps` count on it. */
+/** With a meter, schemas made by `withSteps` are counted on it. */
 export function createAjv(options: Options, meter?: Meter): Ajv2020 {
   const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
   const addFormats = (require('ajv-formats') as typeof import('ajv-formats')).default
@@ -32,14 +35,15 @@ export function createAjv(options: Options, meter?: Meter): Ajv2020 {
 }
 
 /**
- * Ajv2020 always notes which fields were looked at, and tries every alternative of `anyOf` for it. Only the `unevaluated`
- * keywords need those notes. The option is read while a schema compiles; the constructor overrides it.
+ * Ajv2020 always records which fields were evaluated, and for that tries every alternative of `anyOf`. Only the
+ * `unevaluated` keywords need that record. The option is read while a schema compiles, because the constructor
+ * overrides it.
  */
 export function noteEvaluatedFor(ajv: Ajv2020, schema: PlainSchema): void {
   ajv.opts.unevaluated = usesUnevaluated(schema)
 }
 
-/** Everywhere in the document, also where only a reference would look. */
+/** Searches the whole document, including places that only a reference reaches. */
 function usesUnevaluated(root: PlainSchema): boolean {
   const seen = new Set<object>()
   const look = (value: unknown): boolean => {

@@ -1,6 +1,6 @@
 /**
- * Whether a value is as a JSON Schema wants it, for schemas that a handler makes as it goes. They are known by their
- * text: the same question is often a new object each time, and compiling takes a thousand times as long as checking.
+ * Checks values against schemas that a handler creates at run time. Compiled schemas are cached by their text: the same
+ * question is often a new object each time, and compiling takes a thousand times as long as checking.
  */
 import { LRUCache } from 'lru-cache'
 import { Fault } from '../core/fault.ts'
@@ -10,7 +10,7 @@ import { TooCostly } from './bounds/too-costly.ts'
 
 const MAX_KEPT = 500
 
-/** Throws a fault that says what is wrong with a schema that cannot be used. */
+/** Throws a fault with the reason if a schema cannot be used. */
 export function createConformance(): (schema: object, value: unknown) => boolean {
   const kept = new LRUCache<string, (value: unknown) => boolean>({ max: MAX_KEPT })
   const compile = createCompiler()
@@ -21,7 +21,7 @@ export function createConformance(): (schema: object, value: unknown) => boolean
     try {
       return accepts(value)
     } catch (thrown) {
-      // What takes too long to check is no usable value either.
+      // A value that takes too long to check counts as invalid.
       if (thrown instanceof TooCostly) return false
       throw thrown
     }

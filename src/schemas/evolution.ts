@@ -1,7 +1,7 @@
 /**
- * Compares two registries, as `/.well-known/ops` serves them, and says of each change whether callers of the old one
- * can stay as they are (OpenCALL, "Schema Evolution"). Where the text is silent the question is the same: does a call
- * that worked still work, and can its answer still be read?
+ * Compares two registries, as served at `/.well-known/ops`, and says of each change whether callers of the old one can
+ * stay unchanged (OpenCALL, "Schema Evolution"). Where the specification is silent, the criterion is the same: a call
+ * that worked still works, and its result can still be read.
  */
 import { Fault } from '../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
@@ -18,7 +18,7 @@ export interface Change {
   message: string
 }
 
-/** `today`, such as 2026-06-01, decides whether an operation that is gone was past its sunset. */
+/** `today`, such as 2026-06-01, decides whether a missing operation was past its sunset. */
 export function compareRegistries(before: unknown, after: unknown, today: string): Change[] {
   const was = parseRegistry(before, 'old')
   const is = parseRegistry(after, 'new')
@@ -35,17 +35,21 @@ function parseRegistry(document: unknown, which: string): Map<string, JsonObject
   if (!Array.isArray(entries)) {
     throw new Fault(
       'malformed',
-      `The ${which} registry has no list "operations". Give what a server answers at /.well-known/ops.`,
+      `The ${which} registry has no list "operations". Pass the document that a server returns at /.well-known/ops.`,
       { code: 'INVALID_REGISTRY' },
     )
   }
   return new Map(
     entries.flatMap((entry, index): [string, JsonObject][] => {
-      // A tombstone is listed so that people find it; callers of the operation find it as gone as ever.
+      // A tombstone is listed for people only. For callers, the operation is gone.
       if (isJsonObject(entry) && typeof entry.op === 'string') return entry.removed === true ? [] : [[entry.op, entry]]
-      throw new Fault('malformed', `In the ${which} registry, /operations/${index} has no text "op". Add its name.`, {
-        code: 'INVALID_REGISTRY',
-      })
+      throw new Fault(
+        'malformed',
+        `In the ${which} registry, /operations/${index} has no string "op". Add the name of the operation.`,
+        {
+          code: 'INVALID_REGISTRY',
+        },
+      )
     }),
   )
 }
@@ -54,7 +58,7 @@ function toChanges(op: string, changes: readonly SchemaChange[]): Change[] {
   return changes.map(({ at, kind, message }) => ({ op, path: encodePointer(at), kind, message }))
 }
 
-/** Served through its sunset day and free to go from the next (opencall:265, 266). */
+/** An operation is served through its sunset day and may be removed from the next day on (opencall:265, 266). */
 function compareRemoved(entry: JsonObject, today: string): SchemaChange {
   const sunset = entry.deprecated === true && typeof entry.sunset === 'string' ? entry.sunset : undefined
   if (sunset === undefined) return breaking([], 'operation was removed without a deprecation that names a sunset')
@@ -81,7 +85,7 @@ function schemaOf(value: JsonValue | undefined): JsonObject {
   return isJsonObject(value) ? value : {}
 }
 
-/** How the answer comes: a caller that reads one way cannot read the other. */
+/** The execution model: a caller that handles one model cannot handle the other. */
 function compareModel(before: JsonObject, after: JsonObject): SchemaChange[] {
   return ['executionModel', 'chunked'].flatMap((field) => {
     const [was, is] = [before[field] ?? false, after[field] ?? false]
@@ -89,7 +93,7 @@ function compareModel(before: JsonObject, after: JsonObject): SchemaChange[] {
   })
 }
 
-/** What every call must bring besides its arguments. */
+/** Requirements of a call besides its arguments. */
 function compareDemands(before: JsonObject, after: JsonObject): SchemaChange[] {
   const [wasKey, isKey] = [before.idempotencyRequired === true, after.idempotencyRequired === true]
   const [was, is] = [listOf(before.authScopes), listOf(after.authScopes)]
@@ -98,10 +102,10 @@ function compareDemands(before: JsonObject, after: JsonObject): SchemaChange[] {
     ...(wasKey && !isKey ? [safe(['idempotencyRequired'], 'an idempotency key is no longer required')] : []),
     ...is
       .filter((scope) => !was.includes(scope))
-      .map((scope) => breaking(['authScopes'], `scope ${scope} is needed now`)),
+      .map((scope) => breaking(['authScopes'], `scope ${scope} is now required`)),
     ...was
       .filter((scope) => !is.includes(scope))
-      .map((scope) => safe(['authScopes'], `scope ${scope} is no longer needed`)),
+      .map((scope) => safe(['authScopes'], `scope ${scope} is no longer required`)),
   ]
 }
 
@@ -110,12 +114,12 @@ function compareOffers(before: JsonObject, after: JsonObject): SchemaChange[] {
     const [was, is] = [listOf(before[field]), listOf(after[field])]
     return [
       ...was.filter((offer) => !is.includes(offer)).map((offer) => breaking([field], `${offer} is no longer offered`)),
-      ...is.filter((offer) => !was.includes(offer)).map((offer) => safe([field], `${offer} is offered as well`)),
+      ...is.filter((offer) => !was.includes(offer)).map((offer) => safe([field], `${offer} is now offered`)),
     ]
   })
 }
 
-/** Deprecating is how to announce a change; taking back the time that was promised is one. */
+/** A deprecation announces a change and is safe. A sunset that moves to an earlier date is breaking. */
 function compareDeprecation(before: JsonObject, after: JsonObject): SchemaChange[] {
   const [was, is] = [before.deprecated === true, after.deprecated === true]
   if (was !== is) return [safe(['deprecated'], is ? 'operation was deprecated' : 'operation is no longer deprecated')]

@@ -1,4 +1,7 @@
-/** Schemas in, validators and published JSON Schema out. The comparison of two registries is in `evolution.ts`, for who asks. */
+/**
+ * Turns schemas into validators and published JSON Schema. The comparison of registries is in `evolution.ts`, and only
+ * its users import it.
+ */
 
 export { createConformance } from './conformance.ts'
 export { requireObjectArguments } from './object-arguments.ts'

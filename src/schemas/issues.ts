@@ -1,6 +1,6 @@
 /**
- * What is wrong with a value, place by place, and the faults made of it. Messages name places and rules; texts that
- * the caller sent are kept out of them, because faults are stored and logged.
+ * Issues of a value, by place, and the faults made from them. Messages name places and rules. They contain no text that
+ * the caller sent, because faults are stored and logged.
  */
 import { Fault } from '../core/fault.ts'
 import type { JsonObject } from '../core/json.ts'
@@ -11,16 +11,16 @@ export interface Issue {
   /** JSON Pointer (RFC 6901) into the value; empty for the value itself. */
   path: string
   message: string
-  /** The JSON Schema keyword that was broken, where there is one. */
+  /** The violated JSON Schema keyword, if there is one. */
   keyword?: string
 }
 
-/** What a validator says: the value as its schema makes it, or what is wrong. */
+/** The result of a validator: the parsed value, or the issues. */
 export type Verdict = { readonly value: unknown; readonly issues?: undefined } | { readonly issues: readonly Issue[] }
 
 export type Validate = (value: unknown) => Verdict | Promise<Verdict>
 
-/** The whole value, where a check was stopped. `keyword` is none of JSON Schema's. */
+/** The issue of a value whose check was stopped. `keyword` is not a JSON Schema keyword. */
 export const costlyIssue: Issue = {
   path: '',
   message: 'takes too long to check: send fewer parts, less nesting or shorter texts',
@@ -53,7 +53,7 @@ export function costlyInput(operation: string): Fault {
 export function costlyResult(operation: string): Fault {
   return new Fault(
     'internal',
-    `${operation} returned a result that takes too long to check. Its result schema needs mending, or its handler.`,
+    `${operation} returned a result that takes too long to check. Fix its result schema or its handler.`,
     {
       code: 'RESULT_TOO_COSTLY',
       details: detailsOf([costlyIssue]),
@@ -64,18 +64,18 @@ export function costlyResult(operation: string): Fault {
 export function invalidResult(operation: string, issues: readonly Issue[]): Fault {
   return new Fault(
     'internal',
-    `${operation} returned a result that it does not promise: ${sentence(issues)}. Its handler or its result schema needs mending.`,
+    `${operation} returned a result that does not match its schema: ${sentence(issues)}. Fix its handler or its result schema.`,
     { code: 'INVALID_RESULT', details: detailsOf(issues) },
   )
 }
 
-/** Turns a library's issue into ours; `input` is what was validated. */
+/** Converts a library's issue; `input` is the validated value. */
 export function fromStandardIssue(issue: StandardIssue, input: unknown): Issue {
   const keys = (issue.path ?? []).map((segment) => (typeof segment === 'object' ? segment.key : segment))
   return { path: encodePointer(keys), message: withoutEcho(issue.message, valueAt(input, keys)) }
 }
 
-/** Some libraries quote what they received (`received "hunter2"`). */
+/** Some libraries quote the received value (`received "hunter2"`). */
 function withoutEcho(message: string, value: unknown): string {
   if (typeof value === 'string' && value !== '') {
     return message.replaceAll(JSON.stringify(value), 'another text').replaceAll(`"${value}"`, 'another text')
@@ -83,7 +83,10 @@ function withoutEcho(message: string, value: unknown): string {
   return typeof value === 'object' && value !== null ? withoutValue(message) : message
 }
 
-/** From the first bracket to the last. A pattern for it would try every bracket of a value that is all brackets. */
+/**
+ * Removes everything from the first bracket to the last. A regular expression would try every bracket of a value that
+ * consists of brackets.
+ */
 function withoutValue(message: string): string {
   const start = message.search(/[{[]/)
   const end = Math.max(message.lastIndexOf('}'), message.lastIndexOf(']'))

@@ -1,26 +1,27 @@
-/** Whether a value is what JSON can hold, and whether it carries a key that JavaScript treats specially. */
+/** Checks that JSON can represent a value, and finds keys that JavaScript treats specially. */
 import type { Issue } from './issues.ts'
 import { encodePointer } from './pointer.ts'
 
 const MAX_DEPTH = 500
 
 interface Found {
-  /** Innermost first: filled while the search returns, so that a good value costs no path. */
+  /** Innermost key first: filled while the search returns, so that a valid value builds no path. */
   readonly keys: (string | number)[]
   readonly message: string
 }
 
 /**
- * The first place of a result that JSON cannot hold. Members that are `undefined` are let through, because
- * JSON.stringify leaves them out as a reader of `{ a?: string }` expects.
+ * Returns the first place of a result that JSON cannot represent. Members that are `undefined` are allowed, because
+ * JSON.stringify omits them, as a reader of `{ a?: string }` expects.
  */
 export function findNonJson(value: unknown): Issue | undefined {
   return toIssue(searchNonJson(value, 0))
 }
 
 /**
- * The first own key called `__proto__`. JSON.parse makes one, and whatever copies the object by assignment then
- * swaps the copy's prototype. `constructor` and `prototype` are ordinary words and harmless as own keys.
+ * Returns the first own key called `__proto__`. JSON.parse creates such keys, and code that copies the object by
+ * assignment then replaces the copy's prototype. `constructor` and `prototype` are ordinary words and harmless as own
+ * keys.
  */
 export function findReservedKey(value: unknown): Issue | undefined {
   return toIssue(searchReservedKey(value))
@@ -32,7 +33,9 @@ function searchNonJson(value: unknown, depth: number): Found | undefined {
     case 'boolean':
       return undefined
     case 'number':
-      return Number.isFinite(value) ? undefined : found(`is ${value}, which JSON cannot hold; return null or a text`)
+      return Number.isFinite(value)
+        ? undefined
+        : found(`is ${value}, which JSON cannot represent; return null or a string`)
     case 'object':
       break
     default:
@@ -58,7 +61,9 @@ function searchNonJson(value: unknown, depth: number): Found | undefined {
   return undefined
 }
 
-/** An instance of a class that is only fields, as database drivers return rows; a Map or a typed array is not. */
+/**
+ * True for an instance of a class with fields only, as database drivers return rows. False for a Map or a typed array.
+ */
 function isRecord(value: object): boolean {
   return (
     Object.prototype.toString.call(value) === '[object Object]' &&
@@ -68,7 +73,8 @@ function isRecord(value: object): boolean {
 
 function describeObject(value: object): string {
   const name = value.constructor?.name || 'special object'
-  const advice = value instanceof Date ? 'return its toISOString()' : 'return plain objects, arrays, texts and numbers'
+  const advice =
+    value instanceof Date ? 'return its toISOString()' : 'return plain objects, arrays, strings and numbers'
   return `is a ${name}, which JSON cannot hold; ${advice}`
 }
 
@@ -82,7 +88,7 @@ function searchReservedKey(value: unknown): Found | undefined {
     return undefined
   }
   for (const key of Object.keys(value)) {
-    if (key === '__proto__') return below(found('is a reserved name; send it under another one'), key)
+    if (key === '__proto__') return below(found('is a reserved name; use another one'), key)
     const inner = searchReservedKey((value as Record<string, unknown>)[key])
     if (inner) return below(inner, key)
   }

@@ -1,4 +1,4 @@
-/** The keywords of JSON Schema 2020-12, the shape that each one's value must have, and those that are no more. */
+/** The keywords of JSON Schema 2020-12, the shape of each one's value, and the retired keywords. */
 
 export type Shape =
   | 'schema'
@@ -44,7 +44,7 @@ export const KEYWORDS: ReadonlyMap<string, Shape> = new Map(
   Object.entries(BY_SHAPE).flatMap(([shape, names]) => names.split(' ').map((name) => [name, shape as Shape] as const)),
 )
 
-/** Ignored in 2020-12, so that a schema which uses them would check less than it says; `$async` is ajv's own. */
+/** 2020-12 ignores these keywords, so a schema that uses them would check less than it says. `$async` is ajv's own. */
 export const RETIRED: ReadonlyMap<string, string> = new Map([
   ['dependencies', 'is dependentRequired and dependentSchemas since 2019-09'],
   ['additionalItems', 'is items beside prefixItems since 2020-12'],
@@ -54,7 +54,7 @@ export const RETIRED: ReadonlyMap<string, string> = new Map([
 
 const TYPES = ['null', 'boolean', 'object', 'array', 'number', 'integer', 'string']
 
-/** What is wrong with a keyword's value by itself; the schemas inside it are looked at by whoever walks. */
+/** Returns the problem with a keyword's value. The caller checks the schemas inside it. */
 export function problemWith(shape: Shape, value: unknown): string | undefined {
   switch (shape) {
     case 'schema':
@@ -69,7 +69,7 @@ export function problemWith(shape: Shape, value: unknown): string | undefined {
       return Object.keys(value).map(problemWithPattern).find(Boolean)
     case 'text':
     case 'reference':
-      return typeof value === 'string' ? undefined : 'must be a text'
+      return typeof value === 'string' ? undefined : 'must be a string'
     case 'pattern':
       return typeof value === 'string' ? problemWithPattern(value) : 'must be a regular expression'
     case 'number':
@@ -96,7 +96,7 @@ export function problemWith(shape: Shape, value: unknown): string | undefined {
 function problemWithType(value: unknown): string | undefined {
   const names = Array.isArray(value) ? value : [value]
   const unknown = names.find((name) => !TYPES.includes(name))
-  if (unknown !== undefined) return `says ${JSON.stringify(unknown)}; the types are ${TYPES.join(', ')}`
+  if (unknown !== undefined) return `has the unknown type ${JSON.stringify(unknown)}; the types are ${TYPES.join(', ')}`
   return names.length > 0 && new Set(names).size === names.length ? undefined : 'must name one or more different types'
 }
 

@@ -1,6 +1,6 @@
 /**
- * Whether arguments can be an object: OXP, OTC and MCP know nothing else, so that an operation whose schema takes no
- * object could never be called there. Found out at start, from the schema alone: nothing of the application is run.
+ * Requires that arguments can be an object: OXP, OTC and MCP support only objects, so other operations could never be
+ * called there. The check runs at start on the schema alone, without running code of the application.
  */
 import { Fault } from '../core/fault.ts'
 import { isJsonObject } from '../core/json.ts'
@@ -9,19 +9,22 @@ import type { PlainSchema, StandardSchema } from '../core/schema.ts'
 import { decodePointer } from './pointer.ts'
 import { isStandardSchema } from './standard.ts'
 
-/** `prepared` has the JSON Schema of what a library made; it is asked for only where a look does not do. */
+/**
+ * `prepared` has the exported JSON Schema of a library's schema. It is used only if the library's object types do not
+ * decide.
+ */
 export function requireObjectArguments(definition: OperationDefinition<never>, prepared: PreparedSchemas): void {
   const { name: operation, args, jsonSchema } = definition
   const plain = jsonSchema?.args ?? (isStandardSchema(args) ? exportOf(args, prepared) : args)
   if (plain === undefined || takesObject(plain, plain, new Set())) return
   throw new Fault(
     'malformed',
-    `The arguments of ${operation} are not an object, and OXP and MCP know objects only. Put the value into one: z.object({ value: … }), or { type: 'object', properties: { value: { … } }, required: ['value'] } in JSON Schema.`,
+    `The arguments of ${operation} are not an object, and OXP and MCP support only objects. Wrap the value in one: z.object({ value: … }), or { type: 'object', properties: { value: { … } }, required: ['value'] } in JSON Schema.`,
     { code: 'INVALID_SCHEMA', details: { operation, side: 'args', path: '' } },
   )
 }
 
-/** What zod and valibot call their objects. An export of 10,000 schemas takes half a second, and these need none. */
+/** The type names of objects in zod and valibot. These need no export; 10,000 exports take half a second. */
 const OBJECTS = new Set(['object', 'strict_object', 'loose_object', 'object_with_rest', 'record'])
 
 function exportOf(schema: StandardSchema, { schemas }: PreparedSchemas): PlainSchema | undefined {
@@ -31,13 +34,13 @@ function exportOf(schema: StandardSchema, { schemas }: PreparedSchemas): PlainSc
   try {
     return schemas.args
   } catch (thrown) {
-    // It cannot be exported: whoever asks for it first is told so.
+    // The schema cannot be exported. Its first use reports that.
     if (thrown instanceof Fault) return undefined
     throw thrown
   }
 }
 
-/** Some object may be valid, as far as keywords can tell that none is. */
+/** Returns false only if the keywords show that no object is valid. */
 function takesObject(schema: unknown, root: PlainSchema, within: Set<unknown>): boolean {
   if (typeof schema === 'boolean') return schema
   if (!isJsonObject(schema) || within.has(schema)) return true
@@ -58,12 +61,12 @@ function takesObject(schema: unknown, root: PlainSchema, within: Set<unknown>): 
   }
 }
 
-/** `not: { type: 'object' }`, and nothing that would make it an exception. */
+/** True for exactly `not: { type: 'object' }`, without other keywords that would limit it. */
 function excludesObjects({ type, ...more }: PlainSchema): boolean {
   return [type].flat().includes('object') && Object.keys(more).length === 0
 }
 
-/** Anchors and ids may lead anywhere. */
+/** Returns `true` for anchors and ids, which are not resolved here. */
 function targetOf(ref: string, root: PlainSchema): unknown {
   if (ref === '#') return root
   if (!ref.startsWith('#/')) return true

@@ -1,10 +1,10 @@
-/** JSON Pointer (RFC 6901), written and read. */
+/** Encodes and decodes JSON Pointers (RFC 6901). */
 
 export function encodePointer(segments: readonly PropertyKey[]): string {
   return segments.map((segment) => `/${String(segment).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('')
 }
 
-/** Of a pointer as it stands in a URI fragment, such as the `/$defs/a%20b` of `#/$defs/a%20b`. */
+/** Decodes a pointer from a URI fragment, such as the `/$defs/a%20b` of `#/$defs/a%20b`. */
 export function decodePointer(pointer: string): string[] {
   const segments = pointer.split('/').slice(1)
   return segments.map((segment) => {

@@ -1,6 +1,6 @@
 /**
- * Turns the schemas of an operation, from whichever library, into the functions and the JSON Schema that the engine
- * and the registry use. Mistakes in a schema show here, at start; validators are compiled when first used.
+ * Turns the schemas of an operation, from any library, into the functions and the JSON Schema that the engine and the
+ * registry use. Errors in a schema are reported here, at start. Validators are compiled on first use.
  */
 import type { Fault } from '../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
@@ -22,15 +22,15 @@ interface PreparedSide {
 }
 
 /**
- * Told of a schema whose checks can take more than linear time: they are counted, or run under a limit of time. At start
- * for JSON Schema, at the first value for a library's.
+ * Called for a schema whose checks can take more than linear time: they are counted, or run under a time limit. Called
+ * at start for JSON Schema, and at the first value for a library's schema.
  */
 export type OnCostly = (side: Side, bound: 'counted' | 'timed', reason: string) => void
 
 export function prepareSchemas(definition: OperationDefinition<never>, onCostly?: OnCostly): PreparedSchemas {
   const args = prepareSide(definition, 'args', onCostly)
   const result = prepareSide(definition, 'result', onCostly)
-  // Nothing returned is null in JSON, while a library's void wants undefined as it is.
+  // A handler without a return value gives null in JSON, while a library's void schema expects `undefined`.
   const voidIsNull = !isStandardSchema(definition.result)
   return {
     parseArgs: argsParser(definition.name, args.validate),
@@ -71,7 +71,7 @@ function preparePlain(operation: string, side: Side, schema: PlainSchema): Valid
 function tellCost(side: Side, schema: PlainSchema, tell: OnCostly): void {
   const { multiplies, patterns } = costOf(schema)
   const unbounded = [...patterns].find((pattern) => !isBounded(pattern))
-  if (unbounded !== undefined) tell(side, 'timed', `the pattern ${unbounded} can take any time`)
+  if (unbounded !== undefined) tell(side, 'timed', `the pattern ${unbounded} has no time bound`)
   else if (multiplies) tell(side, 'counted', 'it contains itself, or its references multiply')
 }
 

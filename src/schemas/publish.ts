@@ -1,6 +1,6 @@
 /**
- * The JSON Schema that callers see of one side of an operation. Whether a library can export at all is found out at
- * start; the export itself waits until somebody asks, because 10,000 of them take half a second.
+ * The JSON Schema that callers see for one side of an operation. At start it is only checked that the library can
+ * export. The export itself waits for the first use, because 10,000 exports take half a second.
  */
 import { createRequire } from 'node:module'
 import { Fault } from '../core/fault.ts'
@@ -9,7 +9,7 @@ import type { PlainSchema, StandardSchema } from '../core/schema.ts'
 
 export type Side = 'args' | 'result'
 
-/** Callers send what the arguments' schema takes in and receive what the result's schema gives out. */
+/** Callers send the input of the arguments' schema and receive the output of the result's schema. */
 const DIRECTION = { args: 'input', result: 'output' } as const
 type Direction = (typeof DIRECTION)[Side]
 type Export = (schema: StandardSchema, direction: Direction) => JsonObject
@@ -17,9 +17,9 @@ type Export = (schema: StandardSchema, direction: Direction) => JsonObject
 const TARGET = 'draft-2020-12'
 const require = createRequire(import.meta.url)
 
-/** Libraries that export JSON Schema by a function of their own, by vendor. */
+/** Libraries that export JSON Schema by a separate function, by vendor. */
 const EXPORTERS: Record<string, { package: string; load(lenient: boolean): Export | undefined }> = {
-  // zod/mini; the schemas of zod itself carry their export since 4.2.
+  // zod/mini. Schemas of zod itself export themselves since 4.2.
   zod: {
     package: 'zod 4',
     load(lenient) {
@@ -42,7 +42,7 @@ const EXPORTERS: Record<string, { package: string; load(lenient: boolean): Expor
           typeMode,
           target: TARGET,
           ...(lenient && { errorMode: 'ignore' }),
-          // A check written as a function has no equivalent; it still runs, callers just cannot read it.
+          // A check written as a function has no equivalent in JSON Schema. It still runs, but callers cannot see it.
           overrideAction: ({ valibotAction, jsonSchema, errors }: ValibotAction) =>
             errors && (typeMode === 'input' || keepsType(valibotAction)) ? jsonSchema : undefined,
         })
@@ -60,24 +60,27 @@ function keepsType({ kind, type }: ValibotAction['valibotAction']): boolean {
   return kind === 'validation' || /^(?:trim|trim_start|trim_end|normalize|to_lower_case|to_upper_case)$/.test(type)
 }
 
-/** As it was written, its dialect included: `$schema` is a statement of whoever declares one. */
+/** Published unchanged, including `$schema`, because the author of the schema declared it. */
 export function publishPlain(schema: PlainSchema): JsonObject {
   return { ...schema } as JsonObject
 }
 
-/** Libraries write the dialect by themselves. It is the one that is meant where none is named. */
+/** Removes the dialect that libraries add. It is the default dialect anyway. */
 function withoutDialect({ $schema: _dialect, ...published }: JsonObject): JsonObject {
   return published
 }
 
-/** Throws at once if the library has no export; the returned function exports. `lenient` leaves out what JSON Schema cannot say. */
+/**
+ * Throws at once if the library has no export; the returned function exports. `lenient` leaves out checks that JSON
+ * Schema cannot express.
+ */
 export function standardPublisher(
   operation: string,
   side: Side,
   schema: StandardSchema,
   lenient = false,
 ): () => JsonObject {
-  // A handler that returns nothing answers null, and neither zod nor valibot has JSON Schema for it.
+  // A handler that returns nothing has the result null, and neither zod nor valibot exports JSON Schema for that.
   if (side === 'result' && isVoid(schema)) return () => ({ type: 'null' })
   const exportSchema = exporterOf(operation, side, schema, lenient)
   return () => {
@@ -96,9 +99,9 @@ function exporterOf(operation: string, side: Side, schema: StandardSchema, lenie
     return (held, direction) => converterOf(held)?.[direction]({ target: TARGET }) as JsonObject
   }
   const exporter = Object.hasOwn(EXPORTERS, vendor) ? EXPORTERS[vendor] : undefined
-  if (!exporter) throw needsJsonSchema(operation, side, `is of "${vendor}", which exports no JSON Schema`)
+  if (!exporter) throw needsJsonSchema(operation, side, `comes from "${vendor}", which does not export JSON Schema`)
   const remedy = ` or install ${exporter.package}`
-  const lacking = `is of "${vendor}", which exports JSON Schema only with ${exporter.package}`
+  const lacking = `comes from "${vendor}", which exports JSON Schema only with ${exporter.package}`
   try {
     const loaded = exporter.load(lenient)
     if (loaded) return loaded
@@ -124,7 +127,7 @@ function isVoid(schema: StandardSchema): boolean {
 function needsJsonSchema(operation: string, side: Side, why: string, remedy = '', cause?: unknown): Fault {
   return new Fault(
     'malformed',
-    `The ${side} schema of ${operation} ${why}. Give it beside, as jsonSchema: { ${side}: { … } }${remedy}.`,
+    `The ${side} schema of ${operation} ${why}. Add it to the operation as jsonSchema: { ${side}: { … } }${remedy}.`,
     { code: 'JSON_SCHEMA_REQUIRED', details: { operation, side }, ...(cause !== undefined && { cause }) },
   )
 }

@@ -1,4 +1,4 @@
-/** Validation by a Standard Schema library. What it answers at once stays synchronous. */
+/** Validates by a Standard Schema library. A synchronous result stays synchronous. */
 import { Fault } from '../core/fault.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { StandardResult, StandardSchema } from '../core/schema.ts'
@@ -10,7 +10,7 @@ import { isLargerThan } from './bounds/weight.ts'
 import { toIssue } from './compile.ts'
 import { costlyIssue, fromStandardIssue, MAX_ISSUES, type Validate, type Verdict } from './issues.ts'
 
-/** Larger values are checked under a guard, which costs less than the check itself then. */
+/** Larger values are checked under a guard, which then costs less than the check itself. */
 const UNGUARDED_PARTS = 1_000
 
 export function isStandardSchema(schema: unknown): schema is StandardSchema {
@@ -23,7 +23,7 @@ export interface StandardSubject {
   operation: string
   side: string
   schema: StandardSchema
-  /** The schema as the library exports it; throws where it cannot. */
+  /** Returns the schema as the library exports it. Throws if it cannot. */
   exported: () => JsonObject
   /** Called once, at the first value, if every value needs a guard. */
   onCostly?: ((reason: string) => void) | undefined
@@ -60,7 +60,7 @@ export function standardValidator({ operation, side, schema, exported, onCostly 
       if (!(thrown instanceof TooCostly)) throw thrown
       const schemaOfCallers = attempt(exported)
       if (!schemaOfCallers) throw thrown
-      // The library did not come to its end; what callers read as the schema names a problem at no cost.
+      // The library was stopped. The published schema can still name a problem at no cost.
       published ??= createBoundedCheck(schemaOfCallers, { validateSchema: false })
       const [first] = published(value) ?? []
       if (!first) throw thrown
@@ -90,7 +90,7 @@ function attempt<T>(make: () => T): T | undefined {
   try {
     return make()
   } catch {
-    // Said at start where it matters: there the schema has to be given beside.
+    // The start reports this if the published schema is needed: it must then be given in `jsonSchema`.
     return undefined
   }
 }

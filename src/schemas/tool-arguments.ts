@@ -1,6 +1,6 @@
 /**
- * Checks arguments against schemas that come from outside this program, tool by tool, as they are when they are asked
- * for. A schema that cannot be used is an answer here, not a failure: nobody could have looked at it at start-up.
+ * Checks arguments against the schemas of remote tools, as they are at the time of the call. An unusable schema is
+ * reported as an issue, not as a failure, because it could not be checked at start.
  */
 import type { ErrorObject } from 'ajv'
 import type { PlainSchema } from '../core/schema.ts'
@@ -13,7 +13,10 @@ const MAX_ERRORS = 100
 
 type Compiled = { check: BoundedCheck } | { problem: string }
 
-/** What is wrong with the arguments; nothing if they are good. Compiled schemas are kept as long as the schema is. */
+/**
+ * Returns the issues of the arguments; empty if they are valid. Compiled schemas are cached as long as the schema
+ * exists.
+ */
 export function createArgumentCheck(): (schema: unknown, args: unknown) => readonly Issue[] {
   const kept = new WeakMap<object, Compiled>()
   return (schema, args) => {
@@ -38,7 +41,7 @@ function issuesWith(check: BoundedCheck, args: unknown): readonly Issue[] {
 function compile(schema: unknown): Compiled {
   try {
     if (typeof schema !== 'object' && typeof schema !== 'boolean') throw new Error('schema must be object or boolean')
-    // `false` as a schema with keywords: ajv has copies made of it.
+    // `false` is written as an object, because ajv copies schemas.
     const plain = schema === false ? { not: {} } : schema === true ? {} : withoutDialect(schema as PlainSchema)
     return { check: createBoundedCheck(plain) }
   } catch (thrown) {
@@ -46,12 +49,15 @@ function compile(schema: unknown): Compiled {
   }
 }
 
-/** Tools say they are of draft-07 more often than not; what they use of it means the same in 2020-12. */
+/** Most tools declare draft-07. The keywords that they use mean the same in 2020-12. */
 function withoutDialect({ $schema: _dialect, ...rest }: PlainSchema): PlainSchema {
   return rest
 }
 
-/** In ajv's own words, but the path of a missing field is the field's own: docs/readings.md#rest-10. */
+/**
+ * Keeps ajv's message. For a missing field, ajv's path is that of the object around it; ours is the path of the field
+ * (docs/readings.md#rest-10).
+ */
 function toIssue({ keyword, instancePath, params, message }: ErrorObject): Issue {
   const missing = keyword === 'required' || keyword === 'dependentRequired' ? params.missingProperty : undefined
   return {

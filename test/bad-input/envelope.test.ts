@@ -185,7 +185,7 @@ test('inside arguments, names that objects inherit are data, and the one a handl
 
   expect(await harmless.text()).toContain(`"result":${args}`)
   expect((await expectRefusal(reserved, 400, 'VALIDATION_ERROR')).message).toMatch(
-    /reserved name; send it under another/,
+    /reserved name; use another/,
   )
   await server.expectUnharmed()
 })

@@ -124,7 +124,7 @@ describe('outcomes', () => {
     }
     expect(answers.map(({ body }) => body.error)).toEqual([
       { message: expect.stringContaining('failed'), can_retry: false },
-      { message: expect.stringContaining('returned a result that it does not promise'), can_retry: false },
+      { message: expect.stringContaining('returned a result that does not match its schema'), can_retry: false },
       { message: 'The operation did not finish within 5 ms.', can_retry: true },
       { message: 'Not today.', can_retry: false },
     ])

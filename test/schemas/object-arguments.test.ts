@@ -36,7 +36,7 @@ test.each<[string, Schema]>([
   ['a text of arktype', type('string')],
 ])('arguments that are %s are refused at start, with what to write instead', (_name, schema) => {
   expect(() => prepare(schema)).toThrow(
-    /The arguments of v1:it\.takes are not an object.*Put the value into one: z\.object.*or \{ type: 'object'/,
+    /The arguments of v1:it\.takes are not an object.*Wrap the value in one: z\.object.*or \{ type: 'object'/,
   )
 })
 

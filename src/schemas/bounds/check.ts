@@ -1,4 +1,4 @@
-/** A JSON Schema compiled by ajv so that neither finding nor explaining an error costs more than the value is worth. */
+/** Compiles a JSON Schema with ajv and bounds the cost of finding and explaining errors by the size of the value. */
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
 import type { PlainSchema } from '../../core/schema.ts'
 import { createAjv, noteEvaluatedFor } from '../ajv.ts'
@@ -9,29 +9,32 @@ import { Meter, withSteps } from './meter.ts'
 import { TooCostly } from './too-costly.ts'
 import { weightOf } from './weight.ts'
 
-/** What is wrong with a value, or nothing. Throws `TooCostly` where finding out takes too much. */
+/** Returns the errors of a value, or `undefined` if it is valid. Throws `TooCostly` if the check exceeds its budget. */
 export type BoundedCheck = (value: unknown) => readonly ErrorObject[] | undefined
 
-/** Steps that any value may take: about a millisecond. */
+/** Steps that every value may take: about a millisecond. */
 const FREE_STEPS = 20_000
-/** Steps for each part of a value: twice the subschemas, so that each may be tried on each part, within these bounds. */
+/**
+ * Steps for each part of a value: twice the number of subschemas, so that each can be tried on each part, within these
+ * bounds.
+ */
 const MIN_STEPS_PER_PART = 128
 const MAX_STEPS_PER_PART = 256
-/** All errors are named where that takes no more than this; else the first. */
+/** All errors are listed if that takes no more steps than this; otherwise only the first. */
 const EXPLAIN_STEPS = 5_000
-/** Where a check can only be stopped by the clock. Libraries take about a tenth of it for values that fit. */
+/** The time limit for checks that only the clock can stop. Libraries take about a tenth of it for valid values. */
 const PARTS_PER_MS = 2_000
 /** Steps at one place of a value above which large values run under the guard: a megabyte takes about half a second. */
 const MAX_WIDTH = 50
 /**
- * Values that take fewer steps than this run without it. The meter alone would not do: V8 does not optimize the code of
- * a thousand alternatives, so that a step of it takes many times as long.
+ * Values that take fewer steps than this run without the guard. The meter alone is not enough: V8 does not optimize the
+ * code of a thousand alternatives, so each of its steps takes many times as long.
  */
 const FREE_WIDE_STEPS = 50_000
-/** Such values fit more slowly than others, and get this many times as long. */
+/** Valid values of such schemas take longer, so they get this many times the limit. */
 const WIDE_SHARE = 2
 
-/** How long a check of a value may take under a guard, beside what every check may. */
+/** The time for a check under a guard that depends on the value, in addition to the time that every check gets. */
 export function worthMs(value: unknown): number {
   return weightOf(value) / PARTS_PER_MS
 }
@@ -39,7 +42,7 @@ export function worthMs(value: unknown): number {
 export function createBoundedCheck(schema: PlainSchema, options: Options = {}): BoundedCheck {
   const cost = costOf(schema)
   const finder = compileAlone(schema, options, cost.multiplies)
-  // V8 compiles the code at its first run, which the time limit of the first value should not pay for.
+  // V8 compiles the code at its first run. That time should not count against the first value.
   if (cost.width > MAX_WIDTH) finder.validate(undefined)
   let explainer: Compiled | undefined
 
@@ -63,7 +66,10 @@ export function createBoundedCheck(schema: PlainSchema, options: Options = {}): 
   })
 }
 
-/** Only whether a value fits. Schemas share one ajv, for those that come and go: making one takes longer than compiling. */
+/**
+ * Returns checks that only say whether a value is valid. For short-lived schemas: they share one ajv, because creating
+ * one takes longer than compiling.
+ */
 export function createBoundedTests(): (schema: PlainSchema) => (value: unknown) => boolean {
   const meter = new Meter()
   let ajv: ReturnType<typeof createAjv> | undefined
@@ -74,7 +80,7 @@ export function createBoundedTests(): (schema: PlainSchema) => (value: unknown) 
       const cost = { ...costOf(schema), multiplies: true }
       return guarded(cost, bounded({ validate: compile(ajv, counting), meter }, cost))
     } finally {
-      // ajv would keep it for ever.
+      // Otherwise ajv would keep the schema forever.
       ajv.removeSchema(counting)
     }
   }
@@ -94,7 +100,7 @@ function bounded({ validate, meter }: Compiled, cost: SchemaCost): (value: unkno
   }
 }
 
-/** Of the stack: a schema that refers to itself without going deeper into the value. */
+/** A stack overflow: the schema refers to itself without going deeper into the value. */
 function isOverflow(thrown: unknown): boolean {
   return thrown instanceof RangeError
 }
@@ -129,7 +135,7 @@ function compileAlone(schema: PlainSchema, options: Options, metered: boolean): 
 function compile(ajv: ReturnType<typeof createAjv>, schema: PlainSchema): ValidateFunction {
   noteEvaluatedFor(ajv, schema)
   const validate = ajv.compile(schema)
-  // Its verdict would be a promise, and a promise counts as yes.
+  // An async validator returns a promise, which would count as valid.
   if ('$async' in validate) throw new Error('"$async" is not supported')
   return validate
 }

@@ -1,7 +1,7 @@
 /**
- * What a JSON Schema can cost, told from the schema alone. Where few subschemas are checked at one place of a value, the
- * cost grows with the value and needs no bound. Where a schema refers to itself, or its references multiply, steps are
- * counted; where one place has many alternatives, large values run under a time limit.
+ * Estimates the cost of a JSON Schema from the schema alone. If few subschemas apply at one place of a value, the cost
+ * is linear in the value and needs no bound. If a schema refers to itself, or its references multiply, steps are
+ * counted. If many alternatives apply at one place, large values run under a time limit.
  */
 import type { PlainSchema } from '../../core/schema.ts'
 import { KEYWORDS } from '../keywords.ts'
@@ -9,25 +9,25 @@ import { decodePointer } from '../pointer.ts'
 import { weightOf } from './weight.ts'
 
 export interface SchemaCost {
-  /** How many subschemas it has. */
+  /** The number of subschemas. */
   readonly subschemas: number
-  /** A check has to be counted: it may take more steps than the value has parts. */
+  /** True if steps must be counted: a check may take more steps than the value has parts. */
   readonly multiplies: boolean
-  /** At most this many steps are taken at one place of a value, where a recursion counts once. */
+  /** The maximum number of steps at one place of a value. A recursion counts once. */
   readonly width: number
-  /** It contains itself and chooses among alternatives. */
+  /** True if the schema contains itself and has alternatives. */
   readonly recursiveChoice: boolean
-  /** The regular expressions in it, as they are written. */
+  /** The sources of the regular expressions in the schema. */
   readonly patterns: ReadonlySet<string>
 }
 
-/** Shared definitions may be used this many times over before their checks are counted. */
+/** Shared definitions may be used this many times before steps are counted. */
 const MAX_REPEATS = 4
 const MAX_UNCOUNTED = 1_000
-/** Names that are looked up in an object for about the price of one check. */
+/** Looking up this many names in an object costs about as much as one check. */
 const NAMES_PER_STEP = 8
 
-/** These serve references only, or are not checked at all. */
+/** Keywords that only hold targets of references, or are not checked at all. */
 const UNCHECKED = new Set(['$defs', 'definitions', 'contentSchema'])
 const CHOICES = ['anyOf', 'oneOf', 'allOf', 'not', 'if', 'dependentSchemas']
 
@@ -44,7 +44,7 @@ export function costOf(root: PlainSchema): SchemaCost {
   }
 }
 
-/** Steps that a schema takes by itself, without its subschemas: fields that are absent are looked for as well. */
+/** The steps of a schema itself, without its subschemas. Absent fields are looked up too. */
 export function ownSteps(schema: object): number {
   const { properties, required, dependentRequired, dependentSchemas, const: constant } = schema as PlainSchema
   const names = sizeOf(properties) + sizeOf(required) + sizeOf(dependentRequired) + sizeOf(dependentSchemas)
@@ -72,11 +72,11 @@ class Count {
     return this.#known.size
   }
 
-  /** How many checks there are at most with every reference written out; saturates far below infinity. */
+  /** The maximum number of checks if every reference is expanded. Capped at the largest safe integer. */
   evaluations(schema: unknown): number {
     if (typeof schema !== 'object' || schema === null) return 1
     const known = this.#known.get(schema)
-    // 0 marks what is being counted: it contains itself.
+    // 0 marks a schema whose count is not finished: it contains itself.
     if (known === 0) this.isRecursive = true
     if (known !== undefined) return known
     this.#known.set(schema, 0)
@@ -132,7 +132,7 @@ class Count {
   #reference(to: unknown): number {
     const target = this.#target(to)
     if (target === undefined) {
-      // By an id or an anchor: where it leads is for ajv to find out.
+      // A reference by id or anchor, which only ajv resolves.
       this.isUnknown = true
       return 1
     }
@@ -148,7 +148,7 @@ function largest(numbers: readonly number[]): number {
   return numbers.reduce((most, number) => Math.max(most, number), 0)
 }
 
-/** Everywhere in the document, also where only a reference would look. */
+/** Searches the whole document, including places that only a reference reaches. */
 function patternsIn(root: PlainSchema): ReadonlySet<string> {
   const found = new Set<string>()
   const seen = new Set<object>()

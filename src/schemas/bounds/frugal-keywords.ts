@@ -1,4 +1,7 @@
-/** Keywords whose code in ajv costs more than it must: in time the square of a list or a look at each allowed value, in memory an error for each try. */
+/**
+ * Replaces ajv keywords whose code costs too much: quadratic time for a list, a comparison with each allowed value, or
+ * an error object for each failed alternative.
+ */
 import { createRequire } from 'node:module'
 import type { CodeKeywordDefinition, KeywordCxt } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
@@ -8,7 +11,7 @@ import { weightOf } from './weight.ts'
 
 const require = createRequire(import.meta.url)
 
-/** ajv compares each pair of objects in a list; here equal items are found by their canonical text. */
+/** ajv compares each pair of objects in a list. This version finds equal items by their canonical text. */
 export function replaceUniqueItems(ajv: Ajv2020, meter: Meter | undefined): void {
   const { _, str } = require('ajv') as typeof import('ajv')
   const find = (items: readonly unknown[]) => findRepeated(items, meter)
@@ -26,7 +29,7 @@ export function replaceUniqueItems(ajv: Ajv2020, meter: Meter | undefined): void
   }
 }
 
-/** ajv compares a value with each of the allowed ones; here it is looked up, an object by its canonical text. */
+/** ajv compares a value with each allowed value. This version looks it up, an object by its canonical text. */
 export function replaceEnum(ajv: Ajv2020, meter: Meter | undefined): void {
   const { _ } = require('ajv') as typeof import('ajv')
   const definition = definitionOf(ajv, 'enum')
@@ -44,7 +47,7 @@ function createLookup(allowed: readonly unknown[], meter: Meter | undefined): (v
   const heaviest = objects.reduce<number>((most, value) => Math.max(most, weightOf(value)), 0)
   return (value) => {
     if (isScalar(value)) return scalars.has(value)
-    // A larger value equals none of them, and its text is not worth writing.
+    // A larger value equals none of them, so its text is not built.
     const weight = weightOf(value, heaviest)
     meter?.spend(weight)
     if (weight > heaviest) return false
@@ -53,10 +56,10 @@ function createLookup(allowed: readonly unknown[], meter: Meter | undefined): (v
   }
 }
 
-/** How many alternatives are skipped by one test once one has fitted. */
+/** The number of alternatives that one test skips once one has matched. */
 const ALTERNATIVES_PER_BLOCK = 64
 
-/** ajv writes each alternative inside the one before, and thousands of them overflow the stack of V8's parser. */
+/** ajv nests each alternative inside the one before it. Thousands of them overflow the stack of V8's parser. */
 export function replaceAnyOf(ajv: Ajv2020): void {
   const { _ } = require('ajv') as typeof import('ajv')
   const definition = definitionOf(ajv, 'anyOf')
@@ -84,7 +87,10 @@ export function replaceAnyOf(ajv: Ajv2020): void {
   }
 }
 
-/** ajv writes an error for every alternative that fails and keeps it until one fits. Nobody reads those: explaining starts anew. */
+/**
+ * ajv creates an error for every alternative that fails and keeps it until one matches. Those errors are not used,
+ * because a separate pass explains failures.
+ */
 export function forgetFailedTries(ajv: Ajv2020): void {
   for (const keyword of ['anyOf', 'oneOf', 'contains']) {
     const definition = definitionOf(ajv, keyword)
@@ -101,14 +107,14 @@ export function forgetFailedTries(ajv: Ajv2020): void {
   }
 }
 
-/** Each ajv has a copy of its own, and the place of a keyword among the others matters. */
+/** Each ajv has its own copy, and the position of a keyword among the others matters. */
 function definitionOf(ajv: Ajv2020, keyword: string): CodeKeywordDefinition {
   const rule = ajv.RULES.all[keyword]
   if (typeof rule !== 'object' || !('code' in rule.definition)) throw new Error(`ajv has no keyword ${keyword}`)
   return rule.definition as CodeKeywordDefinition
 }
 
-/** The places of the first two items that are equal as JSON. */
+/** Returns the indices of the first two items that are equal as JSON. */
 function findRepeated(items: readonly unknown[], meter: Meter | undefined): [number, number] | undefined {
   const scalars = new Map<unknown, number>()
   const texts = new Map<string, number>()
@@ -136,7 +142,7 @@ function textOf(value: object): string | undefined {
   try {
     return canonicalJson(value as JsonValue)
   } catch {
-    // A result that JSON cannot hold: the check for that names the place.
+    // JSON cannot represent this result. Another check reports the place.
     return undefined
   }
 }

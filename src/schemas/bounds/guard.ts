@@ -1,29 +1,34 @@
 /**
- * Runs a function that may never end, such as a schema library on hostile input, and stops it after a time. V8 can stop
- * its own code, also within a regular expression; Node offers that for scripts. It costs about 0.1 ms, because a thread
- * is started to keep the time.
+ * Runs a function that may never end, such as a schema library on hostile input, and stops it after a time limit. V8
+ * can stop its own code, even within a regular expression, and Node offers that for scripts. This costs about 0.1 ms,
+ * because a thread is started for the timer.
  */
 import { type Context, createContext, Script } from 'node:vm'
 import { TooCostly } from './too-costly.ts'
 
-/** `ownMs` is what the value itself is worth, beside what every task may take. */
+/** `ownMs` is the time for this value, in addition to the time that every task gets. */
 export type Guard = <T>(ownMs: number, task: () => T) => T
 
 /**
- * Every task may take this long at first. It is halved each time a task is stopped and grows again with those that end, so
- * that many small hostile values cost little, while honest ones need none of it.
+ * The time that every task gets at first. It is halved each time a task is stopped and grows again with tasks that end.
+ * Many small hostile values therefore cost little, and valid values do not need this time.
  */
 const FREE_MS = 50
 const LEAST_FREE_MS = 5
 
-/** A wait shorter than this share of the limit in time of the processor was not the task's: the machine was busy. */
+/**
+ * If the task used less than this share of the limit in CPU time, the machine was busy, and the task runs once more.
+ */
 const BUSY_SHARE = 0.25
 
 const STOPPED = Symbol('stopped')
 
 type Run = <T>(limitMs: number, task: () => T) => T | typeof STOPPED
 
-/** One for all guards: a context takes a millisecond and half a megabyte. It holds a task only while that runs. */
+/**
+ * Shared by all guards, because a context takes a millisecond and half a megabyte. It refers to a task only while the
+ * task runs.
+ */
 const run = createRun()
 
 function createRun(): Run {
@@ -37,7 +42,7 @@ function createRun(): Run {
       try {
         return task()
       } catch (it) {
-        // Kept apart from what the script itself throws when its time is up.
+        // Kept separate from the error that the script throws at its time limit.
         thrown = { it }
         return undefined
       }
@@ -56,7 +61,7 @@ function createRun(): Run {
   }
 }
 
-/** One for each schema: what hostile values of one cost does not shorten the time of another. */
+/** Each schema has its own guard, so that hostile values of one schema do not shorten the time of another. */
 export function createGuard(): Guard {
   let freeMs = FREE_MS
 
@@ -75,6 +80,6 @@ export function createGuard(): Guard {
       return value
     }
     freeMs = Math.max(freeMs / 2, LEAST_FREE_MS)
-    throw new TooCostly('a check took longer than its time')
+    throw new TooCostly('a check exceeded its time limit')
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Counts the work of a compiled validator and stops it when its budget is spent. ajv cannot be stopped from outside, so
- * that each subschema of a copy of the schema gets a keyword whose code takes one step from the budget.
+ * Counts the steps of a compiled validator and stops it when its budget is used up. ajv cannot be stopped from outside.
+ * So each subschema in a copy of the schema gets a keyword whose code takes one step from the budget.
  */
 import { createRequire } from 'node:module'
 import type { KeywordCxt } from 'ajv'
@@ -15,12 +15,14 @@ const require = createRequire(import.meta.url)
 
 const STEP = 'callplane:step'
 
-/** One per compiled validator, whose code refers to it. Validators are synchronous, so that one check uses it at a time. */
+/**
+ * One per compiled validator, whose code refers to it. Validators are synchronous, so only one check uses it at a time.
+ */
 export class Meter {
   left = Number.POSITIVE_INFINITY
 
   stop(): never {
-    throw new TooCostly('the budget of a check is spent')
+    throw new TooCostly('a check exceeded its step budget')
   }
 
   spend(steps: number): void {
@@ -28,7 +30,10 @@ export class Meter {
     if (this.left < 0) this.stop()
   }
 
-  /** For keywords whose cost grows with a text's length or an object's keys; inner values are counted where they are checked. */
+  /**
+   * For keywords whose cost grows with the length of a text or the keys of an object. Nested values are counted where
+   * they are checked.
+   */
   spendOn(value: unknown, steps: number): void {
     this.spend(steps + surface(value))
   }
@@ -47,12 +52,12 @@ interface Step {
   lengthy: boolean
 }
 
-/** Teaches ajv the keyword that `withSteps` puts into a schema. */
+/** Adds the keyword that `withSteps` puts into a schema. */
 export function addMeter(ajv: Ajv2020, meter: Meter): void {
   const { _ } = require('ajv') as typeof import('ajv')
   ajv.addKeyword({
     keyword: STEP,
-    // The first of all rules: no work comes before it.
+    // Before all other rules, so that no work is done before it.
     before: '$comment',
     schemaType: 'object',
     code({ gen, data, schema }: KeywordCxt) {
@@ -64,7 +69,7 @@ export function addMeter(ajv: Ajv2020, meter: Meter): void {
   })
 }
 
-/** Keywords that look at a whole text, or at every key of an object. */
+/** Keywords that read a whole text, or every key of an object. */
 const LENGTHY = new Set(
   'pattern format minLength maxLength additionalProperties patternProperties propertyNames unevaluatedProperties minProperties maxProperties'.split(
     ' ',
@@ -75,7 +80,10 @@ function isTelling(schema: unknown): boolean {
   return typeof schema === 'object' && schema !== null && ('const' in schema || 'enum' in schema)
 }
 
-/** A copy in which every subschema counts a step, those under unknown keywords included: a reference may lead there. */
+/**
+ * Copies a schema so that every subschema counts a step, including those under unknown keywords, because a reference
+ * may point there.
+ */
 export function withSteps(root: PlainSchema): PlainSchema {
   const copies = new Map<object, object>()
 
@@ -105,7 +113,8 @@ export function withSteps(root: PlainSchema): PlainSchema {
 
   function copyMap(value: unknown): unknown {
     if (typeof value !== 'object' || value === null) return value
-    // What tells alternatives apart is checked before what may be deep; the order of fields means nothing.
+    // Fields that distinguish alternatives are checked before fields that may be deep. The order of fields has no
+    // meaning.
     const entries = Object.entries(value).sort(([, a], [, b]) => Number(isTelling(b)) - Number(isTelling(a)))
     return Object.fromEntries(entries.map(([name, schema]) => [name, copySchema(schema)]))
   }

@@ -1,4 +1,4 @@
-/** A check was stopped because it took more than its value may cost. Who asked for it turns this into a fault. */
+/** Thrown when a check exceeded its budget. The caller of the check turns it into a fault. */
 export class TooCostly extends Error {
   override readonly name = 'TooCostly'
 }

@@ -1,8 +1,8 @@
-/** What the parts of a comparison share: a change, who reads the value, and how to go one level deeper. */
+/** Shared by the parts of a comparison: a change, the reader of a value, and the comparison of nested schemas. */
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 
 export interface SchemaChange {
-  /** Keywords and names from the compared schema down. */
+  /** Keywords and names, starting at the compared schema. */
   readonly at: readonly string[]
   readonly kind: 'safe' | 'breaking'
   readonly message: string
@@ -13,9 +13,9 @@ export type Reader = 'server' | 'caller'
 
 export interface Comparison {
   readonly reader: Reader
-  /** Compares two schemas inside the ones under comparison; places in the answer start at those two. */
+  /** Compares two nested schemas. The places in the result start at those two. */
   compare(before: JsonValue | undefined, after: JsonValue | undefined): readonly SchemaChange[]
-  /** Follows references of the new document. */
+  /** Resolves references in the new document. */
   resolveAfter(schema: JsonValue | undefined): JsonObject
 }
 

@@ -1,4 +1,4 @@
-/** How the bounds that a JSON Schema puts on single values changed: tightened, relaxed, or beyond telling. */
+/** Compares the constraints of a JSON Schema on single values: tightened, relaxed, or not comparable. */
 import { canonicalJson, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { breaking, type SchemaChange, safe } from './changes.ts'
 
@@ -48,7 +48,7 @@ function name(types: readonly string[]): string {
   return types === TYPES ? 'anything' : types.join(' or ')
 }
 
-/** `const` is an enumeration of one. */
+/** `const` counts as an `enum` with one value. */
 export function valuesOf(schema: JsonObject): readonly JsonValue[] | undefined {
   if (schema.const !== undefined) return [schema.const]
   return Array.isArray(schema.enum) ? schema.enum : undefined
@@ -57,7 +57,7 @@ export function valuesOf(schema: JsonObject): readonly JsonValue[] | undefined {
 function compareValues(before: JsonObject, after: JsonObject): SchemaChange[] {
   const [was, is] = [valuesOf(before)?.map(canonicalJson), valuesOf(after)?.map(canonicalJson)]
   const at = [after.const !== undefined || (is === undefined && before.const !== undefined) ? 'const' : 'enum']
-  if (!is) return was ? [safe(at, 'any value is allowed now, where before there was a list')] : []
+  if (!is) return was ? [safe(at, 'any value is now allowed instead of a list')] : []
   if (!was) return [breaking(at, `only ${is.join(', ')} allowed now`)]
   const lost = was.filter((value) => !is.includes(value))
   const gained = is.filter((value) => !was.includes(value))
@@ -73,7 +73,7 @@ const LEAST = ['minLength', 'minItems', 'minProperties']
 const MOST = ['maxLength', 'maxItems', 'maxProperties']
 const OPAQUE = ['pattern', 'format', 'contentEncoding', 'contentMediaType']
 
-/** How strongly values are bound from below; upper bounds are turned round, so that higher is always tighter. */
+/** A lower bound of values. Upper bounds are negated, so that higher always means tighter. */
 interface Bound {
   readonly value: number
   readonly exclusive: boolean
@@ -100,7 +100,7 @@ function upperBound(schema: JsonObject): Bound {
 }
 
 function count(value: JsonValue | undefined): Bound {
-  // At least 0 says nothing.
+  // A minimum of 0 is no restriction.
   return value === 0 ? FREE : bound(value, 1, false)
 }
 
@@ -121,9 +121,9 @@ function tighter(one: Bound, other: Bound): Bound {
 function compareMultiple(before: JsonObject, after: JsonObject): SchemaChange[] {
   const [was, is] = [before.multipleOf, after.multipleOf]
   if (was === is) return []
-  if (is === undefined) return [safe(['multipleOf'], `need not be a multiple of ${String(was)} any more`)]
+  if (is === undefined) return [safe(['multipleOf'], `no longer has to be a multiple of ${String(was)}`)]
   const divides = typeof was === 'number' && typeof is === 'number' && Number.isInteger(was / is)
-  const message = `must be a multiple of ${String(is)}, before of ${String(was ?? 'nothing')}`
+  const message = `must be a multiple of ${String(is)}, previously of ${String(was ?? 'nothing')}`
   return [divides ? safe(['multipleOf'], message) : breaking(['multipleOf'], message)]
 }
 
@@ -131,17 +131,19 @@ function compareUnique(before: JsonObject, after: JsonObject): SchemaChange[] {
   const [was, is] = [before.uniqueItems === true, after.uniqueItems === true]
   if (was === is) return []
   return [
-    is ? breaking(['uniqueItems'], 'items must differ now') : safe(['uniqueItems'], 'items need not differ any more'),
+    is
+      ? breaking(['uniqueItems'], 'items must now be unique')
+      : safe(['uniqueItems'], 'items no longer have to be unique'),
   ]
 }
 
-/** Two patterns or formats cannot be compared by reading: any change but taking it away counts as tighter. */
+/** Two patterns or formats cannot be compared. Every change except removal counts as tighter. */
 function compareOpaque(keyword: string, was: JsonValue | undefined, is: JsonValue | undefined): SchemaChange[] {
   if (was === is) return []
-  if (is === undefined) return [safe([keyword], `${keyword} ${JSON.stringify(was)} is no longer asked for`)]
-  if (was === undefined) return [breaking([keyword], `${keyword} ${JSON.stringify(is)} is asked for now`)]
+  if (is === undefined) return [safe([keyword], `${keyword} ${JSON.stringify(was)} is no longer required`)]
+  if (was === undefined) return [breaking([keyword], `${keyword} ${JSON.stringify(is)} is now required`)]
   const change = `${keyword} changed from ${JSON.stringify(was)} to ${JSON.stringify(is)}`
-  return [breaking([keyword], `${change}, which cannot be shown to allow all it did`)]
+  return [breaking([keyword], `${change}, which cannot be shown to allow everything it did before`)]
 }
 
 function compareDefault(before: JsonObject, after: JsonObject): SchemaChange[] {

@@ -1,4 +1,4 @@
-/** How the attachments that an operation takes changed. */
+/** Compares the attachments that an operation accepts. */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { below, breaking, listOf, type SchemaChange, safe } from './changes.ts'
 
@@ -31,7 +31,7 @@ function compareSlots(before: JsonObject, after: JsonObject): SchemaChange[] {
     ...(is && !was ? [breaking(['required'], 'optional attachment became required')] : []),
     ...(was && !is ? [safe(['required'], 'required attachment became optional')] : []),
     ...oldTypes.filter((type) => !covers(newTypes, type)).map((type) => breaking(at, `${type} is no longer accepted`)),
-    ...newTypes.filter((type) => !covers(oldTypes, type)).map((type) => safe(at, `${type} is accepted as well`)),
+    ...newTypes.filter((type) => !covers(oldTypes, type)).map((type) => safe(at, `${type} is now accepted`)),
     ...compareSize(before.maxBytes, after.maxBytes),
   ]
 }

@@ -1,4 +1,4 @@
-/** How the fields of an object schema changed: which came, which went, and which must be there. */
+/** Compares the fields of an object schema: added, removed, and required ones. */
 import { canonicalJson, isJsonObject, type JsonObject } from '../../core/json.ts'
 import { below, breaking, type Comparison, listOf, type SchemaChange, safe, unprovable } from './changes.ts'
 
@@ -8,7 +8,7 @@ export function compareObjects(comparison: Comparison, before: JsonObject, after
   const gone = Object.keys(was).filter((name) => !Object.hasOwn(is, name))
   const added = Object.keys(is).filter((name) => !Object.hasOwn(was, name))
   const kept = Object.keys(was).filter((name) => Object.hasOwn(is, name))
-  // Names may be required without being described.
+  // Names may be required without being listed in `properties`.
   const named = [...wasRequired, ...isRequired].filter((name) => !Object.hasOwn(was, name) && !Object.hasOwn(is, name))
   return [
     ...gone.map((name) =>
@@ -40,9 +40,9 @@ function compareAdded({ reader }: Comparison, name: string, required: boolean): 
 }
 
 /**
- * "Make an optional field required" breaks those who send it. In a result it is the other way round: the text lets
- * any field be added there, required or not, so a field that is now always present is no worse, while one that may
- * now be missing is, to who reads it, removed.
+ * "Make an optional field required" breaks senders. In a result it is the reverse: the specification allows any field
+ * to be added there, required or not. A field that is now always present is therefore safe. A field that may now be
+ * missing counts as removed for its reader.
  */
 function compareRequired({ reader }: Comparison, name: string, was: boolean, is: boolean): SchemaChange[] {
   if (was === is) return []

@@ -1,4 +1,6 @@
-/** Follows the references of a JSON Schema inside its own document, so that comparing sees schemas and not names. */
+/**
+ * Resolves the references of a JSON Schema inside its own document, so that a comparison sees schemas instead of names.
+ */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { decodePointer } from '../pointer.ts'
 
@@ -10,7 +12,7 @@ const ANNOTATIONS = new Set(
   '$schema $id $defs definitions $comment title description examples default deprecated readOnly writeOnly'.split(' '),
 )
 
-/** The same schema always resolves to the same object; whoever compares tells by that when it goes in circles. */
+/** The same schema always resolves to the same object, so that a comparison can detect cycles. */
 export function createResolver(root: JsonObject): Resolve {
   const resolved = new Map<JsonObject, JsonObject>()
 
@@ -32,12 +34,12 @@ export function createResolver(root: JsonObject): Resolve {
   }
 }
 
-/** `true`, and a keyword that is not there, allow anything. */
+/** `true`, and an absent keyword, allow anything. */
 function fromBoolean(schema: JsonValue | undefined): JsonObject {
   return schema === false ? NOTHING : ANYTHING
 }
 
-/** Nothing for what is not in the document; the reference then stands for itself. */
+/** `undefined` if the target is not in the document. The reference then stays as it is. */
 function targetOf(root: JsonObject, reference: string): JsonValue | undefined {
   if (reference === '#') return root
   if (reference.startsWith('#/')) {

@@ -1,7 +1,7 @@
 /**
- * Compares two JSON Schemas of the same thing. What can be shown to allow at least what it allowed is safe; what
- * cannot be shown is reported as breaking and says so, since a wrong "safe" costs a caller and a wrong "breaking"
- * costs a look.
+ * Compares two JSON Schemas of the same value. A change is safe if the new schema provably allows everything the old
+ * one did. Any other change is reported as breaking, with a note that safety could not be shown: a wrong "safe" breaks
+ * a caller, a wrong "breaking" costs a look.
  */
 import { canonicalJson, isJsonObject, type JsonObject } from '../../core/json.ts'
 import {
@@ -19,7 +19,7 @@ import { compareObjects } from './objects.ts'
 import { createResolver } from './resolve.ts'
 import { compareUnions } from './unions.ts'
 
-/** Keeps a schema in which everything differs, and which is shared many times, from growing the list without end. */
+/** Limits the list for large schemas that are shared many times and differ everywhere. */
 const MAX_CHANGES = 200
 
 export function compareSchemas(before: JsonObject, after: JsonObject, reader: Reader): readonly SchemaChange[] {
@@ -34,7 +34,7 @@ export function compareSchemas(before: JsonObject, after: JsonObject, reader: Re
     known.set(was, answers)
     const answer = answers.get(is)
     if (answer) return answer
-    // Meeting the same pair again inside itself adds nothing: what differs is found on the first round.
+    // The same pair inside itself adds nothing: the first comparison finds all differences.
     answers.set(is, [])
     const changes = compareResolved(comparison, was, is).slice(0, MAX_CHANGES)
     answers.set(is, changes)
@@ -48,7 +48,7 @@ function compareResolved(comparison: Comparison, before: JsonObject, after: Json
   const [was, is] = [allowsNothing(before), allowsNothing(after)]
   if (was || is) {
     if (was === is) return []
-    return [was ? safe([], 'is allowed now') : breaking([], 'is not allowed any more')]
+    return [was ? safe([], 'is now allowed') : breaking([], 'is no longer allowed')]
   }
   const unions = compareUnions(comparison, before, after)
   if (unions.whole) return unions.changes
@@ -70,14 +70,14 @@ function allowsNothing(schema: JsonObject): boolean {
 function compareLists({ compare }: Comparison, before: JsonObject, after: JsonObject): SchemaChange[] {
   const [was, is] = [listOf(before.prefixItems), listOf(after.prefixItems)]
   const length = Math.max(was.length, is.length)
-  // A place that one of them does not list is ruled by its `items`.
+  // An index that one side does not list falls under its `items`.
   const places = Array.from({ length }, (_, index) =>
     below(['prefixItems', String(index)], compare(was[index] ?? before.items, is[index] ?? after.items)),
   )
   return [...places.flat(), ...below(['items'], compare(before.items, after.items))]
 }
 
-/** Every part of `allOf` must hold: a further part tightens, a missing one relaxes. */
+/** Every part of `allOf` must hold: an added part tightens, a removed part relaxes. */
 function compareAll({ compare }: Comparison, before: JsonObject, after: JsonObject): SchemaChange[] {
   const [was, is] = [listOf(before.allOf), listOf(after.allOf)]
   if (was.length === is.length) {
@@ -91,12 +91,15 @@ const REST_SCHEMAS =
   'not if then else contains propertyNames unevaluatedItems unevaluatedProperties contentSchema'.split(' ')
 const REST_DATA = 'minContains maxContains dependentRequired dependentSchemas $dynamicRef $ref'.split(' ')
 
-/** What is rarely used and hard to reason about: gone is safe, equal is equal, anything else is beyond telling. */
+/**
+ * Rarely used keywords that are hard to compare: removed is safe, equal is equal, any other change cannot be shown to
+ * be safe.
+ */
 function compareTheRest({ compare }: Comparison, before: JsonObject, after: JsonObject): SchemaChange[] {
   return [...REST_SCHEMAS, ...REST_DATA].flatMap((keyword) => {
     const [was, is] = [before[keyword], after[keyword]]
-    if (is === undefined) return was === undefined ? [] : [safe([keyword], `"${keyword}" no longer limits it`)]
-    if (was === undefined) return [breaking([keyword], `"${keyword}" limits it now`)]
+    if (is === undefined) return was === undefined ? [] : [safe([keyword], `"${keyword}" no longer restricts it`)]
+    if (was === undefined) return [breaking([keyword], `"${keyword}" now restricts it`)]
     const equal = REST_SCHEMAS.includes(keyword)
       ? compare(was, is).length === 0
       : canonicalJson(was) === canonicalJson(is)

@@ -1,10 +1,10 @@
-/** How the alternatives of `anyOf` and `oneOf` changed. */
+/** Compares the alternatives of `anyOf` and `oneOf`. */
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { below, breaking, type Comparison, listOf, type SchemaChange, safe, unprovable } from './changes.ts'
 import { typesOf, valuesOf } from './constraints.ts'
 
 export interface UnionChanges {
-  /** The alternatives were all there was to compare: one side is nothing but a union, the other has none. */
+  /** True if the alternatives are everything there is to compare: one side is only a union, the other has none. */
   readonly whole: boolean
   readonly changes: SchemaChange[]
 }
@@ -22,7 +22,7 @@ export function compareUnions(comparison: Comparison, before: JsonObject, after:
   if (!was && !is) return { whole: false, changes: [] }
   if (was && is) return { whole: false, changes: compareAlternatives(comparison, was, is) }
   if (is && isPure(after)) {
-    // `string` became `string or null`, however a library writes it.
+    // `string` became `string or null`, in any notation of a library.
     const alone: Union = { keyword: is.keyword, alternatives: splitTypes(before) }
     return { whole: true, changes: compareAlternatives(comparison, alone, is) }
   }
@@ -30,7 +30,7 @@ export function compareUnions(comparison: Comparison, before: JsonObject, after:
   const keyword = (was ?? (is as Union)).keyword
   return {
     whole: false,
-    changes: [is ? unprovable([keyword]) : safe([keyword], 'is no longer limited to alternatives')],
+    changes: [is ? unprovable([keyword]) : safe([keyword], 'is no longer restricted to alternatives')],
   }
 }
 
@@ -67,7 +67,7 @@ function compareAlternatives(comparison: Comparison, was: Union, is: Union): Sch
     if (index !== undefined) fresh.delete(index)
     return index
   }
-  // Equal ones find each other first, then those that only grew, then what is left over in its order.
+  // Pairs equal alternatives first, then those that were only widened, then the rest in order.
   const changed = was.alternatives.filter((old) => take(old, (changes) => changes.length === 0) === undefined)
   const changes: SchemaChange[] = []
   const at = (index: number) => [is.keyword, String(index)]
@@ -85,7 +85,7 @@ function compareAlternatives(comparison: Comparison, was: Union, is: Union): Sch
   return [...changes, ...compareExclusive(comparison, was, is, changes.length > 0)]
 }
 
-/** `oneOf` refuses what matches twice, so that growing one alternative may shrink the whole. */
+/** `oneOf` refuses a value that matches twice, so widening one alternative may narrow the whole. */
 function compareExclusive(comparison: Comparison, was: Union, is: Union, changed: boolean): SchemaChange[] {
   if (is.keyword === 'anyOf') return []
   if (!changed && was.keyword === 'oneOf') return []
@@ -113,7 +113,7 @@ function haveApartValues(one: JsonObject, other: JsonObject): boolean {
   return left !== undefined && right !== undefined && !left.some((value) => right.includes(value))
 }
 
-/** Alternatives became one schema: safe if it takes in each of them. */
+/** Alternatives became one schema: safe if it covers each of them. */
 function compareMerged({ compare }: Comparison, was: Union, after: JsonObject): SchemaChange[] {
   const lost = was.alternatives.filter((old) => compare(old, after).some(({ kind }) => kind === 'breaking'))
   if (lost.length > 0) return [breaking([was.keyword], 'an alternative was removed or narrowed')]

@@ -1,7 +1,7 @@
 /**
- * How the time of JavaScript's own engine grows with the text, told from the pattern alone. That engine tries one way
- * after the other, so that a text costs as many steps as there are ways to read it (Weber and Seidl, "On the degree of
- * ambiguity of finite automata"). Where this cannot tell, it says `unsafe`.
+ * Determines from a pattern how the time of JavaScript's regular expression engine grows with the text. That engine
+ * tries one way after the other, so a text takes as many steps as there are ways to match it (Weber and Seidl, "On the
+ * degree of ambiguity of finite automata"). If the analysis cannot decide, the result is `unsafe`.
  */
 import { type Automaton, buildAutomaton } from './automaton.ts'
 import { type Components, findComponents } from './components.ts'
@@ -10,18 +10,18 @@ import { ANY, type CharSet, type Node, parsePattern, Unreadable } from './syntax
 export type Growth = 'linear' | 'quadratic' | 'unsafe'
 
 const MAX_STATES = 1_500
-/** Ways to read one text that come without loops, by alternatives and optional parts. */
+/** The maximum number of ways to match a text without loops, by alternatives and optional parts. */
 const MAX_WAYS = 10_000
-/** A part that may repeat more often counts as a loop: the ways through it multiply all the same. */
+/** A part that may repeat more often counts as a loop, because its ways multiply in the same way. */
 const ENDLESS_ABOVE = 8
 const MAX_POSITIONS = 1_000
-/** Pairs of places are looked at where there are loops. */
+/** With loops, pairs of positions are compared, so fewer positions are allowed. */
 const MAX_WITH_LOOPS = 300
-/** Of the whole analysis; it takes some tens of milliseconds then. */
+/** For the whole analysis, which then takes some tens of milliseconds. */
 const MAX_STEPS = 1_000_000
 
 export interface PatternFlags {
-  /** The flags are not known: letters count as both cases, and a dot as every character. */
+  /** True if the flags are unknown: letters then match both cases, and a dot matches every character. */
   anyFlags?: boolean
 }
 
@@ -35,7 +35,9 @@ export function growthOf(source: string, { anyFlags = false }: PatternFlags = {}
   }
 }
 
-/** The power of the text's length that the steps grow with; infinity where they double with each character. */
+/**
+ * Returns the exponent of the text's length in the number of steps. Infinity if the steps double with each character.
+ */
 function degreeOf(tree: Node, searches: boolean, anyFlags: boolean, steps: { left: number }): number {
   const automaton = buildAutomaton(tree, {
     conditions: 'ignored',
@@ -43,7 +45,7 @@ function degreeOf(tree: Node, searches: boolean, anyFlags: boolean, steps: { lef
     endlessAbove: ENDLESS_ABOVE,
   })
   const own = new Ambiguity(positionsOf(automaton, searches, steps), anyFlags, steps).degree()
-  // A condition at the very start is looked at once; anywhere else it may be looked at wherever a loop stops.
+  // A lookaround at the very start is evaluated once. Anywhere else it may be evaluated wherever a loop stops.
   const inside = looksIn(tree, true).map(({ body, once }) => {
     const degree = hasLoop(body) ? degreeOf(body, false, anyFlags, steps) : 0
     return once ? degree : own + degree
@@ -87,13 +89,16 @@ function hasLoop(node: Node): boolean {
   }
 }
 
-/** A place that takes a character, and those that can take the next one; twice where two ways lead there. */
+/** A place that takes a character, with the places that can take the next one and the number of ways to each. */
 interface Position {
   readonly set: CharSet
   readonly next: ReadonlyMap<number, number>
 }
 
-/** Position 0 is what a search skips before a match begins; it leads nowhere where a pattern only fits at the start. */
+/**
+ * Position 0 stands for the characters that a search skips before a match. It leads nowhere if the pattern matches only
+ * at the start.
+ */
 function positionsOf({ states, first }: Automaton, searches: boolean, steps: { left: number }): Position[] {
   const chars = states.flatMap((state, at) => (state.kind === 'char' ? [at] : []))
   if (chars.length > MAX_POSITIONS) throw new Unreadable('too many states')
@@ -105,7 +110,8 @@ function positionsOf({ states, first }: Automaton, searches: boolean, steps: { l
     const walk = (at: number): void => {
       if (--steps.left < 0) throw new Unreadable('too many ways')
       const state = states[at]
-      // Twice at the same branch is once more around a loop whose body can be empty, as in (a*)*: another way.
+      // Visiting a branch twice means one more round of a loop whose body can be empty, as in (a*)*. That counts as
+      // another way.
       if (!state || path.indexOf(at) !== path.lastIndexOf(at)) return
       if (state.kind === 'char') {
         const index = indexOf.get(at) as number
@@ -128,7 +134,7 @@ function positionsOf({ states, first }: Automaton, searches: boolean, steps: { l
       const state = states[at] as Extract<(typeof states)[number], { kind: 'char' }>
       return { set: state.set, next: reach(state.next, false) }
     }),
-    // The start of the text, which nothing leads to.
+    // The start of the text, which no position leads to.
     { set: ANY, next: reach(first, true) },
   ]
 }
@@ -155,7 +161,10 @@ class Ambiguity {
     return 1 + this.#longestChain()
   }
 
-  /** Most ways to read one text, where a loop counts as one. Each place multiplies by how many of its next take the same. */
+  /**
+   * The maximum number of ways to match one text, where a loop counts as one. Each position multiplies by how many of
+   * its successors take the same character.
+   */
   #waysBesideLoops(): number {
     const { of } = this.#loops
     const known = new Map<number, number>()
@@ -175,7 +184,7 @@ class Ambiguity {
     return Math.max(...this.#positions.map((_, at) => ways(of(at))))
   }
 
-  /** How many of these take the same character, at most. */
+  /** The maximum number of these that take the same character. */
   #sharing(next: readonly (readonly [to: number, ways: number])[]): number {
     let most = 0
     for (const [to] of next) {
@@ -186,7 +195,7 @@ class Ambiguity {
     return most
   }
 
-  /** Two ways from a place of a loop back to it on the same text: each round doubles the ways. */
+  /** True if two ways lead from a position of a loop back to it on the same text: each round then doubles the ways. */
   #doubles(): boolean {
     const { of, looping } = this.#loops
     for (const [at, { next }] of this.#positions.entries()) {
@@ -206,7 +215,7 @@ class Ambiguity {
     return false
   }
 
-  /** Loops one after the other that the same text can be divided among: each adds a power. */
+  /** The longest chain of loops among which the same text can be divided. Each adds 1 to the exponent. */
   #longestChain(): number {
     const { of, looping } = this.#loops
     const size = this.#positions.length
@@ -233,7 +242,7 @@ class Ambiguity {
 
   readonly #repeating = new Map<number, boolean>()
 
-  /** Whether both can go round at the same time. */
+  /** True if both loops can repeat on the same text. */
   #repeats(pair: number): boolean {
     const known = this.#repeating.get(pair)
     if (known !== undefined) return known
@@ -246,7 +255,7 @@ class Ambiguity {
     return repeats
   }
 
-  /** Without the pair it begins at, unless a way leads back there. */
+  /** Does not include the start pair unless a way leads back to it. */
   #reachable(from: number, within: (pair: number) => boolean = () => true): Set<number> {
     const seen = new Set<number>()
     const open = [from]

@@ -1,4 +1,4 @@
-/** The states of a pattern: where it takes a character, where it branches, and where it has matched. */
+/** Builds the states of a pattern: states that take a character, states that branch, and states that accept. */
 import { type CharSet, type Node, Unreadable } from './syntax.ts'
 
 export type State =
@@ -13,14 +13,14 @@ export interface Automaton {
 }
 
 export interface BuildOptions {
-  /** What look-around and word boundaries count as: left out (the pattern then takes more), or not to be had. */
+  /** How lookarounds and word boundaries are handled: ignored (the pattern then matches more), or refused. */
   conditions: 'ignored' | 'refused'
   maxStates: number
-  /** Repeats that may go further than this count as endless; for questions to which that is the safe side. */
+  /** Repeats with a higher maximum count as endless. For analyses in which that is the safe side. */
   endlessAbove?: number
 }
 
-/** Built from the end to the front, so that each state knows its next. */
+/** Builds from the end to the front, so that each state knows its successor. */
 export function buildAutomaton(tree: Node, options: BuildOptions): Automaton {
   const { conditions, maxStates, endlessAbove = Number.POSITIVE_INFINITY } = options
   const states: State[] = [{ kind: 'accept' }]
@@ -60,7 +60,7 @@ export function buildAutomaton(tree: Node, options: BuildOptions): Automaton {
       at = add({ kind: 'split', next: [] })
       states[at] = { kind: 'split', next: [build(body, at), next] }
     } else {
-      // Nested, not in a row: after one that is left out comes the end, which keeps the ways through few.
+      // Nested instead of in a row: skipping one optional part leads to the end, which keeps the number of ways small.
       for (let optional = min; optional < max; optional++) at = add({ kind: 'split', next: [build(body, at), next] })
     }
     for (let required = 0; required < min; required++) at = build(body, at)

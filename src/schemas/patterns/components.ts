@@ -1,9 +1,11 @@
-/** Which nodes of a graph lie on a common circle (Tarjan's strongly connected components, without recursion). */
+/**
+ * Finds the nodes of a graph that lie on a common cycle (Tarjan's strongly connected components, without recursion).
+ */
 
 export interface Components {
-  /** The component of a node. */
+  /** Returns the component of a node. */
   of(node: number): number
-  /** Components that have a way from a node back to it. */
+  /** Components that contain a cycle. */
   readonly looping: ReadonlySet<number>
 }
 

@@ -1,17 +1,20 @@
-/** Which engine runs a pattern of a JSON Schema, so that no text makes it hang. */
+/** Chooses the engine that runs a pattern of a JSON Schema, so that no text makes it hang. */
 import { growthOf } from './ambiguity.ts'
 import { createLinearMatcher, type Matcher } from './linear.ts'
 import { Unreadable } from './syntax.ts'
 
 export { growthOf } from './ambiguity.ts'
 
-/** JavaScript's own where its time grows with the text; else one whose time always does, unless the pattern is beyond it. */
+/**
+ * Returns JavaScript's own engine if its time is linear for this pattern. Otherwise returns the linear engine, unless
+ * it does not support the pattern.
+ */
 export function createMatcher(source: string): RegExp | Matcher {
   const native = new RegExp(source, 'u')
   return growthOf(source) === 'linear' ? native : (linearMatcher(source) ?? native)
 }
 
-/** Whether `createMatcher` makes one whose time grows with the text. */
+/** True if `createMatcher` returns a matcher with linear time. */
 export function isBounded(source: string): boolean {
   return growthOf(source) === 'linear' || linearMatcher(source) !== undefined
 }

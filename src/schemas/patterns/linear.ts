@@ -1,22 +1,22 @@
 /**
- * Says whether a pattern matches, in time that grows with the text alone: all ways through the pattern are followed at
- * once. The sets of states that texts lead to are kept, so that most characters cost one look-up.
+ * Tests whether a pattern matches, in linear time: it follows all ways through the pattern at once. Sets of states are
+ * cached, so that most characters cost one lookup.
  */
 import { type Automaton, buildAutomaton } from './automaton.ts'
 import { type CharSet, parsePattern } from './syntax.ts'
 
-/** What ajv asks of a regular expression. */
+/** The part of a regular expression that ajv uses. */
 export interface Matcher {
   test(text: string): boolean
   toString(): string
 }
 
 const MAX_STATES = 2_000
-/** Kept sets of states; past it they are dropped and made again. */
+/** The maximum number of cached sets of states. Above it the cache is cleared. */
 const MAX_KEPT = 500
 const MAX_KEPT_CHARS = 4_096
 
-/** Throws `Unreadable` for look-around, word boundaries and backreferences. */
+/** Throws `Unreadable` for lookarounds, word boundaries and backreferences. */
 export function createLinearMatcher(source: string): Matcher {
   return new LinearMatcher(
     source,
@@ -29,7 +29,7 @@ interface Place {
   readonly states: readonly number[]
   readonly matched: boolean
   readonly matchedAtEnd: boolean
-  /** By the class of the next character. */
+  /** Indexed by the class of the next character. */
   readonly next: Place[]
 }
 
@@ -38,7 +38,7 @@ class LinearMatcher implements Matcher {
   readonly #automaton: Automaton
   readonly #sets: readonly CharSet[]
   readonly #classes = new Map<string, number>()
-  /** A character that stands for its class. */
+  /** A sample character of each class. */
   readonly #samples: number[] = []
   readonly #ascii = new Int16Array(128).fill(-1)
   readonly #others = new Map<number, number>()
@@ -71,7 +71,7 @@ class LinearMatcher implements Matcher {
     return `linear:/${this.#source}/u`
   }
 
-  /** Characters that the same sets take are of one class. */
+  /** Characters that belong to the same sets have the same class. */
   #classOf(code: number): number {
     const known = code < 128 ? this.#ascii[code] : this.#others.get(code)
     if (known !== undefined && known >= 0) return known
@@ -114,7 +114,7 @@ class LinearMatcher implements Matcher {
     const matchedAtEnd = matched || this.#closure(states, atStart, true).some(accepts)
     const place: Place = { states, matched, matchedAtEnd, next: [] }
     if (this.#places.size >= MAX_KEPT) {
-      // Those before lead to each other; without this they would be kept all the same.
+      // Old places refer to each other. Without this, those references would keep them in memory.
       for (const each of this.#places.values()) each.next.length = 0
       this.#places.clear()
       if (this.#first) this.#first.next.length = 0
@@ -123,7 +123,7 @@ class LinearMatcher implements Matcher {
     return place
   }
 
-  /** All states that can be reached without a character. */
+  /** All states that can be reached without taking a character. */
   #closure(from: readonly number[], atStart: boolean, atEnd: boolean): number[] {
     const seen = new Set<number>()
     const open = [...from]

@@ -1,14 +1,14 @@
 /**
- * Reads the source of a regular expression into a tree. It reads what JavaScript takes with or without the `u` flag; what
- * a set of characters contains is asked of JavaScript's own engine, one character at a time.
+ * Parses the source of a regular expression into a tree. It accepts the syntax of JavaScript with or without the `u`
+ * flag. JavaScript's own engine decides which characters a set contains, one character at a time.
  */
 
-/** Characters that one place of a pattern takes. */
+/** The characters that one place of a pattern takes. */
 export interface CharSet {
   readonly source: string
-  /** Bit n is set where the ASCII character n is in it. */
+  /** Bit n is set if the ASCII character n is in the set. */
   readonly ascii: bigint
-  /** Whether any other character can be in it. */
+  /** True if the set can contain other characters. */
   readonly beyond: boolean
   has(codePoint: number): boolean
 }
@@ -24,7 +24,7 @@ export type Node =
   | { kind: 'look'; body: Node }
   | { kind: 'backreference' }
 
-/** Thrown for what this reader does not know; the pattern may be good all the same. */
+/** Thrown for syntax that this parser does not know. The pattern may still be valid. */
 export class Unreadable extends Error {
   override readonly name = 'Unreadable'
 }
@@ -155,7 +155,7 @@ class Reader {
   }
 }
 
-/** A set that names only ASCII characters and does not negate. */
+/** A set that names only ASCII characters and is not negated. */
 const ASCII_ONLY =
   /^(?:\[(?!\^)(?:[\x20-\x5b\x5d-\x7e]|\\[dwtnrfv\\\]\-^$.*+?()[{}|/"'@#%&,:;<=>_`~! ])*\]|[\x20-\x2d\x2f-\x5b\x5d-\x7e]|\\[dwtnrfv]|\\[^\w\s])$/
 
