@@ -1,4 +1,6 @@
-/** `callplane/testing`: to test operations without a server, and adapters with the suites that ours pass. */
+/**
+ * `callplane/testing`: tests operations without a server, and adapters with the suites that the built-in adapters pass.
+ */
 
 export {
   type ConformanceCase,

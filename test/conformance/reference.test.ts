@@ -45,13 +45,13 @@ const FOUND: readonly [Defect, check: string, sentence: RegExp][] = [
   [
     'no-location',
     'async-accepted',
-    /^state of the response to POST \/call is "accepted", and there is no location to poll\.$/,
+    /^state of the response to POST \/call is "accepted", but there is no location to poll\.$/,
   ],
   ['utf16-offsets', 'chunk-offsets', /^chunk\.length .+ \(it counts UTF-16 units, not bytes\) is \d+, not \d+\.$/],
   [
     'shared-keys',
     'key-per-operation',
-    /^v1:alerts\.acknowledge with a key that v1:alerts\.subscribe had used is given the result of v1:alerts\.subscribe/,
+    /^v1:alerts\.acknowledge with a key that v1:alerts\.subscribe had used gets the result of v1:alerts\.subscribe/,
   ],
   ['open-polls', 'calls-are-private', /^GET \/ops\/\S+ by another caller gets 202, not 404\.$/],
   ['put-404', 'methods-of-every-endpoint', /^PUT \/call gets 404, not 405\.$/],

@@ -1,4 +1,4 @@
-/** The few assertions the cases need, without a test runner. */
+/** The assertions of the cases, independent of a test runner. */
 import { isDeepStrictEqual } from 'node:util'
 import { Unmet, type UnmetDetails } from './case.ts'
 
@@ -8,12 +8,14 @@ export function must(condition: boolean, complaint: Complaint, details?: UnmetDe
   if (!condition) throw new Unmet(typeof complaint === 'string' ? complaint : complaint(), details)
 }
 
-/** What the text only recommends. It comes after everything a case demands, because it ends the case. */
+/**
+ * For what the specification only recommends. Call it after the case's `must` checks, because a failure ends the case.
+ */
 export function should(condition: boolean, complaint: Complaint): asserts condition {
   must(condition, complaint, { level: 'should' })
 }
 
-/** What the text leaves open. It comes last, too. */
+/** For what the specification leaves open. Call it last. */
 export function ideally(condition: boolean, complaint: Complaint): asserts condition {
   must(condition, complaint, { level: 'may' })
 }
@@ -42,7 +44,7 @@ export function mustBeText(value: unknown, what: string): string {
   return value
 }
 
-/** OpenCALL's moments are whole seconds since 1970; the bounds tell them from milliseconds. */
+/** OpenCALL's times are whole seconds since 1970. The bounds detect milliseconds. */
 export function mustBeEpochSeconds(value: unknown, what: string): number {
   must(
     Number.isInteger(value) && (value as number) > 1e9 && (value as number) < 1e11,

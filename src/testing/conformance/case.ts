@@ -1,32 +1,32 @@
-/** What a check is, what it is run against, and the ways it can end without being met. */
+/** Types of a conformance case: the server under test, the roles of its operations, and the errors that end a case. */
 import type { HttpAnswer } from './exchange.ts'
 
 /**
- * The parts that operations of the server play in the checks. `discover` finds them; a caller may name them instead, as
- * the protocol names operations.
+ * The roles of the server's operations in the checks. `discover` finds the operations. A caller can name them instead,
+ * as the protocol names operations.
  */
 export interface Parts {
   /** Sync, without side effects, returns its result inline. */
   sync: string
-  /** As `sync`, with another result. */
+  /** Like `sync`, with another result. */
   second: string
-  /** Rejects some arguments by its schema. */
+  /** Its schema rejects some arguments. */
   validated: string
   /** Can be called without arguments. */
   lenient: string
-  /** Fails in its domain for the arguments `fails` of its example. */
+  /** Fails in its domain with the arguments in `fails` of its example. */
   failing: string
   /** Runs in the background and is polled. */
   async: string
   /** Its result is fetched chunk by chunk. */
   chunked: string
-  /** Its result is a file at an address of its own. */
+  /** Its result is a file with its own URL. */
   file: string
   /** Takes an attachment. */
   upload: string
   /** Sync, with side effects. */
   effect: string
-  /** Deprecated, with a sunset still to come. */
+  /** Deprecated, with a sunset in the future. */
   deprecated: string
   /** Past its sunset. */
   removed: string
@@ -36,68 +36,71 @@ export interface Parts {
   versions: string
 }
 
-/** What a caller knows about an operation: how to call it and, where it can be told, what comes of it. */
+/** How to call an operation and, if known, what it returns. */
 export interface Example {
   args: Record<string, unknown>
-  /** The exact result. Without it a result only has to fit the published schema. */
+  /** The exact result. Without it, a result only has to match the published schema. */
   result?: unknown
-  /** Arguments for which the operation fails in its domain, and the failure that is expected. */
+  /** Arguments that make the operation fail in its domain, and the expected failure. */
   fails?: { args: Record<string, unknown>; code?: string; message?: string }
   /** Arguments whose result is smaller than one chunk. */
   small?: Record<string, unknown>
   /** Type and SHA-256 (hex) of a result that is fetched in chunks or as a file. */
   content?: { mimeType: string; sha256: string }
-  /** About how long it takes. A call of half a second and more has to be seen pending. */
+  /** Approximate duration. A call of half a second or more must be seen pending. */
   takesMs?: number
-  /** The member of the result that counts the effects so far. */
+  /** Name of the result's member that counts the effects so far. */
   counts?: string
-  /** Whether the result has `bytes` and `sha256` of the attachment. */
+  /** True if the result has `bytes` and `sha256` of the attachment. */
   digest?: boolean
-  /** Whether it is known to need a token. Otherwise an operation without scopes may be open to everybody. */
+  /** True if it is known to need a token. An operation without scopes may otherwise be public. */
   guarded?: boolean
-  /** OXP: full versions that are there side by side, each with another result. */
+  /** OXP: full versions that are served side by side, each with another result. */
   versions?: readonly string[]
 }
 
-/** Why a part has no operation. */
+/** Why no operation has a role. */
 export interface Vacancy {
-  /** Whether the server has nothing of the kind, so that there is nothing to judge. */
+  /** False if the server has no such operation, so that there is nothing to check. */
   applicable: boolean
   reason: string
 }
 
 /** The server under test. */
 export interface Target {
-  /** Its root: `/call`, or `/tools/call`, is looked for under it. */
+  /** Its root URL. `/call` or `/tools/call` is below it. */
   url: string
   /** A bearer token that may call every operation named in `operations`. */
   token?: string
-  /** A token of another caller with the same rights: what one caller did is not the other's to see. */
+  /** Token of another caller with the same rights, to check that callers cannot see each other's calls. */
   otherToken?: string
   operations?: Partial<Parts>
   examples?: Readonly<Record<string, Example>>
   vacancies?: Partial<Record<keyof Parts, Vacancy>>
-  /** Gets every request and its response. */
+  /** Called with every request and its response. */
   observe?(answer: HttpAnswer): void
 }
 
-/** `must`: breaks clients that keep to the text. `should`: the text recommends it. `may`: a matter of taste. */
+/**
+ * `must`: a failure breaks clients that follow the specification. `should`: the specification recommends it. `may`:
+ * optional.
+ */
 export type Level = 'must' | 'should' | 'may'
 
 export interface ConformanceCase {
   id: string
   title: string
-  /** The numbered requirements that are broken if this case fails. */
+  /** The numbered requirements that a failure of this case breaks. */
   requirements: readonly string[]
   level: Level
-  /** Throws `Unmet` if the server does otherwise, and `Skip` if that cannot be judged on this server. */
+  /** Throws `Unmet` if the server fails the case, and `Skip` if the case cannot be checked on this server. */
   run(target: Target): Promise<void>
 }
 
-/** The case cannot be judged on this server; the message says why. */
+/** The case cannot be checked on this server. The message says why. */
 export class Skip extends Error {
   override readonly name: string = 'Skip'
-  /** What the person who runs the checks can add so that it can be judged. */
+  /** The option that would make the check possible. */
   readonly needs: string | undefined
 
   constructor(message: string, needs?: string) {
@@ -106,21 +109,21 @@ export class Skip extends Error {
   }
 }
 
-/** The server has nothing that this case is about. */
+/** The server does not have the feature that this case checks. */
 export class NotApplicable extends Skip {
   override readonly name = 'NotApplicable'
 }
 
 export interface UnmetDetails {
-  /** Where it is not the level of the case. */
+  /** Overrides the level of the case. */
   level?: Level
-  /** Where it is one of many that the case is about. */
+  /** Overrides the requirements of the case. */
   requirements?: readonly string[]
-  /** The response that shows it. */
+  /** The response that shows the failure. */
   answer?: HttpAnswer
 }
 
-/** The server does not do what the requirement says. */
+/** The server does not meet the requirement. */
 export class Unmet extends Error {
   override readonly name = 'Unmet'
   readonly level: Level | undefined

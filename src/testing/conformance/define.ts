@@ -1,10 +1,10 @@
-/** How the cases of a suite are written down, and how they name their requirements. */
+/** Defines the cases of a suite and the ids of their requirements. */
 import type { ConformanceCase, Level, Target } from './case.ts'
 import { levelOf } from './requirements/index.ts'
 
 /**
- * `requirements` are numbers of the document's requirements; none where only a sibling page of it asks for this. `level`
- * is stated where the text leaves open what its numbered requirement reads into it.
+ * `requirements` are the numbers of the document's requirements. The list is empty if only a sibling page requires the
+ * behaviour. `level` overrides the level of the requirement if the text is less clear than the numbered requirement.
  */
 export type DefineCase<Subject> = (
   id: string,

@@ -1,17 +1,17 @@
-/** Which operations play the parts on a server that was looked at, which were left out, and why. */
+/** Records which operations have which roles on a server, which operations were left out, and why. */
 import type { JsonObject } from '../../core/json.ts'
 import type { Example, Parts, Target, Vacancy } from './case.ts'
 
 export interface DiscoveryOptions {
-  /** Whether operations with side effects may be called although no example names them. */
+  /** True to call operations with side effects that no example names. */
   sideEffects: boolean
 }
 
 export interface LeftOut {
   op: string
-  /** Follows the name: "has side effects". */
+  /** Continues a sentence that starts with the name: "has side effects". */
   reason: string
-  /** The option with which it would be called. */
+  /** The option that would include it. */
   needs?: string
 }
 
@@ -23,7 +23,7 @@ export interface Discovery {
   leftOut: readonly LeftOut[]
 }
 
-/** The server wants a token, or a better one, before anything can be judged. */
+/** The server needs a token, or refuses the given one, so nothing can be checked. */
 export class NeedsToken extends Error {
   override readonly name = 'NeedsToken'
   readonly hadToken: boolean
@@ -37,7 +37,7 @@ export class NeedsToken extends Error {
 export class Casting {
   readonly #options: DiscoveryOptions
   readonly #operations: Partial<Parts>
-  /** Parts that the caller has filled: nothing that is found takes their place. */
+  /** Roles that the caller has assigned. Discovery does not reassign them. */
   readonly #given: ReadonlySet<string>
   readonly #examples: Record<string, Example>
   readonly #vacancies: Partial<Record<keyof Parts, Vacancy>> = {}
@@ -54,19 +54,19 @@ export class Casting {
     this.#examples = { ...examples }
   }
 
-  /** A conformance run does no harm unless it is told to. */
+  /** A conformance run has no side effects by default. */
   mayCall(op: string, effects: 'none' | 'some' | 'unknown', parts: readonly (keyof Parts)[]): boolean {
     const named = this.#examples[op] !== undefined || Object.values(this.#operations).includes(op)
     if (effects === 'none' || this.#options.sideEffects || named) return true
     const reason = effects === 'some' ? 'has side effects' : 'may have side effects'
     this.#leftOut.push({ op, reason, needs: '--side-effects' })
     for (const part of parts) {
-      this.#vacate(part, `${op} ${reason} and is called only with --side-effects or in --args.`)
+      this.#vacate(part, `${op} ${reason} and is called only with --side-effects or if --args names it.`)
     }
     return false
   }
 
-  /** The first that can play a part gets it; a better one may take it over. */
+  /** The first suitable operation gets the role. A better one may replace it. */
   cast(part: keyof Parts, op: string, better = false): void {
     if (this.#operations[part] === undefined || (better && !this.#given.has(part))) this.#operations[part] = op
   }
@@ -86,13 +86,13 @@ export class Casting {
 
   needArguments(op: string, why: string, parts: readonly (keyof Parts)[]): void {
     this.#leftOut.push({ op, reason: `refuses the arguments made from its schema (${why})`, needs: '--args' })
-    for (const part of parts) this.#vacate(part, `${op} needs arguments of yours: --args.`)
+    for (const part of parts) this.#vacate(part, `${op} needs arguments: pass them with --args.`)
   }
 
   needToken(op: string, parts: readonly (keyof Parts)[]): void {
     this.#refused = true
     this.#leftOut.push({ op, reason: 'needs a token', needs: '--token' })
-    for (const part of parts) this.#vacate(part, `${op} needs a token: --token.`)
+    for (const part of parts) this.#vacate(part, `${op} needs a token: pass it with --token.`)
   }
 
   #vacate(part: keyof Parts, reason: string): void {
@@ -101,7 +101,7 @@ export class Casting {
 
   result(): Discovery {
     if (this.#operations.failing === undefined) {
-      this.#vacate('failing', 'No call of an operation failed in its domain. Give arguments as "fails" in --args.')
+      this.#vacate('failing', 'No call failed in its domain. Pass arguments that fail as "fails" in --args.')
     }
     if (this.#refused && this.#called.length === 0) throw new NeedsToken(this.#hadToken)
     return {

@@ -1,9 +1,9 @@
-/** One request to the server under test and what came back. */
+/** One request to the server under test and its response. */
 
 export interface HttpAnswer {
   /** Method and path, for messages. */
   asked: string
-  /** What was sent, with the credential taken out. */
+  /** The request, without its credential. */
   sent: { method: string; path: string; headers: Readonly<Record<string, string>>; body: string }
   status: number
   headers: Headers

@@ -5,26 +5,26 @@ import type { HttpAnswer } from './exchange.ts'
 
 export type { HttpAnswer } from './exchange.ts'
 
-/** A server that does not respond at all must not keep the suite for ever. */
+/** Limit for one request, so that an unresponsive server does not block the suite. */
 const PATIENCE_MS = 30_000
 
 export interface RequestInfo {
   method?: string
   headers?: Record<string, string>
   body?: Uint8Array<ArrayBuffer> | string | FormData
-  /** Without the target's token. */
+  /** Sends no token. */
   anonymous?: boolean
-  /** With the token of the other caller. */
+  /** Sends the other caller's token. */
   asOther?: boolean
 }
 
-/** `where` is a path below the target's root, or a whole URI from a response. */
+/** `where` is a path below the target's root, or a full URI from a response. */
 export async function sendTo(target: Target, where: string, request: RequestInfo = {}): Promise<HttpAnswer> {
   const { method = 'GET', body } = request
   const root = target.url.replace(/\/+$/, '')
   const url = where.startsWith('/') ? new URL(root + where) : new URL(where, `${root}/`)
   const token = request.anonymous ? undefined : request.asOther ? target.otherToken : target.token
-  // A location may be on another host, which has no business with the token.
+  // A location may be on another host, which must not get the token.
   const isOurs = url.origin === new URL(root).origin
   const credential = token !== undefined && isOurs ? { authorization: `Bearer ${token}` } : undefined
   const headers = { ...credential, ...request.headers }
@@ -90,7 +90,7 @@ export function textOf(answer: HttpAnswer): string {
   return new TextDecoder('utf-8', { ignoreBOM: true }).decode(answer.bytes)
 }
 
-/** The response, if it has the status it should have. */
+/** Returns the response if it has the expected status. */
 export async function expectStatus<A extends HttpAnswer>(
   status: number | readonly number[],
   pending: Promise<A>,

@@ -1,4 +1,4 @@
-/** Black-box conformance suites: cases that judge any server of a protocol from outside, each citing its requirements. */
+/** Black-box conformance suites: cases that check any server of a protocol from outside and cite the requirements. */
 import type { ConformanceCase, Target } from './case.ts'
 import type { Discovery, DiscoveryOptions } from './discovery.ts'
 import { discoverOpenCall } from './opencall/discover.ts'
@@ -28,7 +28,7 @@ export function conformanceCases(protocol: ConformanceProtocol): readonly Confor
   return SUITES[protocol]
 }
 
-/** Finds the operations that the cases need on a server. Throws `NeedsToken` where none can be called without one. */
+/** Finds the operations that the cases need on a server. Throws `NeedsToken` if every call needs a token. */
 export function discover(
   protocol: ConformanceProtocol,
   target: Target,

@@ -1,4 +1,4 @@
-/** The operations that play the parts, and what is known about calling them. */
+/** The operations with roles in the checks, and how to call them. */
 import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import { createArgumentCheck } from '../../schemas/index.ts'
@@ -7,7 +7,7 @@ import { must, should, shown } from './assertions.ts'
 import { type Example, NotApplicable, type Parts, Skip, type Target } from './case.ts'
 
 export interface Part {
-  /** As the protocol names it. */
+  /** Name in the protocol. */
   op: string
   args: JsonObject
   example: Partial<Example>
@@ -18,7 +18,7 @@ export interface Part {
 const KINDS: Readonly<Record<keyof Parts, string>> = {
   sync: 'sync operation without side effects',
   second: 'second sync operation without side effects',
-  validated: 'operation whose schema rejects any arguments',
+  validated: 'operation whose schema rejects some arguments',
   lenient: 'sync operation that can be called without arguments',
   failing: 'operation that is known to fail in its domain',
   async: 'async operation',
@@ -32,7 +32,7 @@ const KINDS: Readonly<Record<keyof Parts, string>> = {
   versions: 'operation with several versions',
 }
 
-/** The name that plays a part, or the reason why there is none. */
+/** Returns the name of the operation with a role, or throws with the reason why there is none. */
 export function nameOf(target: Target, part: keyof Parts): string {
   const name = target.operations?.[part]
   if (name !== undefined) return name
@@ -44,7 +44,7 @@ export function nameOf(target: Target, part: keyof Parts): string {
   throw new Skip(reason, needsOf(reason))
 }
 
-/** Vacancies that the same option would fill are told together. */
+/** Returns the option that would fill a vacancy. The report groups vacancies by option. */
 function needsOf(reason: string): string | undefined {
   return /--[a-z-]+/.exec(reason)?.[0]
 }
@@ -59,7 +59,7 @@ export function describePart(
   return { op, args, example, argsSchema: schemas.args, resultSchema: schemas.result }
 }
 
-/** Arguments that break the schema of an operation, with the name of the one that does. */
+/** Arguments that break the schema of an operation, with the name of the invalid one. */
 export function refusedArguments({ argsSchema, args, op }: Part): InvalidArguments[] {
   const found = invalidArguments(argsSchema, args)
   if (found.length === 0) throw new NotApplicable(`The schema of ${op} rejects no arguments.`)
@@ -68,7 +68,7 @@ export function refusedArguments({ argsSchema, args, op }: Part): InvalidArgumen
 
 const checkResult = createArgumentCheck()
 
-/** The exact result, where it is known; else one that fits the published schema. */
+/** Checks the exact result if it is known; otherwise, that it matches the published schema. */
 export function mustFit({ op, example, resultSchema }: Part, result: unknown): void {
   if ('result' in example) {
     must(
@@ -78,18 +78,18 @@ export function mustFit({ op, example, resultSchema }: Part, result: unknown): v
     return
   }
   const [issue] = checkResult(resultSchema, result)
-  // A schema that cannot be compiled here is a finding of the registry's cases, not of this one.
+  // The registry's cases report a schema that cannot be compiled.
   if (issue === undefined || issue.keyword === 'schema') return
-  should(false, `The result of ${op} does not fit its schema: ${issue.path || '/'} ${issue.message}.`)
+  should(false, `The result of ${op} does not match its schema: ${issue.path || '/'} ${issue.message}.`)
 }
 
-/** The other caller's token, for checks of isolation. */
+/** Skips the case if there is no second token, for checks of isolation. */
 export function requireOtherToken({ token, otherToken }: Target): void {
-  if (token === undefined) throw new Skip('Without a token there is one caller only.', '--token')
-  if (otherToken === undefined) throw new Skip('A second caller is needed.', '--other-token')
+  if (token === undefined) throw new Skip('Without a token there is only one caller.', '--token')
+  if (otherToken === undefined) throw new Skip('This check needs the token of a second caller.', '--other-token')
 }
 
 export function requireToken({ token }: Target): string {
-  if (token === undefined) throw new Skip('No token was given, so there is no authentication to judge.', '--token')
+  if (token === undefined) throw new Skip('Without a token, authentication cannot be checked.', '--token')
   return token
 }

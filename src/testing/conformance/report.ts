@@ -1,11 +1,11 @@
-/** Runs the cases against a server, and puts what they found into one report. */
+/** Runs the cases against a server, and collects the findings in one report. */
 import { type ConformanceCase, type Level, NotApplicable, Skip, type Target, Unmet } from './case.ts'
 import type { HttpAnswer } from './exchange.ts'
 import { type Requirement, requirementOf, strongest } from './requirements/index.ts'
 
 export type Outcome = 'met' | 'unmet' | 'not-applicable' | 'skipped'
 
-/** What was sent and what came back, without tokens and cut to what can be read. */
+/** The request and the response, without tokens and shortened. */
 export interface Evidence {
   sent: { method: string; path: string; headers: Record<string, string>; body: string }
   received: { status: number; headers: Record<string, string>; body: string }
@@ -14,25 +14,25 @@ export interface Evidence {
 export interface Verdict {
   id: string
   title: string
-  /** Of an unmet check: those that are broken, where that is known. */
+  /** For an unmet check: the broken requirements, if known. */
   requirements: readonly string[]
-  /** Of an unmet check: what was broken, which may weigh less than the check as a whole. */
+  /** For an unmet check: the level of what was broken, which may be lower than the level of the check. */
   level: Level
   outcome: Outcome
   durationMs: number
-  /** Why it is not met. */
+  /** Why the check is not met. */
   reason?: string
-  /** The option that would let a skipped check be judged. */
+  /** The option that would make a skipped check possible. */
   needs?: string
   evidence?: Evidence
 }
 
-/** One flaw, however many checks came across it. */
+/** One flaw, which several checks may have found. */
 export interface Finding {
   level: Level
   reason: string
   checks: readonly { id: string; title: string }[]
-  /** Of the first check. */
+  /** From the first check. */
   requirements: readonly Requirement[]
   evidence?: Evidence
 }
@@ -78,7 +78,7 @@ async function judgeOne({ id, title, requirements, level, run }: ConformanceCase
       const outcome = thrown instanceof NotApplicable ? 'not-applicable' : 'skipped'
       return { ...about(outcome), reason: thrown.message, ...(thrown.needs !== undefined && { needs: thrown.needs }) }
     }
-    // A case that stumbles over a response has found something too: the server sent what nobody could read.
+    // An error in a case is a finding, too: the server sent an unreadable response.
     const { message, level: weight, answer = last, requirements: broken = requirements } = asUnmet(thrown)
     const evidence = answer && evidenceOf(answer, target)
     return { ...about('unmet', weight), requirements: broken, reason: message, ...(evidence && { evidence }) }
@@ -88,10 +88,12 @@ async function judgeOne({ id, title, requirements, level, run }: ConformanceCase
 function asUnmet(thrown: unknown): Unmet {
   if (thrown instanceof Unmet) return thrown
   const { message, cause } = thrown instanceof Error ? thrown : new Error(String(thrown))
-  return new Unmet(`The check broke off: ${cause instanceof Error ? `${message}: ${cause.message}` : message}`)
+  return new Unmet(
+    `The check failed with an error: ${cause instanceof Error ? `${message}: ${cause.message}` : message}`,
+  )
 }
 
-/** Unmet checks of the same flaw become one finding, the heaviest findings first. */
+/** Groups unmet checks of the same flaw into findings, the most severe first. */
 export function findingsOf(verdicts: readonly Verdict[]): Finding[] {
   const groups = new Map<string, Verdict[]>()
   for (const verdict of verdicts.filter(({ outcome }) => outcome === 'unmet')) {
@@ -112,7 +114,7 @@ export function findingsOf(verdicts: readonly Verdict[]): Finding[] {
   return (['must', 'should', 'may'] as const).flatMap((level) => findings.filter((each) => each.level === level))
 }
 
-/** Headers that the protocols give a meaning. */
+/** Headers that have a meaning in the protocols. */
 const TELLING =
   /^(?:content-type|content-range|accept-ranges|location|allow|cache-control|etag|last-modified|retry-after|www-authenticate|oxp-version|call-.*)$/
 const SHOWN_CHARACTERS = 600

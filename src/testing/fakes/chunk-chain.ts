@@ -1,8 +1,8 @@
-/** Reads chunked results as a careful receiver would. */
+/** Reads chunked results and checks them as a strict receiver would. */
 import type { Chunk, ObjectStore } from '../../core/ports/objects.ts'
 import { sha256 } from '../suites/objects/object-content.ts'
 
-/** All chunks announced so far. */
+/** Returns all chunks announced so far. */
 export async function readChain(objects: ObjectStore, id: string): Promise<Chunk[]> {
   const chain: Chunk[] = []
   for (let chunk = await objects.chunk(id, 0); chunk; chunk = await objects.chunk(id, chain.length)) {
@@ -11,7 +11,7 @@ export async function readChain(objects: ObjectStore, id: string): Promise<Chunk
   return chain
 }
 
-/** Whatever a receiver that checks everything would object to. OpenCALL, "Checksum Chain Semantics". */
+/** Returns every problem that a strict receiver would find. OpenCALL, "Checksum Chain Semantics". */
 export function chainProblems(chain: readonly Chunk[]): string[] {
   let offset = 0
   let previous: string | null = null

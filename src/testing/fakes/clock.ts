@@ -1,10 +1,10 @@
-/** A clock that stands still until a test moves it. */
+/** A clock that only moves when a test moves it. */
 import type { Clock } from '../../core/ports/runtime.ts'
 
 export interface ManualClock extends Clock {
-  /** Moves time on and runs what falls due on the way, in order, each at its own time. */
+  /** Advances the time and runs due timers in order, each at its own time. */
   advance(ms: number): void
-  /** Sets the wall clock forward, or back if negative, as an administrator might: no time passes. */
+  /** Changes the wall clock as an administrator might: no time passes. A negative value sets it back. */
   set(byMs: number): void
 }
 

@@ -1,4 +1,4 @@
-/** Instances for tests: valid as they are, different where the test says so. */
+/** Creates valid instances for tests. A test overrides the fields that matter to it. */
 import { randomUUID } from 'node:crypto'
 import type { Instance } from '../../core/instance.ts'
 

@@ -1,10 +1,10 @@
-/** One chunked object in memory. A chunk that was given out never changes: a second writer must make the same. */
+/** One chunked object in memory. A chunk that was read never changes: a second writer must write the same bytes. */
 import { isUtf8 } from 'node:buffer'
 import { Fault } from '../../core/fault.ts'
 import type { Chunk, ChunkOptions, ChunksInfo, ChunkWriter } from '../../core/ports/objects.ts'
 import { sha256 } from '../suites/objects/object-content.ts'
 
-/** The longest code point in UTF-8: a smaller chunk of text might not hold one. */
+/** The longest code point in UTF-8. A smaller chunk of text might not hold one. */
 const LONGEST_CODE_POINT = 4
 
 export class MemoryChunks {
@@ -31,7 +31,7 @@ export class MemoryChunks {
     return this.#chunks[index]
   }
 
-  /** `exists` says whether the object is still there. */
+  /** `exists` returns true while the object exists. */
   writer({ mimeType, text }: ChunkOptions, exists: () => boolean): ChunkWriter {
     if (mimeType !== this.#options.mimeType || text !== this.#options.text) throw diverged()
     let index = 0
@@ -64,7 +64,7 @@ export class MemoryChunks {
     }
   }
 
-  /** Text is cut between code points; what is not UTF-8 at all is found when it is announced. */
+  /** Cuts text between code points. Invalid UTF-8 is detected when a chunk is announced. */
   #cutAt(pending: Uint8Array): number {
     let end = this.#size
     if (!this.#options.text) return end

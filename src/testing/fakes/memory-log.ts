@@ -1,4 +1,4 @@
-/** A log that keeps its lines, for tests that look at them. */
+/** A log that stores its lines, for tests that read them. */
 import type { Log } from '../../core/ports/runtime.ts'
 
 export interface LogLine {
@@ -7,7 +7,7 @@ export interface LogLine {
   message: string
 }
 
-/** Lines are added to `lines` in the order they are written, those of child logs included. */
+/** Appends lines to `lines` in order, including those of child logs. */
 export function createMemoryLog(lines: LogLine[], own: object = {}): Log {
   const at = (level: LogLine['level']) => (fields: object, message: string) =>
     void lines.push({ level, fields: { ...own, ...fields }, message })

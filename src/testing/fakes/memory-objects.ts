@@ -1,4 +1,4 @@
-/** Objects in memory, for tests: the same promises as any other object store, and nothing left behind. */
+/** An object store in memory, for tests, with the same guarantees as any other object store. */
 import { Fault } from '../../core/fault.ts'
 import type { ObjectInfo, ObjectStore } from '../../core/ports/objects.ts'
 import { sha256 } from '../suites/objects/object-content.ts'
@@ -27,7 +27,7 @@ export function createMemoryObjects(now: () => number = Date.now): ObjectStore {
 
   function ownerFor(id: string): Owner {
     const [, name] = ID.exec(id) ?? []
-    if (name === undefined) throw new Fault('internal', `"${id}" is no object id. Write {owner}/{name}.`)
+    if (name === undefined) throw new Fault('internal', `"${id}" is not an object id. Use {owner}/{name}.`)
     const owner = owners.get(name) ?? { objects: new Map(), chunked: new Map(), writtenAt: 0 }
     owners.set(name, owner)
     owner.writtenAt = now()
@@ -53,7 +53,7 @@ export function createMemoryObjects(now: () => number = Date.now): ObjectStore {
     info: async (id) => find(id)?.objects.get(id)?.info,
     async *read(id, range) {
       const stored = find(id)?.objects.get(id)
-      if (!stored) throw new Fault('not-found', 'There is no such object; put it first.')
+      if (!stored) throw new Fault('not-found', 'There is no such object. Put it first.')
       yield stored.bytes.slice(range?.start, range?.end)
     },
     async writeChunks(id, options) {

@@ -1,4 +1,6 @@
-/** Two ends of a connection of messages in memory: a session at one, a test at the other. It acknowledges what was taken. */
+/**
+ * A message connection in memory, with a session at one end and a test at the other. It acknowledges accepted messages.
+ */
 import type { Presented } from '../../core/ports/guard.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import type { Message, OpenSession } from '../../core/ports/session.ts'
@@ -6,27 +8,27 @@ import { Link, MAX_IN_FLIGHT } from '../../wire/messages/link.ts'
 
 export interface MessagePairOptions {
   log: Log
-  /** What the peer presents (default: nothing). */
+  /** The peer's credential (default: none). */
   peer?: Presented
   /** Default: `http://127.0.0.1:4747`. */
   origin?: string
-  /** Of one message that the session receives (default: 1 MiB). */
+  /** Limit for one message that the session receives (default: 1 MiB). */
   maxBytes?: number
-  /** How many messages may wait for the peer to read them before the session has to wait (default: 16). */
+  /** How many messages the peer may leave unread before the session must wait (default: 16). */
   maxUnread?: number
 }
 
 /** The peer's end. */
 export interface MessagePair {
-  /** Resolves to whether the message was acknowledged. */
+  /** Resolves to true if the message was acknowledged. */
   send(message: Message): Promise<boolean>
-  /** The next message of the session; nothing once the connection has closed and all of them were read. */
+  /** The next message of the session; `undefined` after the connection has closed and all messages were read. */
   read(): Promise<Message | undefined>
-  /** The peer sends no more, and reads on. */
+  /** The peer stops sending, but keeps reading. */
   finish(): Promise<void>
   /** The peer disappears. */
   leave(): Promise<void>
-  /** The carrier closes, and what was sent can still be read. */
+  /** The carrier closes. Sent messages can still be read. */
   close(): Promise<void>
 }
 
@@ -37,7 +39,7 @@ export function createMessagePair(open: OpenSession, options: MessagePairOptions
   let isClosed = false
   let arrived = Promise.withResolvers<void>()
   let drained: PromiseWithResolvers<void> | undefined
-  /** The peer's messages are handed over one after the other, as a connection would. */
+  /** Delivers the peer's messages one after the other, as a connection would. */
   let turn: Promise<void> = Promise.resolve()
 
   const link = new Link({

@@ -1,4 +1,4 @@
-/** Both ends of a real connection over a socket at this path, in one process. */
+/** Opens both ends of a real connection over a socket at this path, in one process. */
 import { once } from 'node:events'
 import { connect, createServer, type Socket } from 'node:net'
 

@@ -1,4 +1,4 @@
-/** Time, chance and identity for an operation that is run without a server. */
+/** The clock, randomness and ids for an operation that runs without a server. */
 import { hash, randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import type { Clock, Environment } from '../../core/ports/runtime.ts'
@@ -7,7 +7,7 @@ import { createConformance } from '../../schemas/index.ts'
 import { createRedactor } from '../../security/redaction/redaction.ts'
 import { createMemoryLog, type LogLine } from '../fakes/memory-log.ts'
 
-/** Unlike a server's, these timers keep the process alive: a script that waits for its run must not end before. */
+/** Unlike a server's timers, these keep the process alive, so that a script does not exit before its run ends. */
 const realTime: Clock = {
   now: Date.now,
   monotonicMs: () => Math.floor(performance.now()),
@@ -31,7 +31,7 @@ export function createRunEnvironment(lines: LogLine[], clock: Clock = realTime):
     base64: (bytes) => Buffer.from(bytes).toString('base64'),
     gzip: (text) => gzipSync(text),
     conforms: createConformance(),
-    // As in a server: a test sees what a caller would.
+    // Redacts as a server does: a test sees what a caller would see.
     conceal: redactor.add,
     redact: redactor.redactJson,
     redactBytes: redactor.redactBytes,

@@ -1,4 +1,7 @@
-/** Attachments for an operation that is run without a server: given as text or bytes, stored where its context reads. */
+/**
+ * Attachments for an operation that runs without a server: passed as text or bytes, and stored where its context reads
+ * them.
+ */
 
 import type { MediaInput } from '../../core/call.ts'
 import { Fault } from '../../core/fault.ts'
@@ -8,7 +11,7 @@ import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Fetcher } from '../../core/ports/outbound.ts'
 import { bytes } from '../suites/objects/object-content.ts'
 
-/** The content; without its type, the first one the operation accepts by name. */
+/** The content. Default type: the first type without a wildcard that the operation accepts. */
 export type GivenMedia = string | Uint8Array | { content: string | Uint8Array; mimeType: string; filename?: string }
 
 export async function storeMedia(
@@ -45,7 +48,7 @@ async function* once(content: string | Uint8Array): AsyncGenerator<Uint8Array> {
   yield typeof content === 'string' ? bytes(content) : content
 }
 
-/** Attachments are given by value here, so there is nothing to fetch. */
+/** Attachments are passed by value here, so there is nothing to fetch. */
 export const noFetcher: Fetcher = {
   probe: () => Promise.reject(nothingToFetch()),
   open: () => {
@@ -54,5 +57,8 @@ export const noFetcher: Fetcher = {
 }
 
 function nothingToFetch(): Fault {
-  return new Fault('internal', 'An operation that is run without a server fetches nothing; give the content itself.')
+  return new Fault(
+    'internal',
+    'An operation that runs without a server cannot fetch attachments. Pass the content itself.',
+  )
 }

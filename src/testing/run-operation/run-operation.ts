@@ -1,7 +1,6 @@
 /**
- * Runs one operation in a unit test: no server, no files, nothing left behind. Arguments, attachments and the result
- * are checked and the handler's context is made by the same code as in a server. Retries, records, scopes and limits
- * are a server's and left out.
+ * Runs one operation in a unit test, without a server or files. The same code as in a server checks arguments,
+ * attachments and the result, and creates the handler's context. Retries, records, scopes and limits are left out.
  */
 import { randomUUID } from 'node:crypto'
 import { ANONYMOUS, type Caller } from '../../core/caller.ts'
@@ -28,13 +27,13 @@ import { createRunEnvironment } from './run-environment.ts'
 import { type GivenMedia, noFetcher, storeMedia } from './run-media.ts'
 
 export interface RunOptions<App = unknown> {
-  /** Differs from an anonymous caller with every scope where it says so. */
+  /** Overrides fields of the default caller: anonymous, with every scope. */
   caller?: Partial<Caller>
   /** Attachments by name. */
   media?: Readonly<Record<string, GivenMedia>>
-  /** 1 unless given. */
+  /** Default: 1. */
   attempt?: number
-  /** What `ctx.call` finds: operations, and functions that stand in for some, by name. */
+  /** What `ctx.call` can call: operations, or by name, operations and functions that replace them. */
   children?: readonly OperationDefinition<App>[] | Readonly<Record<string, Child<App>>>
   /** Cancels the call when it aborts. */
   signal?: AbortSignal
@@ -43,27 +42,30 @@ export interface RunOptions<App = unknown> {
   parentId?: string
   locale?: string
   traceparent?: string
-  /** What `ctx.authorization` finds, by provider. */
+  /** Tokens for `ctx.authorization`, by provider. */
   tokens?: Readonly<Record<string, string>>
-  /** What `ctx.secret` finds, by id. */
+  /** Values for `ctx.secret`, by id. */
   secrets?: Readonly<Record<string, string>>
-  /** What `ctx.ask` is answered; what it asks besides ends the run as it would end a call. */
+  /** Replies to the questions of `ctx.ask`. A question without a reply ends the run as it would end a call. */
   answers?: Answers
-  /** `ctx.key`; a fresh one unless given. */
+  /** `ctx.key`. Default: a new one. */
   key?: string
-  /** Keeps the operation's time limit; the real time unless given. */
+  /** Measures the operation's time limit. Default: real time. */
   clock?: Clock
 }
 
 /** An operation, or a function that takes a child call's arguments and returns its result. */
 export type Child<App = unknown> = OperationDefinition<App> | ((args: unknown) => unknown)
 
-/** As in `createServer`: `context` may be left out only where the operation expects nothing of it. */
+/** As in `createServer`: `context` is optional only if the operation expects nothing from it. */
 export type RunArguments<App> = unknown extends App
   ? [options?: RunOptions<App> & { context?: object }]
   : [options: RunOptions<App> & { context: App }]
 
-/** How a run ended: exactly one of `result`, `object`, `location` and `chunks`, and what was told on the way. */
+/**
+ * The outcome of a run: exactly one of `result`, `object`, `location` and `chunks`, with its progress reports and log
+ * lines.
+ */
 export type Ran<T> = { progress: readonly Progress[]; log: readonly LogLine[] } & (
   | Only<'result', T>
   | Only<'object', Content>
@@ -75,7 +77,7 @@ type Only<Field extends string, Value> = { [field in Field]: Value } & {
   [field in Exclude<'result' | 'object' | 'location' | 'chunks', Field>]?: undefined
 }
 
-/** Bytes that the handler made. */
+/** Bytes that the handler returned. */
 export interface Content {
   mimeType: string
   filename?: string
@@ -83,12 +85,15 @@ export interface Content {
   text(): string
 }
 
-/** Nothing here is tried again or shut down, so nothing waits for it. */
+/** Unused here: a run is neither retried nor shut down. */
 const STOP_GRACE_MS = 1_000
-/** Small, so that little data makes more than one chunk. */
+/** Small, so that a little data fills more than one chunk. */
 const CHUNK_BYTES = 1_024
 
-/** Resolves with what the operation gave back; rejects with the fault its caller would see, which names what a handler threw. */
+/**
+ * Resolves with the operation's outcome. Rejects with the fault that a caller would see, and includes what the handler
+ * threw.
+ */
 export async function runOperation<T = JsonValue, App = unknown>(
   definition: OperationDefinition<App>,
   args: unknown = {},
@@ -146,7 +151,8 @@ async function prepareJob<App>(
 
 function prepareOperation<App>(definition: OperationDefinition<App>): Operation {
   const { run } = definition
-  if (!run) throw new Fault('malformed', `${definition.name} runs on a backend; only functions can be run here.`)
+  if (!run)
+    throw new Fault('malformed', `${definition.name} runs on a backend. Only operations with a function can run here.`)
   const execute: Operation['backend']['execute'] = (args, context) => run(args, context as typeof context & App)
   return completeOperation(definition as OperationDefinition, prepareSchemas(definition), { kind: 'handler', execute })
 }
@@ -166,7 +172,7 @@ async function runAttempt(attempt: Attempt, args: unknown, signal?: AbortSignal)
   }
 }
 
-/** Same caller, same session, same objects; a child's failure is the parent's to handle. */
+/** Uses the parent's caller, session and objects. The parent handles a child's failure. */
 async function callChild<App>(
   parent: Job,
   name: string,
@@ -178,7 +184,7 @@ async function callChild<App>(
   const given = new Map(Array.isArray(children) ? children.map((each) => [each.name, each]) : Object.entries(children))
   const child = given.get(name)
   if (!child) {
-    const message = `${parent.operation.name.full} calls ${name}, which this test does not have. Give it to runOperation: { children: { '${name}': … } }.`
+    const message = `${parent.operation.name.full} calls ${name}, which this test does not define. Pass it to runOperation: { children: { '${name}': … } }.`
     throw new Fault('unknown-operation', message)
   }
   if (typeof child === 'function') return child(args)
@@ -222,7 +228,7 @@ function content(mimeType: string, bytes: Uint8Array): Content {
   return { mimeType, bytes: new Uint8Array(bytes), text: () => text(bytes) }
 }
 
-/** Callers never see what a handler threw; its developer, in a test, wants nothing more and has no server log to look in. */
+/** Callers never see what a handler threw. In a test, the developer needs it and has no server log. */
 function withCause(fault: FaultRecord, log: readonly LogLine[]): Fault {
   if (fault.kind !== 'internal') return Fault.fromRecord(fault)
   const cause = log.findLast(({ level, fields }) => level === 'error' && 'err' in fields)?.fields.err

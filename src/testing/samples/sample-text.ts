@@ -1,4 +1,4 @@
-/** A text that fits what a JSON Schema says about it: format, pattern, length. */
+/** Generates a text that matches a JSON Schema: format, pattern and length. */
 import type { JsonObject } from '../../core/json.ts'
 
 const FORMATS: Readonly<Record<string, string>> = {
@@ -33,7 +33,7 @@ export function sampleText({ format, pattern, minLength, maxLength }: JsonObject
   return 'text'.padEnd(Math.min(least, 100_000), 'x').slice(0, most)
 }
 
-/** What patterns usually ask for, simplest first. */
+/** Texts that match common patterns, simplest first. */
 const CANDIDATES = [
   'text',
   'a',
@@ -64,13 +64,16 @@ function compile(pattern: string): RegExp | undefined {
     try {
       return new RegExp(pattern, flags)
     } catch {
-      // Some patterns are valid only without the flag; some are none at all, and then anything will do.
+      // Some patterns are valid only without the flag. Some are invalid, and then any text will do.
     }
   }
   return undefined
 }
 
-/** Spells out a simple pattern: literals, classes, groups, alternatives (the first) and quantifiers (the fewest). */
+/**
+ * Generates a match of a simple pattern: literals, classes, groups, alternatives (the first) and quantifiers (the
+ * fewest).
+ */
 class PatternReader {
   readonly #pattern: string
   #at = 0

@@ -1,6 +1,6 @@
 /**
- * Arguments made from a JSON Schema: valid ones for a first call, and invalid ones that a server has to refuse. The same
- * schema always gives the same values. What the schema offers itself (`examples`, `default`, `enum`) comes first.
+ * Generates arguments from a JSON Schema: valid ones for a first call, and invalid ones that a server must refuse. The
+ * same schema always gives the same values. Values in the schema (`examples`, `default`, `enum`) come first.
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import { sampleText } from './sample-text.ts'
@@ -12,11 +12,11 @@ export function sampleArguments(schema: JsonValue | undefined): JsonObject {
 
 export interface InvalidArguments {
   args: JsonObject
-  /** The name of the argument that is missing or wrong. */
+  /** Name of the missing or invalid argument. */
   at: string
 }
 
-/** At most one missing argument and one of the wrong type: both break the schema at one known place. */
+/** At most one missing argument and one of the wrong type. Both break the schema at one known place. */
 export function invalidArguments(schema: JsonValue | undefined, valid: JsonObject): InvalidArguments[] {
   if (!isJsonObject(schema)) return []
   const root = new Sampler(schema)
@@ -35,7 +35,7 @@ export function invalidArguments(schema: JsonValue | undefined, valid: JsonObjec
   return found
 }
 
-/** A value of a type that the schema does not have and that no server would convert. */
+/** Returns a value of a type that the schema does not allow and no server would convert. */
 function wrongValue({ type, enum: values, const: only }: JsonObject): JsonValue | undefined {
   if (values !== undefined || only !== undefined) return { not: 'one of them' }
   if (type === 'string') return { not: 'a text' }
@@ -44,7 +44,7 @@ function wrongValue({ type, enum: values, const: only }: JsonObject): JsonValue 
   return type === 'array' || type === 'object' ? 'a text' : undefined
 }
 
-/** Deep enough for any arguments, and an end to schemas that refer to themselves. */
+/** Deep enough for any arguments. It also stops recursive schemas. */
 const DEPTH = 12
 
 class Sampler {
@@ -72,7 +72,7 @@ class Sampler {
     return this.#ofType(type ?? guessType(own), own, depth)
   }
 
-  /** Follows references within the document, and puts `allOf` together. */
+  /** Follows references within the document, and merges `allOf`. */
   resolve(schema: JsonValue | undefined, depth = 0): JsonObject {
     if (!isJsonObject(schema) || depth > DEPTH) return {}
     const { $ref, allOf, ...own } = schema
@@ -107,7 +107,7 @@ class Sampler {
     }
   }
 
-  /** Numbers count up, so that two of them can be told apart. */
+  /** Numbers count up, so that two of them differ. */
   #number({ minimum, exclusiveMinimum, maximum, exclusiveMaximum, multipleOf, type }: JsonObject): number {
     const step = typeof multipleOf === 'number' ? multipleOf : 1
     let value = Math.max(++this.#numbers * step, typeof minimum === 'number' ? minimum : Number.NEGATIVE_INFINITY)

@@ -1,4 +1,7 @@
-/** As much of vitest, Jest or a look-alike as the shared suites use. Passed in, so that this package depends on none. */
+/**
+ * The subset of vitest, Jest or a compatible runner that the shared suites use. It is passed in, so that this package
+ * depends on none.
+ */
 
 export interface TestRunner {
   describe(name: string, body: () => void): unknown

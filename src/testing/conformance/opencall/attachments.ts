@@ -1,16 +1,16 @@
-/** Attachments that fit an operation's `mediaSchema`, and the calls that carry them. OpenCALL, "Media Ingress". */
+/** Attachments that match an operation's `mediaSchema`, and the calls that send them. OpenCALL, "Media Ingress". */
 import { createHash, randomUUID } from 'node:crypto'
 import { type JsonMembers, must, mustBeObject, mustBeText } from '../assertions.ts'
 import { envelopePart, multipart, type SentPart } from './multipart.ts'
 import { type Answered, needsKey, type OpenCallPart, type Subject, sentBy } from './subject.ts'
 
-/** Line breaks, the boundary's own beginning and every byte there is: what careless parsers stumble over. */
+/** Line breaks, the start of the boundary and every byte value: input that naive parsers get wrong. */
 const TRICKY = Buffer.concat([
   Buffer.from('\r\n--\r\n------bound\r\n\r\n'),
   Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)),
   Buffer.from('\r\n'),
 ])
-/** One pixel. What follows the last chunk of a PNG is no part of the picture. */
+/** One pixel. Bytes after the last chunk of a PNG are not part of the picture. */
 const PIXEL = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
   'base64',
@@ -21,7 +21,7 @@ export interface Slot {
   required: unknown
   acceptedTypes: unknown
   maxBytes: unknown
-  /** A type it accepts. */
+  /** An accepted type. */
   mimeType: string
   content: Buffer
 }
@@ -85,7 +85,7 @@ export function digestOf({ mimeType, content }: Slot) {
   return { mimeType, bytes: content.length, sha256: createHash('sha256').update(content).digest('hex') }
 }
 
-/** The whole envelope, with a key where the operation has effects. */
+/** The full envelope, with a key if the operation has effects. */
 export function envelopeOf({ part, others }: Upload, media: unknown): JsonMembers {
   const ctx = { requestId: randomUUID(), ...(needsKey(part.entry) && { idempotencyKey: randomUUID() }) }
   const all = Array.isArray(media) ? [...media, ...others.map(({ entry }) => entry)] : media

@@ -1,4 +1,4 @@
-/** How a case of this suite is written down: 6 is `opencall:006`. */
+/** Defines a case of this suite: 6 is `opencall:006`. */
 import { createDefine } from '../define.ts'
 import { Subject } from './subject.ts'
 

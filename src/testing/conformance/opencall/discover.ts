@@ -1,6 +1,6 @@
 /**
- * Finds out which operations of a server can play the parts: from its registry, and from what a call of each shows. An
- * operation with side effects is called only where the caller allows it.
+ * Finds operations for the roles, from the server's registry and from a call of each. An operation with side effects is
+ * called only if the caller allows it.
  */
 import { randomUUID } from 'node:crypto'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
@@ -20,7 +20,7 @@ export async function discoverOpenCall(target: Target, options: DiscoveryOptions
   if (listed.status === 401 || listed.status === 403) throw new NeedsToken(target.token !== undefined)
   parseJson(await expectStatus(200, Promise.resolve(listed)))
   const entries = (await server.operations()).filter(({ op }) => typeof op === 'string')
-  // A server that asks who is calling before anything else would refuse every check.
+  // A server that always requires authentication would refuse every check.
   if ((await post(server, server.describe(NO_OPERATION, {}), randomUUID())).status === 401) {
     throw new NeedsToken(target.token !== undefined)
   }
@@ -35,14 +35,14 @@ export async function discoverOpenCall(target: Target, options: DiscoveryOptions
   return casting.result()
 }
 
-/** Which parts an operation could play if it were called. */
+/** The roles that an operation could have if it were called. */
 function partsOf({ executionModel, mediaSchema, sideEffecting }: JsonMembers): (keyof Parts)[] {
   if (hasMedia(mediaSchema)) return ['upload']
   if (executionModel === 'async') return ['async', 'chunked']
   return sideEffecting === false ? ['sync'] : ['effect']
 }
 
-/** An entry that does not say is not called: better a check less than harm done. */
+/** An operation that does not declare its effects is not called: a skipped check is better than harm. */
 function effectsOf({ sideEffecting }: JsonMembers): 'none' | 'some' | 'unknown' {
   if (sideEffecting === false) return 'none'
   return sideEffecting === true ? 'some' : 'unknown'
@@ -59,7 +59,7 @@ async function tryOut(server: Subject, part: OpenCallPart, casting: Casting): Pr
   const answer = await post(server, part, requestId)
   const body = readBody(answer)
   if (answer.status === 401) return casting.needToken(op, partsOf(entry))
-  if (answer.status === 403) return casting.leaveOut(op, 'is refused with 403: the token lacks a scope')
+  if (answer.status === 403) return casting.leaveOut(op, 'gets 403: the token lacks a scope')
   if (answer.status === 410) return casting.cast('removed', op)
   if (answer.status >= 400) {
     const why = `${answer.status}: ${shown((body.error as JsonMembers | undefined)?.message ?? '')}`
@@ -84,7 +84,7 @@ function castSync({ op, entry, example }: OpenCallPart, casting: Casting): void 
   if (LATER.test(op)) casting.cast('successor', op)
 }
 
-/** Arguments from the schema that the operation has no use for, such as an id that nothing has. */
+/** Generated arguments may fail in the operation's domain, such as an id that does not exist. */
 function castFailing({ op, args, entry, example }: OpenCallPart, casting: Casting): void {
   if (entry.executionModel !== 'sync') return
   casting.called(op, args, { ...example, fails: example.fails ?? { args } })
@@ -103,12 +103,12 @@ async function castAsync(
   const chunk = body.state === 'complete' ? await server.send(chunkPath(requestId)) : undefined
   const chunked = chunk?.status === 200 && isJsonObject(readBody(chunk).chunk)
   if (chunked) casting.cast('chunked', part.op)
-  // A chunked result is no inline one, so another operation plays the part where there is one.
+  // A chunked result is not inline, so another operation is preferred for the role.
   if (body.state === 'complete' && !chunked && body.location === undefined) casting.cast('async', part.op, true)
   else if (body.state === 'complete') casting.cast('async', part.op)
 }
 
-/** A later version whose first one is not listed: the first may be remembered as removed. */
+/** For a later version whose v1 is not listed: the v1 may be a removed operation. */
 async function findRemoved(server: Subject, op: string, casting: Casting): Promise<void> {
   const name = LATER.exec(op)?.[1]
   if (name === undefined || casting.plays('removed') !== undefined) return
@@ -127,7 +127,7 @@ function post(server: Subject, { op, args, entry }: OpenCallPart, requestId: str
   return server.send('/call', { method: 'POST', headers, body: JSON.stringify({ op, args, ctx }) })
 }
 
-/** Whatever the server sends: what is wrong with it is for the cases to tell. */
+/** Accepts any body: the cases report its flaws. */
 function readBody(answer: HttpAnswer): JsonObject {
   try {
     const value: unknown = JSON.parse(new TextDecoder().decode(answer.bytes))

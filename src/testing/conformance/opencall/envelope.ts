@@ -1,4 +1,4 @@
-/** What holds for every response envelope, whatever was asked. OpenCALL, "Invocation Response Envelope (Canonical)". */
+/** Checks that apply to every response envelope. OpenCALL, "Invocation Response Envelope (Canonical)". */
 import {
   type JsonMembers,
   must,
@@ -20,7 +20,7 @@ export interface Envelope extends JsonMembers {
   error?: { code: string; message: string; cause?: JsonMembers }
 }
 
-/** What a request said about itself, as far as it comes back. */
+/** The ids of a request that the response must return. */
 export interface Sent {
   requestId?: string
   sessionId?: string
@@ -57,7 +57,7 @@ function checksOf(body: JsonMembers, sent: Sent, of: (field: string) => string):
   ]
 }
 
-/** A flaw of the envelope weighs the same in every case, and its response is the one to show. */
+/** An envelope flaw has the same level in every case, and the report shows its own response. */
 function citing<T>(numbers: readonly number[], answer: HttpAnswer, check: () => T): T {
   try {
     return check()
@@ -75,7 +75,7 @@ function isOptionalQuantity(value: unknown): boolean {
 function checkPayload(body: JsonMembers, of: (field: string) => string): void {
   const present = Object.keys(STATES_WITH).filter((field) => body[field] !== undefined)
   const absent = body.state === 'accepted' || body.state === 'pending' ? 'no location to poll' : 'no payload'
-  must(present.length > 0, () => `${of('state')} is ${shown(body.state)}, and there is ${absent}.`)
+  must(present.length > 0, () => `${of('state')} is ${shown(body.state)}, but there is ${absent}.`)
   must(present.length === 1, () => `There are ${present.join(' and ')} side by side ${of('in the envelope')}.`)
   for (const field of present) mustBeOneOf(body.state, STATES_WITH[field] ?? [], `${of('state')} beside ${field}`)
 }

@@ -1,4 +1,4 @@
-/** What a caller does after a 202: poll until the end, and fetch chunks until the last. */
+/** Follows a call after a 202: polls until the end, and fetches chunks until the last. */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type JsonMembers, must, mustBeObject, mustBeOneOf, mustBeText, mustEqual } from '../assertions.ts'
@@ -7,20 +7,17 @@ import type { Sent } from './envelope.ts'
 import { type Answered, needsKey, type OpenCallPart, type Subject } from './subject.ts'
 
 const PATIENCE_MS = 30_000
-/** Where the server gives no hint of its own. */
+/** Poll interval if the server gives none. */
 const CADENCE_MS = 250
 
 export interface Started extends HttpAnswer {
   body: JsonMembers
   ids: { requestId: string; sessionId: string }
-  /** Where to poll: what `location` says, or the suggested endpoint. */
+  /** The URI to poll: from `location`, or the suggested endpoint. */
   uri: string
 }
 
-/**
- * Starts a call that is polled. Its envelope is judged by the cases about it alone, so that a flaw in it does not hide
- * what the other cases would find.
- */
+/** Starts a call to poll. Only the cases about its envelope check it, so that a flaw does not hide other findings. */
 export async function startCall(server: Subject, part: OpenCallPart, request: RequestInfo = {}): Promise<Started> {
   const ids = { requestId: randomUUID(), sessionId: randomUUID() }
   const { op, args, entry } = part
@@ -33,7 +30,7 @@ export async function startCall(server: Subject, part: OpenCallPart, request: Re
   return { ...answer, body: envelope, ids, uri: typeof uri === 'string' ? uri : `/ops/${ids.requestId}` }
 }
 
-/** The last response of a call that is polled, whatever the envelopes before it were like. */
+/** Polls to the last response, without checking the envelopes before it. */
 export async function awaitEnd(server: Subject, where: string): Promise<HttpAnswer & { body: JsonMembers }> {
   for (const end = Date.now() + PATIENCE_MS; Date.now() < end; ) {
     const answer = await server.send(where)
@@ -44,7 +41,7 @@ export async function awaitEnd(server: Subject, where: string): Promise<HttpAnsw
   must(false, `The call at ${where} did not end within ${PATIENCE_MS} ms.`)
 }
 
-/** Every response on the way, the last one with the outcome. */
+/** Returns every response until the end. The last one has the outcome. */
 export async function pollToEnd(server: Subject, where: string, sent: Sent): Promise<Answered[]> {
   const answers: Answered[] = []
   for (const end = Date.now() + PATIENCE_MS; Date.now() < end; ) {
@@ -72,12 +69,12 @@ export interface ChunkAnswer {
   length: number
   checksum: unknown
   checksumPrevious: unknown
-  /** Whether the answer has the field at all: null and absent are two things. */
+  /** True if the response has the field: null and absent differ. */
   hasPrevious: boolean
   data: string
 }
 
-/** Fetches one chunk, waiting while it is still being made. The session is judged only where `sent` is given. */
+/** Fetches one chunk, and waits while the server is writing it. Checks the session only if `sent` is set. */
 export async function fetchChunk(
   server: Subject,
   requestId: string,
@@ -99,7 +96,7 @@ export async function fetchChunk(
   must(false, `No chunk of ${requestId} came within ${PATIENCE_MS} ms.`)
 }
 
-/** All chunks in order, by the cursors the server gives. */
+/** Fetches all chunks in order, by the server's cursors. */
 export async function fetchChunks(server: Subject, requestId: string, sent?: Sent): Promise<ChunkAnswer[]> {
   const chunks: ChunkAnswer[] = []
   const used = new Set<string>()
@@ -109,7 +106,7 @@ export async function fetchChunks(server: Subject, requestId: string, sent?: Sen
     chunks.push(chunk)
     if (chunk.state === 'complete') return chunks
     cursor = mustBeText(chunk.cursor, `cursor of chunk ${chunks.length - 1}`)
-    // Or a server that never gets on would be asked for ever.
+    // Otherwise a server that repeats cursors would cause an endless loop.
     must(!used.has(cursor), `The cursor ${cursor} leads back to itself.`)
     used.add(cursor)
   }

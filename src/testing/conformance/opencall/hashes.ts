@@ -1,13 +1,13 @@
-/** Finds hashes in a registry, at any depth, and leaves alone those that are an operation's own arguments and results. */
+/** Finds hashes in a registry at any depth, except in an operation's own arguments and results. */
 
 const NAME = /hash|digest|checksum|fingerprint|(?:^|[-_])etag|^(?:x-)?(?:sha|md5|crc)/i
 const VALUE = /^(?:sha\d+|md5|crc\d*)[-:]\S+$|^[0-9a-f]{32,128}$/i
-/** Their members are named by the operation. */
+/** Keywords whose members are named by the operation. */
 const NAMED_SCHEMAS = new Set(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'])
-/** What callers send and get. */
+/** Keywords whose values belong to callers' data. */
 const VALUES = new Set(['required', 'dependentRequired', 'enum', 'const', 'default', 'examples'])
 
-/** Paths of whatever is named like a hash or looks like one. */
+/** Returns the paths of values that are named like a hash or look like one. */
 export function hashesIn(value: unknown, path = ''): string[] {
   if (typeof value === 'string') return VALUE.test(value) ? [path] : []
   return membersOf(value).flatMap(([key, member]) => {

@@ -1,4 +1,4 @@
-/** Multipart bodies byte by byte, in the shape of the specification's example under "Media Ingress". */
+/** Builds multipart bodies byte by byte, in the shape of the specification's example under "Media Ingress". */
 import { joinBytes } from '../../../core/bytes.ts'
 import type { JsonMembers } from '../assertions.ts'
 import type { RequestInfo } from '../http.ts'

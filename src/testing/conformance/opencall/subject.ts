@@ -1,4 +1,4 @@
-/** The server under test, as the cases talk to it: plain HTTP, with every envelope checked on the way in. */
+/** Client of the server under test: plain HTTP, with a check of every received envelope. */
 import { randomUUID } from 'node:crypto'
 import type { JsonValue } from '../../../core/json.ts'
 import { type JsonMembers, must, mustBeObject } from '../assertions.ts'
@@ -30,7 +30,7 @@ export class Subject {
     return sendTo(this.target, where, request)
   }
 
-  /** An envelope is expected back, whatever comes of it. */
+  /** Expects an envelope in the response, whatever the outcome. */
   async ask(where: string, request: RequestInfo = {}, sent: Sent = {}): Promise<Answered> {
     const answer = await this.send(where, request)
     return { ...answer, envelope: checkEnvelope(answer, sent) }
@@ -40,20 +40,20 @@ export class Subject {
     return this.ask('/call', { ...request, method: 'POST', body }, sent)
   }
 
-  /** Invokes with a JSON envelope, and holds the response to the ids that were sent. */
+  /** Sends a JSON envelope, and checks that the response has its ids. */
   call(envelope: JsonMembers, request: RequestInfo = {}): Promise<Answered> {
     const headers = { 'content-type': 'application/json', ...request.headers }
     return this.post(JSON.stringify(envelope), { ...request, headers }, sentBy(envelope))
   }
 
-  /** Calls an operation with arguments that it takes, and with a key where it has effects. */
+  /** Calls an operation with valid arguments, and with a key if it has effects. */
   invoke({ op, args, entry }: OpenCallPart, envelope: JsonMembers = {}, request: RequestInfo = {}): Promise<Answered> {
     const key = needsKey(entry) ? { requestId: randomUUID(), idempotencyKey: randomUUID() } : undefined
     const ctx = { ...key, ...(envelope.ctx as JsonMembers | undefined) }
     return this.call({ op, args, ...envelope, ...(Object.keys(ctx).length > 0 && { ctx }) }, request)
   }
 
-  /** The operation that plays a part, as the registry lists it. */
+  /** The operation with a role, as the registry lists it. */
   async part(part: keyof Parts): Promise<OpenCallPart> {
     const name = nameOf(this.target, part)
     const found = (await this.operations()).find((entry) => entry.op === name)
@@ -70,7 +70,7 @@ export class Subject {
     const { operations } = await this.registry()
     must(Array.isArray(operations), '/.well-known/ops has no array "operations".')
     const entries = operations.map((entry, index) => mustBeObject(entry, `operations[${index}]`))
-    // A server may list what is gone, too; such an entry has nothing of an operation but its name.
+    // A server may list removed operations, too; such an entry has only a name.
     return entries.filter(({ removed }) => removed !== true)
   }
 

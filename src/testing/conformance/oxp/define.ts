@@ -1,4 +1,4 @@
-/** How a case of these suites is written down: once, for one dialect or for both. */
+/** Defines a case of these suites once, for one dialect or for both. */
 import type { ConformanceCase } from '../case.ts'
 import { requirementIds } from '../define.ts'
 import { levelOf } from '../requirements/index.ts'
@@ -7,7 +7,7 @@ import { type Dialect, Subject } from './subject.ts'
 export interface DialectCase {
   id: string
   title: string
-  /** Numbers of the requirements: 6 is `oxp:06`. None where only a sibling page of the specification asks for it. */
+  /** Numbers of the requirements: 6 is `oxp:06`. Empty if only a sibling page of the specification requires it. */
   requirements: readonly number[]
   run: (server: Subject) => Promise<void>
   only?: Dialect
@@ -32,7 +32,7 @@ export function casesFor(dialect: Dialect, cases: readonly DialectCase[]): reado
         id,
         title,
         requirements,
-        // What is asked for by sibling pages of the specification stands there as a must.
+        // Sibling pages of the specification state their requirements as must.
         level: requirements.length === 0 ? 'must' : levelOf(requirements),
         run: (target) => run(new Subject(target, dialect)),
       }

@@ -1,4 +1,4 @@
-/** Finds out which tools can play the parts. The list does not say which have effects, so that few may be called. */
+/** Finds tools for the roles. The list does not say which tools have effects, so few may be called. */
 import type { JsonObject } from '../../../core/json.ts'
 import { invalidArguments } from '../../samples/samples.ts'
 import type { Target } from '../case.ts'
@@ -29,7 +29,7 @@ async function tryOut(server: Subject, id: string, tool: JsonObject, casting: Ca
   const { status, body, result } = await server.run(part)
   if (status === 401) throw new NeedsToken(server.target.token !== undefined)
   if (status === 422) return casting.needArguments(id, `422: ${String(body.message)}`, ['sync'])
-  if (status !== 200) return casting.leaveOut(id, `is refused with ${status}`)
+  if (status !== 200) return casting.leaveOut(id, `gets ${status}`)
   casting.called(id, part.args)
   if (invalidArguments(part.argsSchema, part.args).length > 0) casting.cast('validated', id)
   if (result.success === false || part.example.fails !== undefined) casting.cast('failing', id)

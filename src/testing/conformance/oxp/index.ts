@@ -1,4 +1,4 @@
-/** The suites for OXP 1.0, as its own page has it (flat), and for OTC 1.0. They differ in their wrappers alone. */
+/** The suites for OXP 1.0, as its own page specifies it (flat), and for OTC 1.0. They differ only in their wrappers. */
 import { authCases } from './cases/auth.ts'
 import { callCases } from './cases/calls.ts'
 import { errorCases } from './cases/errors.ts'

@@ -1,4 +1,4 @@
-/** A tool server under test, as the cases talk to it in one of the two dialects, with every answer's shape checked. */
+/** Client of a tool server under test in one of the two dialects. It checks the shape of every response. */
 import type { JsonValue } from '../../../core/json.ts'
 import { type JsonMembers, must, mustBeObject, mustBeText, mustEqual } from '../assertions.ts'
 import { type Parts, Skip, type Target, Unmet } from '../case.ts'
@@ -8,7 +8,7 @@ import { describePart, nameOf, type Part } from '../parts.ts'
 export type Dialect = 'oxp' | 'otc'
 
 export interface Answered extends HttpAnswer {
-  /** Of a 200: what the tool came to, out of its wrapper. */
+  /** The unwrapped result of a 200. */
   result: JsonMembers
   body: JsonMembers
 }
@@ -27,7 +27,7 @@ export class Subject {
     return sendTo(this.target, where, request)
   }
 
-  /** One call, in the wrapper the dialect has. */
+  /** Sends one call in the dialect's wrapper. */
   call(call: JsonMembers, request: RequestInfo = {}): Promise<Answered> {
     return this.post(this.dialect === 'otc' ? { $schema: 'otc://1.0', request: call } : call, request)
   }
@@ -38,7 +38,7 @@ export class Subject {
     return this.#check(await this.send('/tools/call', sent))
   }
 
-  /** The tool that plays a part, under its id without a version. */
+  /** The tool with a role, by its id without a version. */
   async part(part: keyof Parts): Promise<Part> {
     const id = nameOf(this.target, part)
     const tool = (await this.list()).find((each) => bareId(each) === id)
@@ -51,7 +51,7 @@ export class Subject {
     return describePart(this.target, id, { args: args as JsonValue, result: output as JsonValue })
   }
 
-  /** The full versions that are listed of a tool. */
+  /** The listed full versions of a tool. */
   async versionsOf(id: string): Promise<string[]> {
     const listed = (await this.list()).filter((tool) => bareId(tool) === id)
     return listed.map(({ id: full, version }) => String(version ?? String(full).replace(/^.*@/, '')))
@@ -84,7 +84,7 @@ export class Subject {
   #checked(answer: HttpAnswer): Answered {
     const body = parseJson(answer)
     if (answer.status === 200) return { ...answer, body, result: this.#checkResult(body) }
-    mustBeText(body.message, `message of the ${answer.status} answer to ${answer.asked}`)
+    mustBeText(body.message, `message of the ${answer.status} response to ${answer.asked}`)
     if (body.developer_message !== undefined) mustBeText(body.developer_message, 'developer_message')
     must(body.result === undefined && body.success === undefined, 'A refusal has the members of a result.')
     return { ...answer, body, result: {} }
@@ -95,7 +95,7 @@ export class Subject {
     mustBeText(result.call_id, 'call_id')
     must(typeof result.success === 'boolean', 'success is not a boolean.')
     must(result.duration === undefined || typeof result.duration === 'number', 'duration is not a number.')
-    if (result.success) must(!('error' in result), 'There is an error beside success: true.')
+    if (result.success) must(!('error' in result), 'There is an error although success is true.')
     else checkToolError(result)
     return result
   }
@@ -106,7 +106,7 @@ export function bareId({ id }: JsonMembers): string {
 }
 
 function checkToolError(result: JsonMembers): void {
-  must(!('value' in result), 'There is a value beside success: false.')
+  must(!('value' in result), 'There is a value although success is false.')
   const error = mustBeObject(result.error, 'error')
   mustBeText(error.message, 'error.message')
   for (const field of ['developer_message', 'additional_prompt_content']) {

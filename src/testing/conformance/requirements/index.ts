@@ -1,4 +1,4 @@
-/** The numbered requirements that the checks cite, and how much each of them weighs. */
+/** The numbered requirements that the checks cite, and their levels. */
 import type { Level } from '../case.ts'
 import opencall from './opencall.json' with { type: 'json' }
 import oxp from './oxp.json' with { type: 'json' }
@@ -7,9 +7,9 @@ import rest from './rest.json' with { type: 'json' }
 export interface Requirement {
   /** Specification and number, `opencall:091`. */
   id: string
-  /** As the text says; REQUIRED: its prose says so; IMPLIED: follows from a field, a table or prose. */
+  /** The level in the text. REQUIRED: the prose says so. IMPLIED: it follows from a field, a table or prose. */
   level: string
-  /** The heading in the specification. */
+  /** Heading in the specification. */
   section: string
   text: string
 }
@@ -20,7 +20,7 @@ const requirements: ReadonlyMap<string, Requirement> = new Map(
 
 export function requirementOf(id: string): Requirement {
   const found = requirements.get(id)
-  if (!found) throw new Error(`No specification has a requirement ${id}.`)
+  if (!found) throw new Error(`There is no requirement ${id}.`)
   return found
 }
 
@@ -30,7 +30,9 @@ export function strongest(levels: readonly Level[]): Level {
   return ORDER.find((level) => levels.includes(level)) ?? 'should'
 }
 
-/** The level of a case that proves these. What follows from a field or a table is a fact that clients rely on. */
+/**
+ * The level of a case that cites these requirements. IMPLIED counts as must, because clients rely on fields and tables.
+ */
 export function levelOf(ids: readonly string[]): Level {
   return strongest(ids.map((id) => LEVELS[requirementOf(id).level.toUpperCase()] ?? 'must'))
 }

@@ -1,4 +1,4 @@
-/** Finds out which tools of a Tool Execution API can play the parts: by their annotations, and by what a call shows. */
+/** Finds tools of a Tool Execution API for the roles, from their annotations and from a call of each. */
 import { isJsonObject } from '../../../core/json.ts'
 import { invalidArguments } from '../../samples/samples.ts'
 import { isMembers, type JsonMembers } from '../assertions.ts'
@@ -27,7 +27,7 @@ function effectsOf({ annotations }: JsonMembers): 'none' | 'some' | 'unknown' {
   return hint === false ? 'some' : 'unknown'
 }
 
-/** The list itself is no part of the specification: an array of tools, or an object with one. */
+/** The list is not part of the specification: it may be an array of tools, or an object with one. */
 function namesIn(text: string): string[] {
   let value: unknown
   try {
@@ -46,7 +46,7 @@ async function tryOut(server: Subject, tool: Tool, casting: Casting): Promise<vo
   const { status, body } = await server.attempt(tool.path, tool.body)
   if (status === 401) throw new NeedsToken(server.target.token !== undefined)
   const disabled = status === 403 && body.error === DISABLED.error
-  if (status !== 200 && status !== 500 && !disabled) return casting.leaveOut(tool.op, `is refused with ${status}`)
+  if (status !== 200 && status !== 500 && !disabled) return casting.leaveOut(tool.op, `gets ${status}`)
   casting.called(tool.op, tool.args)
   if (invalidArguments(tool.argsSchema, tool.args).length > 0) casting.cast('validated', tool.op)
   if (body.isError === true || tool.example.fails !== undefined) casting.cast('failing', tool.op)

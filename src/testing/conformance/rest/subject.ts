@@ -1,11 +1,11 @@
-/** A server of the Tool Execution API, as the cases talk to it, with every result's shape checked on the way in. */
+/** Client of a server of the Tool Execution API. It checks the shape of every received result. */
 import type { JsonValue } from '../../../core/json.ts'
 import { type JsonMembers, must, mustBeObject, mustBeText } from '../assertions.ts'
 import { type Parts, Skip, type Target } from '../case.ts'
 import { type HttpAnswer, parseJson, type RequestInfo, sendTo, textOf } from '../http.ts'
 import { describePart, nameOf, type Part } from '../parts.ts'
 
-/** Nobody has a tool of this name. */
+/** No server has a tool of this name. */
 export const NO_TOOL = 'no_such_tool_4711'
 
 export const DISABLED = { error: 'Tool execution is disabled.' }
@@ -20,9 +20,9 @@ export interface Called extends Answered {
 }
 
 export interface Tool extends Part {
-  /** Its name, as it stands in a path. */
+  /** Its name, encoded for a path. */
   path: string
-  /** Arguments that it takes. */
+  /** Valid arguments. */
   body: string
 }
 
@@ -43,12 +43,12 @@ export class Subject {
     return this.send(where, { ...request, method: 'POST', headers, body })
   }
 
-  /** The answer to a call, whatever it is. `name` is what stands in the path. */
+  /** The response to a call, unchecked. `name` is the encoded name in the path. */
   attempt(name: string, body = '{}', request: RequestInfo = {}): Promise<Answered> {
     return this.post(`/tools/${name}/call`, body, request)
   }
 
-  /** A call of a tool that is there: a result is expected back, good or bad. */
+  /** Calls an existing tool. Expects a result, even for a failure. */
   async call({ path }: Tool, body: string, request: RequestInfo = {}): Promise<Called> {
     const answer = await this.attempt(path, body, request)
     if (answer.status === 403 && answer.body.error === DISABLED.error) {
@@ -57,7 +57,7 @@ export class Subject {
     return checkResult(answer)
   }
 
-  /** The tool that plays a part. */
+  /** The tool with a role. */
   async part(part: keyof Parts): Promise<Tool> {
     const name = nameOf(this.target, part)
     const path = encodeURIComponent(name)
@@ -72,14 +72,17 @@ export class Subject {
   }
 }
 
-/** MCP's CallToolResult, and the status that belongs to it. */
+/** Checks MCP's CallToolResult and its status. */
 function checkResult(answer: Answered): Called {
   const { body, status, asked } = answer
   const { content, isError } = body
-  must(Array.isArray(content), () => `The answer to ${asked} has no array "content": ${textOf(answer).slice(0, 200)}`)
-  must(typeof isError === 'boolean', `isError in the answer to ${asked} is not a boolean.`)
+  must(Array.isArray(content), () => `The response to ${asked} has no array "content": ${textOf(answer).slice(0, 200)}`)
+  must(typeof isError === 'boolean', `isError in the response to ${asked} is not a boolean.`)
   const expected = isError ? 500 : 200
-  must(status === expected, `The answer to ${asked} has isError ${isError} and the status ${status}, not ${expected}.`)
+  must(
+    status === expected,
+    `The response to ${asked} has isError ${isError} and the status ${status}, not ${expected}.`,
+  )
   if ('_meta' in body) mustBeText(mustBeObject(body._meta, '_meta')._trace_id, '_meta._trace_id')
   const items = content.map((item, index) => mustBeObject(item, `content[${index}]`))
   for (const item of items) checkContent(item)

@@ -1,6 +1,6 @@
 /**
- * Takes a call through a backend as a worker would: attempt after attempt, with retries and waits, on a clock that the
- * test moves. Leases and records are a server's and left out; a wait is over at once, and the clock shows it.
+ * Runs a call on a backend as a worker would: attempt after attempt, with retries and waits, on a manual clock. Leases
+ * and records are left out. A wait ends at once and advances the clock.
  */
 import { randomUUID } from 'node:crypto'
 import { ANONYMOUS } from '../../../core/caller.ts'
@@ -20,7 +20,7 @@ import { createMemoryObjects } from '../../fakes/memory-objects.ts'
 import { createRunEnvironment } from '../../run-operation/run-environment.ts'
 import { noFetcher } from '../../run-operation/run-media.ts'
 
-/** How long a backend that goes on after its try has ended holds up the next try. */
+/** How long a backend that outlives its attempt delays the next attempt. */
 const STOP_GRACE_MS = 1_000
 
 export class BackendRun {
@@ -90,7 +90,7 @@ export class BackendRun {
     return this.#attempt
   }
 
-  /** It ended while nothing ran; what runs is told by its signal. */
+  /** For a call that ended while no attempt ran. A running attempt learns of it from its signal. */
   async #abandon(attempt: Attempt): Promise<void> {
     if (this.#waiting === undefined) return
     await this.#backend.abandon?.(this.#waiting, new AttemptContext(attempt, this.#parts))

@@ -1,7 +1,7 @@
 /**
- * What every backend must do, as tests that any adapter can run: hand in your runner's `describe`, `test` and `expect`,
- * and a function that opens a backend whose tool behaves as asked. Its wire, its settings and what can go wrong
- * underneath are the adapter's own to test. Tool Contract v1, "Runtime Semantics".
+ * The shared test suite for backends. Pass your runner's `describe`, `test` and `expect`, and a function that opens a
+ * backend whose tool has the given behaviour. The adapter itself tests its wire format, its settings and its own
+ * failures. Tool Contract v1, "Runtime Semantics".
  */
 import type { BackendContext } from '../../../core/context.ts'
 import { Fault } from '../../../core/fault.ts'
@@ -11,16 +11,16 @@ import type { TestRunner } from '../runner.ts'
 import { BackendRun } from './backend-run.ts'
 
 /**
- * `echo`: the result is the arguments. `hang`: never answers. `fail`: fails the same way each time, and trying again
- * makes no sense. `flood`: answers with more than the backend takes.
+ * `echo`: returns the arguments. `hang`: never responds. `fail`: always fails in the same way, not retryable. `flood`:
+ * returns more than the backend accepts.
  */
 export type ToolBehaviour = 'echo' | 'hang' | 'fail' | 'flood'
 
 export interface OpenedBackend {
   backend: Backend
-  /** Resolves when the tool has begun to work. */
+  /** Resolves when the tool has started to work. */
   begun: Promise<void>
-  /** Resolves when the tool has learned that it should stop, or is gone. */
+  /** Resolves when the tool has been asked to stop, or has ended. */
   stopped: Promise<void>
   cleanup(): Promise<void>
 }
@@ -28,7 +28,7 @@ export interface OpenedBackend {
 export type OpenBackend = (behaviour: ToolBehaviour, clock: ManualClock) => Promise<OpenedBackend>
 
 export interface BackendStories {
-  /** Called in the body of the tests with what each of them shows, such as `timeout`. */
+  /** Called by the tests with the behaviour that each of them shows, such as `timeout`. */
   shows?(what: 'timeout' | 'cancel' | 'bounded' | 'deterministic'): void
 }
 
@@ -99,7 +99,7 @@ export function describeBackend(
         expect(await run.outcome).toMatchObject({ kind: 'fault', fault: { kind: 'canceled' } })
       }))
 
-    // Whether the tool hears of it is for the adapter to show.
+    // The adapter's own tests check that the tool is stopped.
     test('runs at a later try, which is told from the first and has the same key', () =>
       story('echo', async ({ backend }, clock) => {
         const tries: { tryNumber: number; key: string }[] = []
@@ -135,7 +135,7 @@ export function describeBackend(
   })
 }
 
-/** The backend as it would be if it never looked at its signal. */
+/** Wraps a backend so that it never sees its signal. */
 function deaf(backend: Backend): Backend {
   const { signal } = new AbortController()
   const hearsNothing = (context: BackendContext): BackendContext =>
@@ -162,7 +162,7 @@ function failingFirst(backend: Backend, tries: { tryNumber: number; key: string 
   }
 }
 
-/** Member by member, because a backend may be an object whose methods a spread would lose. */
+/** Copies member by member: a spread would lose the methods of a class instance. */
 function wrap(backend: Backend, change: (context: BackendContext) => BackendContext): Backend {
   return {
     kind: backend.kind,

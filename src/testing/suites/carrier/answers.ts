@@ -1,10 +1,13 @@
-/** What a client gets of an answer: as it is made, whole or visibly not, and never a bug's own words. */
+/**
+ * Part of the carrier suite: responses are streamed, are complete or visibly broken off, and never expose the message
+ * of a bug.
+ */
 import type { Handle, Route } from '../../../core/ports/exchange.ts'
 import type { TestRunner } from '../runner.ts'
 import type { CarrierStory } from './carrier.ts'
 import { codeOf, route, text } from './content.ts'
 
-/** A handler that answers with this, whatever it is asked. */
+/** A handler that always responds with this body. */
 const answering = (body: () => AsyncIterable<string | Uint8Array>, headers = {}): Route[] => [
   route('/it', { GET: () => ({ status: 200, headers, body: body() }) }),
 ]

@@ -1,6 +1,6 @@
 /**
- * What every HTTP-shaped carrier must do, as tests that any adapter can run: hand in your runner's `describe`, `test`
- * and `expect`, and a function that puts routes behind it. Sockets, framing and time limits are the adapter's own to test.
+ * The shared test suite for HTTP-shaped carriers. Pass your runner's `describe`, `test` and `expect`, and a function
+ * that serves routes. The adapter itself tests sockets, framing and time limits.
  */
 import type { Refuse, Route } from '../../../core/ports/exchange.ts'
 import type { Log } from '../../../core/ports/runtime.ts'
@@ -17,7 +17,7 @@ export interface CarrierOptions extends SiteOptions {
 }
 
 export interface OpenedCarrier {
-  /** How the routes are reached, without a slash at the end. */
+  /** Base URL of the routes, without a trailing slash. */
   url: string
   send(path: string, init?: RequestInit): Promise<Response>
   cleanup(): Promise<void>
@@ -25,7 +25,7 @@ export interface OpenedCarrier {
 
 export type OpenCarrier = (routes: readonly Route[], options: CarrierOptions) => Promise<OpenedCarrier>
 
-/** Puts routes behind the carrier for one story, and takes them away after it. */
+/** Serves routes for one story, and closes the carrier after it. */
 export type CarrierStory = (
   title: string,
   routes: readonly Route[],

@@ -1,4 +1,4 @@
-/** Routes and answers that the carrier suites are made of. */
+/** Routes and responses for the carrier suites. */
 import type { Answer, Handle, Refuse, Route } from '../../../core/ports/exchange.ts'
 
 export const text = (body: string, status = 200): Answer => ({
@@ -7,10 +7,10 @@ export const text = (body: string, status = 200): Answer => ({
   body,
 })
 
-/** Answers with what it was sent, up to 1,000 bytes. */
+/** Responds with the request's body, up to 1,000 bytes. */
 export const echo: Handle = async (exchange) => text(await exchange.text(1_000))
 
-/** Which code a refusal has is all that the stories ask of it. */
+/** The stories check only the code of a refusal. */
 export const refusePlainly: Refuse = (_exchange, why) => {
   const headers: Record<string, string> = { 'Content-Type': 'application/json' }
   if (why.kind === 'path') return { status: 404, headers, body: '{"code":"PATH"}' }

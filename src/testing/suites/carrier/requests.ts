@@ -1,4 +1,4 @@
-/** What a handler gets of a request's body: bounded, checked, in its own time. */
+/** Part of the carrier suite: a handler gets the body of a request bounded, validated and at its own pace. */
 
 import { Fault } from '../../../core/fault.ts'
 import type { Handle } from '../../../core/ports/exchange.ts'
@@ -8,7 +8,7 @@ import { codeOf, echo, route, text } from './content.ts'
 
 const routes = [route('/echo', { POST: echo })]
 
-/** A line for each part. */
+/** Responds with one line for each part. */
 const list: Handle = async (exchange) => {
   const lines: string[] = []
   for await (const { name, mimeType, filename = '', bytes } of exchange.parts({ maxParts: 4, maxHeaderBytes: 500 })) {

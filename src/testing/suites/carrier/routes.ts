@@ -1,4 +1,4 @@
-/** Which handler a request reaches: paths, methods, and the rules about where requests may come from. */
+/** Part of the carrier suite: routing by path and method, and the rules about the origin of requests. */
 import type { Exchange } from '../../../core/ports/exchange.ts'
 import type { TestRunner } from '../runner.ts'
 import type { CarrierStory } from './carrier.ts'
@@ -11,7 +11,7 @@ const routes = [
   route('/ops/{id}/chunks', { GET: (_, { id }) => text(`all chunks of ${id}`) }),
 ]
 
-/** Dot segments are left out: a URL has resolved them before any carrier sees it. */
+/** There are no dot segments: URL parsing resolves them before a carrier sees the path. */
 const PATHS: readonly [path: string, status: number, body: string][] = [
   ['/ops/7', 200, '7?'],
   ['/ops/7?a=%20&b', 200, '7?a=%20&b'],

@@ -1,4 +1,7 @@
-/** A connection ends once: because the peer is gone, or because the carrier closes it after the last message was sent. */
+/**
+ * Part of the message suite: a connection ends once, because the peer is gone or because the carrier closes it after
+ * the last message was sent.
+ */
 import type { TestRunner } from '../runner.ts'
 import type { MessageStory } from './messages.ts'
 import { scripted } from './scripted.ts'

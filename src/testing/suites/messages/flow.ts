@@ -1,9 +1,11 @@
-/** Messages keep their order in both directions, and a peer that reads slowly bounds what is buffered for it. */
+/**
+ * Part of the message suite: messages keep their order in both directions, and buffers for a slow reader are bounded.
+ */
 import type { TestRunner } from '../runner.ts'
 import type { MessageStory } from './messages.ts'
 import { scripted } from './scripted.ts'
 
-/** More than any carrier may buffer for one peer, its own buffers and those of the system together. */
+/** More than a carrier may buffer for one peer, including the buffers of the operating system. */
 const MAX_AHEAD = 128
 const LARGE = 'x'.repeat(64 * 1024)
 const MANY = 1_000

@@ -1,7 +1,6 @@
 /**
- * What every carrier of messages must do, as tests that any adapter can run: hand in your runner's `describe`, `test`
- * and `expect`, and a function that connects a peer to a session over your carrier. How messages are framed and how a
- * peer connects are the adapter's own to test.
+ * The shared test suite for message carriers. Pass your runner's `describe`, `test` and `expect`, and a function that
+ * connects a peer to a session over your carrier. The adapter itself tests its framing and its connection setup.
  */
 import type { Log } from '../../../core/ports/runtime.ts'
 import type { Message, OpenSession } from '../../../core/ports/session.ts'
@@ -13,20 +12,20 @@ import { describeMessageReceipt } from './receipt.ts'
 import { MAX_BYTES } from './scripted.ts'
 
 export interface MessageCarrierOptions {
-  /** The limit of one message that the session receives. */
+  /** Limit for one message that the session receives. */
   maxBytes: number
   log: Log
 }
 
 /** The peer's end of one connection, and the carrier behind it. */
 export interface OpenedMessages {
-  /** Resolves when the message is on its way, with whether it was acknowledged where the carrier acknowledges. */
+  /** Resolves when the message is sent. If the carrier acknowledges, resolves to true for an acknowledged message. */
   send(message: Message): Promise<unknown>
-  /** The next message of the session, as text; nothing once the connection has ended. Nothing is read ahead. */
+  /** The next message of the session, as text; `undefined` after the connection has ended. It does not read ahead. */
   read(): Promise<string | undefined>
-  /** The peer disappears without a farewell. */
+  /** The peer disconnects abruptly. */
   leave(): Promise<void>
-  /** The carrier closes its connections in order. */
+  /** The carrier closes its connections gracefully. */
   close(): Promise<void>
   cleanup(): Promise<void>
 }
@@ -34,7 +33,9 @@ export interface OpenedMessages {
 export type OpenMessages = (open: OpenSession, options: MessageCarrierOptions) => Promise<OpenedMessages>
 
 export interface MessageCarrierTraits {
-  /** Whether the carrier delivers again what was not acknowledged. Then `send` resolves to whether it was. */
+  /**
+   * True if the carrier redelivers unacknowledged messages. Then `send` resolves to true for an acknowledged message.
+   */
   acknowledges: boolean
 }
 

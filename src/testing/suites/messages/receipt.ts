@@ -1,4 +1,7 @@
-/** What a carrier does with a message that is too large, is garbage, or makes the session throw; and when it acknowledges. */
+/**
+ * Part of the message suite: messages that are too large, invalid, or make the session throw, and the time of
+ * acknowledgement.
+ */
 import type { TestRunner } from '../runner.ts'
 import type { MessageStory } from './messages.ts'
 import { MAX_BYTES, scripted } from './scripted.ts'

@@ -1,4 +1,4 @@
-/** Sessions for the stories: what is received is kept and can be waited for, and each story replaces what it needs. */
+/** Scripted sessions for the stories. They record received messages, and each story overrides what it needs. */
 import type { Fault } from '../../../core/fault.ts'
 import type { Connection, Message, OpenSession, Session } from '../../../core/ports/session.ts'
 
@@ -9,9 +9,9 @@ export interface Scripted {
   readonly open: OpenSession
   readonly received: string[]
   readonly refused: Fault[]
-  /** How often the session was closed. */
+  /** Number of times the session was closed. */
   closed(): number
-  /** Resolves when `condition` holds; looked at after everything that happens to the session. */
+  /** Resolves when `condition` holds. It is checked after every event of the session. */
   until(condition: () => boolean): Promise<void>
   connection(): Connection
 }

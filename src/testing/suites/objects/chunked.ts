@@ -1,4 +1,4 @@
-/** The part of the shared object suite that is about chunked results. */
+/** Part of the object suite: chunked results. */
 import type { ChunkOptions } from '../../../core/ports/objects.ts'
 import { chainProblems, joined, readChain } from '../../fakes/chunk-chain.ts'
 import type { TestRunner } from '../runner.ts'
@@ -56,7 +56,7 @@ export function describeChunkedObjects({ describe, expect }: TestRunner, name: s
         expect(await objects.chunks('call/c')).toMatchObject({ count: 0, bytes: 0, finished: false })
 
         await writer.write(bytes('01234567'))
-        // The second chunk is full, but whether it is the last nobody knows yet.
+        // The second chunk is full, but the store cannot know yet if it is the last.
         expect(await objects.chunks('call/c')).toMatchObject({ count: 1, bytes: 4, finished: false })
         expect(text((await objects.chunk('call/c', 0))?.bytes ?? bytes(''))).toBe('0123')
         expect(await objects.chunk('call/c', 1)).toBe(undefined)

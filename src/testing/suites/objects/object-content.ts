@@ -1,4 +1,4 @@
-/** What the stories of the shared object suite have in common: their shape, bytes to store, ways to look at them. */
+/** Shared by the stories of the object suite: their type, sample bytes, and functions to inspect them. */
 import { createHash } from 'node:crypto'
 import type { ChunkOptions, ObjectStore } from '../../../core/ports/objects.ts'
 

@@ -1,6 +1,6 @@
 /**
- * What every object store must do, as tests that any adapter can run: hand in your runner's `describe`, `test` and
- * `expect`, and a function that opens an empty store. Folders, buckets and crashes are the adapter's own to test.
+ * The shared test suite for object stores. Pass your runner's `describe`, `test` and `expect`, and a function that
+ * opens an empty store. The adapter itself tests folders, buckets and crashes.
  */
 import type { ObjectStore } from '../../../core/ports/objects.ts'
 import type { TestRunner } from '../runner.ts'
@@ -20,7 +20,7 @@ import {
 
 export interface OpenedObjects {
   objects: ObjectStore
-  /** Takes away everything that was stored. */
+  /** Removes everything that was stored. */
   cleanup(): Promise<void>
 }
 

@@ -1,4 +1,4 @@
-/** Part of the store suite: taking calls in, finding them again, and keeping callers apart. */
+/** Part of the store suite: accepting calls, finding them, and isolating callers. */
 
 import type { Instance } from '../../../core/instance.ts'
 import type { JsonValue } from '../../../core/json.ts'

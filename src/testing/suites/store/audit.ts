@@ -1,4 +1,4 @@
-/** Part of the store suite: the trail of who did what. */
+/** Part of the store suite: the audit trail. */
 import { createHash } from 'node:crypto'
 import type { Instance } from '../../../core/instance.ts'
 import type { AuditEnding, AuditEntry, AuditQuery } from '../../../core/ports/store.ts'
@@ -122,7 +122,7 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
         const asked = `["v1:reports.generate",${JSON.stringify(args)},[]]`
         const fingerprint = createHash('sha256').update(asked).digest('hex')
 
-        // Before the call goes and after.
+        // Before and after the call is purged.
         for (const purged of [[], [instance.id]]) {
           await store.purge(purged)
           expect(await store.audit.list({ tenant: 'main', limit: 9 })).toMatchObject([{ id: instance.id, fingerprint }])

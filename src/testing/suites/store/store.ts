@@ -1,7 +1,6 @@
 /**
- * What every store must do, as tests that any adapter can run: hand in your runner's `describe`, `test` and `expect`,
- * and a function that opens an empty store on a clock the tests can move. Files, servers and crashes are the
- * adapter's own to test.
+ * The shared test suite for stores. Pass your runner's `describe`, `test` and `expect`, and a function that opens an
+ * empty store on a manual clock. The adapter itself tests files, servers and crashes.
  */
 import type { Store } from '../../../core/ports/store.ts'
 import type { ManualClock } from '../../fakes/clock.ts'
@@ -20,7 +19,7 @@ export interface OpenedStore {
   store: Store
   /** The store's own clock. */
   clock: ManualClock
-  /** Closes the store and takes away everything that was stored. */
+  /** Closes the store and removes everything that was stored. */
   cleanup(): Promise<void>
 }
 

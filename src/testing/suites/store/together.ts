@@ -1,11 +1,11 @@
-/** Part of the store suite: what is written together is there together, or not at all. */
+/** Part of the store suite: atomic writes. */
 import type { Instance } from '../../../core/instance.ts'
 import type { Change, RecordChange, Store } from '../../../core/ports/store.ts'
 import { sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'
 import type { StoreStory } from './store.ts'
 
-/** One of each kind, all of which hold where `a` is 'old', `b` is there and `c` and `d` are not. */
+/** One change of each kind. All apply if `a` is 'old', `b` exists, and `c` and `d` do not. */
 const ALL: readonly RecordChange[] = [
   { key: 'a', expected: 'old', value: 'new' },
   { key: 'b' },

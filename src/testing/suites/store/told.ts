@@ -1,4 +1,6 @@
-/** Part of the store suite: a caller that is told of a call before its end finds the end, however the two race. */
+/**
+ * Part of the store suite: a caller that learned of a call before its end can find the end, in every race of the two.
+ */
 import type { Change, Store } from '../../../core/ports/store.ts'
 import { statesBefore } from '../../../core/state.ts'
 import type { ManualClock } from '../../fakes/clock.ts'
@@ -8,7 +10,7 @@ import type { StoreStory } from './store.ts'
 
 const KEPT_MS = 600_000
 
-/** A call that its node runs, and an end that is kept only if a caller was told of the call. */
+/** A running call, and an end that is kept only if a caller has learned of the call. */
 async function running(store: Store, clock: ManualClock): Promise<{ id: string; end: Change }> {
   const lease = { state: 'pending' as const, attempt: 1, dueAt: clock.now() + 30_000 }
   const instance = sampleInstance(clock.now(), { model: 'sync', ...lease })
@@ -57,7 +59,7 @@ export function describeTold({ describe, expect }: TestRunner, story: StoreStory
         const both = [() => store.tell(id), () => store.advance(end)]
         await Promise.all((round % 2 === 0 ? both : both.toReversed()).map((start) => start()))
         const told = await store.tell(id)
-        // Whichever it was, what was written fits together.
+        // In both orders, the written values are consistent.
         expect(told?.expiresAt).toBe(told?.told ? clock.now() + KEPT_MS : clock.now())
       }
     })

@@ -1,4 +1,4 @@
-/** Part of the store suite: whose turn it is when several callers have due calls. */
+/** Part of the store suite: fairness between callers with due calls. */
 import type { Instance } from '../../../core/instance.ts'
 import type { Claim } from '../../../core/ports/store.ts'
 import { sampleInstance } from '../../fakes/instances.ts'
@@ -18,7 +18,7 @@ export function describeTurns({ describe, expect }: TestRunner, story: StoreStor
       for (const instance of [...ada, ...bob, ...eve]) await store.accept(instance)
 
       const handedOut: string[] = []
-      // Over several claims: the turns go on from one to the next.
+      // The turns continue across claims.
       for (const limit of [1, 1, 2, 3, 100])
         handedOut.push(...(await store.claim({ ...CLAIM, limit })).instances.map(({ id }) => id))
 
@@ -64,7 +64,7 @@ export function describeTurns({ describe, expect }: TestRunner, story: StoreStor
       const counts = (instances: readonly Instance[]) => instances.map(({ owner }) => owner.slice(5)).sort()
       expect(counts(first.instances)).toEqual(['ada', 'bob'])
       expect(counts(later.instances)).toEqual(['ada'])
-      // Those that are left are due, and of no use before a slot is given back.
+      // The remaining calls are due, but cannot run before a slot is released.
       expect(first.nextDueAt).toBe(clock.now() + CLAIM.leaseMs)
     })
 

@@ -1,4 +1,4 @@
-/** Part of the store suite: calls that wait for an answer from outside, and what few calls carry. */
+/** Part of the store suite: calls that wait for an external result, and rarely used fields of a call. */
 import type { JsonValue } from '../../../core/json.ts'
 import type { Change, Claim, Store } from '../../../core/ports/store.ts'
 import { statesBefore } from '../../../core/state.ts'
@@ -10,7 +10,7 @@ import type { StoreStory } from './store.ts'
 const LEASE_MS = 30_000
 const CLAIM: Claim = { operations: ['v1:reports.generate@1.0.0'], limit: 10, leaseMs: LEASE_MS }
 
-/** A claimed call; `changes` are what its worker writes next. */
+/** Claims a call, and writes `changes` as its worker would. */
 async function claimed(store: Store, clock: ManualClock, changes: Partial<Change>): Promise<string> {
   const { id } = sampleInstance(clock.now())
   await store.accept(sampleInstance(clock.now(), { id, dueAt: clock.now() }))

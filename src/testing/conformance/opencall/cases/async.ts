@@ -9,7 +9,7 @@ import { checkEnvelope } from '../envelope.ts'
 import { awaitEnd, lastOf, pollToEnd, startCall } from '../following.ts'
 
 const ORDER = ['accepted', 'pending', 'complete']
-/** A call that takes this long is seen at work by anybody who polls it as often as the server lets them. */
+/** A call of this duration must be seen pending when it is polled at the server's rate. */
 const SEEN_PENDING_MS = 500
 const POLLS = 60
 
@@ -24,7 +24,10 @@ export const asyncCases = [
       const { envelope } = await expectStatus(202, server.invoke(part, { ctx }))
       mustEqual(envelope.state, 'accepted', 'state')
       must(envelope.location !== undefined, 'There is no location to poll.')
-      should(envelope.expiresAt !== undefined, 'There is no expiresAt, so nobody knows how long the result is kept.')
+      should(
+        envelope.expiresAt !== undefined,
+        'There is no expiresAt, so the caller cannot know how long the result is kept.',
+      )
     },
   ),
 
@@ -74,7 +77,7 @@ export const asyncCases = [
     async (server) => {
       const { ids, uri } = await startCall(server, await server.part('async'))
       const { envelope } = await server.ask(uri, {}, ids)
-      must(envelope.state !== 'error', `At ${uri} there is ${envelope.error?.code}.`)
+      must(envelope.state !== 'error', `A poll of ${uri} returns the error ${envelope.error?.code}.`)
       should(uri.includes(ids.requestId), `${uri} does not include the requestId ${ids.requestId}.`)
     },
   ),
@@ -115,10 +118,10 @@ export const asyncCases = [
   ),
 
   defineCase('an-instance-each', 'every invocation is an instance of its own', [289], async (server) => {
-    // The same words each time: what is told apart is the call, not what it asks for.
+    // The same request each time: the calls must differ although the arguments do not.
     const part = await server.part('async')
     const started = await Promise.all([1, 2, 3].map(() => startCall(server, part)))
-    mustEqual(new Set(started.map(({ uri }) => uri)).size, 3, 'The number of addresses that three calls are polled at')
+    mustEqual(new Set(started.map(({ uri }) => uri)).size, 3, 'The number of poll URLs of three calls')
     for (const { uri, ids } of started) {
       const { body } = await awaitEnd(server, uri)
       mustEqual(body.requestId, ids.requestId, `requestId of the call at ${uri}`)
@@ -176,9 +179,9 @@ export const asyncCases = [
       const path = `/ops/${ids.requestId}`
       const polls = await Promise.all(Array.from({ length: POLLS }, () => server.send(path)))
       const refused = polls.filter(({ status }) => status === 429)
-      if (refused.length === 0) throw new Skip(`The server took ${POLLS} polls at once, which it may.`)
+      if (refused.length === 0) throw new Skip(`The server accepted ${POLLS} concurrent polls, which is allowed.`)
 
-      must(refused.length < polls.length, 'Not even the first poll was answered.')
+      must(refused.length < polls.length, 'Every poll got 429, even the first.')
       for (const answer of refused) {
         const { retryAfterMs } = parseJson(answer)
         must(Number(retryAfterMs) > 0, 'A 429 does not say how long to wait in retryAfterMs.', { answer })

@@ -10,7 +10,7 @@ import type { OpenCallPart, Subject } from '../subject.ts'
 
 const AUTH = { iss: 'https://auth.example.com', sub: 'user-123', credentialType: 'bearer', credential: 'eyJ-of-nobody' }
 
-/** An operation that needs a token: an operation without scopes may be open to everybody. */
+/** Returns an operation that needs a token. An operation without scopes may be public. */
 async function guarded(server: Subject): Promise<OpenCallPart> {
   requireToken(server.target)
   const part = await server.part('sync')
@@ -45,7 +45,7 @@ export const authCases = [
     mustBeOneOf(status, [401, 404], 'status of a poll without a credential')
   }),
 
-  defineCase('auth-invalid', 'with a credential nobody gave out a call is 401', [110], async (server) => {
+  defineCase('auth-invalid', 'with an unknown credential a call is 401', [110], async (server) => {
     const part = await guarded(server)
     const token = requireToken(server.target)
     const call = (authorization: string) => server.invoke(part, {}, { headers: { authorization } })
@@ -75,7 +75,7 @@ export const authCases = [
 
   defineCase(
     'auth-for-the-outcome',
-    'a call is found by its caller, and by nobody without a credential',
+    'a call is visible to its caller, and not without a credential',
     [110],
     async (server) => {
       requireToken(server.target)
@@ -86,7 +86,7 @@ export const authCases = [
       const chunks = await server.send(`${path}/chunks`, { anonymous: true })
 
       for (const { status, asked } of [stranger, chunks])
-        mustBeOneOf(status, [401, 403, 404], `status of ${asked} for nobody`)
+        mustBeOneOf(status, [401, 403, 404], `status of ${asked} without a credential`)
     },
   ),
 ]

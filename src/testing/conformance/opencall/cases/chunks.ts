@@ -1,4 +1,4 @@
-/** "Chunked Result Retrieval" and the integrity of what is retrieved. */
+/** "Chunked Result Retrieval" and the integrity of chunks. */
 import { createHash } from 'node:crypto'
 import { ideally, must, mustBeOneOf, mustBeText, mustEqual, should } from '../../assertions.ts'
 import { NotApplicable, Skip } from '../../case.ts'
@@ -10,10 +10,10 @@ import type { Subject } from '../subject.ts'
 async function startExport(server: Subject, small = false) {
   const part = await server.part('chunked')
   if (small && part.example.small === undefined) {
-    throw new Skip(`Give arguments of ${part.op} with a small result as "small" in --args.`, '--args')
+    throw new Skip(`Pass arguments for a small result of ${part.op} as "small" in --args.`, '--args')
   }
   const started = await startCall(server, small ? { ...part, args: part.example.small as typeof part.args } : part)
-  // A server may make all chunks first, and offer them when they are complete.
+  // A server may write all chunks before it offers the first.
   await awaitEnd(server, started.uri)
   return started.ids
 }
@@ -83,7 +83,7 @@ export const chunkCases = [
     async (server) => {
       let previous: unknown = null
       for (const chunk of await everyChunk(server)) {
-        // "SHA-256 hash of this chunk's `data` payload": of the bytes, or of the base64 that stands for them.
+        // "SHA-256 hash of this chunk's `data` payload": of the bytes, or of their base64.
         const right = [bytesOf(chunk), chunk.data].map((data) => `sha256:${hex(data)}`)
         mustBeOneOf(chunk.checksum, right, `chunk.checksum at ${chunk.offset}`)
         must(chunk.hasPrevious, `chunk.checksumPrevious is missing at ${chunk.offset}.`)
@@ -145,7 +145,7 @@ export const chunkCases = [
 
   defineCase(
     'foreign-cursor',
-    'a cursor the server never gave out is refused, not guessed at',
+    'an unknown cursor is refused',
     [159],
     async (server) => {
       const ids = await startExport(server)
@@ -168,7 +168,7 @@ export const chunkCases = [
       const headers = { accept: 'application/octet-stream' }
       const answer = await expectStatus([200, 406], server.send(chunkPath(ids.requestId), { headers }))
       if (answer.status === 406 || /^application\/json/i.test(answer.headers.get('content-type') ?? '')) {
-        throw new NotApplicable('The server has no binary response mode, which it may.')
+        throw new NotApplicable('The server has no binary response mode, which is optional.')
       }
       mustEqual(hex(answer.bytes), hex(bytesOf(chunk)), 'SHA-256 of the body')
       const carried = [...answer.headers.values()]

@@ -1,4 +1,4 @@
-/** "Operation Invocation Endpoint", and what one endpoint for everybody means. */
+/** "Operation Invocation Endpoint", and the consequences of one endpoint for all callers. */
 import { randomUUID } from 'node:crypto'
 import { must, mustEqual, should } from '../../assertions.ts'
 import { expectStatus } from '../../http.ts'
@@ -9,7 +9,7 @@ import { NO_OPERATION } from '../subject.ts'
 export const endpointCases = [
   defineCase(
     'call-example',
-    'a call written as in the specification is answered 200, complete, with its result',
+    'a call written as in the specification gets 200, complete, with its result',
     [6, 94, 104, 193, 297],
     async (server) => {
       const part = await server.part('sync')
@@ -94,7 +94,7 @@ export const endpointCases = [
 
   defineCase(
     'commands-and-queries',
-    'a command and a query are invoked the same way and answered in the same shape',
+    'a command and a query are invoked the same way and get responses of the same shape',
     [2],
     async (server) => {
       const query = await server.part('sync')
@@ -108,23 +108,18 @@ export const endpointCases = [
     },
   ),
 
-  defineCase(
-    'always-json',
-    'every endpoint answers JSON, whatever the caller would rather have',
-    [298],
-    async (server) => {
-      const headers = { accept: 'text/html' }
-      await server.call({ op: NO_OPERATION }, { headers })
-      await server.ask(`/ops/${randomUUID()}`, { headers })
-      await server.ask(`/ops/${randomUUID()}/chunks`, { headers })
-      await server.ask('/call', { headers })
-      await server.invoke(await server.part('sync'), {}, { headers })
-    },
-  ),
+  defineCase('always-json', 'every endpoint responds with JSON, whatever the caller accepts', [298], async (server) => {
+    const headers = { accept: 'text/html' }
+    await server.call({ op: NO_OPERATION }, { headers })
+    await server.ask(`/ops/${randomUUID()}`, { headers })
+    await server.ask(`/ops/${randomUUID()}/chunks`, { headers })
+    await server.ask('/call', { headers })
+    await server.invoke(await server.part('sync'), {}, { headers })
+  }),
 
   defineCase(
     'never-without-information',
-    'whatever goes wrong, the answer is an envelope that says what',
+    'the response to any failure is an envelope that says what went wrong',
     [3, 48, 103, 139],
     async (server) => {
       const headers = { 'content-type': 'application/json' }
@@ -136,16 +131,13 @@ export const endpointCases = [
         await server.ask(`/ops/${randomUUID()}/chunks`),
         await server.ask('/call'),
       ]
-      for (const { asked, envelope } of refused) mustEqual(envelope.state, 'error', `state of the answer to ${asked}`)
+      for (const { asked, envelope } of refused) mustEqual(envelope.state, 'error', `state of the response to ${asked}`)
       const told = refused.map(({ asked, envelope }) => {
         const message = envelope.error?.message ?? ''
         should(message.split(/\s+/).length >= 3, `"${message}" (${asked}) does not say what went wrong.`)
         return message.replace(/[0-9a-f-]{36}/g, '')
       })
-      should(
-        new Set(told).size >= 3,
-        `Different failures are told in the same words: ${[...new Set(told)].join(' | ')}`,
-      )
+      should(new Set(told).size >= 3, `Different failures have the same message: ${[...new Set(told)].join(' | ')}`)
     },
   ),
 ]

@@ -1,4 +1,4 @@
-/** `ctx.idempotencyKey`: where it is required, what a repeat does, and whose key it is. */
+/** `ctx.idempotencyKey`: when it is required, what a repeat returns, and which caller it belongs to. */
 import { randomUUID } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { must, mustBeOneOf, mustEqual, should, shouldEqual, shown } from '../../assertions.ts'
@@ -9,7 +9,7 @@ import { defineCase } from '../define.ts'
 import { checkEnvelope } from '../envelope.ts'
 import { needsKey, type OpenCallPart, type Subject } from '../subject.ts'
 
-/** The envelope as it comes: a flaw in it, such as an old requestId, must not hide whose result it carries. */
+/** The unchecked envelope: a flaw in it, such as an old requestId, must not hide whose result it has. */
 async function send(server: Subject, { op, args }: OpenCallPart, idempotencyKey?: string, request: RequestInfo = {}) {
   const ctx = { requestId: randomUUID(), ...(idempotencyKey !== undefined && { idempotencyKey }) }
   const headers = { 'content-type': 'application/json' }
@@ -25,7 +25,7 @@ async function withKey(server: Subject, part: OpenCallPart, idempotencyKey: stri
   return envelope.result
 }
 
-/** How many effects there have been, where the result says so. */
+/** The number of effects so far, if the result has it. */
 function effects({ example }: OpenCallPart, result: unknown): number | undefined {
   return example.counts === undefined ? undefined : Number((result as Record<string, unknown>)[example.counts])
 }
@@ -77,19 +77,18 @@ export const idempotencyCases = [
         .filter(({ op }) => op !== one.op && typeof op === 'string' && server.target.examples?.[op] !== undefined)
         .map((entry) => server.describe(String(entry.op), entry))
         .filter(({ entry }) => entry.executionModel === 'sync' && !entry.mediaSchema && entry.deprecated !== true)
-      // Where keys count for effects only, another operation with effects shows it.
+      // If keys apply to effects only, another operation with effects shows it.
       others.sort((a, b) => Number(b.entry.sideEffecting) - Number(a.entry.sideEffecting))
       let judged = false
       for (const other of others.slice(0, 4)) {
         const told = await judgeSharedKey(server, one, other)
         judged ||= told && other.entry.sideEffecting === true
       }
-      if (!judged)
-        throw new Skip('Name a second operation with side effects and a result of its own in --args.', '--args')
+      if (!judged) throw new Skip('Name a second operation with side effects and another result in --args.', '--args')
     },
   ),
 
-  defineCase('key-per-caller', "one caller's key means nothing for another caller", [37], async (server) => {
+  defineCase('key-per-caller', "one caller's key does not apply to another caller", [37], async (server) => {
     requireOtherToken(server.target)
     const part = await server.part('effect')
     const key = randomUUID()
@@ -97,27 +96,27 @@ export const idempotencyCases = [
     const other = await withKey(server, part, randomUUID())
     if (isDeepStrictEqual(mine, other)) throw new Skip(`Every call of ${part.op} has the same result.`)
     const theirs = await withKey(server, part, key, { asOther: true })
-    must(!isDeepStrictEqual(theirs, mine), `Another caller with the same key is given ${shown(mine)}.`)
+    must(!isDeepStrictEqual(theirs, mine), `Another caller with the same key gets ${shown(mine)}.`)
   }),
 
   defineCase(
     'effects-are-not-cached',
-    'an operation with effects is run anew for every new key',
+    'an operation with effects runs again for every new key',
     [144],
     async (server) => {
       const part = await server.part('effect')
       const one = await withKey(server, part, randomUUID())
       const two = await withKey(server, part, randomUUID())
       const counted = effects(part, one) !== undefined
-      if (counted) must(!isDeepStrictEqual(one, two), 'Two calls with an effect each got the same result.')
+      if (counted) must(!isDeepStrictEqual(one, two), 'Two calls with effects got the same result.')
       shouldEqual(part.entry.cachingPolicy ?? 'none', 'none', 'cachingPolicy')
       if (!counted && isDeepStrictEqual(one, two)) {
-        throw new Skip(`Every call of ${part.op} has the same result, so that a kept one cannot be told.`, '--args')
+        throw new Skip(`Every call of ${part.op} has the same result, so a stored result cannot be detected.`, '--args')
       }
     },
   ),
 
-  defineCase('key-on-a-query', 'a key on a query is optional and freezes nothing', [36], async (server) => {
+  defineCase('key-on-a-query', 'a key on a query is optional and does not freeze its result', [36], async (server) => {
     const part = await server.part('sync')
     const idempotencyKey = randomUUID()
     const { op, args } = part
@@ -133,7 +132,7 @@ export const idempotencyCases = [
   }),
 ]
 
-/** Whether the two could be told apart. */
+/** Returns false if the two results cannot be told apart. */
 async function judgeSharedKey(server: Subject, one: OpenCallPart, other: OpenCallPart): Promise<boolean> {
   const key = randomUUID()
   const first = await withKey(server, one, key)
@@ -142,7 +141,7 @@ async function judgeSharedKey(server: Subject, one: OpenCallPart, other: OpenCal
   if (fresh.envelope.state !== 'complete' || isDeepStrictEqual(fresh.envelope.result, first)) return false
   must(
     !isDeepStrictEqual(envelope.result, first),
-    `${other.op} with a key that ${one.op} had used is given the result of ${one.op}: ${shown(first)}.`,
+    `${other.op} with a key that ${one.op} had used gets the result of ${one.op}: ${shown(first)}.`,
   )
   mustBeOneOf(envelope.state, ['complete', 'error'], `state of ${other.op}`)
   should(

@@ -1,4 +1,7 @@
-/** Calls belong to their caller. The text is silent about it; a server that shows them to others gives data away. */
+/**
+ * Calls belong to their caller. The specification does not say so, but a server that shows them to other callers leaks
+ * data.
+ */
 import { must } from '../../assertions.ts'
 import type { HttpAnswer } from '../../http.ts'
 import { requireOtherToken } from '../../parts.ts'

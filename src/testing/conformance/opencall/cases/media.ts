@@ -1,4 +1,4 @@
-/** "Media Ingress": attachments inline, in the specification's own multipart shape and as browsers make it. */
+/** "Media Ingress": inline attachments, in the specification's multipart shape and in the shape that browsers send. */
 import { ideally, type JsonMembers, must, mustBeText, mustEqual, should } from '../../assertions.ts'
 import { NotApplicable, Skip } from '../../case.ts'
 import { expectStatus } from '../../http.ts'
@@ -7,9 +7,9 @@ import { defineCase } from '../define.ts'
 import { envelopePart, multipart } from '../multipart.ts'
 import type { Answered } from '../subject.ts'
 
-/** Taken: whatever the operation makes of the attachment. */
+/** Accepted, whatever the operation does with the attachment. */
 const TAKEN = [200, 202, 303]
-/** What is sent to somebody's server for the sake of a test. */
+/** The most that a check sends to a server. */
 const MOST_BYTES = 12 * 1024 * 1024
 
 function mustDescribe({ part, slot }: Upload, { envelope }: Answered): void {
@@ -24,7 +24,7 @@ export const mediaCases = [
 
   defineCase(
     'inline-by-browser',
-    'what FormData makes works, with the envelope as a field or as a blob',
+    'multipart from FormData works, with the envelope as a field or as a blob',
     [184],
     async (server) => {
       const prepared = await prepareUpload(server)
@@ -81,7 +81,7 @@ export const mediaCases = [
         const { envelope } = await expectStatus(400, server.invoke(part, { ...(media && { media }) }))
         should(
           JSON.stringify(envelope.error).includes(slot.name),
-          `The error does not name the attachment that is missing: ${envelope.error?.message}`,
+          `The error does not name the missing attachment: ${envelope.error?.message}`,
         )
       }
     },
@@ -124,7 +124,7 @@ export const mediaCases = [
     await expectStatus(400, server.invoke(prepared.part, { media: [prepared.entry] }))
   }),
 
-  defineCase('ref-is-a-uri', 'a ref that is no URI is refused', [28], async (server) => {
+  defineCase('ref-is-a-uri', 'a ref that is not a URI is refused', [28], async (server) => {
     const { part, entry } = await prepareUpload(server)
     const { part: _, ...named } = entry
     const refused = []
@@ -154,24 +154,19 @@ export const mediaCases = [
     )
   }),
 
-  defineCase(
-    'media-size',
-    'maxBytes is the most that is taken, and one byte more is refused',
-    [190],
-    async (server) => {
-      const prepared = await prepareUpload(server)
-      const { maxBytes } = prepared.slot
-      must(typeof maxBytes === 'number', 'maxBytes is not a number.')
-      if (maxBytes > MOST_BYTES) throw new Skip(`maxBytes is ${maxBytes}, too much to send for a test.`)
-      const sized = (bytes: number) =>
-        upload(server, prepared, undefined, [{ ...prepared.file, content: Buffer.alloc(bytes) }])
-      const { envelope } = await expectStatus(TAKEN, sized(maxBytes))
-      if (prepared.part.example.digest) {
-        mustEqual((envelope.result as JsonMembers).bytes, maxBytes, 'bytes of the largest attachment')
-      }
-      await expectStatus([400, 413], sized(maxBytes + 1))
-    },
-  ),
+  defineCase('media-size', 'maxBytes bytes are accepted, and one byte more is refused', [190], async (server) => {
+    const prepared = await prepareUpload(server)
+    const { maxBytes } = prepared.slot
+    must(typeof maxBytes === 'number', 'maxBytes is not a number.')
+    if (maxBytes > MOST_BYTES) throw new Skip(`maxBytes is ${maxBytes}, more than a check sends.`)
+    const sized = (bytes: number) =>
+      upload(server, prepared, undefined, [{ ...prepared.file, content: Buffer.alloc(bytes) }])
+    const { envelope } = await expectStatus(TAKEN, sized(maxBytes))
+    if (prepared.part.example.digest) {
+      mustEqual((envelope.result as JsonMembers).bytes, maxBytes, 'bytes of the largest attachment')
+    }
+    await expectStatus([400, 413], sized(maxBytes + 1))
+  }),
 
   defineCase(
     'media-declared',
@@ -181,7 +176,10 @@ export const mediaCases = [
       const { part, slot } = await prepareUpload(server)
       must(typeof slot.required === 'boolean', `required of ${slot.name} of ${part.op} is not a boolean.`)
       const { acceptedTypes } = slot
-      must(Array.isArray(acceptedTypes) && acceptedTypes.length > 0, 'acceptedTypes of the attachment are none.')
+      must(
+        Array.isArray(acceptedTypes) && acceptedTypes.length > 0,
+        'acceptedTypes of the attachment is not a list with entries.',
+      )
       for (const type of acceptedTypes) mustBeText(type, 'An accepted type')
       must(Number.isInteger(slot.maxBytes) && Number(slot.maxBytes) > 0, 'maxBytes is not a number of bytes.')
     },

@@ -1,4 +1,4 @@
-/** "Operation Naming Convention", and what becomes of a name when its version ages. */
+/** "Operation Naming Convention", and the life of a name from deprecation to removal. */
 import { ideally, must, mustBeText, mustEqual, should, shouldEqual } from '../../assertions.ts'
 import { NotApplicable, Skip } from '../../case.ts'
 import { expectStatus } from '../../http.ts'
@@ -37,13 +37,18 @@ export const nameCases = [
     'may',
   ),
 
-  defineCase('names-without-version', 'a name without a proper version is no operation', [12, 18], async (server) => {
-    const { op, args } = await server.part('sync')
-    const bare = op.replace(NAME, '$2')
-    for (const name of [bare, `v0:${bare}`, `v01:${bare}`, `v-1:${bare}`, `v1.2:${bare}`, `V1:${bare}`, `:${bare}`]) {
-      await expectStatus(400, server.call({ op: name, args }), `The operation "${name}"`)
-    }
-  }),
+  defineCase(
+    'names-without-version',
+    'a name without a valid version is not an operation',
+    [12, 18],
+    async (server) => {
+      const { op, args } = await server.part('sync')
+      const bare = op.replace(NAME, '$2')
+      for (const name of [bare, `v0:${bare}`, `v01:${bare}`, `v-1:${bare}`, `v1.2:${bare}`, `V1:${bare}`, `:${bare}`]) {
+        await expectStatus(400, server.call({ op: name, args }), `The operation "${name}"`)
+      }
+    },
+  ),
 
   defineCase('versions-are-routes', 'two versions of a name are two operations', [15], async (server) => {
     const known = await server.part('sync')
@@ -57,7 +62,7 @@ export const nameCases = [
 
     mustFit(newer, envelope.result)
     if (!('result' in newer.example)) return
-    must(JSON.stringify(older.envelope.result) !== JSON.stringify(envelope.result), 'v1 answers what v2 answers.')
+    must(JSON.stringify(older.envelope.result) !== JSON.stringify(envelope.result), 'v1 returns the same result as v2.')
   }),
 
   defineCase(
@@ -81,7 +86,7 @@ export const nameCases = [
 
   defineCase(
     'deprecation-fields-only-when-deprecated',
-    'sunset and replacement stand only beside deprecated: true',
+    'sunset and replacement are present only with deprecated: true',
     [262, 264, 267],
     async (server) => {
       for (const { op, deprecated, sunset, replacement } of await server.operations()) {
@@ -115,7 +120,7 @@ export const nameCases = [
     const { status } = await server.call({ op: removed, args: { name: 'Ada' } })
     if (status !== 410) throw new Skip(`${removed} is not a removed operation here.`)
     const names = (await server.operations()).map(({ op }) => op)
-    must(!names.includes(removed), `${removed} gets 410, and yet it is in the registry.`)
+    must(!names.includes(removed), `${removed} gets 410, but it is in the registry.`)
     should(names.length > 0, 'The registry lists nothing else either.')
   }),
 ]

@@ -1,4 +1,4 @@
-/** "Media and Large Object Handling": results at an address of their own. */
+/** "Media and Large Object Handling": results with their own URL. */
 import { createHash } from 'node:crypto'
 import { must, mustBeOneOf, mustBeText, mustEqual, should } from '../../assertions.ts'
 import { NotApplicable } from '../../case.ts'
@@ -17,7 +17,7 @@ async function makeFile(server: Subject, headers: Record<string, string> = {}) {
 async function redirected(server: Subject) {
   const answer = await makeFile(server, { prefer: 'redirect' })
   if (answer.status !== 303) {
-    throw new NotApplicable('The server does not redirect on "Prefer: redirect", which it need not.')
+    throw new NotApplicable('The server does not redirect on "Prefer: redirect", which is optional.')
   }
   return answer
 }
@@ -25,7 +25,7 @@ async function redirected(server: Subject) {
 export const objectCases = [
   defineCase(
     'located-status',
-    'a result at a location is 202, or 303 where anybody may follow, never 200',
+    'a result at a location is 202, or 303 if it needs no credential, never 200',
     [105, 120, 145, 177, 241],
     async (server) => {
       const { status, uri } = await makeFile(server)
@@ -41,38 +41,33 @@ export const objectCases = [
 
   defineCase(
     'redirect-is-followable',
-    'where a 303 points, a generic client gets the bytes without any credential',
+    'a generic client can follow a 303 and get the bytes without a credential',
     [82, 106, 120, 176, 241, 242],
     async (server) => {
       const { uri, location } = await redirected(server)
       must(/^https?:/.test(new URL(uri, server.target.url).protocol), `${uri} is not plain HTTP.`)
       mustEqual(location.auth, undefined, 'location.auth of a redirect')
       const { bytes } = await expectStatus(200, server.send(uri, { anonymous: true }))
-      must(bytes.length > 0, 'The redirect leads to nothing.')
+      must(bytes.length > 0, 'The redirect leads to an empty response.')
     },
   ),
 
-  defineCase(
-    'open-location-needs-no-auth',
-    'an address that anybody may fetch comes without credentials',
-    [86],
-    async (server) => {
-      const { uri, location } = await makeFile(server)
-      const { status } = await server.send(uri, { anonymous: true })
-      if (status !== 200) throw new NotApplicable('The address needs a credential.')
-      mustEqual(location.auth, undefined, 'location.auth of a public address')
-    },
-  ),
+  defineCase('open-location-needs-no-auth', 'a location that needs no credential has no auth', [86], async (server) => {
+    const { uri, location } = await makeFile(server)
+    const { status } = await server.send(uri, { anonymous: true })
+    if (status !== 200) throw new NotApplicable('The URL needs a credential.')
+    mustEqual(location.auth, undefined, 'location.auth of a public URL')
+  }),
 
   defineCase(
     'raw-bytes',
-    'the address serves the bytes themselves, with their type and without an envelope',
+    'the URL serves the raw bytes, with their type and without an envelope',
     [178, 179, 180],
     async (server) => {
       const { uri, part } = await makeFile(server)
       const answer = await expectStatus(200, server.send(uri))
       const type = mustBeText(answer.headers.get('content-type'), 'Content-Type').split(';')[0]
-      must(!isEnvelope(textOf(answer)), 'The bytes come in an envelope.')
+      must(!isEnvelope(textOf(answer)), 'The bytes are wrapped in an envelope.')
       const { content } = part.example
       if (content === undefined) return
       mustEqual(createHash('sha256').update(answer.bytes).digest('hex'), content.sha256, 'SHA-256 of the bytes')
@@ -82,7 +77,7 @@ export const objectCases = [
 
   defineCase(
     'ranges',
-    'the address serves ranges as HTTP has them',
+    'the URL supports HTTP ranges',
     [181],
     async (server) => {
       const { uri } = await makeFile(server)
@@ -109,14 +104,17 @@ export const objectCases = [
 
   defineCase(
     'http-caching',
-    'the address can be cached and asked whether it has changed',
+    'the URL supports caching and conditional requests',
     [145, 146],
     async (server) => {
       const { uri } = await makeFile(server)
       const { headers } = await expectStatus(200, server.send(uri))
       const [etag, modified] = [headers.get('etag'), headers.get('last-modified')]
       const policy = headers.get('cache-control') ?? ''
-      must(policy !== '' && !/\bno-store\b/i.test(policy), `Cache-Control is "${policy}", so nobody can keep it.`)
+      must(
+        policy !== '' && !/\bno-store\b/i.test(policy),
+        `Cache-Control is "${policy}", so the response cannot be cached.`,
+      )
       must(etag !== null && modified !== null, 'There is no ETag or no Last-Modified.')
 
       await expectStatus(304, server.send(uri, { headers: { 'if-none-match': etag } }))
@@ -126,13 +124,13 @@ export const objectCases = [
     'should',
   ),
 
-  defineCase('no-such-object', 'an address that holds nothing is 404 with an envelope', [112], async (server) => {
+  defineCase('no-such-object', 'the URL of a missing object is 404 with an envelope', [112], async (server) => {
     const { uri } = await makeFile(server)
     const other = new URL(uri, `${server.target.url}/`)
     other.pathname = `${other.pathname}-not-there`
     const answer = await expectStatus([401, 403, 404], server.send(other.href))
     if (other.origin !== new URL(server.target.url).origin) return
-    mustEqual(answer.status, 404, 'status of an object that is not there')
+    mustEqual(answer.status, 404, 'status of a missing object')
     should(isEnvelope(textOf(answer)), 'The 404 of an object is not an envelope.')
   }),
 ]

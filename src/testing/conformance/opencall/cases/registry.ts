@@ -17,7 +17,7 @@ import { NO_OPERATION } from '../subject.ts'
 
 const WELL_KNOWN = '/.well-known/ops'
 
-/** One case for a field that every entry has. The specification's own examples leave some of them out. */
+/** Defines a case for a field that every entry has. The specification's own examples omit some of these fields. */
 function entryField(
   field: string,
   number: number,
@@ -78,7 +78,7 @@ export const registryCases = [
 
   defineCase(
     'schemas-describe',
-    'schemas say something: the arguments an operation takes, the result it gives',
+    'schemas describe the arguments and the result of an operation',
     [247, 248],
     async (server) => {
       const { op, args, entry } = await server.part('sync')
@@ -95,7 +95,7 @@ export const registryCases = [
 
   defineCase(
     'effects-declared',
-    'what has effects needs a key and is not cached; what has none needs no key',
+    'an operation with effects needs a key and is not cached; one without effects needs no key',
     [143, 251, 252],
     async (server) => {
       for (const { op, sideEffecting, idempotencyRequired, cachingPolicy } of await server.operations()) {
@@ -142,7 +142,7 @@ export const registryCases = [
     async (server) => {
       const unknown = (await server.call({ op: NO_OPERATION })).envelope.error?.code
       const listed = await server.operations()
-      // Without arguments, which is harmless for an operation that the caller may use.
+      // Called without arguments, which does no harm with an operation that the caller may use.
       const safe = new Set(Object.values(server.target.operations ?? {}))
       for (const op of safe) {
         const entry = listed.find((each) => each.op === op)
@@ -150,8 +150,8 @@ export const registryCases = [
         const answer = await server.send('/call', { method: 'POST', headers, body: JSON.stringify({ op }) })
         const { error } = parseJson(answer) as { error?: { code?: unknown } }
         const callable = answer.status !== 410 && error?.code !== unknown
-        if (callable) must(entry !== undefined, `${op} can be called and is not in the registry.`)
-        else must(entry === undefined, `${op} gets ${answer.status}, and yet it is in the registry.`, { answer })
+        if (callable) must(entry !== undefined, `${op} can be called but is not in the registry.`)
+        else must(entry === undefined, `${op} gets ${answer.status}, but it is in the registry.`, { answer })
       }
     },
   ),
@@ -173,7 +173,7 @@ export const registryCases = [
 
   defineCase(
     'registry-without-hashes',
-    'the ETag is all there is to tell one registry from another',
+    'only the ETag identifies a version of the registry',
     [281],
     async (server) => {
       if ((await server.operations()).length === 0) throw new NotApplicable('The registry is empty.')

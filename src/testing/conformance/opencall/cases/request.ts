@@ -1,4 +1,4 @@
-/** "Invocation Request Envelope": `op`, `args`, `ctx` and what else may be in it. */
+/** "Invocation Request Envelope": `op`, `args`, `ctx` and the optional fields. */
 import { randomUUID } from 'node:crypto'
 import { ideally, must, mustBeUuid, mustEqual, should, shown } from '../../assertions.ts'
 import { expectStatus } from '../../http.ts'
@@ -10,7 +10,7 @@ import { NO_OPERATION } from '../subject.ts'
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 export const requestCases = [
-  defineCase('malformed', 'a body that is no JSON object is 400', [107, 129], async (server) => {
+  defineCase('malformed', 'a body that is not a JSON object is 400', [107, 129], async (server) => {
     const bodies = ['', '{', 'null', '[]', '"v1:any.operation"', '{"op":"v1:any.operation",}', new Uint8Array([0xff])]
     for (const body of bodies) {
       const what = body === '' ? 'An empty body' : `The body ${typeof body === 'string' ? body : 'of one byte, 0xff,'}`
@@ -29,15 +29,12 @@ export const requestCases = [
   defineCase('unknown-operation', 'an operation that does not exist is 400, not 404', [108, 129], async (server) => {
     const sent = { op: NO_OPERATION, args: {}, ctx: { requestId: randomUUID() } }
     const { envelope } = await expectStatus(400, server.call(sent))
-    ideally(
-      JSON.stringify(envelope.error).includes(NO_OPERATION),
-      'The error does not name the operation it does not know.',
-    )
+    ideally(JSON.stringify(envelope.error).includes(NO_OPERATION), 'The error does not name the unknown operation.')
   }),
 
   defineCase(
     'args-validated',
-    'args that break the schema are 400, and the answer says where',
+    'args that break the schema are 400, and the response says where',
     [20, 109, 129],
     async (server) => {
       const part = await server.part('validated')
@@ -58,7 +55,7 @@ export const requestCases = [
     },
   ),
 
-  defineCase('args-absent', 'no args are the same as {}', [21], async (server) => {
+  defineCase('args-absent', 'absent args are the same as {}', [21], async (server) => {
     const lenient = await server.part('lenient')
     const { envelope } = await server.call({ op: lenient.op })
     mustEqual(envelope.state, 'complete', `state of ${lenient.op} without args`)
@@ -119,7 +116,7 @@ export const requestCases = [
 
   defineCase(
     'session-echoed',
-    'sessionId comes back as it was sent, and is absent where none was',
+    'sessionId is returned as it was sent, and is absent if none was sent',
     [5, 33, 56],
     async (server) => {
       const { op, args } = await server.part('sync')
@@ -133,7 +130,7 @@ export const requestCases = [
     },
   ),
 
-  defineCase('locale', 'a locale may change words and never fails', [40], async (server) => {
+  defineCase('locale', 'a locale may change texts and never fails', [40], async (server) => {
     const part = await server.part('sync')
     for (const locale of ['en', 'de-AT', 'no-such-locale']) {
       const ctx = { requestId: randomUUID(), locale }
@@ -144,7 +141,7 @@ export const requestCases = [
 
   defineCase(
     'unknown-fields',
-    'every field of ctx is taken, and fields the server does not know are passed over',
+    'every field of ctx is accepted, and unknown fields are ignored',
     [47],
     async (server) => {
       const part = await server.part('sync')

@@ -13,7 +13,7 @@ interface Kind extends Answered {
   statuses: readonly number[]
 }
 
-/** One response of every kind that the server can be brought to; each of them is checked on its way in. */
+/** Returns one response of every kind that the server can produce. Each is checked on receipt. */
 async function everyKind(server: Subject): Promise<Kind[]> {
   const ctx = () => ({ requestId: randomUUID(), sessionId: randomUUID() })
   const kinds: Kind[] = []
@@ -25,7 +25,7 @@ async function everyKind(server: Subject): Promise<Kind[]> {
     add('an inline result', await server.invoke(await server.part('sync'), { ctx: ctx() }), ['complete'], [200])
   if (has('file')) {
     const answer = await server.invoke(await server.part('file'), { ctx: ctx() })
-    // A result elsewhere is 303 exactly where it is a redirect: with the header that makes it one.
+    // A result at a location is 303 only if it has the Location header; otherwise it is 202.
     add('a result elsewhere', answer, ['complete', 'accepted'], [answer.headers.has('location') ? 303 : 202])
   }
   if (has('async')) {
@@ -44,7 +44,7 @@ async function everyKind(server: Subject): Promise<Kind[]> {
 export const responseCases = [
   defineCase(
     'envelope-of-every-answer',
-    'every answer has a requestId, a known state, and exactly the one payload of that state',
+    'every response has a requestId, a known state, and exactly the one payload of that state',
     [49, 50, 57, 58, 60, 61, 63, 79],
     async (server) => {
       for (const { kind, envelope, states } of await everyKind(server)) {
@@ -62,29 +62,24 @@ export const responseCases = [
 
   defineCase(
     'call-is-not-cacheable',
-    'no answer to POST /call tells intermediaries that they may keep it',
+    'no response to POST /call allows intermediaries to cache it',
     [141],
     async (server) => {
       for (const answer of await everyKind(server)) if (answer.asked === 'POST /call') mustNotBeKept(answer)
     },
   ),
 
-  defineCase(
-    'complete-inline',
-    'a result that is delivered inline stands in result, with state complete',
-    [53, 94],
-    async (server) => {
-      const part = await server.part('sync')
-      const { envelope } = await expectStatus(200, server.invoke(part))
-      mustEqual(envelope.state, 'complete', 'state')
-      must('result' in envelope, 'There is no result.')
-      mustFit(part, envelope.result)
-    },
-  ),
+  defineCase('complete-inline', 'an inline result is in result, with state complete', [53, 94], async (server) => {
+    const part = await server.part('sync')
+    const { envelope } = await expectStatus(200, server.invoke(part))
+    mustEqual(envelope.state, 'complete', 'state')
+    must('result' in envelope, 'There is no result.')
+    mustFit(part, envelope.result)
+  }),
 
   defineCase(
     'complete-located',
-    'a result that is hosted stands in location, with state complete',
+    'a hosted result is in location, with state complete',
     [53, 81, 83],
     async (server) => {
       const part = await server.part('file')
@@ -142,7 +137,7 @@ export const responseCases = [
   }),
 ]
 
-/** A response to a POST is kept only where it says for how long (RFC 9110, "POST"), so silence will do. */
+/** Caches store a response to a POST only with explicit freshness (RFC 9110, "POST"), so no header is fine. */
 function mustNotBeKept({ headers }: HttpAnswer): void {
   const policy = headers.get('cache-control') ?? ''
   const fresh = /\b(?:s-maxage|max-age)\s*=\s*"?[1-9]/i.test(policy) || headers.has('expires')

@@ -1,10 +1,12 @@
-/** Servers that require authentication. The call page says 400, the authentication page 401: either will do for a call. */
+/**
+ * Servers that require authentication. The call page specifies 400, the authentication page 401: a call may get either.
+ */
 import { mustBeOneOf } from '../../assertions.ts'
 import { requireToken } from '../../parts.ts'
 import { defineCase } from '../define.ts'
 
 export const authCases = [
-  defineCase('auth-missing', 'without a credential nothing is called or listed', [3, 29], async (server) => {
+  defineCase('auth-missing', 'without a credential no tool is called or listed', [3, 29], async (server) => {
     requireToken(server.target)
     const tool = await server.part('sync')
     const { status } = await server.run(tool, {}, { anonymous: true })
@@ -13,7 +15,7 @@ export const authCases = [
     mustBeOneOf(list.status, [401], 'status of GET /tools without a credential')
   }),
 
-  defineCase('auth-invalid', 'with a credential nobody gave out nothing is called', [3, 29], async (server) => {
+  defineCase('auth-invalid', 'with an unknown credential no tool is called', [3, 29], async (server) => {
     const token = requireToken(server.target)
     const tool = await server.part('sync')
     for (const authorization of [`Bearer ${token}x`, 'Bearer', `Basic ${token}`]) {

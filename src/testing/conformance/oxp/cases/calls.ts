@@ -1,4 +1,4 @@
-/** "Flow Details": one call, and what comes back. */
+/** "Flow Details": one call and its response. */
 import { randomUUID } from 'node:crypto'
 import { must, mustBeText, mustEqual } from '../../assertions.ts'
 import { expectStatus } from '../../http.ts'
@@ -16,16 +16,16 @@ export const callCases = [
 
   defineCase('get-does-not-call', 'GET /tools/call calls nothing', [1], async (server) => {
     const { status } = await server.send('/tools/call')
-    must(status >= 400, `GET /tools/call is answered ${status}.`)
+    must(status >= 400, `GET /tools/call gets ${status}.`)
   }),
 
-  defineCase('call-id-generated', 'a call without call_id is given one of its own', [2], async (server) => {
+  defineCase('call-id-generated', 'a call without call_id gets a generated one', [2], async (server) => {
     const tool = await server.part('sync')
     const first = await expectStatus(200, server.run(tool))
     const second = await expectStatus(200, server.run(tool))
     must(
       mustBeText(first.result.call_id, 'call_id') !== mustBeText(second.result.call_id, 'call_id'),
-      'Two calls were given the same call_id.',
+      'Two calls got the same call_id.',
     )
   }),
 
@@ -37,14 +37,14 @@ export const callCases = [
     mustEqual(again.result.value, first.result.value, 'value of the repeated call')
   }),
 
-  defineCase('unknown-field', 'a field that a call has not is 400', [2, 24], async (server) => {
+  defineCase('unknown-field', 'an unknown field of a call is 400', [2, 24], async (server) => {
     const tool = await server.part('sync')
     await expectStatus(400, server.run(tool, { parameters: {} }))
   }),
 
   defineCase(
     'version-not-stated',
-    'without OXP-Version the latest version is assumed, and with it the one asked for',
+    'without OXP-Version the latest version is assumed, and with it the requested one',
     [6],
     async (server) => {
       const tool = await server.part('sync')
@@ -56,7 +56,7 @@ export const callCases = [
 
   defineCase(
     'schema-not-stated',
-    'without $schema the latest version is assumed, and the answer is wrapped',
+    'without $schema the latest version is assumed, and the response is wrapped',
     [10],
     async (server) => {
       const tool = await server.part('sync')
@@ -69,7 +69,7 @@ export const callCases = [
 
   defineCase(
     'version-header',
-    'answers of every class carry OXP-Version',
+    'responses of every class have OXP-Version',
     [15, 16, 17],
     async (server) => {
       const tool = await server.part('sync')

@@ -1,4 +1,4 @@
-/** "Error Behavior": three classes of failure, each with a status and a shape of its own. */
+/** "Error Behavior": three classes of failure, each with its own status and shape. */
 import { must, mustBeObject, mustBeText, mustEqual } from '../../assertions.ts'
 import { NotApplicable } from '../../case.ts'
 import { expectStatus, parseJson } from '../../http.ts'
@@ -46,20 +46,20 @@ export const errorCases = [
     },
   ),
 
-  defineCase('parameter-errors', 'parameter_errors, where given, name the parameter', [41], async (server) => {
+  defineCase('parameter-errors', 'parameter_errors, if present, name the parameter', [41], async (server) => {
     const tool = await server.part('validated')
     const [wrong] = refusedArguments(tool)
     const at = wrong?.at ?? ''
     const { body } = await expectStatus(422, server.run(tool, { input: wrong?.args }))
     if (body.parameter_errors === undefined) {
-      throw new NotApplicable('The server gives no parameter_errors, which it need not.')
+      throw new NotApplicable('The server sends no parameter_errors, which are optional.')
     }
     const errors = mustBeObject(body.parameter_errors, 'parameter_errors')
     mustEqual(Object.keys(errors), [at], 'names in parameter_errors')
     mustBeText(errors[at], `parameter_errors.${at}`)
   }),
 
-  defineCase('input-not-an-object', 'input that is no object is refused', [24], async (server) => {
+  defineCase('input-not-an-object', 'input that is not an object is refused', [24], async (server) => {
     const tool = await server.part('sync')
     for (const input of [[], 'a', 7]) await expectStatus(400, server.run(tool, { input }))
   }),
@@ -80,7 +80,7 @@ export const errorCases = [
 
   defineCase(
     'authorization-challenge',
-    'a tool that needs an authorization says where to give it, and how it went can be asked',
+    'a tool that needs an authorization returns its URL and a URL for its status',
     [34, 37],
     async (server) => {
       const tool = (await server.list()).find(({ requirements }) => needsAuthorization(requirements))
@@ -91,7 +91,7 @@ export const errorCases = [
       for (const entry of authorization) {
         const { id, url, check_url: check } = mustBeObject(entry, 'authorization')
         mustBeText(id, 'id')
-        must(URL.canParse(mustBeText(url, 'url')), `${String(url)} is no URL.`)
+        must(URL.canParse(mustBeText(url, 'url')), `${String(url)} is not a URL.`)
         if (check === undefined) continue
         const { status } = parseJson(await expectStatus(200, server.send(mustBeText(check, 'check_url'))))
         must(/^(?:pending|completed|failed)$/.test(mustBeText(status, 'status')), `status is ${String(status)}.`)

@@ -12,7 +12,7 @@ async function runTool(server: Subject, { args }: Part, toolId: string): Promise
   return (await expectStatus(200, server.call({ tool_id: toolId, input: args }))).result.value
 }
 
-/** Where every version is known to give another result, a wrong one can be told. */
+/** True if every version is known to return another result, so that a wrong version can be detected. */
 function areDistinct({ example }: Part): boolean {
   return example.versions !== undefined
 }
@@ -36,7 +36,7 @@ export const versionCases = [
     }
   }),
 
-  defineCase('shorthand-version', '@1 runs 1.0.0, though 1.2.0 is there', [19, 21], async (server) => {
+  defineCase('shorthand-version', '@1 runs 1.0.0, although there is a 1.2.0', [19, 21], async (server) => {
     const tool = await server.part('versions')
     const versions = await server.versionsOf(tool.op)
     const majors = versions.filter((version) => /^\d+\.0\.0$/.test(version)).map((version) => version.split('.')[0])
@@ -62,43 +62,33 @@ export const versionCases = [
 
   defineCase(
     'version-not-there',
-    'a version that is not there is 400, whatever the input',
+    'a version that does not exist is 400, whatever the input',
     [13, 24, 28],
     async (server) => {
       const tool = await server.part('sync')
       for (const version of ['999', '999.0.0', '1.999.0']) {
         const call = { tool_id: `${tool.op}@${version}`, input: tool.args }
         await expectStatus(400, server.call(call))
-        // The tool is looked up before its input is judged.
+        // The server looks up the tool before it checks the input.
         const [wrong] = invalidArguments(tool.argsSchema, tool.args)
         if (wrong) await expectStatus(400, server.call({ ...call, input: wrong.args }))
       }
     },
   ),
 
-  defineCase(
-    'malformed-version',
-    'an id with something else than x or x.y.z after the @ is 400',
-    [27],
-    async (server) => {
-      const tool = await server.part('sync')
-      for (const version of ['1.0', '', '-1', '1.0.0-rc1', 'latest', '1.0.0.0']) {
-        await expectStatus(400, server.call({ tool_id: `${tool.op}@${version}`, input: tool.args }))
-      }
-    },
-  ),
+  defineCase('malformed-version', 'an id with a version other than x or x.y.z is 400', [27], async (server) => {
+    const tool = await server.part('sync')
+    for (const version of ['1.0', '', '-1', '1.0.0-rc1', 'latest', '1.0.0.0']) {
+      await expectStatus(400, server.call({ tool_id: `${tool.op}@${version}`, input: tool.args }))
+    }
+  }),
 
-  defineCase(
-    'tool-not-there',
-    'a tool that is not there, and an id that is none, are 400',
-    [13, 24, 27],
-    async (server) => {
-      const { op: tool, args } = await server.part('sync')
-      const wrongCase = tool === tool.toLowerCase() ? tool.toUpperCase() : tool.toLowerCase()
-      for (const id of ['No.SuchTool', 'nonsense', `${tool}.more`, wrongCase]) {
-        const { body } = await expectStatus(400, server.call({ tool_id: id, input: args }))
-        must(!('parameter_errors' in body), 'A tool that is not there has wrong parameters.')
-      }
-    },
-  ),
+  defineCase('tool-not-there', 'an unknown tool and an invalid id are 400', [13, 24, 27], async (server) => {
+    const { op: tool, args } = await server.part('sync')
+    const wrongCase = tool === tool.toLowerCase() ? tool.toUpperCase() : tool.toLowerCase()
+    for (const id of ['No.SuchTool', 'nonsense', `${tool}.more`, wrongCase]) {
+      const { body } = await expectStatus(400, server.call({ tool_id: id, input: args }))
+      must(!('parameter_errors' in body), 'The response for an unknown tool has parameter_errors.')
+    }
+  }),
 ]

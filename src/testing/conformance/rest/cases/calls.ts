@@ -1,11 +1,11 @@
-/** "Response Format": what becomes of a tool that runs. */
+/** "Response Format": the response of a tool that runs. */
 import { type JsonMembers, must, mustBeText, mustEqual } from '../../assertions.ts'
 import { NotApplicable, Skip } from '../../case.ts'
 import { refusedArguments } from '../../parts.ts'
 import { defineCase } from '../define.ts'
 import type { Subject, Tool } from '../subject.ts'
 
-/** Whether the content of a tool whose result is known has it. */
+/** Checks that the content includes the known result. */
 function mustSay({ example }: Tool, content: readonly JsonMembers[]): void {
   if (!('result' in example)) return
   const texts = content.map(({ text }) => String(text))
@@ -23,7 +23,7 @@ async function failing(server: Subject): Promise<[Tool, string]> {
 export const callCases = [
   defineCase(
     'call-succeeds',
-    'a tool is run with the body as its arguments, and answered 200 with its content',
+    'a tool runs with the body as its arguments, and the response is 200 with its content',
     [1, 2, 3, 5, 17, 25, 33, 34, 35, 36, 47, 55],
     async (server) => {
       const tool = await server.part('sync')
@@ -37,7 +37,7 @@ export const callCases = [
 
   defineCase(
     'tool-fails',
-    'a tool that says it failed is 500 with its content and isError true',
+    'a tool that reports a failure is 500 with its content and isError true',
     [26, 34, 37, 38, 56],
     async (server) => {
       const { content, isError } = await server.call(...(await failing(server)))
@@ -49,7 +49,7 @@ export const callCases = [
 
   defineCase(
     'trace-or-nothing',
-    '_meta has a trace id that says something, or is not there',
+    '_meta has a non-empty trace id, or is absent',
     [27, 36, 45, 46, 61],
     async (server) => {
       const tool = await server.part('sync')
@@ -71,7 +71,7 @@ export const callCases = [
 
   defineCase(
     'wrong-arguments-are-answered',
-    'a tool that gets what it cannot use is answered with a result, never with an error page',
+    'a call with invalid arguments gets a result, never an error page',
     [34, 40, 43, 44],
     async (server) => {
       const tool = await server.part('validated')

@@ -1,4 +1,4 @@
-/** "Precondition Checks", in their order and with their exact bodies. */
+/** "Precondition Checks", in order and with their exact bodies. */
 import { mustEqual } from '../../assertions.ts'
 import { NotApplicable, Skip } from '../../case.ts'
 import { textOf } from '../../http.ts'
@@ -8,7 +8,7 @@ import { type Answered, DISABLED, NO_TOOL, type Subject } from '../subject.ts'
 
 const UNAUTHORIZED = { error: 'Unauthorized' }
 
-/** No member more, and no other words. White space is the server's own. */
+/** Exactly these members and texts. White space may differ. */
 function mustBeExactly(answer: Answered, status: number, body: object): void {
   mustEqual(answer.status, status, `status of ${answer.asked}`)
   mustEqual(answer.body, body, `body of ${answer.asked} (${textOf(answer).slice(0, 200)})`)
@@ -20,7 +20,7 @@ async function mustRun(server: Subject): Promise<void> {
 }
 
 export const checkCases = [
-  defineCase('unknown-tool', 'a tool there is not is 404, in these words', [11, 12, 33, 52, 57], async (server) => {
+  defineCase('unknown-tool', 'an unknown tool is 404, with this exact text', [11, 12, 33, 52, 57], async (server) => {
     await mustRun(server)
     mustBeExactly(await server.attempt(NO_TOOL), 404, { error: `Tool not found: ${NO_TOOL}` })
   }),
@@ -33,20 +33,15 @@ export const checkCases = [
     }
   }),
 
-  defineCase(
-    'lookup-before-the-rest',
-    'an unknown tool is 404 whatever the body and whoever asks',
-    [7, 8],
-    async (server) => {
-      await mustRun(server)
-      const request = { anonymous: true, headers: { authorization: 'Bearer wrong' } }
-      mustBeExactly(await server.attempt(NO_TOOL, '{bad', request), 404, { error: `Tool not found: ${NO_TOOL}` })
-    },
-  ),
+  defineCase('lookup-before-the-rest', 'an unknown tool is 404 for any body and any caller', [7, 8], async (server) => {
+    await mustRun(server)
+    const request = { anonymous: true, headers: { authorization: 'Bearer wrong' } }
+    mustBeExactly(await server.attempt(NO_TOOL, '{bad', request), 404, { error: `Tool not found: ${NO_TOOL}` })
+  }),
 
   defineCase(
     'execution-disabled',
-    'where execution is disabled every call is 403, in these words, whatever else is wrong with it',
+    'if execution is disabled, every call is 403 with this exact text, even with other problems',
     [7, 8, 9, 10, 51, 58],
     async (server) => {
       const { path: tool, body: args } = await server.part('sync')
@@ -61,7 +56,7 @@ export const checkCases = [
 
   defineCase(
     'auth-rejected',
-    'who is not let in is told 401 Unauthorized and nothing else, and the tool does not run',
+    'a rejected caller gets 401 Unauthorized and nothing else, and the tool does not run',
     [14, 15, 53],
     async (server) => {
       requireToken(server.target)
@@ -73,7 +68,7 @@ export const checkCases = [
     },
   ),
 
-  defineCase('auth-after-parsing', 'a body that is not JSON does not change who is let in', [7], async (server) => {
+  defineCase('auth-after-parsing', 'a body that is not JSON does not change who may call', [7], async (server) => {
     requireToken(server.target)
     await mustRun(server)
     const { path } = await server.part('sync')

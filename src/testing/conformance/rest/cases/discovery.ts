@@ -1,4 +1,4 @@
-/** The sibling features: what tools there are, and whether arguments would do. */
+/** The sibling features: the list of tools, and validation of arguments. */
 import { must, mustBeObject, mustBeText, mustEqual } from '../../assertions.ts'
 import { refusedArguments } from '../../parts.ts'
 import { defineCase } from '../define.ts'
@@ -15,20 +15,20 @@ export const discoveryCases = [
     must(!('annotations' in body) || mustBeObject(body.annotations, 'annotations') !== null, 'annotations is null.')
   }),
 
-  defineCase('tool-detail-unknown', 'a tool there is not is shown to nobody', [], async (server) => {
+  defineCase('tool-detail-unknown', 'the detail of an unknown tool is 404', [], async (server) => {
     const { status, body } = await server.send(`/tools/${NO_TOOL}`)
-    mustEqual([status, body], [404, { error: `Tool not found: ${NO_TOOL}` }], 'the answer')
+    mustEqual([status, body], [404, { error: `Tool not found: ${NO_TOOL}` }], 'the response')
   }),
 
   defineCase('validate-good', 'good arguments are {"valid": true} and nothing more', [], async (server) => {
     const tool = await server.part('sync')
     const { status, body } = await server.post(`/tools/${tool.path}/validate`, tool.body)
-    mustEqual([status, body], [200, { valid: true }], 'the answer')
+    mustEqual([status, body], [200, { valid: true }], 'the response')
   }),
 
   defineCase('validate-bad', 'every problem is named, with the pointer to a missing field', [], async (server) => {
     const tool = await server.part('validated')
-    // One argument of the wrong type and, where there is a second one that is required, that one missing.
+    // One argument has the wrong type. If there is a second required argument, it is missing.
     const [wrong] = refusedArguments(tool)
     const { required } = (tool.argsSchema ?? {}) as { required?: string[] }
     const missing = required?.find((name) => name !== wrong?.at)
@@ -58,7 +58,7 @@ export const discoveryCases = [
     must(/^Invalid JSON: ./.test(mustBeText(message, 'message')), `"${String(message)}" is not "Invalid JSON: …".`)
   }),
 
-  defineCase('json-everywhere', 'what is not there is answered in JSON, too', [33], async (server) => {
+  defineCase('json-everywhere', 'unknown paths get a JSON response, too', [33], async (server) => {
     const { path: tool } = await server.part('sync')
     for (const [method, path] of [
       ['GET', `/tools/${tool}/call`],
@@ -66,7 +66,7 @@ export const discoveryCases = [
       ['GET', `/tools/${tool}/nothing/here`],
     ] as const) {
       const { status } = await server.send(path, { method })
-      must(status === 404 || status === 405, `${method} ${path} is answered ${status}, not 404 or 405.`)
+      must(status === 404 || status === 405, `${method} ${path} gets ${status}, not 404 or 405.`)
     }
   }),
 ]
