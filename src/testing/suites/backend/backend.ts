@@ -61,7 +61,7 @@ export function describeBackend(
         expect(await new BackendRun(backend, clock, ARGS).outcome).toEqual({ kind: 'result', value: ARGS })
       }))
 
-    test('ends the work when its time is over, and says how long that was', () =>
+    test('ends the work at its timeout, and reports the timeout', () =>
       story('hang', async ({ backend, begun, stopped }, clock) => {
         shows('timeout')
         const run = new BackendRun(backend, clock, ARGS, { timeoutMs: TIMEOUT_MS })
@@ -88,7 +88,7 @@ export function describeBackend(
         await stopped
       }))
 
-    test('is given up at once if it does not listen', () =>
+    test('is abandoned at once if it ignores its signal', () =>
       story('hang', async ({ backend, begun }, clock) => {
         shows('bounded')
         const run = new BackendRun(deaf(backend), clock, ARGS)
@@ -100,7 +100,7 @@ export function describeBackend(
       }))
 
     // The adapter's own tests check that the tool is stopped.
-    test('runs at a later try, which is told from the first and has the same key', () =>
+    test('runs again on a later attempt, with another attempt number and the same key', () =>
       story('echo', async ({ backend }, clock) => {
         const tries: { tryNumber: number; key: string }[] = []
 
@@ -114,7 +114,7 @@ export function describeBackend(
         ])
       }))
 
-    test('tells of the same failure in the same words', () =>
+    test('reports the same failure with the same message', () =>
       story('fail', async ({ backend }, clock) => {
         shows('deterministic')
         const first = await new BackendRun(backend, clock, ARGS).outcome
@@ -124,7 +124,7 @@ export function describeBackend(
         expect(second).toEqual(first)
       }))
 
-    test('takes no more than its limit from a tool that answers without end', () =>
+    test('reads no more than its limit from a tool with an endless response', () =>
       story('flood', async ({ backend, stopped }, clock) => {
         const outcome = await new BackendRun(backend, clock, ARGS).outcome
 

@@ -38,7 +38,7 @@ const BUGS: readonly [what: string, handle: Handle][] = [
     },
   ],
   ['thrown later', () => Promise.reject(new Error('password is hunter2'))],
-  ['a header that would split the answer', () => ({ status: 200, headers: { A: 'b\r\nSet-Cookie: c' }, body: '' })],
+  ['a header that would split the response', () => ({ status: 200, headers: { A: 'b\r\nSet-Cookie: c' }, body: '' })],
 ]
 
 export function describeCarrierAnswers({ expect }: TestRunner, story: CarrierStory): void {
@@ -87,20 +87,20 @@ export function describeCarrierAnswers({ expect }: TestRunner, story: CarrierSto
       return text('done')
     },
   })
-  story('the signal does not abort after the answer', [brief], async ({ send }) => {
+  story('the signal does not abort after the response', [brief], async ({ send }) => {
     expect(await (await send('/brief')).text()).toBe('done')
     expect(heard.map((signal) => signal.aborted)).toEqual([false])
   })
 
-  story('a source that fails breaks the answer off', answering(failing), async ({ send }) => {
+  story('a source that fails breaks off the response', answering(failing), async ({ send }) => {
     expect(await broke((await send('/it')).text())).toBe(true)
   })
   const short = answering(() => pieces('part'), { 'Content-Length': '10' })
-  story('so does one that gives less than was stated', short, async ({ send }) => {
+  story('a source that is shorter than its Content-Length breaks off the response', short, async ({ send }) => {
     expect(await broke((await send('/it')).text())).toBe(true)
   })
   const long = answering(() => pieces('part', 'surplus'), { 'Content-Length': '6' })
-  story('and of one that gives more nobody sees the rest', long, async ({ send }) => {
+  story('a source that is longer than its Content-Length is cut off', long, async ({ send }) => {
     const reading = send('/it').then((reply) => reply.text())
     const got = await reading.catch(() => '')
     expect(got.includes('surplus')).toBe(false)
@@ -118,7 +118,7 @@ export function describeCarrierAnswers({ expect }: TestRunner, story: CarrierSto
   )
 
   story(
-    'an answer without a body has none, and no content type',
+    'a response without a body has no content type',
     [
       route('/it', {
         DELETE: () => ({ status: 204, headers: {} }),

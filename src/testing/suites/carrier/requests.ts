@@ -91,7 +91,7 @@ export function describeCarrierRequests({ expect }: TestRunner, story: CarrierSt
     ])
   })
 
-  story('a form that is none is refused', [route('/up', { POST: list })], async ({ send }) => {
+  story('an invalid form is refused', [route('/up', { POST: list })], async ({ send }) => {
     expect(await codeOf(await send('/up', posted('hi', { 'content-type': 'text/plain' })))).toBe('INVALID_MULTIPART')
     const headers = { 'content-type': 'multipart/form-data; boundary=b' }
     expect(await codeOf(await send('/up', posted('--b\r\n', headers)))).toBe('INVALID_MULTIPART')

@@ -40,7 +40,7 @@ export function describeCarrierRoutes({ expect }: TestRunner, story: CarrierStor
     })
   }
 
-  story('a known path refuses a method it has not, and answers HEAD and OPTIONS itself', routes, async ({ send }) => {
+  story('a known path refuses an unknown method, and responds to HEAD and OPTIONS itself', routes, async ({ send }) => {
     const put = await send('/ops/7', { method: 'PUT' })
     expect([put.status, put.headers.get('allow'), await codeOf(put)]).toEqual([405, 'GET, DELETE, HEAD', 'METHOD'])
 
@@ -58,11 +58,11 @@ export function describeCarrierRoutes({ expect }: TestRunner, story: CarrierStor
   })
 
   const where = [route('/where', { GET: (exchange) => text(`${exchange.origin} ${exchange.path}`) })]
-  story('a handler learns how it was reached', where, async ({ url, send }) => {
+  story('a handler gets the origin of the request', where, async ({ url, send }) => {
     expect(await (await send('/where?x')).text()).toBe(`${url} /where`)
   })
   story(
-    'or the public URL, where one is set',
+    'a handler gets the public URL if it is set',
     where,
     async ({ send }) => {
       expect(await (await send('/where')).text()).toBe('https://api.example/v1 /where')
@@ -87,7 +87,7 @@ export function describeCarrierRoutes({ expect }: TestRunner, story: CarrierStor
     headers: origin === undefined ? {} : { origin },
   })
   story(
-    'what the page of another site sends gets to no handler, unless its origin is named',
+    'a request from a page of another site reaches no handler, unless its origin is allowed',
     routes,
     async ({ url, send }) => {
       const statuses: number[] = []
@@ -101,7 +101,7 @@ export function describeCarrierRoutes({ expect }: TestRunner, story: CarrierStor
     { crossSite: 'refuse', cors: { origins: ['https://app.example'] } },
   )
   story(
-    'a named origin gets its preflight and may read the answer; another gets neither',
+    'an allowed origin passes the preflight and may read the response; another may not',
     routes,
     async ({ send }) => {
       const asking = (origin: string) => ({
@@ -123,7 +123,7 @@ export function describeCarrierRoutes({ expect }: TestRunner, story: CarrierStor
     { cors: { origins: ['https://app.example'] } },
   )
   story(
-    'a name that is not the server’s own is not answered',
+    'a request for an unknown host is refused',
     routes,
     async ({ send }) => {
       const reply = await send('/ops/7')

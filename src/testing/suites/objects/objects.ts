@@ -113,7 +113,7 @@ function describeWholeObjects({ describe, expect }: TestRunner, name: string, st
       expect(released).toBe(true)
     })
 
-    story('a source that fails is told as it failed and leaves nothing', async (objects) => {
+    story('the error of a failed source is passed on, and nothing is stored', async (objects) => {
       const broken = new Error('the line broke')
 
       await expect(objects.put('call/a', failing(broken, 'abc'), FILE)).rejects.toMatchObject({

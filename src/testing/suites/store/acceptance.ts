@@ -45,7 +45,7 @@ export function describeAcceptance({ describe, expect }: TestRunner, story: Stor
       expect(await store.get(second.id)).toBe(undefined)
     })
 
-    story('an idempotency key is taken once for each operation, in whichever version', async (store, clock) => {
+    story('an idempotency key is taken once for each operation, across its versions', async (store, clock) => {
       const first = sampleInstance(clock.now(), { idempotencyKey: 'k1' })
       const repeat = sampleInstance(clock.now(), { idempotencyKey: 'k1', operation: 'v1:reports.generate@1.2.0' })
       const elsewhere = sampleInstance(clock.now(), { idempotencyKey: 'k1', operation: 'v1:other@1.0.0' })
@@ -55,7 +55,7 @@ export function describeAcceptance({ describe, expect }: TestRunner, story: Stor
       expect(answers).toEqual([{ kind: 'created' }, { kind: 'key-taken', instance: first }, { kind: 'created' }])
     })
 
-    story('when both are taken, the request id is what the caller hears of', async (store, clock) => {
+    story('if both are taken, the request id is reported', async (store, clock) => {
       const byRequest = sampleInstance(clock.now(), { requestId: 'r1' })
       const byKey = sampleInstance(clock.now(), { idempotencyKey: 'k1' })
       await Promise.all([store.accept(byRequest), store.accept(byKey)])
@@ -98,7 +98,7 @@ export function describeAcceptance({ describe, expect }: TestRunner, story: Stor
       expect(own).toEqual({ kind: 'request-id-taken', instance })
     })
 
-    story('a request id goes over to another call only from the one that is named', async (store, clock) => {
+    story('a request id moves to another call only from the named one', async (store, clock) => {
       const first = sampleInstance(clock.now(), { requestId: 'r1', state: 'error' })
       await store.accept(first)
       const expiresAt = clock.now() + 1_000
@@ -120,7 +120,7 @@ export function describeAcceptance({ describe, expect }: TestRunner, story: Stor
       expect(await store.get(first.id)).toMatchObject({ state: 'error', revision: 2 })
     })
 
-    story('an alias for a call that is not kept is refused', async (store, clock) => {
+    story('an alias for a call that is not stored is refused', async (store, clock) => {
       const alias = {
         tenant: 'main',
         owner: 'none|ada',
@@ -142,7 +142,7 @@ export function describeAcceptance({ describe, expect }: TestRunner, story: Stor
       expect(await store.get(instance.id)).toBe(undefined)
     })
 
-    story('a write that fails takes none of its neighbours with it', async (store, clock) => {
+    story('a failed write does not affect the writes around it', async (store, clock) => {
       const [before, after] = [sampleInstance(clock.now()), sampleInstance(clock.now())]
       const sameId = sampleInstance(clock.now(), { id: before.id, requestId: 'r2' })
       const told: string[] = []

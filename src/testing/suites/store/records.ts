@@ -4,7 +4,7 @@ import type { StoreStory } from './store.ts'
 
 export function describeRecords({ describe, expect }: TestRunner, story: StoreStory): void {
   describe('records', () => {
-    story('a value is there from its writing to its removal, whatever its text is', async ({ records }) => {
+    story('any text can be stored, read and removed', async ({ records }) => {
       const value = '{"text":"grüße \\u0000 😀"}'
       expect(await records.get('a')).toBe(undefined)
 
@@ -28,7 +28,7 @@ export function describeRecords({ describe, expect }: TestRunner, story: StoreSt
       expect([await records.get('a'), await records.get('b')]).toEqual(['second', undefined])
     })
 
-    story('of those who take a value at once, one gets it', async ({ records }) => {
+    story('of concurrent takes, one gets the value', async ({ records }) => {
       await records.put('a', 'only')
 
       const taken = await Promise.all([records.take('a'), records.take('a'), records.take('a')])

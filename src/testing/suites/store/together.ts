@@ -112,7 +112,7 @@ export function describeTogether({ describe, expect }: TestRunner, story: StoreS
       expect(await seen(store)).toEqual(AFTER)
     })
 
-    story('one who holds a lease still holds it after a change whose records differ', async (store, clock) => {
+    story('a lease is still held after a change whose records differ', async (store, clock) => {
       const dueAt = clock.now() + 1_000
       const running = sampleInstance(clock.now(), { id: 'i1', state: 'pending', attempt: 1, dueAt })
       await store.accept(running)

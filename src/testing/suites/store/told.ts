@@ -44,7 +44,7 @@ export function describeTold({ describe, expect }: TestRunner, story: StoreStory
       for (const { instance } of ends) expect(await store.get(instance?.id as string)).toEqual(instance)
     })
 
-    story('a call that has ended is told as it ended, and nothing of it changes', async (store, clock) => {
+    story('an ended call is returned as it ended and does not change', async (store, clock) => {
       const { id, end } = await running(store, clock)
       const { instance } = await store.advance(end)
 
@@ -53,7 +53,7 @@ export function describeTold({ describe, expect }: TestRunner, story: StoreStory
       expect(await store.tell('unknown')).toBe(undefined)
     })
 
-    story('of a word and an end at once, one comes first', async (store, clock) => {
+    story('a concurrent notice and end are ordered', async (store, clock) => {
       for (let round = 0; round < 20; round++) {
         const { id, end } = await running(store, clock)
         const both = [() => store.tell(id), () => store.advance(end)]

@@ -9,7 +9,7 @@ const CLAIM: Claim = { operations: ['v1:reports.generate@1.0.0'], limit: 10, lea
 
 export function describeTurns({ describe, expect }: TestRunner, story: StoreStory): void {
   describe('turns', () => {
-    story('callers come in turn, tenant by tenant, each with what became due first', async (store, clock) => {
+    story('claims alternate between tenants and callers, each with its earliest due call', async (store, clock) => {
       const flood = 5
       const at = (who: object, ago: number) => sampleInstance(clock.now(), { ...who, dueAt: clock.now() - ago })
       const ada = Array.from({ length: flood }, (_, n) => at({ owner: 'none|ada' }, 100 - n))
@@ -51,7 +51,7 @@ export function describeTurns({ describe, expect }: TestRunner, story: StoreStor
       ])
     })
 
-    story('a caller that has its share of the slots leaves the rest to others', async (store, clock) => {
+    story('a caller with its share of the slots leaves the reserved slots to others', async (store, clock) => {
       const at = (owner: string, n: number) => sampleInstance(clock.now(), { owner, dueAt: clock.now() - 90 + n })
       const flood = Array.from({ length: 20 }, (_, n) => at('none|ada', n))
       for (const instance of [...flood, at('none|bob', 50)]) await store.accept(instance)

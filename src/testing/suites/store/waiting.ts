@@ -21,7 +21,7 @@ async function claimed(store: Store, clock: ManualClock, changes: Partial<Change
 
 export function describeWaiting({ describe, expect }: TestRunner, story: StoreStory): void {
   describe('waiting for answers', () => {
-    story('what a change says of waiting, extras and the end is kept as it was given', async (store, clock) => {
+    story('waiting, extras and the end are stored as a change sets them', async (store, clock) => {
       const extras = { tryEndsAt: clock.now() + 5, terms: { attempts: 2 }, deadlineAt: clock.now() + 9 }
       const waiting = { url: 'https://tools.example/1', 'ü\u0000': [null, 1.5] }
       const dueAt = clock.now() + 100
@@ -38,7 +38,7 @@ export function describeWaiting({ describe, expect }: TestRunner, story: StoreSt
       expect(await store.get(id)).toEqual(ended.instance)
     })
 
-    story('an answer makes a call due that nobody runs, and the first one counts', async (store, clock) => {
+    story('an answer makes a call due that no worker runs, and only the first one counts', async (store, clock) => {
       const dueAt = clock.now() + 3_600_000
       const id = await claimed(store, clock, { waiting: {}, settled: 1, dueAt })
       const told: (JsonValue | undefined)[] = []
@@ -54,7 +54,7 @@ export function describeWaiting({ describe, expect }: TestRunner, story: StoreSt
       expect(resumed).toMatchObject({ id, attempt: 2, settled: 1, answer: { n: 1 } })
     })
 
-    story('an answer that is meant for one try is not taken by another', async (store, clock) => {
+    story('an answer for one attempt is not accepted by another', async (store, clock) => {
       const id = await claimed(store, clock, { waiting: 'w', settled: 1, failures: 1, dueAt: clock.now() + 100 })
 
       const stale = await store.answer(id, 'of the first', 0)
@@ -64,7 +64,7 @@ export function describeWaiting({ describe, expect }: TestRunner, story: StoreSt
       expect([meant.applied, meant.instance?.answer]).toEqual([true, 'of the second'])
     })
 
-    story('an answer leaves the lease of whoever runs the call alone', async (store, clock) => {
+    story('an answer does not change the lease of the worker that runs the call', async (store, clock) => {
       const dueAt = clock.now() + LEASE_MS
       const id = await claimed(store, clock, { waiting: 'w', dueAt })
 
@@ -76,7 +76,7 @@ export function describeWaiting({ describe, expect }: TestRunner, story: StoreSt
       expect(left.instance).toMatchObject({ waiting: 'w2', answer: null })
     })
 
-    story('what waits no more has no answer, and one for nothing is not taken', async (store, clock) => {
+    story('a call that no longer waits has no answer and accepts none', async (store, clock) => {
       const waiting = await claimed(store, clock, { waiting: 'w', settled: 1, dueAt: clock.now() + 100 })
       await store.answer(waiting, 'first')
       const busy = await claimed(store, clock, { dueAt: clock.now() + LEASE_MS })

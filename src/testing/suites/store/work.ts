@@ -68,7 +68,7 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       expect(await claim()).toEqual([second])
     })
 
-    story('calls that others wait for come although there is no slot, and alone if asked for', async (store, clock) => {
+    story('calls that other calls wait for are claimed without a slot, and alone on request', async (store, clock) => {
       const child = sampleInstance(clock.now(), { dueAt: clock.now(), lineage: ['v1:parent@1.0.0'] })
       const [plain] = (await acceptDue(store, clock, -10)) as [string]
       await store.accept(child)
@@ -123,7 +123,7 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       expect(await store.claim(CLAIM)).toEqual({ instances: [] })
     })
 
-    story('a worker that dies loses its lease, and a late write of it changes nothing', async (store, clock) => {
+    story('a worker that dies loses its lease, and its late write changes nothing', async (store, clock) => {
       const [id] = (await acceptDue(store, clock, 0)) as [string]
       await store.claim(CLAIM)
       clock.advance(LEASE_MS - 1)
@@ -176,7 +176,7 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       expect((await store.claim(CLAIM)).instances).toMatchObject([{ id: cutOff.id, attempt: 2, settled: 0 }])
     })
 
-    story('extending keeps a lease, tells of a lost one, and passes on a request to stop', async (store, clock) => {
+    story('extending renews a lease, reports a lost one, and delivers a request to stop', async (store, clock) => {
       const [kept, lost, deferred] = (await acceptDue(store, clock, 0, 0, 0)) as [string, string, string]
       await store.claim(CLAIM)
       await store.advance({ id: deferred, from: ['pending'], to: 'pending', attempt: 1 })
@@ -262,7 +262,7 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       expect(seen).toEqual([...new Set(seen)].sort((a, b) => a - b))
     })
 
-    story('watchers hear of every change, whatever another watcher does, until they leave', async (store, clock) => {
+    story('watchers get every change until they leave, even if another watcher throws', async (store, clock) => {
       const [id, other] = (await acceptDue(store, clock, 0, 1)) as [string, string]
       const seen: string[] = []
       store.watch(id, () => {
