@@ -273,6 +273,32 @@ test('no token is in the database, the log or a reply, in any spelling', async (
   expect(statSync(join(site.data, 'vault.key')).mode & 0o777).toBe(0o600)
 })
 
+test('the client secret of a provider is taken out of logs, results and stored calls', async () => {
+  const oauth = await startOAuthServer()
+  const lines: string[] = []
+  const repeat = operation('v1:Calendar.Repeat', {
+    model: 'async',
+    requires: { authorization: [{ id: 'calendar', scopes: ['openid'] }] },
+    async run(_args, ctx) {
+      await ctx.authorization('calendar')
+      ctx.log.info({}, `the provider refused ${CLIENT.secret}`)
+      return { said: CLIENT.secret }
+    },
+  })
+  const logTo = { write: (line: string) => lines.push(line) }
+  const site = await startCalendarSite(oauth, { operations: [repeat], log: 'info', logTo })
+  await browse(challengeIn(await site.call('v1:Calendar.Repeat')).url)
+
+  await site.call('v1:Calendar.Repeat', {}, { requestId: 'r1' })
+  const { body } = await site.ended('r1')
+  await site.close()
+
+  expect(body).toMatchObject({ state: 'complete', result: { said: '[redacted]' } })
+  expect(lines.join('')).toContain('the provider refused [redacted]')
+  const written = [...filesBelow(site.data).map((file) => readFileSync(file)), Buffer.from(lines.join(''))]
+  expect(written.filter((place) => place.includes(CLIENT.secret))).toEqual([])
+})
+
 function filesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())

@@ -61,7 +61,8 @@ async function startAuthorizations(answers: Answer[], provider: Partial<OAuthPro
     allowInsecure: true,
     ...provider,
   } as OAuthProvider
-  const clients = createOAuthClients({ providers: { hub: config } }, () => clock.now(), openRemote())
+  const parts = { now: () => clock.now(), remote: openRemote(), conceal: () => {} }
+  const clients = createOAuthClients({ providers: { hub: config } }, parts)
   const env = createRunEnvironment([], clock)
   const vault = createVault(store.records, { current: Buffer.alloc(32, 1) })
   const startNode = () => createAuthorizations(clients, { env, vault, anonymous: false })
@@ -360,7 +361,7 @@ test('nothing is asked of a provider that is not configured', async () => {
 
 test('a provider is not asked where no request may go', async () => {
   const providers = { hub: { issuer: 'https://169.254.169.254', clientId: 'us' } }
-  const hub = createOAuthClients({ providers }, () => 0, openRemote()).get('hub')
+  const hub = createOAuthClients({ providers }, { now: () => 0, remote: openRemote(), conceal: () => {} }).get('hub')
   const asked = { state: 's', verifier: 'v', redirectUri: 'https://us.example/authorizations/callback' }
 
   await expect(hub?.authorizationUrl(asked, [])).rejects.toMatchObject({
@@ -373,7 +374,7 @@ test('a configuration that would be unsafe or cannot work is refused with what t
   const good = { authorizationUrl: 'https://a.example/auth', tokenUrl: 'https://a.example/token', clientId: 'us' }
   const wrong = (provider: object, id = 'hub') => {
     const config = { providers: { [id]: provider as OAuthProvider } }
-    return () => createOAuthClients(config, () => 0, openRemote())
+    return () => createOAuthClients(config, { now: () => 0, remote: openRemote(), conceal: () => {} })
   }
 
   expect(wrong(good)).not.toThrow()

@@ -69,19 +69,24 @@ const REFUSED = new Set(['invalid_grant', 'bad_refresh_token'])
 
 export type OAuthClients = ReadonlyMap<string, OAuthClient>
 
-/** Checks the whole configuration before any request is sent or server opened. */
-export function createOAuthClients(
-  { providers }: AuthorizationConfig,
-  now: () => number,
-  remote: RemoteClient,
-): OAuthClients {
-  return new Map(Object.entries(providers).map(([id, provider]) => [id, createOAuthClient(id, provider, now, remote)]))
+export interface OAuthParts {
+  now(): number
+  remote: RemoteClient
+  /** Takes the client secrets, which are in use as long as the server runs. */
+  conceal(value: string): void
 }
 
-function createOAuthClient(id: string, provider: OAuthProvider, now: () => number, remote: RemoteClient): OAuthClient {
+/** Checks the whole configuration before any request is sent or server opened. */
+export function createOAuthClients({ providers }: AuthorizationConfig, parts: OAuthParts): OAuthClients {
+  return new Map(Object.entries(providers).map(([id, provider]) => [id, createOAuthClient(id, provider, parts)]))
+}
+
+function createOAuthClient(id: string, provider: OAuthProvider, { now, remote, conceal }: OAuthParts): OAuthClient {
   checkProvider(id, provider)
   const client: Client = { client_id: provider.clientId }
-  const authenticate = clientAuthOf(provider, clientSecretOf(provider, `authorization.providers.${id}`))
+  const secret = clientSecretOf(provider, `authorization.providers.${id}`)
+  if (secret !== undefined) conceal(secret)
+  const authenticate = clientAuthOf(provider, secret)
   const fetchFrom = createProviderFetch(id, provider, remote)
   const discovering = options(provider, fetchFrom)
   const asking = options(provider, async (url, init) => plainTokenAnswer(await fetchFrom(url, init)))

@@ -48,11 +48,11 @@ export interface Keys extends OpenSecrets {
 export async function loadAuthorizations(
   { authorization: config, vault = {} }: Pick<ServerOptions, 'authorization' | 'vault'>,
   folder: DataFolder,
-  { clock, remote }: Pick<Base, 'clock' | 'remote'>,
+  { clock, remote, redactor }: Pick<Base, 'clock' | 'remote' | 'redactor'>,
 ) {
   if (!config) return undefined
   const { prepareAuthorizations } = await import('../mount/authorizations.ts')
-  return prepareAuthorizations({ config, vault, folder, clock, remote })
+  return prepareAuthorizations({ config, vault, folder, clock, remote, redactor })
 }
 
 export function openSecrets(settings: SecretSettings): OpenSecrets {

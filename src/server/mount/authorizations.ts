@@ -5,6 +5,7 @@ import type { Store } from '../../core/ports/store.ts'
 import { type AuthorizationService, createAuthorizations } from '../../security/consent/authorizations.ts'
 import { createOAuthClients } from '../../security/consent/oauth.ts'
 import type { AuthorizationConfig } from '../../security/consent/provider.ts'
+import type { Redactor } from '../../security/redaction/redaction.ts'
 import { createVault } from '../../security/secrets/vault.ts'
 import type { DataFolder } from '../open/data-folder.ts'
 import { vaultKeys } from '../open/vault-keys.ts'
@@ -16,6 +17,7 @@ export interface AuthorizationSettings {
   folder: DataFolder
   clock: Clock
   remote: RemoteClient
+  redactor: Pick<Redactor, 'add'>
 }
 
 interface OpenParts {
@@ -25,8 +27,8 @@ interface OpenParts {
 }
 
 /** Two steps, so that an invalid configuration is refused before the store is opened. */
-export function prepareAuthorizations({ config, vault, folder, clock, remote }: AuthorizationSettings) {
-  const clients = createOAuthClients(config, () => clock.now(), remote)
+export function prepareAuthorizations({ config, vault, folder, clock, remote, redactor }: AuthorizationSettings) {
+  const clients = createOAuthClients(config, { now: () => clock.now(), remote, conceal: redactor.add })
   const keys = vaultKeys(vault, folder)
   return {
     open: ({ env, store, anonymous }: OpenParts): AuthorizationService =>
