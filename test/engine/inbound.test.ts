@@ -1,14 +1,21 @@
 /** The duties that all protocols share, done behind the port for calls. */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation.ts'
-import { ADA, Gate, Node, openCluster } from './node.ts'
+import { ADA, Gate, Node, openCluster, settled } from './node.ts'
 
 const EVE = { ...ADA, subject: 'eve' }
 
 function openNode() {
   const gate = new Gate()
-  const work = operation('v1:work', { model: 'async', run: () => gate.pass() })
-  return { gate, node: new Node(openCluster(), { operations: [work] }) }
+  const stopped = Promise.withResolvers<void>()
+  const work = operation('v1:work', {
+    model: 'async',
+    run: (_args, { signal }) => {
+      signal.addEventListener('abort', () => stopped.resolve())
+      return gate.pass()
+    },
+  })
+  return { gate, stopped: stopped.promise, node: new Node(openCluster(), { operations: [work] }) }
 }
 
 test('the calls of another caller are not found, and a client without a credential is told to send one', async () => {
@@ -28,7 +35,7 @@ test('the calls of another caller are not found, and a client without a credenti
 })
 
 test('a call that is canceled when its client leaves goes on while another connection waits for it', async () => {
-  const { node, gate } = openNode()
+  const { node, gate, stopped } = openNode()
   const [first, second] = [new AbortController(), new AbortController()]
   const wait = (leaving: AbortController) =>
     node.calls.call({ operation: 'v1:work', args: {}, media: [], requestId: 'r1', idempotencyKey: 'r1' }, () => ADA, {
@@ -37,14 +44,22 @@ test('a call that is canceled when its client leaves goes on while another conne
       untilEnd: true,
       cancelsWhenGone: true,
     })
+  let goesOn = true
+  stopped.then(() => {
+    goesOn = false
+  })
   const waiting = [wait(first), wait(second)]
   await gate.reached
+  await settled()
 
   first.abort()
-  const between = await node.calls.poll(ADA, 'r1')
+  await settled()
+  const between = [goesOn, (await node.calls.poll(ADA, 'r1')).state]
   second.abort()
+  await stopped
 
-  expect(between).toMatchObject({ state: 'pending' })
+  expect(between).toEqual([true, 'pending'])
+  gate.open('too late')
   expect(await waiting[1]).toMatchObject({ state: 'error', fault: { kind: 'canceled' } })
   await waiting[0]
 })
