@@ -24,6 +24,22 @@ export function encodeValue(value: JsonValue, generation: Generation): CallToolR
   return { content, structuredContent: { result: value } }
 }
 
+/**
+ * Returns `completed(encodeValue(value))` as text without the objects, and encodes the value once instead of twice.
+ * Returns undefined for the few values where that needs the objects: a tool result, and a value without a JSON text.
+ */
+export function encodeValueText(value: JsonValue, generation: Generation): string | undefined {
+  if (isToolResult(value)) return undefined
+  const json: string | undefined = JSON.stringify(value)
+  if (json === undefined) return undefined
+  const shown = typeof value === 'string' ? json : typeof value === 'object' ? JSON.stringify(json) : `"${json}"`
+  if (generation === 'stateless') {
+    return `{"resultType":"complete","content":[{"type":"text","text":${shown}}],"structuredContent":${json}}`
+  }
+  const structured = isJsonObject(value) ? json : `{"result":${json}}`
+  return `{"content":[{"type":"text","text":${shown}}],"structuredContent":${structured}}`
+}
+
 const RESULT_FIELDS = new Set(['content', 'structuredContent', 'isError', '_meta'])
 
 /** True if the operation returned a tool result itself: the value has no other fields. */

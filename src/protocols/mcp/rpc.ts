@@ -53,7 +53,17 @@ export class Written {
   }
 }
 
+/** A result that is text already and is sent once. */
+export class ResultText {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
 export function encodeResult(id: RequestId, result: object): string {
+  if (result instanceof ResultText) return around(id, result.text)
   return around(id, result instanceof Written ? result.text : JSON.stringify(result))
 }
 

@@ -30,10 +30,11 @@ import {
 import { askingOf, inputRequestsOf, inputRequired, lacksCapability } from '../asking/asking.ts'
 import { authorizationRequests, declinedAuthorization, withAddresses } from '../asking/authorizing.ts'
 import type { ClientReplies } from '../asking/client-replies.ts'
-import { completed, encodeValue, hasEnded, type RunningReply } from '../codec.ts'
+import { completed, encodeValue, encodeValueText, hasEnded, type RunningReply } from '../codec.ts'
 import { encodeFailure, invalidParams, isResultOnCall, missingScopes, STILL_RUNNING } from '../faults.ts'
 import { type CheckParamHeaders, createParamHeaderCheck } from '../headers.ts'
 import { encodeLocated, type LocateParts } from '../located.ts'
+import { ResultText } from '../rpc.ts'
 import { Hearing, type Level } from '../sessions/hearing.ts'
 import { takeAttachments } from '../tools/attachments.ts'
 import { type RpcMessage, TASKS } from '../wire.ts'
@@ -151,6 +152,8 @@ export class ToolCalls {
   /** Returns the result of a call that has ended and was not joined. */
   #result(reply: Reply, { asked: { generation }, joined }: Underway): Step | undefined {
     if (reply.state !== 'complete' || !('result' in reply) || joined) return undefined
+    const text = encodeValueText(reply.result, generation)
+    if (text !== undefined) return { result: new ResultText(text) }
     return { result: completed(encodeValue(reply.result, generation), generation) }
   }
 
