@@ -135,7 +135,8 @@ function rememberProved(prove: Prove, clock: Pick<Clock, 'now' | 'monotonicMs'>)
 
 /** Requires exactly one space. Otherwise variants of one token with more spaces could evict all other entries. */
 function isPlain(text: string): boolean {
-  return text.indexOf(' ') === text.lastIndexOf(' ')
+  // `lastIndexOf` looks at one character after the other; `indexOf` does not.
+  return text.indexOf(' ', text.indexOf(' ') + 1) < 0
 }
 
 function callerIn(proved: ReturnType<Prove>): ReturnType<ByHeader> {
