@@ -84,12 +84,34 @@ export class Recorder {
   /** `waitedMs`: for a slot, which counts as part of the wait for the reply. */
   #recordInRoom(admitted: Admitted, options: RunOptions, startNow: boolean, waitedMs = 0): Promise<Reply> {
     const instance = newInstance(this.#env, admitted, startNow ? this.#leased(1) : { dueAt: this.#env.clock.now() })
+    const { clock } = this.#env
+    const leasedMs = clock.monotonicMs()
     const accepting = this.#accept(instance, () => this.#giveRoomBack(admitted, startNow), recordsOf(admitted))
-    return accepting.then((acceptance) =>
-      acceptance.kind === 'created'
-        ? this.#accepted(instance, admitted, options, startNow, waitedMs)
-        : this.#refused(acceptance, admitted, options),
-    )
+    return accepting.then((acceptance) => {
+      if (acceptance.kind !== 'created') return this.#refused(acceptance, admitted, options)
+      const tookMs = clock.monotonicMs() - leasedMs
+      if (startNow && tookMs > this.#worker.leaseMs / 3)
+        return this.#stillLeased(instance, admitted).then((leased) =>
+          this.#accepted(instance, admitted, options, leased, waitedMs),
+        )
+      return this.#accepted(instance, admitted, options, startNow, waitedMs)
+    })
+  }
+
+  /**
+   * After a write that took so long that the lease may be over: another node may run the call by now. If it does, or if
+   * that cannot be found out, this node does not start it, and the slot is free again.
+   */
+  async #stillLeased(instance: Instance, { operation }: Admitted): Promise<boolean> {
+    const { id, attempt } = instance
+    try {
+      const [renewal] = await this.#store.extend([{ id, attempt }], this.#worker.leaseMs)
+      if (renewal?.held) return true
+    } catch (err) {
+      this.#env.log.warn({ err, operation: operation.key }, 'could not renew the lease of a new call; it runs later')
+    }
+    this.#limits.ended(operation, instance)
+    return false
   }
 
   /** It was called before, or another call has used its approval meanwhile. */

@@ -1,0 +1,55 @@
+/** A store may take seconds to accept a call: by then the lease that came with it can be over. */
+import { expect, test } from 'vitest'
+import { operation } from '../../src/core/operation.ts'
+import { type Cluster, LEASE_MS, Node, openCluster, settled } from './node.ts'
+
+/** The call is stored at once, and the store says so only after this long. */
+function acceptLate(cluster: Cluster, afterMs: number): void {
+  const { accept } = cluster.store
+  cluster.store = {
+    ...cluster.store,
+    async accept(...given) {
+      const acceptance = await accept(...given)
+      await new Promise<void>((resolve) => cluster.clock.schedule(afterMs, resolve))
+      return acceptance
+    },
+  }
+}
+
+function openPair(afterMs: number) {
+  const cluster = openCluster()
+  const ran: string[] = []
+  const work = (where: string) => operation('v1:work', { model: 'async', run: () => void ran.push(where) })
+  const other = new Node(cluster, { operations: [work('other')] })
+  acceptLate(cluster, afterMs)
+  const slow = new Node(cluster, { operations: [work('slow')] })
+  return { cluster, ran, other, slow }
+}
+
+test('a node that hears of its acceptance after the lease does not run what another node has taken up', async () => {
+  const { cluster, ran, other, slow } = openPair(2 * LEASE_MS)
+
+  const reply = slow.call('v1:work')
+  await settled()
+  cluster.clock.advance(LEASE_MS)
+  other.engine.worker.wake()
+  await settled()
+  cluster.clock.advance(LEASE_MS)
+  await settled()
+
+  expect(await reply).toMatchObject({ state: 'accepted' })
+  expect(ran).toEqual(['other'])
+  expect(slow.limits.running).toBe(0)
+})
+
+test('a node that hears of its acceptance late, and still has the lease, renews it and runs the call', async () => {
+  const { cluster, ran, slow } = openPair(LEASE_MS - 1)
+
+  const reply = slow.call('v1:work')
+  await settled()
+  cluster.clock.advance(LEASE_MS - 1)
+  await settled()
+
+  expect(await reply).toMatchObject({ state: 'accepted' })
+  expect(ran).toEqual(['slow'])
+})
