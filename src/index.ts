@@ -28,7 +28,7 @@ export type { Decision, Guard } from './core/ports/guard.ts'
 export type { ObjectStore } from './core/ports/objects.ts'
 export type { Log } from './core/ports/runtime.ts'
 export type { Connection, Message, OpenSession, Session } from './core/ports/session.ts'
-export type { Store } from './core/ports/store.ts'
+export type { OpenStore, Store } from './core/ports/store.ts'
 export type { Reply } from './core/reply.ts'
 export {
   type Input,

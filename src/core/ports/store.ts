@@ -4,6 +4,13 @@ import type { SharesSnapshot } from '../fairness/slot-shares.ts'
 import type { Instance, InstanceExtras, Outcome, Progress } from '../instance.ts'
 import type { JsonValue } from '../json.ts'
 import type { State } from '../state.ts'
+import type { Clock, Log } from './runtime.ts'
+
+/**
+ * Opens a store. It may take seconds: a connection is made, a schema is brought up to date. It rejects if the store
+ * cannot be used; the server then does not start. The server closes what it opened.
+ */
+export type OpenStore = (parts: { clock: Clock; log: Log }) => Promise<Store>
 
 /**
  * Keeps instances. Every write is durable when its promise resolves. Many calls at once share one commit, so a store
@@ -12,7 +19,7 @@ import type { State } from '../state.ts'
 export interface Store {
   /**
    * Inserts unless the request id or the idempotency key is taken; then it says by whom, and nothing is inserted or
-   * written with it.
+   * written with it. It may take seconds: a call that is accepted with a lease is started only while that lease stands.
    */
   accept(instance: Instance, more?: AcceptMore): Promise<Acceptance>
   /** Lets a further request id of the same owner stand for an instance, until `expiresAt`. */

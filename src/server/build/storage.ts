@@ -24,9 +24,13 @@ export async function openStorage(
   const { acceptLoss = false } = options
   const own = options.objects ? undefined : createFileObjects({ folder: folder.objects, clock })
   const objects = options.objects ?? (own as NonNullable<typeof own>)
-  const open = () =>
-    link
+  const { store: given } = options
+  const open = async () => {
+    if (typeof given === 'function') return given({ clock, log })
+    if (given) return given
+    return link
       ? link.openStore(folder.database, log, acceptLoss)
       : createSqliteStore({ file: folder.database, clock, log, acceptLoss })
-  return { objects, store: options.store ?? (await open()), sweepUnfinished: own?.sweep }
+  }
+  return { objects, store: await open(), sweepUnfinished: own?.sweep }
 }

@@ -5,7 +5,7 @@ import type { OperationDefinition, Tombstone } from '../../core/operation.ts'
 import type { Guard } from '../../core/ports/guard.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
-import type { Store } from '../../core/ports/store.ts'
+import type { OpenStore, Store } from '../../core/ports/store.ts'
 import type { LimitRules } from '../../engine/limits/limits.ts'
 import type { WorkerSettings } from '../../engine/run/worker.ts'
 import type { McpPrompt, McpResource } from '../../protocols/mcp/index.ts'
@@ -110,8 +110,9 @@ interface BaseOptions<App> {
    * Logs one line for each call that is neither recorded nor governed. Recorded and governed calls are always logged.
    */
   executionLog?: boolean
-  /** Replaces SQLite and files below `data`. */
-  store?: Store
+  /** Replaces SQLite below `data`: a store, or a function that opens one when the server starts. */
+  store?: Store | OpenStore
+  /** Replaces files below `data`. */
   objects?: ObjectStore
   clock?: Clock
 }
