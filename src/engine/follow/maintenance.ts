@@ -1,4 +1,7 @@
-/** Keeps house: ends what has expired, removes what is past keeping, and counts again what the limits count. */
+/**
+ * Keeps house: ends what has expired, removes what is past keeping, and counts again what the limits count. Of several
+ * nodes on one store the leader does the first two; each counts for itself.
+ */
 
 import { Fault } from '../../core/fault.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
@@ -8,6 +11,7 @@ import { expired } from '../end/end-faults.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Registry } from '../registry.ts'
 import type { Worker } from '../run/worker.ts'
+import { Leadership } from './leadership.ts'
 
 export interface MaintenanceParts {
   env: Environment
@@ -17,8 +21,6 @@ export interface MaintenanceParts {
   limits: Limits
   worker: Worker
   everyMs: number
-  /** Another process of the same server keeps house; this one only counts. */
-  countsOnly?: boolean
   /** How long the trail of who did what is kept. */
   auditMs?: number
   /** Removes files that were left half written and not touched for this long; says how many. */
@@ -31,6 +33,8 @@ const BATCH = 100
 const REST = 3
 /** Counting reads every open instance, and the counts drift only by what other nodes do: so not in every round. */
 const COUNT_EVERY = 12
+/** The leader renews its lease in every round; when it misses this many, another node leads. */
+const LEASE_ROUNDS = 3
 /** Bytes without an instance are leftovers once nobody has touched them for so long; they are looked for as often. */
 export const LEFTOVER_AGE_MS = 3_600_000
 
@@ -39,6 +43,8 @@ const NO_RECORD = 'maintenance:probe'
 
 export class Maintenance {
   readonly #parts: MaintenanceParts
+  readonly #leadership: Leadership
+  #led = false
   #storageFault: Fault | undefined
   /** By the wall clock, as the times of files are. */
   #sweptAt = Number.POSITIVE_INFINITY
@@ -52,14 +58,17 @@ export class Maintenance {
 
   constructor(parts: MaintenanceParts) {
     this.#parts = parts
+    const { env, store, everyMs } = parts
+    this.#leadership = new Leadership({ env, records: store.records, leaseMs: LEASE_ROUNDS * everyMs })
   }
 
   async start(): Promise<void> {
     const counts = await this.#parts.store.openCounts()
     this.#parts.limits.adjust(counts)
     this.#takeOver(counts)
+    const leads = await this.#leadership.lead()
     this.#schedule()
-    if (!this.#parts.countsOnly) this.#sweepAgain()
+    this.#sweepWhile(leads)
   }
 
   /** Calls of versions that this server no longer has, from before it was started anew. */
@@ -81,6 +90,7 @@ export class Maintenance {
     for (const end of this.#endRests) end()
     await this.#underWay
     await this.#sweeping
+    await this.#leadership.resign()
   }
 
   /** Why nothing could be written when that was last tried; nothing if it could. */
@@ -101,9 +111,11 @@ export class Maintenance {
 
   /** One round; the timer calls it, and a test may. */
   async tidy(): Promise<void> {
-    const { store, limits, countsOnly = false } = this.#parts
+    const { store, limits } = this.#parts
     await this.#tryStorage()
-    if (!countsOnly) {
+    const leads = await this.#leadership.lead()
+    if (this.#cancelTimer) this.#sweepWhile(leads)
+    if (leads) {
       // What makes room comes first: where there is none, nothing can be ended.
       await inOrder([
         () => this.#purge(),
@@ -115,13 +127,22 @@ export class Maintenance {
     if (++this.#rounds % COUNT_EVERY === 0) limits.adjust(await store.openCounts())
   }
 
+  /** A node that becomes the leader sweeps at once, since it does not know when that was last done. */
+  #sweepWhile(leads: boolean): void {
+    if (leads && !this.#led && !this.#sweeping) this.#sweepAgain()
+    if (!leads) this.#cancelSweep?.()
+    this.#led = leads
+  }
+
   /** Beside everything else, since it looks at all that is stored; and again when as much time has passed. */
   #sweepAgain(): void {
     const { env } = this.#parts
     this.#sweeping = this.sweepLeftovers()
       .catch((err) => env.log.warn({ err }, 'leftovers could not be swept; it is tried again'))
       .then(() => {
-        if (!this.#stopped) this.#cancelSweep = env.clock.schedule(LEFTOVER_AGE_MS, () => this.#sweepAgain())
+        this.#sweeping = undefined
+        if (!this.#stopped && this.#led)
+          this.#cancelSweep = env.clock.schedule(LEFTOVER_AGE_MS, () => this.#sweepAgain())
       })
   }
 
@@ -197,7 +218,7 @@ export class Maintenance {
       const startedMs = clock.monotonicMs()
       if ((await work()) < BATCH) return
       await this.#rest((clock.monotonicMs() - startedMs) * REST)
-      if (this.#stopped) return
+      if (this.#stopped || !(await this.#leadership.lead())) return
     }
   }
 

@@ -90,7 +90,6 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     ...shared,
     everyMs: TIDY_EVERY_MS,
     auditMs: (options.audit?.keepDays ?? AUDIT_DAYS) * 86_400_000,
-    countsOnly: !keepsHouse(link),
     ...(sweepUnfinished && { sweepUnfinished }),
   })
   return { engine, calls, limits, maintenance }
