@@ -15,11 +15,12 @@ async function openWithExpired(calls: number): Promise<{ node: Node; cluster: Cl
   await Promise.all(Array.from({ length: calls }, () => node.call('v1:note', {}, {}, { holdMs: 1_000 })))
   cluster.clock.advance(60_001)
   const batches: number[] = []
-  const { purge } = cluster.store
-  cluster.store.purge = async (ids) => {
+  const { expire } = cluster.store
+  cluster.store.expire = async (limit, removeObjects) => {
     cluster.clock.advance(BATCH_TAKES_MS)
-    batches.push(ids.length)
-    await purge(ids)
+    const removed = await expire(limit, removeObjects)
+    batches.push(removed)
+    return removed
   }
   return { node, cluster, batches }
 }
@@ -41,7 +42,7 @@ test('after a full batch it rests for three times as long as the batch took, and
 
   expect([atFirst, stillResting, afterTheRest]).toEqual([[100], [100], [100, 100]])
   expect(batches).toEqual([100, 100, 40])
-  expect(await cluster.store.purgeable(1)).toEqual([])
+  expect(await cluster.store.expire(1, async () => {})).toBe(0)
 })
 
 test('a server that stops does not wait for the rest to be over', async () => {

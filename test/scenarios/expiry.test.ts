@@ -123,9 +123,14 @@ test('what has expired is removed: its row, its result and its attachments', asy
   const sqlite = createSqliteStore({ file: join(data, 'callplane.db'), clock })
   const store: Store = {
     ...sqlite,
-    async purge(ids) {
-      await sqlite.purge(ids)
-      if (ids.length > 0) purged.resolve(ids)
+    async expire(limit, removeObjects) {
+      let expired: readonly string[] = []
+      const removed = await sqlite.expire(limit, (ids) => {
+        expired = ids
+        return removeObjects(ids)
+      })
+      if (removed > 0) purged.resolve(expired)
+      return removed
     },
   }
   let id = ''

@@ -156,7 +156,7 @@ test('a full store keeps what it acknowledged, and takes calls again once there 
     expect(await store.get(id)).toBe(undefined)
   }
   for (const id of accepted) expect(await store.get(id)).toMatchObject({ id })
-  await store.purge(await store.purgeable(20))
+  await store.expire(20, async () => {})
   expect(await store.accept(sampleInstance(clock.now(), { args: 'x'.repeat(8_000) }))).toEqual({ kind: 'created' })
   await store.close()
 })
@@ -176,7 +176,7 @@ test('a lease that ran out while nothing could be written is not given to others
 
   clock.advance(40_000)
   await expect(store.accept(filler())).rejects.toMatchObject({ code: 'STORAGE_FULL' })
-  await store.purge(await store.purgeable(20))
+  await store.expire(20, async () => {})
   const claim = { operations, limit: 10, leaseMs: 30_000 }
 
   expect((await store.claim(claim)).instances).toEqual([])

@@ -6,6 +6,7 @@ import type { Instance } from '../../src/core/instance.ts'
 import { migrate, readMigrations } from '../../src/stores/sqlite/files/migrate.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
+import { expireNow } from '../../src/testing/fakes/expire-now.ts'
 import { temporaryFolder } from './folder.ts'
 
 const clock = createManualClock()
@@ -97,7 +98,7 @@ test('calls, aliases, keys and the trail of schema 4 are all there, each with it
   expect(await store.find('main', 'none|ada', 'r9')).toMatchObject({ id: 'i1', requestId: 'r9', sessionId: 's9' })
   expect(await store.accept({ ...(third as Instance), id: 'i4', requestId: 'r4' })).toMatchObject({ kind: 'key-taken' })
   expect(await store.audit.list({ tenant: 'main', limit: 9 })).toMatchObject([{ id: 'i1', requestId: 'r1' }])
-  await store.purge(['i1'])
+  await expireNow(store, ['i1'])
   expect(await store.audit.list({ tenant: 'main', limit: 9 })).toHaveLength(1)
   const { instances } = await store.claim({ operations: ['v1:a.b@1.0.0'], limit: 9, leaseMs: 1_000 })
   expect(instances.map(({ id }) => id).sort()).toEqual(['i2', 'i3'])

@@ -130,7 +130,7 @@ const claim = fc.subarray(OPERATIONS).map(
     },
 )
 
-type Turn = { kind: 'together'; steps: Step[] } | { kind: 'wait'; ms: number } | { kind: 'purge' }
+type Turn = { kind: 'together'; steps: Step[] } | { kind: 'wait'; ms: number } | { kind: 'expire' }
 
 const turns = fc.array(
   fc.oneof(
@@ -141,7 +141,7 @@ const turns = fc.array(
         .map((steps): Turn => ({ kind: 'together', steps })),
     },
     { weight: 2, arbitrary: fc.integer({ min: 1, max: 15 }).map((ms): Turn => ({ kind: 'wait', ms })) },
-    { weight: 1, arbitrary: fc.constant<Turn>({ kind: 'purge' }) },
+    { weight: 1, arbitrary: fc.constant<Turn>({ kind: 'expire' }) },
   ),
   { minLength: 5, maxLength: 25 },
 )
@@ -149,11 +149,11 @@ const turns = fc.array(
 async function play(world: World, turn: Turn): Promise<void> {
   const { store, model, clock } = world
   if (turn.kind === 'wait') return clock.advance(turn.ms)
-  if (turn.kind === 'purge') {
-    const purgeable = [...(await store.purgeable(100))].sort()
-    expect(purgeable).toEqual(model.purgeable())
-    model.purge(purgeable)
-    return store.purge(purgeable)
+  if (turn.kind === 'expire') {
+    const expected = model.expiring()
+    const removed = await store.expire(100, async (ids) => expect([...ids].sort()).toEqual(expected))
+    expect(removed).toBe(expected.length)
+    return model.remove(expected)
   }
   const played = turn.steps.map((step) => {
     const { expected, actual } = step(world)

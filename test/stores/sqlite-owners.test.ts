@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Caller } from '../../src/core/caller.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
+import { expireNow } from '../../src/testing/fakes/expire-now.ts'
 import { sampleInstance } from '../../src/testing/fakes/instances.ts'
 import { temporaryFolder } from './folder.ts'
 
@@ -56,10 +57,10 @@ test('an owner goes with the last of its calls, and is there again with the next
   const calls = [sampleInstance(clock.now()), sampleInstance(clock.now()), sampleInstance(clock.now(), bob)] as const
   for (const call of calls) await store.accept(call)
 
-  await store.purge([calls[0].id, calls[2].id])
+  await expireNow(store, [calls[0].id, calls[2].id])
   const again = sampleInstance(clock.now(), { ...bob, caller: { ...bob.caller, scopes: [] } })
   await store.accept(again)
-  await store.purge([calls[1].id])
+  await expireNow(store, [calls[1].id])
 
   expect(await store.get(again.id)).toEqual(again)
   expect(await ownersIn(opened)).toEqual(['none|bob'])

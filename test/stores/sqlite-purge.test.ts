@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
+import { expireNow } from '../../src/testing/fakes/expire-now.ts'
 import { sampleInstance } from '../../src/testing/fakes/instances.ts'
 import { temporaryFolder } from './folder.ts'
 
@@ -19,7 +20,10 @@ test('a purge copies what was written into the file, and does not leave it to wh
   // Its size, not its content: opening the file here would let go of the store's lock on it.
   const before = statSync(file).size
 
-  await store.purge(instances.slice(0, 1).map(({ id }) => id))
+  await expireNow(
+    store,
+    instances.slice(0, 1).map(({ id }) => id),
+  )
 
   expect(statSync(file).size).toBeGreaterThan(before)
 })

@@ -14,6 +14,7 @@ import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { RequestIndex } from '../../src/stores/sqlite/requests/request-index.ts'
 import { encodeInstance, type InstanceRow } from '../../src/stores/sqlite/rows.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
+import { expireNow } from '../../src/testing/fakes/expire-now.ts'
 import { sampleInstance } from '../../src/testing/fakes/instances.ts'
 import { temporaryFolder } from './folder.ts'
 
@@ -124,7 +125,7 @@ test('whatever comes and goes, a request id belongs to the call that has it and 
         }
         const holder = live.get(step.request)
         if (step.kind === 'purge') {
-          if (holder !== undefined) await store.purge([holder])
+          if (holder !== undefined) await expireNow(store, [holder])
           live.delete(step.request)
           return
         }
@@ -171,7 +172,7 @@ test('entries of calls that were removed go too', async () => {
     // The first call of all stays; the last few are only in memory when it is closed.
     const removed = Array.from({ length: 98 }, (_, at) => `i${from + at + 1}`)
     for (let at = 0; at < 98; at += 25) {
-      await store.purge(removed.slice(at, at + 25))
+      await expireNow(store, removed.slice(at, at + 25))
       await untilWritten()
     }
     await store.close()
@@ -187,7 +188,10 @@ test('what a process knew to be gone when it died goes with the first writing of
   const store = openStore(file, 100)
   await acceptMany(store, 0, 100)
   await untilWritten()
-  await store.purge(Array.from({ length: 50 }, (_, at) => `i${at}`))
+  await expireNow(
+    store,
+    Array.from({ length: 50 }, (_, at) => `i${at}`),
+  )
   const image = imageOf(file, join(folder, 'image.db'))
   await store.close()
 
@@ -215,7 +219,7 @@ test('an id that was taken over leaves nothing behind, and the call that gave it
   await store.close()
   const next = openStore(file, 1)
   expect(await found(next)).toEqual(['i1', 'i0'])
-  await next.purge(['i0'])
+  await expireNow(next, ['i0'])
   expect(await found(next)).toEqual(['i1', undefined])
   await next.close()
 

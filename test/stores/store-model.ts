@@ -148,12 +148,12 @@ export class StoreModel {
     this.#replace({ ...instance, stopRequested: true, revision: instance.revision + 1 })
   }
 
-  purgeable(): string[] {
+  expiring(): string[] {
     const past = this.#instances.filter(({ state, keepUntil }) => isTerminal(state) && keepUntil <= this.#clock.now())
     return past.map(({ id }) => id).sort()
   }
 
-  purge(ids: readonly string[]): void {
+  remove(ids: readonly string[]): void {
     for (const gone of ids) {
       this.#instances.splice(0, Infinity, ...this.#instances.filter(({ id }) => id !== gone))
       this.#aliases.splice(0, Infinity, ...this.#aliases.filter(({ instanceId }) => instanceId !== gone))

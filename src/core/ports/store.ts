@@ -61,9 +61,13 @@ export interface Store {
   watch(id: string, changed: (instance: Instance) => void): () => void
   /** Unended instances past their expiry, oldest first. */
   overdue(limit: number): Promise<readonly Instance[]>
-  /** Instances past `keepUntil`, oldest first: what may be removed, with the objects that go first. */
-  purgeable(limit: number): Promise<readonly string[]>
-  purge(ids: readonly string[]): Promise<void>
+  /**
+   * Removes up to `limit` ended instances that are past `keepUntil`, oldest first, in one commit; says how many. It first
+   * calls `removeObjects` with the ids of those that may have objects, and waits for it: the bytes go before the row, so
+   * that a crash in between leaves no bytes without a row. If that rejects, nothing is removed. An instance that another
+   * node has removed meanwhile is passed over.
+   */
+  expire(limit: number, removeObjects: (ids: readonly string[]) => Promise<void>): Promise<number>
   /** Unended instances, and how many of them have never been started and wait for nobody's approval. */
   openCounts(): Promise<OpenCounts>
   /** Small values that are neither calls nor bytes. */

@@ -27,7 +27,7 @@ export interface MaintenanceParts {
   sweepUnfinished?(untouchedForMs: number): Promise<number>
 }
 
-/** In one transaction, which the calls of that moment wait for: a purge of so many takes 3 ms. */
+/** In one transaction, which the calls of that moment wait for: removing so many takes 3 ms. */
 const BATCH = 100
 /** After a full batch it rests for so many times as long as that took, so that calls have most of the time. */
 const REST = 3
@@ -118,7 +118,7 @@ export class Maintenance {
     if (leads) {
       // What makes room comes first: where there is none, nothing can be ended.
       await inOrder([
-        () => this.#purge(),
+        () => this.#expire(),
         () => this.#purgeRecords(),
         () => this.#purgeAudit(),
         () => this.#endOverdue(),
@@ -189,16 +189,12 @@ export class Maintenance {
     })
   }
 
-  async #purge(): Promise<void> {
+  async #expire(): Promise<void> {
     const { store, objects } = this.#parts
-    await this.#inBatches(async () => {
-      const ids = await store.purgeable(BATCH)
-      if (ids.length === 0) return 0
-      // Bytes first: a crash in between leaves a record that nobody can see, not bytes that nobody knows of.
+    const removeObjects = async (ids: readonly string[]) => {
       await Promise.all(ids.map((id) => objects.removeOwner(id)))
-      await store.purge(ids)
-      return ids.length
-    })
+    }
+    await this.#inBatches(() => store.expire(BATCH, removeObjects))
   }
 
   async #purgeAudit(): Promise<void> {

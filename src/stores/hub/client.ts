@@ -29,6 +29,9 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
   })
   const encodeClaim = createClaimEncoder()
   const encodeBegun = createBegunEncoder((number, alike) => tell('alike', number, alike))
+  /** How this process removes objects, by the number of the expiry that was asked for. */
+  const removing = new Map<number, (ids: readonly string[]) => Promise<void>>()
+  let expiries = 0
   let closing: Promise<void> | undefined
   channel.on('changed', (message: InstanceMessage) => {
     const instance = decodeInstance(message)
@@ -37,6 +40,7 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
     if (isTerminal(state) || attempt > (leased.get(id)?.attempt ?? attempt)) leased.delete(id)
     seen.hear(instance)
   })
+  channel.on('removeObjects', (asking: number, ids: readonly string[]) => removing.get(asking)?.(ids))
   channel.afterEach(seen.tell)
 
   function ask<T>(
@@ -122,8 +126,11 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
     requestStop: (id) => ask('requestStop', [id]),
     watch: seen.watch,
     overdue: (limit) => ask('overdue', [limit]),
-    purgeable: (limit) => ask('purgeable', [limit]),
-    purge: (ids) => ask('purge', [ids]),
+    expire(limit, removeObjects) {
+      const asking = ++expiries
+      removing.set(asking, removeObjects)
+      return ask<number>('expire', [limit, asking]).finally(() => removing.delete(asking))
+    },
     openCounts: () => ask('openCounts', [], decodeCounts),
     records: {
       put: (key, value, expiresAt) => ask('records.put', [key, value, ...given(expiresAt)]),

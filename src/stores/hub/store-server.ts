@@ -104,9 +104,13 @@ class Lessee {
         channel.on(prefix + name, (...args) => this.#write((of[name] as Asked)(...args)))
       }
     }
-    serve(this.#store, '', ['alias', 'get', 'find', 'extend', 'overdue', 'purgeable', 'purge'])
+    serve(this.#store, '', ['alias', 'get', 'find', 'extend', 'overdue'])
     serve(records, 'records.', ['put', 'get', 'add', 'replace', 'take', 'remove', 'write', 'list', 'purge'])
     serve(audit, 'audit.', ['append', 'list', 'purge'])
+    // The other process has the objects, so it is asked back.
+    channel.on('expire', (limit: number, asking: number) =>
+      this.#write(this.#store.expire(limit, (ids) => channel.ask('removeObjects', [asking, ids]))),
+    )
     channel.on('openCounts', () => this.#write(this.#store.openCounts(), encodeCounts))
     channel.on('watch', (id: string) => this.#watching.watch(id))
     channel.on('unwatch', (id: string) => this.#watching.unwatch(id))

@@ -120,8 +120,13 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
       await followClock()
       return read(() => upkeep.overdue(now(), limit))
     },
-    purgeable: (limit) => read(() => upkeep.purgeable(now(), limit)),
-    purge: (ids) => write(() => upkeep.purge(ids)).then(upkeep.settle),
+    async expire(limit, removeObjects) {
+      const ids = await read(() => upkeep.expiring(now(), limit))
+      if (ids.length === 0) return 0
+      await removeObjects(ids)
+      await write(() => upkeep.remove(ids)).then(upkeep.settle)
+      return ids.length
+    },
     openCounts: () => read(() => upkeep.openCounts()),
     records: {
       put: (key, value, expiresAt) => write(() => records.put(key, value, expiresAt)),

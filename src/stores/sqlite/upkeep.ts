@@ -20,7 +20,7 @@ export function prepareUpkeep(db: Database, { owners, requests, decode, archive 
   const overdue = db.prepare<[number, number], InstanceRow>(
     `SELECT * FROM instances WHERE ended = 0 AND expires_at <= ? ORDER BY expires_at LIMIT ?`,
   )
-  const purgeable = db
+  const expiring = db
     .prepare<[number, number], string>(
       `SELECT id FROM instances WHERE ended = 1 AND keep_until <= ? ORDER BY keep_until LIMIT ?`,
     )
@@ -37,9 +37,9 @@ export function prepareUpkeep(db: Database, { owners, requests, decode, archive 
   return {
     overdue: (now: number, limit: number): readonly Instance[] => overdue.all(now, limit).map(decode),
 
-    purgeable: (now: number, limit: number): readonly string[] => purgeable.all(now, limit),
+    expiring: (now: number, limit: number): readonly string[] => expiring.all(now, limit),
 
-    purge(ids: readonly string[]): Action<void> {
+    remove(ids: readonly string[]): Action<void> {
       return () => {
         const left = new Set<number>()
         for (const id of ids) {
@@ -55,7 +55,7 @@ export function prepareUpkeep(db: Database, { owners, requests, decode, archive 
     },
 
     /**
-     * Copies what a purge wrote from the log into the file. Left in the log, the scattered pages of many purges are
+     * Copies what a removal wrote from the log into the file. Left in the log, the scattered pages of many are
      * copied all at once, by whichever commit comes to 4,000 of them: that took 25 ms and more, against 2 ms each time.
      */
     settle(): void {

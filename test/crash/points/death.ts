@@ -65,7 +65,7 @@ function never(): Promise<never> {
 }
 
 const STORE_WRITES: ReadonlySet<string> = new Set([
-  ...['accept', 'alias', 'claim', 'extend', 'advance', 'answer', 'progress', 'tell', 'requestStop', 'purge'],
+  ...['accept', 'alias', 'claim', 'extend', 'advance', 'answer', 'progress', 'tell', 'requestStop'],
   ...['records.put', 'records.add', 'records.replace', 'records.take', 'records.remove', 'records.write'],
   ...['records.purge', 'audit.append', 'audit.purge'],
 ])
@@ -76,6 +76,15 @@ export function mortalStore(store: Store, death: Death): Store {
     ...mortal(store, death, STORE_WRITES),
     records: mortal(store.records, death, STORE_WRITES, 'records.'),
     audit: mortal(store.audit, death, STORE_WRITES, 'audit.'),
+    // The row goes after the bytes, whose removals are writes of their own.
+    expire: (limit, removeObjects) => {
+      const expiring: Promise<number> = store.expire(limit, async (ids) => {
+        await removeObjects(ids)
+        // A failure is heard below.
+        death.write('expire', () => expiring).catch(() => {})
+      })
+      return death.read(() => expiring)
+    },
     watch: (id, changed) =>
       watch(id, (instance) => {
         if (!death.isDead) changed(instance)

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Instance } from '../../../core/instance.ts'
 import type { AuditEnding, AuditEntry, AuditQuery } from '../../../core/ports/store.ts'
 import { statesBefore } from '../../../core/state.ts'
+import { expireNow } from '../../fakes/expire-now.ts'
 import { sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'
 import type { StoreStory } from './store.ts'
@@ -100,7 +101,7 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
         const list = (query: Partial<AuditQuery> = {}) => store.audit.list({ tenant: 'main', limit: 9, ...query })
 
         for (const purged of [[], ['2']]) {
-          await store.purge(purged)
+          await expireNow(store, purged)
           expect(await list()).toEqual(all)
           expect(await list({ limit: 2 })).toEqual(all.slice(0, 2))
           expect(await list({ before: '3', limit: 1 })).toEqual([all[1]])
@@ -124,7 +125,7 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
 
         // Before and after the call is purged.
         for (const purged of [[], [instance.id]]) {
-          await store.purge(purged)
+          await expireNow(store, purged)
           expect(await store.audit.list({ tenant: 'main', limit: 9 })).toMatchObject([{ id: instance.id, fingerprint }])
         }
       })
@@ -138,7 +139,7 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
 
       await store.accept(sampleInstance(clock.now(), { id: '2', requestId: 'r1' }), { over: '1' })
       const kept = await store.audit.list({ tenant: 'main', limit: 9 })
-      await store.purge(['1'])
+      await expireNow(store, ['1'])
 
       expect(kept).toMatchObject([{ id: '1', requestId: 'r1', outcome: 'requirements-missing' }])
       expect(await store.audit.list({ tenant: 'main', limit: 9 })).toEqual(kept)
@@ -148,7 +149,7 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
       const { id } = sampleInstance(clock.now())
       await store.accept(sampleInstance(clock.now(), { id, state: 'complete', keepUntil: clock.now() }))
       for (const endedAt of [10, 20, 30, 40]) await store.audit.append(entryOf(`${id}-${endedAt}`, { endedAt }))
-      await store.purge([id])
+      await expireNow(store, [id])
       const left = async () => (await store.audit.list({ tenant: 'main', limit: 9 })).map(({ endedAt }) => endedAt)
 
       expect(await left()).toEqual([40, 30, 20, 10])

@@ -1,4 +1,6 @@
 /** Part of the store suite: expiry, purging and counting. */
+import { Fault } from '../../../core/fault.ts'
+import type { Store } from '../../../core/ports/store.ts'
 import { statesBefore } from '../../../core/state.ts'
 import { sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'
@@ -13,7 +15,7 @@ const ENDING = {
 export function describeUpkeep({ describe, expect }: TestRunner, story: StoreStory): void {
   describe('keeping house', () => {
     story(
-      'past its expiry a call is hidden from callers, yet its ids stay taken until it is purged',
+      'past its expiry a call is hidden from callers, yet its ids stay taken until it is removed',
       async (store, clock) => {
         const now = clock.now()
         const dates = { expiresAt: now + 1_000, keepUntil: now + 5_000 }
@@ -37,10 +39,9 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
         expect(await accept({ idempotencyKey: 'k1' })).toBe('key-taken')
 
         clock.advance(1_999)
-        expect(await store.purgeable(10)).toEqual([])
+        expect(await expire(store)).toEqual([])
         clock.advance(1)
-        expect(await store.purgeable(10)).toEqual([instance.id])
-        await store.purge([instance.id])
+        expect(await expire(store)).toEqual([instance.id])
 
         expect(await store.get(instance.id)).toBe(undefined)
         expect(await accept({ requestId: 'r1', idempotencyKey: 'k1' })).toBe('created')
@@ -58,7 +59,7 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
       expect(ended).toMatchObject(dates)
       clock.advance(20)
       expect(await store.find('main', instance.owner, instance.requestId)).toEqual(ended)
-      expect(await store.purgeable(10)).toEqual([])
+      expect(await expire(store)).toEqual([])
     })
 
     story('the overdue are the unended past their expiry, oldest first', async (store, clock) => {
@@ -71,7 +72,46 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
 
       expect(await store.overdue(10)).toEqual([first, second])
       expect(await store.overdue(1)).toEqual([first])
-      expect(await store.purgeable(10)).toEqual([ended.id])
+      expect(await expire(store)).toEqual([ended.id])
+    })
+
+    story('what is past keeping goes oldest first, and no more of it than was asked for', async (store, clock) => {
+      const kept = (ms: number) =>
+        sampleInstance(clock.now(), { id: `kept-${ms}`, state: 'complete', keepUntil: clock.now() + ms })
+      for (const ms of [30, 10, 20, 500]) await store.accept(kept(ms))
+      clock.advance(100)
+
+      expect(await expire(store, 2)).toEqual(['kept-10', 'kept-20'])
+      expect(await expire(store, 2)).toEqual(['kept-30'])
+      expect(await expire(store, 2)).toEqual([])
+      expect(await store.get('kept-500')).toMatchObject({ id: 'kept-500' })
+    })
+
+    story('objects are removed while the row is there, and the row stays if they are not', async (store, clock) => {
+      const ended = sampleInstance(clock.now(), { state: 'complete', keepUntil: clock.now() })
+      await store.accept(ended)
+      const failing = store.expire(10, async () => {
+        throw new Fault('unavailable', 'The objects cannot be reached.', { code: 'NO_OBJECTS' })
+      })
+      await expect(failing).rejects.toMatchObject({ code: 'NO_OBJECTS' })
+      let whileRemoving: unknown
+
+      const removed = await store.expire(10, async ([id = '']) => {
+        whileRemoving = await store.get(id)
+      })
+
+      expect([whileRemoving, removed]).toEqual([ended, 1])
+      expect(await store.get(ended.id)).toBe(undefined)
+    })
+
+    story('two nodes that expire the same calls at once do no harm', async (store, clock) => {
+      const ended = [1, 2, 3].map(() => sampleInstance(clock.now(), { state: 'complete', keepUntil: clock.now() }))
+      await Promise.all(ended.map((instance) => store.accept(instance)))
+
+      await Promise.all([expire(store), expire(store)])
+
+      for (const { id } of ended) expect(await store.get(id)).toBe(undefined)
+      expect(await expire(store)).toEqual([])
     })
 
     story('open calls are counted by owner, and the queue by what never started', async (store, clock) => {
@@ -122,4 +162,14 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
       await expect(store.get('any')).rejects.toMatchObject({ name: 'Fault', kind: 'unavailable' })
     })
   })
+}
+
+/** The ids that the store named before it removed them; each must have been counted. */
+async function expire(store: Store, limit = 10): Promise<readonly string[]> {
+  let named: readonly string[] = []
+  const removed = await store.expire(limit, async (ids) => {
+    named = ids
+  })
+  if (removed !== named.length) throw new Error(`${removed} were removed, and ${named.length} were named.`)
+  return named
 }
