@@ -10,6 +10,7 @@ import type {
   Claimed,
   Created,
   Lease,
+  OpenCounts,
   Renewal,
   Taken,
 } from '../../src/core/ports/store.ts'
@@ -146,6 +147,16 @@ export class StoreModel {
     const instance = this.get(id)
     if (!instance || instance.stopRequested || isTerminal(instance.state)) return
     this.#replace({ ...instance, stopRequested: true, revision: instance.revision + 1 })
+  }
+
+  openCounts(): OpenCounts {
+    const open = this.#instances.filter(({ state }) => !isTerminal(state))
+    const by = (key: 'owner' | 'operation') => {
+      const groups = Map.groupBy(open, (instance) => instance[key])
+      return new Map([...groups].map(([name, calls]) => [name, calls.length]))
+    }
+    const queued = open.filter(({ attempt, extras }) => attempt === 0 && !extras?.held).length
+    return { queued, byOwner: by('owner'), byOperation: by('operation') }
   }
 
   expiring(): string[] {

@@ -68,7 +68,10 @@ export interface Store {
    * node has removed meanwhile is passed over.
    */
   expire(limit: number, removeObjects: (ids: readonly string[]) => Promise<void>): Promise<number>
-  /** Unended instances, and how many of them have never been started and wait for nobody's approval. */
+  /**
+   * Unended instances, and how many of them have never been started and do not wait for an approval. Nodes ask at
+   * intervals, so it must not cost a read of every open instance.
+   */
   openCounts(): Promise<OpenCounts>
   /** Small values that are neither calls nor bytes. */
   readonly records: Records

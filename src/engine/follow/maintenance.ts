@@ -31,7 +31,7 @@ export interface MaintenanceParts {
 const BATCH = 100
 /** After a full batch it rests for so many times as long as that took, so that calls have most of the time. */
 const REST = 3
-/** Counting reads every open instance, and the counts drift only by what other nodes do: so not in every round. */
+/** The counts drift only by what other nodes do: so they are not put right in every round. */
 const COUNT_EVERY = 12
 /** The leader renews its lease in every round; when it misses this many, another node leads. */
 const LEASE_ROUNDS = 3

@@ -9,6 +9,7 @@ import { nameIn } from '../../core/names.ts'
 import type { Acceptance, AcceptMore, Alias, Created, Taken } from '../../core/ports/store.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
+import type { OpenCalls } from './open-calls.ts'
 import type { Owners } from './owners.ts'
 import type { RecordWrites } from './records.ts'
 import type { RequestIndex, RequestRow } from './requests/request-index.ts'
@@ -27,13 +28,17 @@ const RECORDS_DIFFER: Acceptance = { kind: 'records-differ' }
 
 export interface AcceptanceParts {
   fresh: FreshInstances
+  openCalls: OpenCalls
   owners: Owners
   requests: RequestIndex
   records: RecordWrites
   decode: Decode
 }
 
-export function prepareAcceptance(db: Database, { fresh, owners, requests, records, decode }: AcceptanceParts) {
+export function prepareAcceptance(
+  db: Database,
+  { fresh, openCalls, owners, requests, records, decode }: AcceptanceParts,
+) {
   const byId = db.prepare<[string], InstanceRow>('SELECT * FROM instances WHERE id = ?')
   const byKey = db.prepare<[number, string, string], InstanceRow>(
     `SELECT * FROM instances WHERE owner = ? AND substr(operation, 1, instr(operation, '@') - 1) = ?
@@ -118,6 +123,7 @@ export function prepareAcceptance(db: Database, { fresh, owners, requests, recor
         if (together) records.apply(together)
         requests.add(hash, ref)
         fresh.add(instance, textLength(values))
+        openCalls.accepted(instance)
         changed.push(instance)
         return CREATED
       }

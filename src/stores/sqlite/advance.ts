@@ -7,10 +7,18 @@ import { isTerminal, STATES } from '../../core/state.ts'
 import { encodeEnding } from './audit.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
+import type { OpenCalls } from './open-calls.ts'
 import type { RecordWrites } from './records.ts'
 import type { Decode, InstanceRow } from './rows.ts'
 
-export function prepareAdvance(db: Database, fresh: FreshInstances, records: RecordWrites, decode: Decode) {
+export interface AdvanceParts {
+  fresh: FreshInstances
+  openCalls: OpenCalls
+  records: RecordWrites
+  decode: Decode
+}
+
+export function prepareAdvance(db: Database, { fresh, openCalls, records, decode }: AdvanceParts) {
   const updates = new Map<number, Statement>()
   const updateFor = (shape: number, change: Change): Statement => {
     const known = updates.get(shape)
@@ -48,7 +56,10 @@ export function prepareAdvance(db: Database, fresh: FreshInstances, records: Rec
         if (applied && together) records.apply(together)
         const before = fresh.take(change.id)
         const instance = applied && before ? applyChange(before, change) : read(change.id)
-        if (applied && instance) changed.push(instance)
+        if (applied && instance) {
+          openCalls.advanced(change, instance)
+          changed.push(instance)
+        }
         return instance ? { applied, instance } : { applied }
       }
     },

@@ -10,6 +10,7 @@ import { CommitWitness } from './files/commit-witness.ts'
 import { type OpenOptions, openDatabase } from './files/open.ts'
 import { createFreshInstances } from './fresh-instances.ts'
 import { type Action, createGroupCommit } from './group-commit.ts'
+import { OpenCalls } from './open-calls.ts'
 import { Owners } from './owners.ts'
 import { prepareClaim } from './queue/claim.ts'
 import { DueCalls } from './queue/due-calls.ts'
@@ -39,6 +40,7 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
   const watchers = createWatchers(log)
   const owners = new Owners(db)
   const due = new DueCalls()
+  const openCalls = new OpenCalls(() => upkeep.countOpen())
   const commits = createGroupCommit(db, {
     witness,
     committed(changed) {
@@ -48,6 +50,7 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
     undone() {
       owners.forget()
       due.doubt()
+      openCalls.doubt()
     },
     monotonicMs: () => clock.monotonicMs(),
     recovering: () => leases.prolongAll(),
@@ -57,10 +60,10 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
   const decode: Decode = (row) => decodeInstance(row, owners.byRef(row.owner))
   const requests = openPart(file, () => new RequestIndex(db, { write: commits.write, log, ...index }), db, witness)
   const records = prepareRecords(db, now)
-  const acceptance = prepareAcceptance(db, { fresh, owners, requests, records: records.writes, decode })
-  const { claim } = prepareClaim(db, { fresh, owners, due, decode, now })
+  const acceptance = prepareAcceptance(db, { fresh, openCalls, owners, requests, records: records.writes, decode })
+  const { claim } = prepareClaim(db, { fresh, openCalls, owners, due, decode, now })
   const audit = prepareAudit(db, owners)
-  const { advance, answer } = prepareAdvance(db, fresh, records.writes, decode)
+  const { advance, answer } = prepareAdvance(db, { fresh, openCalls, records: records.writes, decode })
   const leases = prepareLeases(db, { fresh, owners, due, decode, now })
   const upkeep = prepareUpkeep(db, { owners, requests, decode, archive: audit.archive })
   leases.voidAll()
@@ -127,7 +130,7 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
       await write(() => upkeep.remove(ids)).then(upkeep.settle)
       return ids.length
     },
-    openCounts: () => read(() => upkeep.openCounts()),
+    openCounts: () => read(() => openCalls.counts()),
     records: {
       put: (key, value, expiresAt) => write(() => records.put(key, value, expiresAt)),
       get: (key) => read(() => records.get(key)),

@@ -1,9 +1,9 @@
 /** What the sweeper asks: what is past its expiry, what may go, how much is open. */
 import type { Database } from 'better-sqlite3'
 import type { Instance } from '../../core/instance.ts'
-import type { OpenCounts } from '../../core/ports/store.ts'
 import { ENTRY_COLUMNS, type EntryRow } from './audit.ts'
 import type { Action } from './group-commit.ts'
+import type { CountedRow } from './open-calls.ts'
 import type { Owners } from './owners.ts'
 import type { RequestIndex } from './requests/request-index.ts'
 import type { Decode, InstanceRow } from './rows.ts'
@@ -27,7 +27,7 @@ export function prepareUpkeep(db: Database, { owners, requests, decode, archive 
     .pluck()
   const removeAliases = db.prepare<[string]>('DELETE FROM aliases WHERE instance_id = ?')
   const remove = db.prepare<[string], EntryRow>(`DELETE FROM instances WHERE id = ? RETURNING ${ENTRY_COLUMNS}`)
-  const open = db.prepare<[], { owner: string; operation: string; open: number; queued: number }>(
+  const open = db.prepare<[], CountedRow>(
     `SELECT owners.owner, operation, count(*) AS open,
        sum(attempt = 0 AND (extras IS NULL OR extras ->> 'held' IS NULL)) AS queued
      FROM instances INDEXED BY instances_open JOIN owners ON owners.ref = instances.owner
@@ -66,19 +66,6 @@ export function prepareUpkeep(db: Database, { owners, requests, decode, archive 
       }
     },
 
-    openCounts(): OpenCounts {
-      const rows = open.all()
-      return {
-        queued: rows.reduce((sum, row) => sum + row.queued, 0),
-        byOwner: sums(rows, 'owner'),
-        byOperation: sums(rows, 'operation'),
-      }
-    },
+    countOpen: (): readonly CountedRow[] => open.all(),
   }
-}
-
-function sums<K extends string>(rows: readonly ({ open: number } & Record<K, string>)[], key: K): Map<string, number> {
-  const counts = new Map<string, number>()
-  for (const row of rows) counts.set(row[key], (counts.get(row[key]) ?? 0) + row.open)
-  return counts
 }

@@ -9,6 +9,7 @@ import { areSameKeys } from '../../../core/names.ts'
 import type { Claim, Claimed } from '../../../core/ports/store.ts'
 import type { FreshInstances } from '../fresh-instances.ts'
 import type { Action } from '../group-commit.ts'
+import type { OpenCalls } from '../open-calls.ts'
 import type { Owners } from '../owners.ts'
 import type { Decode, InstanceRow } from '../rows.ts'
 import type { DueCaller, DueCalls, DuePair } from './due-calls.ts'
@@ -29,6 +30,7 @@ interface DueRow {
 
 export interface ClaimParts {
   fresh: FreshInstances
+  openCalls: OpenCalls
   owners: Owners
   due: DueCalls
   decode: Decode
@@ -38,7 +40,7 @@ export interface ClaimParts {
 /** Read at once: few where many callers have one call each, more where one has many. */
 const FIRST_READ = 4
 
-export function prepareClaim(db: Database, { fresh, owners, due, decode, now }: ClaimParts) {
+export function prepareClaim(db: Database, { fresh, openCalls, owners, due, decode, now }: ClaimParts) {
   const all = db.prepare<[], DueRow>(
     `SELECT owner AS ref, operation, min(due_at) AS dueAt FROM instances INDEXED BY instances_due
      WHERE due_at IS NOT NULL GROUP BY owner, operation`,
@@ -129,7 +131,9 @@ export function prepareClaim(db: Database, { fresh, owners, due, decode, now }: 
         const instances: Instance[] = []
         const hand = ({ id }: Candidate) => {
           fresh.drop(id)
-          instances.push(decode(take.get(at + claim.leaseMs, id) as InstanceRow))
+          const instance = decode(take.get(at + claim.leaseMs, id) as InstanceRow)
+          openCalls.claimed(instance)
+          instances.push(instance)
         }
         due.advance(at, mine)
         for (const child of dueChildren(mine, claim, at)) hand(child)

@@ -1,0 +1,94 @@
+/**
+ * How many calls are open, by owner and by operation, kept while they come and go: counting them in the file reads every
+ * one. The file is this process's alone, so it is counted when it is opened, and again after a change that may have
+ * made the counts wrong.
+ */
+import type { Instance } from '../../core/instance.ts'
+import type { Change, OpenCounts } from '../../core/ports/store.ts'
+import { isTerminal } from '../../core/state.ts'
+
+export interface CountedRow {
+  owner: string
+  operation: string
+  open: number
+  queued: number
+}
+
+/** One that is at 0 stays until the counts are read: a map from which entries are deleted all the time grows slow. */
+type Tally = Map<string, { calls: number }>
+
+export class OpenCalls {
+  readonly #count: () => readonly CountedRow[]
+  #byOwner: Tally = new Map()
+  #byOperation: Tally = new Map()
+  #queued = 0
+  #isDoubtful = true
+
+  constructor(count: () => readonly CountedRow[]) {
+    this.#count = count
+  }
+
+  /** A transaction was undone, and with it what was noted of it. */
+  doubt(): void {
+    this.#isDoubtful = true
+  }
+
+  accepted(instance: Instance): void {
+    if (!isTerminal(instance.state)) this.#add(instance, 1)
+  }
+
+  /** As it is after it was handed out. */
+  claimed({ attempt, extras }: Instance): void {
+    if (attempt === 1 && !extras?.held) this.#queued--
+  }
+
+  /** A change that was applied, and what it made. */
+  advanced({ from, to, extras }: Change, after: Instance): void {
+    const mayReopen = !from.every(isOpen)
+    const mayLeaveTheQueue = extras !== undefined && after.attempt === 0
+    if (mayReopen || mayLeaveTheQueue) this.doubt()
+    else if (isTerminal(to)) this.#add(after, -1)
+  }
+
+  counts(): OpenCounts {
+    if (this.#isDoubtful) this.#recount()
+    return { queued: this.#queued, byOwner: read(this.#byOwner), byOperation: read(this.#byOperation) }
+  }
+
+  #add({ owner, operation, attempt, extras }: Instance, calls: number): void {
+    add(this.#byOwner, owner, calls)
+    add(this.#byOperation, operation, calls)
+    if (attempt === 0 && !extras?.held) this.#queued += calls
+  }
+
+  #recount(): void {
+    this.#byOwner = new Map()
+    this.#byOperation = new Map()
+    this.#queued = 0
+    for (const { owner, operation, open, queued } of this.#count()) {
+      add(this.#byOwner, owner, open)
+      add(this.#byOperation, operation, open)
+      this.#queued += queued
+    }
+    this.#isDoubtful = false
+  }
+}
+
+function isOpen(state: Instance['state']): boolean {
+  return !isTerminal(state)
+}
+
+function add(tally: Tally, key: string, calls: number): void {
+  const known = tally.get(key)
+  if (known) known.calls += calls
+  else tally.set(key, { calls })
+}
+
+function read(tally: Tally): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const [key, { calls }] of tally) {
+    if (calls === 0) tally.delete(key)
+    else counts.set(key, calls)
+  }
+  return counts
+}
