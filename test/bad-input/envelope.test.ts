@@ -184,9 +184,7 @@ test('inside arguments, names that objects inherit are data, and the one a handl
   const reserved = await send('{"deep":[{"__proto__":{"polluted":1}}]}')
 
   expect(await harmless.text()).toContain(`"result":${args}`)
-  expect((await expectRefusal(reserved, 400, 'VALIDATION_ERROR')).message).toMatch(
-    /reserved name; use another/,
-  )
+  expect((await expectRefusal(reserved, 400, 'VALIDATION_ERROR')).message).toMatch(/reserved name; use another/)
   await server.expectUnharmed()
 })
 

@@ -29,8 +29,7 @@ export function storageFault(error: unknown): Fault {
       cause: error,
       ...(retryAfterMs !== undefined && { retryAfterMs }),
     })
-  if (FULL.has(code))
-    return fault('FULL', 'The server has no storage left; try again when space has been freed.')
+  if (FULL.has(code)) return fault('FULL', 'The server has no storage left; try again when space has been freed.')
   if (BUSY.has(code))
     return fault('BUSY', 'The server has too many files open at the moment; try again shortly.', BUSY_RETRY_MS)
   return fault('FAILED', 'The server could not read or write its storage; its log has the reason. Try again later.')
