@@ -42,13 +42,16 @@ const { values, positionals } = parseArgs({
     against: { type: 'string' },
   },
 })
-const known = values.profile ? PROFILED : Object.keys(SUITES)
+/** Prints a table for a decision, and writes nothing. */
+const BY_HAND = 'by-hand'
+const known = values.profile ? PROFILED : [...Object.keys(SUITES), BY_HAND]
 const unknown = positionals.filter((name) => !known.includes(name))
 if (unknown.length > 0) {
   console.error(`There is no suite ${unknown.join(', ')} here. Choose from: ${known.join(', ')}.`)
   process.exit(2)
 }
 if (values.draw) draw()
+else if (positionals.includes(BY_HAND)) await (await import('./by-hand/index.ts')).compareByHand(values.quick)
 else await runInFolder()
 
 async function runInFolder(): Promise<void> {
