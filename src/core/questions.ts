@@ -1,6 +1,6 @@
 /**
- * Questions that a handler puts to whoever called it, and how it gets the answers. A handler that asks ends there, and
- * runs again from its start once the answers have come: nothing is kept in memory while a person thinks.
+ * Questions from a handler to its caller, and the answers. A handler that asks ends there. It runs again from its start
+ * once the answers have arrived, so that nothing stays in memory while a person thinks.
  */
 import { Fault, type FaultRecord } from './fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from './json.ts'
@@ -14,7 +14,7 @@ export interface FormQuestion {
   schema: JsonObject
 }
 
-/** Something for the caller's own language model to complete. */
+/** A prompt for the caller's own language model. */
 export interface CompletionQuestion {
   kind: 'completion'
   messages: readonly { role: 'user' | 'assistant'; content: JsonObject }[]
@@ -24,14 +24,14 @@ export interface CompletionQuestion {
   stopSequences?: readonly string[]
 }
 
-/** Which folders the caller lets us work in. */
+/** Asks in which folders the caller lets the handler work. */
 export interface RootsQuestion {
   kind: 'roots'
 }
 
 export type Question = FormQuestion | CompletionQuestion | RootsQuestion
 export type QuestionKind = Question['kind']
-/** By a key of the handler's choice, the same each time it runs. */
+/** Keyed by a name that the handler chooses. The name must be the same each time the handler runs. */
 export type Questions = Readonly<Record<string, Question>>
 
 export type FormAnswer = { action: 'accept'; content: JsonObject } | { action: 'decline' | 'cancel' }
@@ -55,17 +55,20 @@ export type AnswerTo<Q extends Question> = Q extends FormQuestion
 
 export type Answers = Readonly<Record<string, JsonValue>>
 
-/** What a caller can be asked, and what it has answered so far. */
+/** The kinds of questions that a caller supports, and its answers so far. */
 export interface Asking {
   kinds: readonly QuestionKind[]
   answers: Answers
-  /** A recorded call waits for the answers and goes on; else it ends, and the caller sends it again with them. */
+  /**
+   * If set, a recorded call waits for the answers and continues. Otherwise it ends, and the caller sends it again with
+   * them.
+   */
   waits?: true
-  /** What it waits for. */
+  /** The questions that the call waits for. */
   questions?: Questions
 }
 
-/** The answers, all of them, or a fault that holds the questions without one. */
+/** Returns all answers. Throws a fault with the unanswered questions if any answer is missing. */
 export function answersTo<Q extends Questions>(
   questions: Q,
   asking: Asking | undefined,
@@ -83,15 +86,15 @@ export function answersTo<Q extends Questions>(
 
 const KINDS: readonly string[] = ['form', 'completion', 'roots'] satisfies readonly QuestionKind[]
 
-/** The handler's own mistake is told before anybody is asked. */
+/** Reports a mistake in the handler before the caller is asked. */
 function checkQuestion(key: string, question: Question, env: Pick<Environment, 'conforms'>): void {
   if (!KINDS.includes(question.kind)) {
-    throw new Fault('internal', `The question "${key}" is of no kind there is. Kinds: ${KINDS.join(', ')}.`)
+    throw new Fault('internal', `The question "${key}" has an unknown kind. Kinds: ${KINDS.join(', ')}.`)
   }
   if (question.kind === 'form') env.conforms(question.schema, {})
 }
 
-/** Those without a usable answer; nothing if there are none. */
+/** The questions without a valid answer. `undefined` if there are none. */
 export function unanswered(
   questions: Questions,
   answers: Answers,
@@ -123,7 +126,7 @@ function inputRequired(who: string, questions: Questions): Fault {
   const names = Object.keys(questions).join(', ')
   return new Fault(
     'requirements-missing',
-    `${who} asks its caller for more (${names}) before it goes on. Call it through a client that can be asked, or answer and call again.`,
+    `${who} needs answers from its caller (${names}). Use a client that supports questions, or call again with the answers.`,
     {
       code: INPUT_REQUIRED,
       details: { authorization: [], secrets: [], userId: false, questions: questions as unknown as JsonObject },
@@ -131,7 +134,7 @@ function inputRequired(who: string, questions: Questions): Fault {
   )
 }
 
-/** What a call that ended so wants to know. */
+/** The questions in this fault. `undefined` if the call ended for another reason. */
 export function questionsIn({ kind, code, details }: Fault | FaultRecord): Questions | undefined {
   if (kind !== 'requirements-missing' || code !== INPUT_REQUIRED) return undefined
   return isJsonObject(details?.questions) ? (details.questions as unknown as Questions) : undefined

@@ -1,4 +1,4 @@
-/** What the engine says about a call, before a protocol shapes it. */
+/** The engine's reply to a call. Each protocol encodes it in its own format. */
 import type { Fault } from './fault.ts'
 import type { ExecutionModel, Progress, ResultLocation } from './instance.ts'
 import type { JsonValue } from './json.ts'
@@ -8,27 +8,27 @@ interface ReplyBase {
   requestId: string
   sessionId?: string
   model: ExecutionModel
-  /** Present where the instance is retained. */
+  /** Present if the instance is retained. */
   expiresAt?: number
-  /** Once it has ended: how many tries that took, and how long. */
+  /** Present once the call has ended. */
   usage?: Usage
 }
 
 export interface Usage {
-  /** Which try the outcome is from; 1 is the first. */
+  /** The number of the try that produced the outcome; 1 is the first. */
   attempt: number
   durationMs: number
 }
 
-/** What the engine says of a call. A union, so that two outcomes at once cannot be written down. */
+/** The state of a call. A union, so that a reply cannot have two outcomes. */
 export type Reply =
   | (ReplyBase & {
       state: 'accepted' | 'pending'
       retryAfterMs: number
       progress?: Progress
-      /** It is not run before this approval is given. */
+      /** The call does not run before this approval is given. */
       approvalId?: string
-      /** It goes on once the caller has answered these. */
+      /** The call continues once the caller has answered these. */
       questions?: Questions
     })
   | (ReplyBase & { state: 'complete'; result: JsonValue })

@@ -1,4 +1,4 @@
-/** What an operation needs of the person it acts for, and what a call brings of it. */
+/** What an operation requires from the person it acts for, and what the caller sends to meet it. */
 
 import type { Caller } from './caller.ts'
 import { Fault } from './fault.ts'
@@ -10,13 +10,13 @@ import type { Environment } from './ports/runtime.ts'
 import { type Asking, answersTo, type Questions } from './questions.ts'
 
 export interface Requirements {
-  /** Providers at which the person must have authorized us. */
+  /** Providers at which the person must have authorized this server. */
   authorization?: readonly AuthorizationNeed[]
-  /** Ids of secrets the call must bring. */
+  /** Ids of secrets that the caller must send with the call. */
   secrets?: readonly string[]
-  /** The call must say for whom it acts. */
+  /** The call must name the user it acts for. */
   userId?: boolean
-  /** Asked before the call is taken: it is written down, and begins, with the answers. */
+  /** Asked before the call is accepted. The call is recorded and started only with the answers. */
   answers?: Questions
 }
 
@@ -25,18 +25,18 @@ export interface AuthorizationNeed {
   scopes?: readonly string[]
 }
 
-/** What a caller sends for one call only: in memory, and sealed in the store until the call ends. */
+/** What a caller sends for one call only. It is in memory, and sealed in the store until the call ends. */
 export interface Given {
   tokens: ReadonlyMap<string, string>
   secrets: ReadonlyMap<string, string>
   userId?: string
-  /** Hears what the handler says to its caller while it runs. */
+  /** Receives what the handler says to its caller while it runs. */
   hear?(said: Said): void
-  /** Ids of tokens that came with the call and are not in the store any more. */
+  /** Ids of tokens that were sent with the call and are no longer in the store. */
   gone?: readonly string[]
 }
 
-/** A handler's word to its caller; nobody keeps it. */
+/** A message from a handler to its caller. It is not stored. */
 export interface Said {
   level: SaidLevel
   message: string
@@ -45,19 +45,19 @@ export interface Said {
 
 export type SaidLevel = 'debug' | 'info' | 'warning' | 'error'
 
-/** The caller, acting for whom the call says it acts. */
+/** The caller, with the user for whom the call acts. */
 export function personOf(caller: Caller, { userId }: Given): Caller {
   return userId === undefined ? caller : { ...caller, userId }
 }
 
 export const NOTHING_GIVEN: Given = { tokens: new Map(), secrets: new Map() }
 
-/** What is known of the secrets of a call whose sealed record is not there. */
+/** The secrets of a call whose sealed record is missing. */
 export function leftOf({ extras }: Instance): Given | undefined {
   return extras?.brought && { ...NOTHING_GIVEN, gone: extras.brought }
 }
 
-/** Of which authorizations the call brought the token, whether or not it is still there. */
+/** Ids of the authorizations whose token was sent with the call, including tokens that are no longer stored. */
 export function broughtIn({ tokens, gone = [] }: Given): readonly string[] {
   return [...tokens.keys(), ...gone]
 }
@@ -86,12 +86,12 @@ export async function checkRequirements(
   )
 }
 
-/** What the operation wants to know in any case is known before the call is written down. */
+/** Checks that the caller has answered the operation's fixed questions, before the call is recorded. */
 export function checkAnswers({ requires, name }: Operation, asking: Asking | undefined, env: Environment): void {
   if (requires?.answers) answersTo(requires.answers, asking, env, name.full)
 }
 
-/** The caller chose this token, so that nobody else's takes its place. */
+/** The caller chose this token, so the server does not replace it with another one. */
 export function tokenGone(id: string, operation: Operation): Fault {
   return goneSince(`token for ${id}`, operation, { authorization: [id], secrets: [], userId: false })
 }
@@ -101,12 +101,14 @@ export function secretGone(id: string, operation: Operation): Fault {
 }
 
 function goneSince(what: string, { sideEffecting }: Operation, details: JsonObject): Fault {
-  // An attempt with an effect keeps its ids taken: see `mayHaveActed` in worker.ts.
-  const advice = sideEffecting ? 'Call again, under a new id, if it has had no effect yet.' : 'Call again.'
-  return new Fault('requirements-missing', `The ${what} came with the call and is gone since. ${advice}`, { details })
+  // The ids of an attempt with an effect cannot be used again: see `mayHaveActed` in engine/run/running.ts.
+  const advice = sideEffecting ? 'Call again, with a new id, if it has had no effect yet.' : 'Call again.'
+  return new Fault('requirements-missing', `The ${what} was sent with the call and is no longer available. ${advice}`, {
+    details,
+  })
 }
 
-/** What the person has yet to authorize, as a `requirements-missing` fault of this operation has it. */
+/** The authorizations that the person has yet to grant, from a `requirements-missing` fault of this operation. */
 export function missingAuthorization(operation: Operation, { details }: Fault): readonly AuthorizationNeed[] {
   const missing = details?.authorization
   if (!Array.isArray(missing)) return []

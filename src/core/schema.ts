@@ -1,6 +1,6 @@
 /**
- * The Standard Schema interface (standardschema.dev), as much of it as is used here. Written out because it is a
- * structural contract: zod, valibot, arktype and others satisfy it without anybody importing anybody.
+ * The part of the Standard Schema interface (standardschema.dev) that the server uses. It is copied here because it is a
+ * structural contract: zod, valibot, arktype and others satisfy it without an import.
  */
 
 export interface StandardSchema<In = unknown, Out = In> {
@@ -23,15 +23,15 @@ export interface StandardIssue {
 
 declare const describes: unique symbol
 
-/** JSON Schema 2020-12 as plain data. `T` is the type it describes, where the developer names one. */
+/** JSON Schema 2020-12 as plain data. `T` is the type that it describes, if the developer names one. */
 export type PlainSchema<T = unknown> = { readonly [keyword: string]: unknown } & { readonly [describes]?: T }
 
 export type Schema = StandardSchema | PlainSchema
 
-/** What `run` receives. */
+/** The type that `run` receives. */
 export type Output<S> =
   S extends StandardSchema<infer _In, infer Out> ? Out : S extends PlainSchema<infer T> ? T : never
-/** What a caller sends. */
+/** The type that a caller sends. */
 export type Input<S> = S extends StandardSchema<infer In, infer _Out> ? In : S extends PlainSchema<infer T> ? T : never
 
 /** Gives a plain JSON Schema the type it describes: `args: jsonSchema<{ a: number }>({ type: 'object', … })`. */

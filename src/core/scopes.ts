@@ -1,23 +1,23 @@
 /**
- * Which scopes a caller has, and the server's own scopes. Those begin with `callplane:`. `*` covers every other scope and
- * none of them. `callplane:admin` covers them all.
+ * Checks a caller's scopes, and defines the server's own scopes, which begin with `callplane:`. `*` covers all scopes
+ * except the server's own. `callplane:admin` covers all of the server's own.
  */
 import type { Caller } from './caller.ts'
 
 const ALL = '*'
 const OURS = 'callplane:'
 
-/** One scope for each thing an administrator does, so that a credential can grant one without the others. */
+/** One scope for each administrative task, so that a credential can grant one without the others. */
 export const SCOPES = {
   admin: 'callplane:admin',
-  /** Sees the approvals with their arguments, and decides them. */
+  /** Reads the approvals with their arguments, and decides them. */
   approve: 'callplane:approve',
   /** Reads the audit trail. */
   audit: 'callplane:audit',
   metrics: 'callplane:metrics',
-  /** Lists and sees the calls of all callers in the tenant, without arguments and results. */
+  /** Lists and reads the calls of all callers in the tenant, without arguments and results. */
   read: 'callplane:read',
-  /** Sees the arguments and results of those calls. */
+  /** Reads the arguments and results of those calls. */
   payloads: 'callplane:payloads',
   /** Cancels calls of other callers. */
   operate: 'callplane:operate',

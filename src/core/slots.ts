@@ -1,9 +1,10 @@
 /**
- * The slot of a call: 12 bits of hash(tenant, owner) inside its id. A store that keeps owners on several shards finds the
- * shard from an id alone. Uniqueness of request ids and keys ends at the owner, so a call and its namesakes share a slot.
+ * The slot of a call: 12 bits of hash(tenant, owner) inside its id. A store that keeps owners on several shards finds
+ * the shard from the id alone. Request ids and keys are unique per owner, so calls with the same request id or key
+ * share a slot.
  */
 
-/** Slots are numbered from 0 up to, but not including, this. */
+/** The number of slots. The first one is 0. */
 export const SLOTS = 4_096
 
 /** In an id these three hex digits follow the version digit: RFC 9562 leaves them to the implementation (`rand_a`). */
@@ -15,7 +16,7 @@ export function slotDigits(digest: (text: string) => string, tenant: string, own
   return digest(`${tenant}\n${owner}`).slice(0, SLOT_END - SLOT_START)
 }
 
-/** Of an id that `newCallId` made. */
+/** The slot of an id that `newCallId` created. */
 export function slotOf(id: string): number {
   return Number.parseInt(id.slice(SLOT_START, SLOT_END), 16)
 }

@@ -1,11 +1,11 @@
-/** The only place that knows which state may follow which. Stores compare and set; they never decide. */
+/** The only place that defines which state may follow which. Stores compare and set; they never decide. */
 
 export type State = 'accepted' | 'pending' | 'streaming' | 'complete' | 'error'
 
 /**
  * OpenCALL, "Backend Execution Model": forward only; `pending` may be skipped; `complete` and `error` are final. A
- * change may also leave the state as it is: an approval makes an `accepted` call due, and a `pending` one is tried
- * again, handed back, or waits.
+ * change may also keep the state: an approval makes an `accepted` call due, and a `pending` call is tried again, handed
+ * back, or waits.
  */
 const NEXT: Record<State, readonly State[]> = {
   accepted: ['accepted', 'pending', 'streaming', 'complete', 'error'],
@@ -25,7 +25,7 @@ export function mayFollow(from: State, to: State): boolean {
   return NEXT[from].includes(to)
 }
 
-/** The states an instance must be in for `to` to be written: what a store compares against. */
+/** The states from which an instance may change to `to`. The store compares against them. */
 export function statesBefore(to: State): readonly State[] {
   return BEFORE[to]
 }

@@ -1,7 +1,7 @@
-/** Waiting for a promise with a bound. */
+/** Waits for a promise with a time limit. */
 import type { Clock } from './ports/runtime.ts'
 
-/** The promise's value, or undefined if it takes longer. The promise must not reject. */
+/** The promise's value, or `undefined` if it takes longer than `limitMs`. The promise must not reject. */
 export function within<T>(clock: Clock, limitMs: number, promise: Promise<T>): Promise<T | undefined> {
   if (limitMs <= 0) return Promise.resolve(undefined)
   return new Promise((resolve) => {

@@ -170,7 +170,7 @@ test.each([
   ['a call', 'whoami', '', true],
   ['what a call calls in turn', 'outer', '', true],
   ['what a call of nobody else calls in turn', 'outer', '', false],
-  ['a call with effects', 'act', ', under a new id, if it has had no effect yet', true],
+  ['a call with effects', 'act', ', with a new id, if it has had no effect yet', true],
 ])('after a restart %s whose token cannot be read acts with no other one', async (_what, tool, advice, authorized) => {
   const oauth = await startOAuthServer()
   const used: string[] = []
@@ -218,7 +218,7 @@ test.each([
   expect(used).toEqual([])
   expect(ended.body.error).toMatchObject({
     code: 'REQUIREMENTS_MISSING',
-    message: `The token for hub came with the call and is gone since. Call again${advice}.`,
+    message: `The token for hub was sent with the call and is no longer available. Call again${advice}.`,
   })
   // The person's own is there for whoever brings none.
   expect((await oxpClient(after.url).call('t.whoami', { now: true })).status).toBe(authorized ? 200 : 400)

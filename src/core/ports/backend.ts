@@ -1,4 +1,4 @@
-/** What a backend must implement: it runs one attempt of one operation. */
+/** The port for backends. A backend runs one attempt of one operation. */
 import type { BackendContext } from '../context.ts'
 import type { JsonValue } from '../json.ts'
 import type { BackendSpec } from '../operation.ts'
@@ -6,44 +6,44 @@ import type { RemoteAddress, RemoteClient } from './outbound.ts'
 import type { Clock, Log } from './runtime.ts'
 
 /**
- * What a backend says about its kind. The rest of the server decides by these members, never by the name of a kind.
+ * The properties of a kind of backend. The rest of the server decides by these members, never by the name of a kind.
  */
 export interface BackendTraits {
   readonly kind: string
-  /** What it runs can reach nothing but its input: no files, no network, bounded memory and time. */
+  /** Its code can reach nothing but its input: no files, no network, bounded memory and time. */
   readonly isolated?: boolean
-  /** It shows its tool the credential that `auth` declares. Without this, an operation with `auth` is refused. */
+  /** It sends its tool the credential that `auth` declares. Without this, an operation with `auth` is refused. */
   readonly usesAuth?: boolean
-  /** For a kind that does not use `auth`: what to write instead. It becomes part of the refusal. */
+  /** For a kind that does not use `auth`: what to configure instead. The refusal contains this text. */
   readonly insteadOfAuth?: string
 }
 
 /**
- * Runs one attempt. What it returns is checked against the result schema before anybody sees it; a `Deferred` leaves
- * the call waiting.
+ * Runs one attempt. The engine checks the return value against the result schema before a caller sees it. A `Deferred`
+ * leaves the call waiting.
  */
 export interface Backend extends BackendTraits {
-  /** The name of the secret that signs answers from outside; without one, none are taken. */
+  /** The name of the secret that signs callbacks. Without one, the server accepts no callbacks. */
   readonly callbackSecret?: string
-  /** Its calls are recorded whatever their operation says, because their answers may come after a restart. */
+  /** Its calls are always recorded, because their callbacks may come after a restart. */
   readonly durable?: boolean
   execute(args: unknown, context: BackendContext): unknown
-  /** Takes up a call that was left waiting, or cut off after it had announced an answer from outside. */
+  /** Resumes a call that was left waiting, or that was interrupted after it had announced a callback. */
   resume?(waiting: JsonValue, args: unknown, context: BackendContext): unknown
-  /** A call that was left waiting has ended without its answer: tells the other side, as well as it can. */
+  /** A waiting call has ended without its callback. Notifies the remote side on a best-effort basis. */
   abandon?(waiting: JsonValue, context: BackendContext): Promise<void>
-  /** Lets go of connections, processes and threads. */
+  /** Closes connections, processes and threads. */
   close?(): Promise<void>
 }
 
-/** What every kind of backend is made with, besides its own settings. */
+/** What every kind of backend receives besides its own settings. */
 export interface BackendParts {
   readonly clock: Clock
   readonly log: Log
   readonly remote: RemoteClient
-  /** Paths in a declaration are relative to it. */
+  /** Paths in a declaration are relative to this folder. */
   readonly folder: string
-  /** For backends with connections of their own: where a host is, or a fault if one must not connect there. */
+  /** For backends with their own connections: resolves a host. Throws a fault if the rules forbid connections to it. */
   lookup?(hostname: string, allowPrivate: boolean): Promise<readonly RemoteAddress[]>
 }
 

@@ -1,7 +1,7 @@
-/** Results that may be remembered. */
+/** The port for caches of results. */
 import type { Outcome } from '../instance.ts'
 
-/** Remembers results for operations that say they may be remembered. */
+/** Caches the results of operations that allow it. */
 export interface ResultCache {
   get(key: string): Outcome | undefined
   set(key: string, outcome: Outcome, ttlMs: number): void

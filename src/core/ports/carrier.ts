@@ -1,7 +1,7 @@
-/** What a server opens and closes: one place where calls come in, whatever moves the bytes. */
+/** Accepts calls over one transport. A server opens and closes its carriers. */
 export interface Carrier<Where = void> {
-  /** Starts to take calls. Resolves with the address, if the carrier has one. Called once. */
+  /** Starts to accept calls. Resolves with the address, if the carrier has one. Called once. */
   listen(): Promise<Where>
-  /** Takes no more calls, lets those in progress end for so long, then cuts what is left. */
+  /** Accepts no more calls, waits up to `graceMs` for those in progress, then aborts the rest. */
   close(graceMs: number): Promise<void>
 }

@@ -1,34 +1,40 @@
-/** What a protocol may read of the operations there are: by their own names, and under the names of tools. */
+/** What a protocol can read about operations: by operation name, and by tool name. */
 import type { Operation, Tombstone } from '../operation.ts'
 
 export interface Catalog {
-  /** By the name that a caller uses, or by registry key. Throws `unknown-operation` or `removed`. */
+  /**
+   * Looks up an operation by the name that a caller uses, or by registry key. Throws `unknown-operation` or `removed`.
+   */
   resolve(name: string, now: number): Operation
-  /** What every caller may see now: the highest version under each name, without those past their sunset. */
+  /**
+   * The operations that every caller may see now: the highest version of each name, without those past their sunset.
+   */
   list(now: number): readonly Operation[]
-  /** The same for the internal operations. They are for callers that have their scopes. */
+  /** The same for internal operations. Only callers with the required scopes may see them. */
   listInternal(now: number): readonly Operation[]
-  /** What every caller may know to be gone by now: past its sunset, or defined as removed. */
+  /** The removed operations that every caller may see: past their sunset, or defined as removed. */
   listRemoved(now: number): readonly Tombstone[]
-  /** When the next version of an operation passes its sunset, if ever. */
+  /** When the next version of an operation passes its sunset. `undefined` if none will. */
   nextChangeAt(now: number): number | undefined
-  /** Every version of every operation, in the order of their definition. The array stays the same until they change. */
+  /**
+   * Every version of every operation, in the order of definition. The array is the same object until operations change.
+   */
   readonly operations: readonly Operation[]
-  /** Whether a caller without a credential may call anything here. */
+  /** True if a caller without a credential may call at least one operation. */
   readonly hasPublic: boolean
-  /** Calls back each time operations come or go, until the returned function is called. */
+  /** Calls `changed` each time operations are added or removed, until the returned function is called. */
   watch(changed: () => void): () => void
 }
 
 /** Operations under the names that tool-shaped protocols give them. */
 export interface Tools {
-  /** By tool id and full version. Without a version, the highest there is. */
+  /** Looks up a tool by id and full version. Without a version: the highest one. */
   byId(id: string, version: string | undefined, now: number): Operation | undefined
-  /** By tool name: `orders_getItem` is the newest major, `orders_getItem_v1` that one. */
+  /** Looks up a tool by name: `orders_getItem` is the newest major version, `orders_getItem_v1` is major version 1. */
   byName(name: string, now: number): Operation | undefined
-  /** One entry for each name that stands for itself, in the order of their names. */
+  /** One entry for each tool name without a version suffix, sorted by name. */
   list(now: number): readonly Tool[]
-  /** Every version of every tool, in the order of their ids. */
+  /** Every version of every tool, sorted by id. */
   versions(now: number): readonly Tool[]
 }
 

@@ -1,40 +1,44 @@
 /**
- * What an HTTP-shaped protocol sees of a request and how it answers: neutral, so that the same routes run on
- * node:http, on Fetch and on HTTP/3, and small, because building objects per request is what costs.
+ * An HTTP request and its response, as an HTTP-shaped protocol sees them. The types are neutral, so that the same
+ * routes run on node:http, on Fetch and on HTTP/3. They are small, because building objects for each request is
+ * expensive.
  */
 import type { Fault } from '../fault.ts'
 
 export interface Exchange {
   readonly method: string
-  /** As sent, still percent-encoded, without the query. */
+  /** As sent: percent-encoded, without the query. */
   readonly path: string
-  /** Without the question mark; empty if there is none. */
+  /** Without the question mark. Empty if there is no query. */
   readonly query: string
-  /** `http://host:port` as the caller reached us, for absolute URIs. */
+  /** `http://host:port` as the client reached the server, for absolute URIs. */
   readonly origin: string
-  /** Lower-case name. */
+  /** `name` is in lower case. */
   header(name: string): string | undefined
-  /** All of them, for whoever hands the request on. */
+  /** All header fields, for handlers that forward the request. */
   headers(): Iterable<readonly [name: string, value: string]>
-  /** Aborts when the client goes away before it was answered. Made on first use. */
+  /** Aborts when the client leaves before the response. Created on first use. */
   readonly signal: AbortSignal
-  /** The whole body as text, at once where it is all there, or a fault: `malformed` past the limit or if it breaks off. Not UTF-8 is a fault, too. */
+  /**
+   * The whole body as text, without a promise if it has arrived. Throws `malformed` if the body exceeds the limit or
+   * ends early, and also a fault if it is not UTF-8.
+   */
   text(maxBytes: number): string | Promise<string>
-  /** The parts of a multipart/form-data body in the order sent; each must be read before the next is asked for. */
+  /** The parts of a multipart/form-data body, in the order sent. Read each part before the next one. */
   parts(limits: PartLimits): AsyncIterable<Part>
 }
 
 export interface PartLimits {
   maxParts: number
   maxHeaderBytes: number
-  /** The part that is read as one text: it has as long to arrive as a body that is. */
+  /** The name of the part that is read as one text. The time limit for a text body applies to it. */
   textPart?: string
 }
 
 export interface Part {
   readonly name: string
   readonly mimeType: string
-  /** Whether the part says so itself; without a type it counts as `text/plain`. */
+  /** True if the part states its type. A part without a type counts as `text/plain`. */
   readonly statesType: boolean
   readonly filename?: string
   readonly bytes: AsyncIterable<Uint8Array>
@@ -43,17 +47,20 @@ export interface Part {
 export interface Answer {
   status: number
   headers: Record<string, string>
-  /** A string is sent as UTF-8; an iterable is sent as it comes, with back-pressure, and returned early if the client leaves. */
+  /**
+   * A string is sent as UTF-8. An iterable is sent piece by piece, with back-pressure, and is closed early if the
+   * client leaves.
+   */
   body?: string | Uint8Array | AsyncIterable<Uint8Array | string>
 }
 
 export type Handle = (exchange: Exchange, params: Readonly<Record<string, string>>) => Answer | Promise<Answer>
 
-/** A path such as `/ops/{id}/chunks`; a `{name}` matches one segment, which arrives percent-decoded. */
+/** A path such as `/ops/{id}/chunks`. A `{name}` matches one segment, which the handler receives percent-decoded. */
 export interface Route {
   readonly path: string
   readonly methods: Readonly<Partial<Record<HttpMethod, Handle>>>
-  /** How this protocol words a failure that no handler saw: a method it has not, a body that breaks, a bug. */
+  /** Builds the response for a failure outside the handlers: an unsupported method, a broken body, a bug. */
   readonly refuse: Refuse
 }
 

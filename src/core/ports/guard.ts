@@ -1,44 +1,46 @@
-/** Who is calling, and whether the call may go on. */
+/** The ports for authentication and authorization of calls. */
 import type { Caller } from '../caller.ts'
 import type { Fault } from '../fault.ts'
 import type { JsonValue } from '../json.ts'
 import type { Operation } from '../operation.ts'
 import type { AuthorizationNeed } from '../requirements.ts'
 
-/** Decides whether a call may go on: it says so, objects by throwing a fault, or has no opinion. */
+/** Decides whether a call may proceed. A guard allows the call, throws a fault, or has no opinion. */
 export interface Guard {
-  /** Before the arguments are looked at. */
+  /** Runs before the arguments are read. */
   admit?(caller: Caller, operation: Operation): void | Promise<void>
-  /** Whether `decide` can ever have something to say of this operation; asked once. Absent: of every one. */
+  /**
+   * False if `decide` never has an opinion about this operation. Called once per operation. Absent: it may have one.
+   */
   concerns?(operation: Operation): boolean
-  /** With the arguments, once they are valid; asked for each form of them, as sent and as the handler gets them. */
+  /** Runs with valid arguments, once for each form of them: as sent, and as the handler gets them. */
   decide?(caller: Caller, operation: Operation, args: JsonValue): Decision | void | Promise<Decision> | Promise<void>
 }
 
-/** Of several decisions the strictest counts. */
+/** If there are several decisions, the strictest applies. */
 export interface Decision {
   verdict: 'allow' | 'hold' | 'deny'
-  /** What decided: `policy.yaml#no-deletes`. */
+  /** The rule that decided: `policy.yaml#no-deletes`. */
   rule?: string
-  /** For the caller. */
+  /** Shown to the caller. */
   reason?: string
-  /** A denial that may be tried again as it is, because the policy says so. */
+  /** The policy lets the caller retry this denied call unchanged. */
   retryable?: boolean
-  /** A denial that is not for want of permission says so itself. */
+  /** The fault of a denial that has another cause than missing permission. */
   fault?: Fault
-  /** How long an approval is waited for. */
+  /** How long the call waits for an approval. */
   approvalTtlMs?: number
-  /** Whether the caller may approve it too. */
+  /** True if the caller may approve the call too. */
   selfApproval?: boolean
 }
 
-/** What a request shows of its sender: header fields or metadata, and the `auth` block of an envelope that has one. */
+/** The credentials in a request: header fields or metadata, and the `auth` block if the envelope has one. */
 export interface Presented {
   header(name: string): string | undefined
   readonly auth?: PresentedAuth | undefined
 }
 
-/** Unproved, and `credential` is a secret. */
+/** Not verified yet. `credential` is a secret. */
 export interface PresentedAuth {
   iss: string
   sub: string
@@ -46,18 +48,25 @@ export interface PresentedAuth {
   credential?: string
 }
 
-/** Who is calling: the caller, nothing if no credential was given, or a fault if it is not a good one. */
+/**
+ * Identifies the caller. `undefined` if the request has no credential. Throws a fault if the credential is not valid.
+ */
 export type Identify = () => Caller | undefined | Promise<Caller | undefined>
 
-/** Tokens that people have let us have at other services: each belongs to a caller, or to one of the caller's users. */
+/**
+ * Tokens for other services, which people have authorized. Each belongs to a caller, or to one of the caller's users.
+ */
 export interface Authorizations {
-  /** Fresh enough to be used now; nothing if the person has not authorized these scopes. */
+  /** A token that is valid now. `undefined` if the person has not authorized these scopes. */
   token(caller: Caller, id: string, scopes: readonly string[]): Promise<string | undefined>
-  /** The provider has refused this token: it is renewed before the next use, or else the person is asked again. */
+  /**
+   * The provider has refused this token. It is renewed before the next use; if that fails, the person must authorize
+   * again.
+   */
   refused(caller: Caller, id: string, token: string): Promise<void>
   /**
-   * What the person has to open to authorize these, and where to ask whether it was done. `origin` is how the caller
-   * reaches us. Ids this server has no provider for are left out: there is nothing to open for them.
+   * The URLs at which the person authorizes these needs and the client checks the status. `origin` is the server's
+   * address as the caller reached it. Ids without a configured provider are left out.
    */
   challenge(
     caller: Caller,
@@ -68,8 +77,8 @@ export interface Authorizations {
 
 export interface AuthorizationChallenge {
   id: string
-  /** For the person, in a browser. */
+  /** The person opens it in a browser. */
   url: string
-  /** Answers `{"status": "pending" | "completed" | "failed"}`. */
+  /** Responds with `{"status": "pending" | "completed" | "failed"}`. */
   checkUrl: string
 }

@@ -1,23 +1,28 @@
-/** What an object store must implement: it holds bytes. */
+/** The port for object stores. An object store holds bytes. */
 
 /**
- * Holds bytes: results, chunks, attachments. An object appears whole or not at all; a chunk is durable before it can
- * be read. Ids are `{owner id}/{name}`, and everything of one owner id goes at once.
+ * Holds the bytes of results, chunks and attachments. An object appears whole or not at all. A chunk is durable before
+ * it can be read. Ids are `{owner id}/{name}`. All objects of one owner id are removed together.
  */
 export interface ObjectStore {
-  /** Streams to the end, or throws (`maxBytes` passed, source failed, disk full) and leaves nothing behind. */
+  /**
+   * Writes the whole source. Throws if it exceeds `maxBytes`, the source fails or the disk is full, and then leaves no
+   * bytes.
+   */
   put(id: string, source: AsyncIterable<Uint8Array>, options: PutOptions): Promise<ObjectInfo>
   info(id: string): Promise<ObjectInfo | undefined>
-  /** Bytes `start` up to but not including `end`. */
+  /** Reads the bytes from `start` up to but not including `end`. */
   read(id: string, range?: { start: number; end: number }): AsyncIterable<Uint8Array>
-  /** Opens a chunked object for writing, from its start. Chunks that exist must come out the same again. */
+  /**
+   * Opens a chunked object for writing, from its start. Chunks that exist must be written again with the same bytes.
+   */
   writeChunks(id: string, options: ChunkOptions): Promise<ChunkWriter>
-  /** The chunk at `index`, if it has been announced. */
+  /** The chunk at `index`. `undefined` if it has not been announced. */
   chunk(id: string, index: number): Promise<Chunk | undefined>
-  /** What is known of a chunked object so far. */
+  /** The chunked object as written so far. */
   chunks(id: string): Promise<ChunksInfo | undefined>
   removeOwner(owner: string): Promise<void>
-  /** Owner ids whose bytes were last written before this time, for finding what a crash left behind. */
+  /** Owner ids whose bytes were last written before this time. The sweep uses it to find what a crash left behind. */
   owners(before: number): AsyncIterable<string>
 }
 
@@ -39,7 +44,7 @@ export interface ObjectInfo {
 export interface ChunkOptions {
   mimeType: string
   chunkBytes: number
-  /** Text is cut between code points only. */
+  /** If true, chunks are split between code points only. */
   text: boolean
 }
 
@@ -59,10 +64,10 @@ export interface Chunk {
   index: number
   offset: number
   length: number
-  /** `sha256:` and hex. */
+  /** `sha256:` followed by hex digits. */
   checksum: string
   checksumPrevious: string | null
-  /** Known for every chunk: a store does not announce one before it knows whether another follows. */
+  /** Known for every chunk: a store announces a chunk only when it knows whether another one follows. */
   last: boolean
   bytes: Uint8Array
 }

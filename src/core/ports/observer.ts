@@ -1,39 +1,39 @@
-/** Spans, metrics and announcements: who watches the engine, and who is told of what it did. */
+/** The ports for spans, metrics and announcements. */
 import type { Outcome } from '../instance.ts'
 import type { Operation } from '../operation.ts'
 import type { AuditEntry, RecordChange } from './store.ts'
 
-/** Watches the engine work: spans and metrics. What is left out costs nothing. */
+/** Receives spans and metrics from the engine. A method that is left out costs nothing. */
 export interface Observer {
-  /** Nothing if this one is not watched. */
+  /** `undefined` if this attempt is not observed. */
   attemptStarted?(operation: Operation, attempt: ObservedAttempt): AttemptObservation | undefined
   /** `outcome` is `complete` or the fault's kind. */
   callEnded?(operation: Operation, outcome: string, durationMs: number): void
-  /** A call as a whole, once it has ended: one that was recorded, or that a rule decided about. */
+  /** A whole call has ended. The call was recorded, or a rule decided about it. */
   executed?(operation: Operation, execution: Execution): void
-  /** The same of every other call, which is nearly all of them where nothing is kept. */
+  /** The same for every other call. These are nearly all calls on a server that retains nothing. */
   executedUnrecorded?(operation: Operation, execution: Execution): void
 }
 
-/** Notes of what is to be told elsewhere: they are written in the same commit as what they tell of. */
+/** Builds announcements. Each is written in the same commit as the event that it announces. */
 export interface Outbox {
-  /** A recorded call ends. Nothing if nobody is told of it. */
+  /** The records to write with the end of a recorded call. `undefined` if there is no subscriber. */
   ended(operation: Operation, entry: () => AuditEntry): readonly RecordChange[] | undefined
 }
 
 export interface Execution {
   entry: AuditEntry
   outcome: Outcome
-  /** The span of the last attempt where there is one; else what the caller sent. */
+  /** The span of the last attempt, or the caller's `traceparent` if there is no span. */
   traceparent?: string
 }
 
 export interface AttemptObservation {
-  /** The span in W3C form, for whatever the handler calls in turn. */
+  /** The span in W3C form, for requests that the handler makes. */
   readonly traceparent?: string
-  /** Runs the handler with the attempt's span as the current one, so that the handler's own spans nest in it. */
+  /** Runs the handler with the attempt's span as the current one, so that the handler's spans are its children. */
   within<T>(run: () => T): T
-  /** Without an outcome: the call waits for an answer from outside. */
+  /** `outcome` is `undefined` if the call waits for a callback. */
   ended(outcome: Outcome | undefined): void
 }
 

@@ -1,27 +1,30 @@
-/** Requests that leave this server, under rules about where they may go. */
+/** The ports for outbound requests. Rules restrict their targets. */
 
 export interface RemoteAddress {
   address: string
   family: number
 }
 
-/** Speaks HTTP with remote tools, under rules about where it may go. Connections are kept; redirects are not followed. */
+/**
+ * Sends HTTP requests to remote tools. Rules restrict the targets. Connections are kept alive; redirects are not
+ * followed.
+ */
 export interface RemoteClient {
-  /** Throws a fault if there is no answer, it is too large, or the target is not allowed. */
+  /** Throws a fault if there is no response, the response is too large, or the target is not allowed. */
   send(request: RemoteRequest): Promise<RemoteAnswer>
   /**
-   * The same for an answer that is read while it comes. A connection that fails rejects with the system's error, as
-   * reading the body does, so that the reader explains both alike. The reader bounds the body.
+   * The same for a response that is read as a stream. If the connection fails, it rejects with the system's error, as
+   * reading the body does, so that the reader handles both in the same way. The reader limits the size of the body.
    */
   open(request: Omit<RemoteRequest, 'maxBytes'>): Promise<RemoteStream>
 }
 
 export interface RemoteStream {
   status: number
-  /** Names in lower case. A header that came several times has several texts. */
+  /** Names are in lower case. A header that occurs several times has an array of values. */
   headers: Readonly<Record<string, string | readonly string[] | undefined>>
   body: AsyncIterable<Uint8Array>
-  /** Lets go of the connection; nothing more is read. */
+  /** Closes the connection without reading the rest. */
   discard(): void
 }
 
@@ -30,9 +33,9 @@ export interface RemoteRequest {
   url: string
   headers: Readonly<Record<string, string>>
   body?: string
-  /** Of the answer's body. */
+  /** The maximum size of the response body. */
   maxBytes: number
-  /** The operator has said that this one may be in a private network or on this machine. */
+  /** The operator allows this target to be in a private network or on this machine. */
   allowPrivate?: boolean
   signal: AbortSignal
 }
@@ -43,9 +46,9 @@ export interface RemoteAnswer {
   text: string
 }
 
-/** Fetches attachments that are named by URI, under rules about where it may go. */
+/** Fetches attachments that are referenced by URI. Rules restrict the targets. */
 export interface Fetcher {
-  /** Type and size as the other side states them. */
+  /** Media type and size as the remote server states them. */
   probe(uri: string, signal: AbortSignal): Promise<{ mimeType?: string; bytes?: number }>
   open(uri: string, maxBytes: number, signal: AbortSignal): AsyncIterable<Uint8Array>
 }

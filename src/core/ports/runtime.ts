@@ -1,50 +1,57 @@
-/** Time, chance, identity and logs come from outside, so that a test can hold them still. */
+/** Time, randomness, ids and logs are injected, so that a test can control them. */
 import type { JsonObject, JsonValue } from '../json.ts'
 
-/** Time, chance and identity come from outside, so that a test can hold them still. */
+/** The engine's only source of time, randomness and ids. */
 export interface Environment {
   readonly clock: Clock
-  /** UUID version 7: unique, and ordered by time so that stores index well. */
+  /** A UUID version 7: unique, and ordered by time, so that stores index it efficiently. */
   newId(): string
-  /** The same with the slot of its owner inside (`core/slots.ts`): for calls, so that a shard can be found from the id. */
+  /**
+   * The same for a call, with the slot of its owner inside (`core/slots.ts`), so that a shard can be found from the id.
+   */
   newCallId(tenant: string, owner: string): string
   /** 0 ≤ x < 1. */
   random(): number
   /** SHA-256 in hex. */
   digest(text: string): string
-  /** A keyed hash that only this deployment can make, URL-safe. */
+  /** A keyed hash that only this deployment can compute. URL-safe. */
   sign(text: string): string
   base64(bytes: Uint8Array): string
   gzip(text: string): Uint8Array
-  /** Whether a value is as this JSON Schema wants it. */
+  /** True if the value is valid against this JSON Schema. */
   conforms(schema: JsonObject, value: JsonValue): boolean
-  /** From now on this value is removed from whatever is written; the returned function says that it is out of use. */
+  /** Redacts this value from all output from now on. The returned function says that the value is no longer in use. */
   conceal(value: string): () => void
-  /** Without the values that are concealed. */
+  /** Returns the value without concealed values. */
   redact(value: JsonValue): JsonValue
   /** The same for one stream of bytes. */
   redactBytes(): ByteRedactor
   readonly log: Log
 }
 
-/** Lets the bytes of one stream pass without concealed values, also those that begin in one piece and end in another. */
+/** Removes concealed values from one stream of bytes, including values that are split across two pieces. */
 export interface ByteRedactor {
-  /** What may leave by now. */
+  /** Returns the bytes that can be sent now. */
   push(bytes: Uint8Array): Uint8Array
-  /** What is left. */
+  /** Returns the remaining bytes. */
   end(): Uint8Array
 }
 
 export interface Clock {
-  /** Unix epoch milliseconds, for what people and other machines see. An administrator can set it at any moment. */
+  /**
+   * Unix epoch milliseconds, for times that people and other machines see. An administrator can set it at any moment.
+   */
   now(): number
-  /** Whole milliseconds since some moment, never set: for every interval that begins and ends here. */
+  /**
+   * Whole milliseconds since an arbitrary moment. It cannot be set: use it for every interval that begins and ends in
+   * this process.
+   */
   monotonicMs(): number
-  /** Runs once after the delay; the returned function calls it off. Does not keep the process alive. */
+  /** Runs `run` once after the delay. The returned function cancels it. The timer does not keep the process alive. */
   schedule(delayMs: number, run: () => void): () => void
 }
 
-/** The part of pino that is used: fields first, then the sentence. */
+/** The part of pino that the server uses: fields first, then the message. */
 export interface Log {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void

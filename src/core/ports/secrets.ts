@@ -1,34 +1,43 @@
-/** Credentials that operations refer to, and what remote tools were shown of them. */
+/** The ports for credentials that operations refer to, and for the credentials that remote tools have received. */
 import type { AuthBinding } from '../credential.ts'
 import type { RecordChange } from './store.ts'
 
-/** Headers (or metadata) that show a remote tool who we are. */
+/** Headers (or metadata) that authenticate this server to a remote tool. */
 export interface Credential {
   readonly headers: Readonly<Record<string, string>>
-  /** What a tool could repeat of them: the values, and what they stand for. Absent: the headers' values as they are. */
+  /**
+   * The secret values that a tool could repeat: the header values, and the secrets behind them. Default: the header
+   * values.
+   */
   readonly shown?: readonly string[]
-  /** The tool has refused them. True if they were remembered and fresh ones are worth one more request. */
+  /**
+   * The tool has refused the headers. True if they came from a cache, so that one more request with new ones is
+   * worthwhile.
+   */
   refused(): boolean
 }
 
-/** Resolves the secrets that operations refer to; asked anew for each attempt. */
+/** Resolves the secrets that operations refer to. Called for each attempt. */
 export interface Credentials {
-  /** Whatever it resolves passes through `conceal` before it is used. */
+  /** Every resolved value passes through `conceal` before it is used. */
   resolve(auth: AuthBinding, conceal: (value: string) => string, signal: AbortSignal): Promise<Credential>
 }
 
-/** What a tool was shown for a call whose answer comes later, so that it can be taken out of that answer. */
+/**
+ * The secret values that a tool received for a call whose callback comes later. The server redacts them from the
+ * callback.
+ */
 export interface Shown {
-  /** Adds to what is kept for this call. */
+  /** Adds values to those kept for this call. */
   keep(id: string, values: readonly string[], expiresAt: number): Promise<void>
   recall(id: string): Promise<readonly string[]>
-  /** Removes it: to be written with the end of the call. */
+  /** The records that remove the values. The engine writes them with the end of the call. */
   forgetting(id: string): readonly RecordChange[]
 }
 
-/** Makes values that only this deployment can read. */
+/** Encrypts values so that only this deployment can read them. */
 export interface Sealer {
-  /** A sealed value opens only under the name it was sealed for. */
+  /** A sealed value can be opened only under the name it was sealed for. */
   seal(name: string, value: string): string
   /** Throws a fault if the value is damaged, or sealed with a key that this node does not have. */
   open(name: string, sealed: string): string
@@ -41,6 +50,6 @@ export interface Secret {
 }
 
 export interface SecretSource {
-  /** Throws a fault that names the secret and where it was looked for. */
+  /** Throws a fault that names the secret and the places that were searched. */
   resolve(name: string, signal: AbortSignal): Promise<Secret>
 }

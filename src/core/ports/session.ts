@@ -1,7 +1,7 @@
 /**
- * The port between a carrier of messages (standard input, WebSocket, MQTT, Kafka, a data channel, a QUIC stream) and a
- * protocol that lives on messages. The carrier opens one session for each peer. On a broker a peer is a reply address,
- * so a carrier may open a session for each message and finish it at once.
+ * The port between a message carrier (standard input, WebSocket, MQTT, Kafka, a data channel, a QUIC stream) and a
+ * message-based protocol. The carrier opens one session for each peer. On a broker a peer is a reply address, so a
+ * carrier may open a session for each message and finish it at once.
  */
 import type { Fault } from '../fault.ts'
 import type { Presented } from './guard.ts'
@@ -11,17 +11,17 @@ export type Message = string | Uint8Array
 
 /** The carrier's half: the connection to one peer. */
 export interface Connection {
-  /** What the peer presented when it connected. Empty where the carrier has no credentials of its own. */
+  /** The credentials that the peer presented when it connected. Empty if the carrier has no credentials of its own. */
   readonly peer: Presented
-  /** `http://host:port` where the peer reaches this server over HTTP, for absolute addresses. */
+  /** `http://host:port` at which the peer reaches this server over HTTP, for absolute URLs. */
   readonly origin: string
   /** Aborts when the peer is gone or the connection has closed. Messages sent after that are discarded. */
   readonly signal: AbortSignal
   /**
    * Sends one message. Messages leave in the order of the calls. The promise never rejects; it resolves when the
-   * carrier has room for the next message. A session waits for it before it sends more of the same call: that bounds
-   * what is buffered. `about` names what the message belongs to, such as a request id, for carriers that build a
-   * topic or a key from it.
+   * carrier has room for the next message. A session waits for it before it sends more of the same call, which bounds
+   * the buffer. `about` names the subject of the message, such as a request id, for carriers that build a topic or a
+   * key from it.
    */
   send(message: Message, about?: string): Promise<void>
 }
@@ -29,19 +29,19 @@ export interface Connection {
 /** The protocol's half. */
 export interface Session {
   /**
-   * Takes one message. Several may be in progress. The promise resolves when the carrier may acknowledge the message:
-   * the call is recorded, or the message needs no further care because it was answered or refused. It rejects when the
-   * message must be delivered again. A malformed message is answered, never thrown.
+   * Handles one message. Several may be in progress. The promise resolves when the carrier may acknowledge the message:
+   * the call is recorded, or the session has responded to the message or refused it. It rejects when the message must
+   * be delivered again. The session responds to a malformed message and does not throw.
    */
   receive(message: Message): void | Promise<void>
-  /** The carrier could not take a message, for example because it is too large. The session tells the peer. */
+  /** The carrier could not accept a message, for example because it is too large. The session tells the peer. */
   refuse(fault: Fault): void | Promise<void>
   /**
-   * The peer sends no more, and still reads. Resolves when everything received has been answered, or when the session
-   * has waited long enough.
+   * The peer sends no more messages, but still reads. Resolves when the session has responded to all messages, or when
+   * its waiting time is over.
    */
   finish(): Promise<void>
-  /** The connection ends. Work that only this peer waits for stops; recorded calls go on. Called once. */
+  /** The connection ends. Work that only this peer waits for stops; recorded calls continue. Called once. */
   close(): Promise<void>
 }
 
