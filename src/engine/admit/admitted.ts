@@ -1,4 +1,4 @@
-/** A call that has passed every check, and the instance it becomes when it is recorded. */
+/** A call that has passed every check, and the instance that is recorded for it. */
 
 import type { Call, MediaInput } from '../../core/call.ts'
 import { correlate } from '../../core/call.ts'
@@ -22,32 +22,32 @@ export interface Admitted {
   caller: Caller
   tenant: string
   owner: string
-  /** The schema's output of `call.args`. */
+  /** The schema's output for `call.args`. */
   parsed: unknown
   media: readonly MediaInput[]
-  /** Handed over for this call only. */
+  /** Secrets and tokens for this call only. */
   given?: Given
-  /** The record that has the secrets of `given`, sealed; written with the call. */
+  /** The sealed secrets of `given`. The record is written with the call. */
   sealed?: RecordChange
-  /** What the policy says, if there is one. */
+  /** The decision of the policy, if there is a policy. */
   decision?: Decision
-  /** It waits for an approval before it runs. */
+  /** The call waits for an approval before it runs. */
   held?: true
-  /** The approval that was given before and is used up by this call. */
+  /** An earlier approval, which this call uses. */
   grant?: Grant
-  /** Where another call was faster to use it: what holds for this one then. */
+  /** Decides again, if another call used the approval first. */
   askAgain?: () => Promise<Admitted>
 }
 
-/** How long a call that outlasted its direct answer is retained at the least. */
+/** Minimum retention of a sync call that did not end within the caller's wait. */
 export const OVERRUN_RETENTION_MS = 600_000
-/** How long an idempotency key is kept at the least. */
+/** Minimum retention of an idempotency key. */
 const KEY_RETENTION_MS = 86_400_000
 
-/** How far a call has come when it is recorded: usually it is only just beginning. */
+/** The progress of a call when it is recorded. Most calls are new. */
 type Life = Partial<Pick<Instance, 'state' | 'attempt' | 'settled' | 'failures' | 'dueAt' | 'outcome' | 'endedAt'>>
 
-/** `startedAt` is when it arrived, where that was before now: a call that ran unrecorded so far. */
+/** `startedAt` is the arrival time. It is earlier than now for a call that ran unrecorded first. */
 export function newInstance(env: Environment, admitted: Admitted, life: Life, startedAt = env.clock.now()): Instance {
   const { id, call, operation, caller, owner, media } = admitted
   const { idempotencyKey } = call
@@ -86,7 +86,7 @@ export function newInstance(env: Environment, admitted: Admitted, life: Life, st
   return instance
 }
 
-/** Nothing at all for nearly every call. */
+/** `undefined` for nearly every call. */
 function extrasOf(admitted: Admitted, startedAt: number): InstanceExtras | undefined {
   const { id, call, operation, given, sealed, decision, held, grant } = admitted
   const brought = given && broughtIn(given)
@@ -120,10 +120,10 @@ export function approvalRequest(env: Environment, admitted: Admitted, decision: 
   }
 }
 
-/** What is fetched when the call runs need not be what was there when somebody approved it. */
+/** The content behind a reference can change between the approval and the run, so only stored bytes can be approved. */
 function attachmentOf(operation: Operation, { name, mimeType, source }: MediaInput) {
   if (source.kind === 'object') return { name, mimeType, bytes: source.bytes, sha256: source.sha256 }
-  const message = `${operation.name.full} needs an approval, and what the attachment "${name}" refers to can change after it was given. Send its bytes instead.`
+  const message = `${operation.name.full} needs an approval, and the content behind the URI of the attachment "${name}" can change after the approval. Send the bytes instead.`
   throw new Fault('invalid-input', message, { code: 'ATTACHMENT_BY_REFERENCE', details: { attachment: name } })
 }
 
@@ -148,7 +148,7 @@ export function jobFor({ id, operation, caller, call, media, given }: Admitted):
 
 const NO_LINEAGE: readonly string[] = []
 
-/** How long the caller of a sync operation waits for a direct answer. */
+/** How long the caller of a sync operation waits for a direct reply. */
 export function waitLimit(operation: Operation, call: Call): number {
   return Math.min(call.waitMs ?? operation.maxSyncMs, operation.maxSyncMs)
 }

@@ -1,4 +1,4 @@
-/** What the guards say about a call, taken together: of several verdicts the strictest counts. */
+/** Combines the decisions of all guards about a call. The strictest decision applies. */
 
 import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
@@ -11,13 +11,13 @@ const STRICTNESS: Record<Decision['verdict'], number> = { allow: 0, hold: 1, den
 interface Question {
   caller: Caller
   operation: Operation
-  /** As they were sent. */
+  /** The arguments as sent. */
   args: JsonValue
-  /** As the handler will get them: a schema may fill in a default, or make a number of a text. */
+  /** The arguments as the handler receives them. A schema may add defaults or convert a string to a number. */
   parsed: unknown
 }
 
-/** Asks one guard after the other, as they are listed; a promise only if one of them needs time. */
+/** Asks the guards in order. Returns a promise only if a guard does. */
 export function decideAll(
   guards: readonly Guard[],
   question: Question,
@@ -34,7 +34,7 @@ export function decideAll(
   return strictest
 }
 
-/** About both forms of the arguments: a rule that knows one of them is not got round with the other. */
+/** Asks about both forms of the arguments, so that a caller cannot evade a rule by sending the other form. */
 function askOne(
   guard: Guard,
   { caller, operation, args, parsed }: Question,
@@ -53,14 +53,14 @@ function stricter(one: Decision | undefined, other: Decision | undefined): Decis
 
 export function denied(operation: Operation, { rule, reason, retryable = false, fault }: Decision): Fault {
   if (fault) return fault
-  return new Fault('forbidden', reason ?? `The policy does not let you run ${operation.name.full}.`, {
+  return new Fault('forbidden', reason ?? `The policy does not allow you to call ${operation.name.full}.`, {
     code: 'POLICY_DENIED',
     retryable,
     details: rule === undefined ? {} : { policy_ref: policyIn(rule), rule },
   })
 }
 
-/** `policy.yaml#no-deletes` names the policy before the `#`. */
+/** In `policy.yaml#no-deletes` the policy is the part before the `#`. */
 function policyIn(rule: string): string {
   return rule.split('#', 1)[0] as string
 }
