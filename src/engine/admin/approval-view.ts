@@ -1,4 +1,4 @@
-/** An approval as those see it who may decide: what would run, for whom, and how it stands. */
+/** An approval as an approver sees it: the call, its caller and the status. */
 
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { Attachment } from '../wait/approval-book.ts'
@@ -10,16 +10,16 @@ export interface ApprovalView {
   id: string
   status: (typeof STATUSES)[number]
   operation: string
-  /** Who wants to run it: issuer and subject. */
+  /** The caller's issuer and subject. */
   caller: string
   userId?: string
   risk: string
-  /** `null` once its call has ended without it. */
+  /** `null` once the call has ended without using the approval. */
   args: JsonValue
   attachments?: readonly Attachment[]
   rule?: string
   reason?: string
-  /** The call waits and goes on by itself; if not, it has to be sent again. */
+  /** True if the call waits and continues by itself. False if the caller must send it again. */
   waits: boolean
   createdAt: string
   expiresAt: string
@@ -47,7 +47,7 @@ export function viewOf(approval: Approval, now: number): ApprovalView {
   }
 }
 
-/** What nobody decided, or nobody used, in its time is good for nothing any more. */
+/** An approval that was not decided, or not used, in time has expired. */
 function statusOf({ status, expiresAt }: Approval, now: number): ApprovalView['status'] {
   const lapses = status === 'pending' || status === 'approved'
   return lapses && expiresAt <= now ? 'expired' : status

@@ -1,6 +1,6 @@
 /**
- * What administrators do, as operations: so every protocol that offers them, and the command line, has the same. They
- * are made before the engine is, and told of it once it is there.
+ * Administrative tasks as operations, so that every protocol and the command line offer the same ones. They are created
+ * before the engine. `connect` gives them the engine's parts later.
  */
 
 import type { Caller } from '../../core/caller.ts'
@@ -26,7 +26,7 @@ export interface OwnParts {
 export interface OwnOperations {
   definitions: readonly OperationDefinition[]
   connect(parts: OwnParts): void
-  /** Mends what an earlier version has left when it was killed. */
+  /** Repairs what an earlier version left behind when it was killed. */
   resume(): Promise<void>
 }
 
@@ -34,7 +34,7 @@ const APPROVE = [SCOPES.approve]
 const AUDIT = [SCOPES.audit]
 const OURS = /^v\d+:callplane\./
 const MAX_PAGE = 200
-/** How many approvals one question looks at, decided ones included. */
+/** The maximum number of approvals that one call of `approvals.list` reads. */
 const MAX_SCANNED = 2_000
 
 export function createOwnOperations(): OwnOperations {
@@ -46,7 +46,7 @@ export function createOwnOperations(): OwnOperations {
   return {
     definitions: [
       operation('v1:callplane.approvals.list', {
-        description: 'The approvals that wait for a decision, oldest first; with "all", the decided ones too.',
+        description: 'Lists the approvals that wait for a decision, oldest first. With "all", lists decided ones too.',
         internal: true,
         scopes: APPROVE,
         args: jsonSchema<{ all?: boolean; limit?: number; after?: string }>({
@@ -62,7 +62,7 @@ export function createOwnOperations(): OwnOperations {
         run: (args, ctx) => listApprovals(parts(), ctx.caller, args),
       }),
       operation('v1:callplane.approvals.get', {
-        description: 'One approval, with the arguments it is about.',
+        description: 'Returns one approval, with the arguments of its call.',
         internal: true,
         scopes: APPROVE,
         args: jsonSchema<{ id: string }>({
@@ -76,16 +76,15 @@ export function createOwnOperations(): OwnOperations {
           const { approvals, clock } = parts()
           const approval = await approvals.get(ctx.caller.tenant, id)
           if (approval) return viewOf(approval, clock.now())
-          throw new Fault('not-found', `There is no approval "${id}". List those there are.`)
+          throw new Fault('not-found', `There is no approval "${id}". List the approvals to find the id.`)
         },
       }),
       operation('v1:callplane.approvals.decide', {
-        description:
-          'Approves or denies one call. Nobody decides about a call of their own, unless the policy says so.',
+        description: 'Approves or denies one call. You cannot decide about your own call, unless the policy allows it.',
         internal: true,
         scopes: APPROVE,
         sideEffecting: true,
-        // An approval is decided once, whoever asks how often.
+        // An approval can be decided only once, so a repeated request has no second effect.
         idempotencyRequired: false,
         args: jsonSchema<{ id: string; verdict: 'approve' | 'deny'; why?: string }>({
           type: 'object',
@@ -97,7 +96,7 @@ export function createOwnOperations(): OwnOperations {
         run: (args, ctx) => decide(parts(), ctx.caller, args),
       }),
       operation('v1:callplane.audit.list', {
-        description: 'Who ran what, when and with which outcome, the newest first.',
+        description: 'Lists who called which operation, when and with which outcome, newest first.',
         internal: true,
         scopes: AUDIT,
         args: jsonSchema<{ operation?: string; owner?: string; before?: string; limit?: number }>({
@@ -125,13 +124,13 @@ const LIMIT = { type: 'integer', minimum: 1, maximum: MAX_PAGE }
 
 interface ApprovalPage {
   approvals: ApprovalView[]
-  /** Goes into `after`, where there may be more. */
+  /** Pass it as `after` to get the next page. Absent on the last page. */
   next?: string
 }
 
 interface AuditPage {
   entries: AuditView[]
-  /** Goes into `before`, where there may be more. */
+  /** Pass it as `before` to get the next page. Absent on the last page. */
   next?: string
 }
 
@@ -174,7 +173,7 @@ async function decide(
   return viewOf(decided, clock.now())
 }
 
-/** The call ended while it was being approved, and has not run for it. */
+/** True if the call ended while it was being approved, and did not run. */
 async function endedWithout(
   { approvals, store }: OwnParts,
   { id, tenant, instanceId = id }: Approval,
@@ -205,11 +204,17 @@ export function isOurs({ name }: Operation): boolean {
   return OURS.test(name.full)
 }
 
-/** No policy governs our own operations, so nobody else's may look like one. */
+/**
+ * No policy applies to the server's own operations, so an application must not define operations in their namespace.
+ */
 export function refuseOwnNames<App>(given: readonly (OperationDefinition<App> | Tombstone)[]): void {
   const taken = given.find(({ name }) => typeof name === 'string' && OURS.test(name))
   if (!taken) return
-  throw new Fault('malformed', `${taken.name}: the namespace "callplane" is the server's own. Use another.`, {
-    code: 'INVALID_OPERATION',
-  })
+  throw new Fault(
+    'malformed',
+    `${taken.name}: the namespace "callplane" is reserved for the server. Use another namespace.`,
+    {
+      code: 'INVALID_OPERATION',
+    },
+  )
 }
