@@ -1,4 +1,4 @@
-/** Who may do how much: rates, open calls and running work, counted in memory with bounded maps. */
+/** Limits on rates, open calls and running calls. Counts are in memory, in bounded maps. */
 import { type BucketRules, Buckets } from '../../core/fairness/buckets.ts'
 import type { Weights } from '../../core/fairness/fair-turns.ts'
 import { type SharesSnapshot, type SlotOwner, SlotShares } from '../../core/fairness/slot-shares.ts'
@@ -11,27 +11,29 @@ import { SharedSlots } from './shared-slots.ts'
 import { SlotQueue } from './slot-queue.ts'
 
 export interface LimitRules {
-  /** Calls a second of one caller, on average; 0 means no limit. */
+  /** Average calls per second of one caller. 0 means no limit. */
   callsPerSecond: number
-  /** How many calls may come at once before the rate applies. */
+  /** How many calls one caller may make at once before the rate applies. */
   callBurst: number
-  /** Accepted and not ended, of one caller. */
+  /** Calls of one caller that are accepted and have not ended. */
   openCallsPerCaller: number
-  /** Calls of one caller that wait for an approval, or are refused for want of one. */
+  /** Calls of one caller that wait for an approval, or were refused because they need one. */
   pendingApprovalsPerCaller: number
-  /** Accepted and not started, of all callers. */
+  /** Calls of all callers that are accepted and have not started. */
   queuedCalls: number
-  /** Attempts running at a time on this node. */
+  /** Concurrent attempts on this node. */
   runningCalls: number
-  /** Slots that a caller who runs much leaves to others; an eighth of `runningCalls` by default. */
+  /**
+   * Slots that a caller with many running calls leaves free for other callers. Default: an eighth of `runningCalls`.
+   */
   reservedCalls?: number
-  /** Sync calls that wait for a slot, of all callers. */
+  /** Sync calls of all callers that wait for a slot. */
   waitingCalls: number
-  /** How long a sync call waits for a slot; 0 refuses it at once. */
+  /** How long a sync call waits for a slot. 0 refuses it at once. */
   slotWaitMs: number
-  /** Who gets more than one call in a turn, when callers wait for slots. */
+  /** Callers that get more than one call per turn when callers wait for slots. */
   weights?: Weights
-  /** Polls of one call: this many at once, then one each interval. */
+  /** Polls of one call: this many at once, then one per interval. */
   pollBurst: number
   pollIntervalMs: number
 }
@@ -44,10 +46,10 @@ export const DEFAULT_LIMITS: LimitRules = {
   queuedCalls: 100_000,
   runningCalls: 256,
   waitingCalls: 256,
-  // As long as a refusal tells its caller to stay away.
+  // The same as `retryAfterMs` of the refusal.
   slotWaitMs: 1_000,
   pollBurst: 10,
-  // A caller that polls every 100 ms or slower is never told to slow down.
+  // A caller that polls every 100 ms or more slowly is never refused.
   pollIntervalMs: 100,
 }
 
@@ -62,14 +64,14 @@ export class Limits {
   readonly #shares: SlotShares
   readonly #waiting: SlotQueue
   #queued = 0
-  /** Slots that come free are for those who wait and for the queue by turns. */
+  /** Freed slots alternate between waiting sync calls and the queue. */
   #queueIsNext = false
-  /** One that is kept for the queue until it has been looked at. */
+  /** The number of slots reserved for the queue until the next claim. */
   #kept = 0
-  /** Called when a slot is given back that queued calls may need. */
+  /** Called when a slot is freed that queued calls may need. */
   onFreed: (() => void) | undefined
 
-  /** `shared` where other processes of the same server count with this one. */
+  /** `shared` is set if other processes of the same server count together with this one. */
   constructor(rules: LimitRules, clock: Clock, shared?: SharedLimits) {
     const { callsPerSecond, callBurst, pollBurst, pollIntervalMs } = rules
     const take = (bucket: BucketRules) => {
@@ -107,22 +109,25 @@ export class Limits {
     return sum
   }
 
-  /** A promise only where processes count together. */
+  /** Returns a promise only if processes count together. */
   countCall(owner: string): void | Promise<void> {
     return unlessTooSoon(this.#calls(owner), 'Too many calls in a short time')
   }
 
   countPoll(owner: string, requestId: string): void | Promise<void> {
-    return unlessTooSoon(this.#polls(`${owner}|${requestId}`), 'This call is polled too often')
+    return unlessTooSoon(this.#polls(`${owner}|${requestId}`), 'You poll this call too often')
   }
 
-  /** Room for one more accepted call of this owner, in the queue if it has to wait, or a fault. The server itself has no owner. */
+  /**
+   * Throws a fault if there is no room for one more accepted call of this owner, or, with `mustWait`, in the queue. The
+   * server itself has no owner.
+   */
   requireRoom(owner: string | undefined, mustWait: boolean): void {
     const { openCallsPerCaller, queuedCalls } = this.rules
     if (owner !== undefined && (this.#open.get(owner) ?? 0) >= openCallsPerCaller) {
-      throw full(`You have ${openCallsPerCaller} calls open. Wait until some of them end.`, 'TOO_MANY_OPEN_CALLS')
+      throw full(`You have ${openCallsPerCaller} open calls. Wait until some of them end.`, 'TOO_MANY_OPEN_CALLS')
     }
-    if (mustWait && this.#queued >= queuedCalls) throw full('The queue is full. Come back in a moment.', 'QUEUE_FULL')
+    if (mustWait && this.#queued >= queuedCalls) throw full('The queue is full. Try again in a moment.', 'QUEUE_FULL')
   }
 
   opened(owner: string): void {
@@ -147,7 +152,7 @@ export class Limits {
     this.#shared?.counted(undefined, -1)
   }
 
-  /** Whether a call of it that has a slot need not wait behind those in the queue. */
+  /** True if a call that has a slot may start before the queued calls. */
   mayStart(who: SlotOwner): boolean {
     return this.#queued === 0 || this.#shares.mayOvertake(who)
   }
@@ -161,11 +166,11 @@ export class Limits {
   #countedElsewhere(open: Iterable<readonly [owner: string, calls: number]>, queued: number): void {
     for (const [owner, calls] of open) this.#addOpen(owner, calls)
     this.#queued = Math.max(0, this.#queued + queued)
-    // Whoever queued it may have no slot for it.
+    // The process that queued the call may have no free slot for it.
     if (queued > 0 && this.#shares.free > 0) this.onFreed?.()
   }
 
-  /** The store knows better: other nodes accept and end calls, too. */
+  /** Replaces the counts with those of the store, because other nodes accept and end calls too. */
   adjust(counts: OpenCounts): void {
     this.#queued = counts.queued
     this.#shares.forgetQueued()
@@ -173,7 +178,7 @@ export class Limits {
     for (const [owner, count] of counts.byOwner) this.#open.set(owner, count)
   }
 
-  /** What administers has one in any case: when nothing moves any more, it is how somebody makes it move. */
+  /** A sync administrative operation always gets a slot, so that an operator can act when all slots are taken. */
   hasSlot(operation: Operation, who: SlotOwner): boolean {
     const administers = operation.internal === true && operation.model === 'sync'
     const admitted = this.#shares.free > this.#kept && this.#shares.admits(who)
@@ -184,17 +189,17 @@ export class Limits {
     return concurrency === undefined || (this.#runningOf.get(key) ?? 0) < concurrency
   }
 
-  /** Of all slots, how many are free. */
+  /** The number of free slots. */
   get free(): number {
     return this.#shares.free
   }
 
-  /** Who holds the slots that are taken, for those who hand out calls. */
+  /** The owners of the taken slots, for the store's claim. */
   get shares(): SharesSnapshot | undefined {
     return this.#shares.snapshot()
   }
 
-  /** How many more of an operation are worth claiming now, for those that have a bound of their own. */
+  /** How many more calls of each operation with a concurrency limit this node should claim now. */
   slotsOf(bounded: readonly Operation[]): ReadonlyMap<string, number> {
     this.#sharedSlots?.offer()
     return new Map(
@@ -205,7 +210,10 @@ export class Limits {
     )
   }
 
-  /** The queue was looked at, with slots for what is in it or without: what is left of them is for those who wait. */
+  /**
+   * A claim has ended. `withSlots` is true if there were free slots for it. The remaining slots go to waiting sync
+   * calls.
+   */
   claimed(withSlots: boolean): void {
     this.#sharedSlots?.giveBack()
     if (!withSlots) return
@@ -214,16 +222,16 @@ export class Limits {
   }
 
   /**
-   * Takes a slot if there is one: a promise only where processes count together, and the operation has a bound of its
-   * own.
+   * Takes a slot if one is free. Returns a promise only if processes count together and the operation has its own
+   * limit.
    */
   take(operation: Operation, who: SlotOwner): boolean | Promise<boolean> {
     return this.hasSlot(operation, who) && this.#take(operation, who, false)
   }
 
   /**
-   * For a call that was claimed: its share was looked at then, so that any free slot will do. If there is none, the next
-   * one wakes whoever looks for work here.
+   * Takes a slot for a claimed call. The claim has checked the caller's share, so any free slot will do. If none is
+   * free, the next freed slot wakes the claim loop.
    */
   takeClaimed(operation: Operation, who: SlotOwner): boolean | Promise<boolean> {
     return this.#shares.free > 0 && this.#hasOwnSlot(operation) && this.#take(operation, who, true)
@@ -246,12 +254,12 @@ export class Limits {
     return taken
   }
 
-  /** The same for a sync call that found none: it waits for one, but not for long. */
+  /** Waits up to `slotWaitMs` for a slot, for a sync call that found none. */
   waitForSlot(operation: Operation, who: SlotOwner, waitMs: number): Promise<boolean> {
     return this.#waiting.wait(operation, who, Math.min(waitMs, this.rules.slotWaitMs))
   }
 
-  /** Whether or not there was a slot. */
+  /** Counts a running call, even if no slot was free. */
   started(operation: Operation, who: SlotOwner): void {
     this.#begin(operation, who)
     if (operation.concurrency !== undefined) this.#shared?.entered(operation.key)
@@ -278,7 +286,7 @@ export class Limits {
     if (opens || wasFull) this.#freed()
   }
 
-  /** Where both wait, one slot goes to those who wait and the next to the queue: neither can starve the other. */
+  /** If both wait, slots alternate between waiting sync calls and the queue, so that neither can starve the other. */
   #freed(): void {
     if (this.#waiting.size > 0) {
       if (this.#queueIsNext && this.#queued > 0) this.#kept = 1

@@ -1,6 +1,6 @@
 /**
- * Slots of operations with a bound of their own, where several processes run them: the bound is of all of them together.
- * A process that claims queued work and finds no slot waits for one to be kept for it, and claims nothing of that
+ * Slots of operations with a concurrency limit, shared by several processes. The limit applies to all processes
+ * together. A process that claims a queued call and finds no slot waits for a reserved one, and claims no calls of that
  * operation until then.
  */
 import type { Operation } from '../../core/operation.ts'
@@ -8,18 +8,18 @@ import type { SharedLimits } from '../../core/ports/peers.ts'
 
 export class SharedSlots {
   readonly #shared: SharedLimits
-  /** Operations for which a slot is waited for. */
+  /** Operations for which this process waits for a slot. */
   readonly #waitedFor = new Set<string>()
-  /** Slots that were kept for this process and are not used yet. */
+  /** Slots that are reserved for this process and not used yet. */
   readonly #kept = new Map<string, number>()
-  /** Those of them that the claim under way is for. */
+  /** The reserved slots that the current claim can use. */
   #offered: readonly string[] = []
 
   constructor(shared: SharedLimits) {
     this.#shared = shared
   }
 
-  /** `waits`: if there is none, the next one is for this process. */
+  /** `waits`: if no slot is free, the next one is reserved for this process. */
   take({ key, concurrency = 0 }: Operation, waits: boolean): true | Promise<boolean> {
     const kept = this.#kept.get(key) ?? 0
     if (kept > 0) {
@@ -41,18 +41,18 @@ export class SharedSlots {
     this.#setKept(key, (this.#kept.get(key) ?? 0) + 1)
   }
 
-  /** How many calls of it are worth claiming, of those that this process could run by itself. */
+  /** How many calls of the operation to claim. `most` is the limit of this process alone. */
   worthClaiming(key: string, most: number): number {
     const kept = this.#kept.get(key) ?? 0
     return this.#waitedFor.has(key) || kept > 0 ? kept : most
   }
 
-  /** A claim begins. */
+  /** A claim starts. */
   offer(): void {
     this.#offered = [...this.#kept].flatMap(([key, kept]) => Array<string>(kept).fill(key))
   }
 
-  /** A claim has ended: what was kept for it and found no call is for others. */
+  /** A claim has ended. Reserved slots without a call are released for other processes. */
   giveBack(): void {
     for (const key of this.#offered) {
       const kept = this.#kept.get(key) ?? 0

@@ -1,6 +1,6 @@
 /**
- * Sync calls that wait a moment for a slot, because one is likely to come free before it would be worth sending the call
- * again. It is short, and neither a caller nor a tenant can fill it alone.
+ * Sync calls that wait briefly for a slot, because a slot is likely to become free before a retry would arrive. The
+ * queue is short, and neither one caller nor one tenant can fill it alone.
  */
 import { FairTurns, type Weights } from '../../core/fairness/fair-turns.ts'
 import type { SlotOwner } from '../../core/fairness/slot-shares.ts'
@@ -14,11 +14,11 @@ interface Waiter {
 
 interface Line {
   who: SlotOwner
-  /** In the order they came. */
+  /** In order of arrival. */
   waiters: Set<Waiter>
 }
 
-/** Takes a slot if there is one. */
+/** Takes a slot if one is free. */
 type Take = (operation: Operation, who: SlotOwner) => boolean | Promise<boolean>
 
 const CALLER_PART = 8
@@ -42,7 +42,7 @@ export class SlotQueue {
     return this.#size
   }
 
-  /** Whether a slot was taken for it in time; at once false if too many wait. */
+  /** True if a slot was taken in time. False at once if too many calls wait. */
   wait(operation: Operation, who: SlotOwner, waitMs: number): Promise<boolean> {
     const { tenant, owner } = who
     const known = this.#turns.get(who)
@@ -68,13 +68,13 @@ export class SlotQueue {
     })
   }
 
-  /** Gives slots to those who wait, at most so many. */
+  /** Gives up to `most` slots to waiting calls. */
   serve(take: Take, most: number): void {
     let left = most
     this.#turns.give(({ who, waiters }) => {
       if (left <= 0) return 'enough'
       if (waiters.size === 0) return 'idle'
-      // Some wait for a slot of their operation, which must not hold up those behind them.
+      // A call that waits for a slot of its operation must not block the calls behind it.
       for (const waiter of waiters) {
         const taken = take(waiter.operation, who)
         if (taken === false) continue
