@@ -1,4 +1,4 @@
-/** Says for each authorization that a call lacks where the person can give it. */
+/** Adds to a fault the URLs at which the person can grant each missing authorization. */
 
 import type { Caller } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
@@ -7,7 +7,7 @@ import type { Operation } from '../../core/operation.ts'
 import type { Authorizations } from '../../core/ports/guard.ts'
 import { missingAuthorization } from '../../core/requirements.ts'
 
-/** `url` and `checkUrl` are missing for what this server knows no provider of. */
+/** `url` and `checkUrl` are absent if this server has no provider for the id. */
 export async function withChallenges(
   fault: Fault,
   operation: Operation,
@@ -17,7 +17,7 @@ export async function withChallenges(
 ): Promise<Fault> {
   const needs = missingAuthorization(operation, fault)
   if (needs.length === 0) return fault
-  // Without the user it acts for, nobody knows whose authorization to ask for.
+  // Without the user id, the server does not know whose authorization to request.
   const askable = fault.details?.userId !== true
   const challenges = (askable && (await authorizations?.challenge(caller, needs, client.origin))) || []
   const authorization = needs.map((need): JsonObject => {

@@ -1,4 +1,4 @@
-/** What a caller does after the call: look, wait, watch, cancel, fetch. Only the owner of an instance ever finds it. */
+/** Requests about an existing call: poll, wait, watch, cancel, fetch. Only the owner of an instance can find it. */
 
 import { type Caller, ownerOf } from '../../core/caller.ts'
 import { Fault } from '../../core/fault.ts'
@@ -26,7 +26,10 @@ export interface FollowUpParts {
   objects: ObjectStore
   limits: Limits
   worker: Worker
-  /** How long a cancel is waited for before the answer says that it is under way. */
+  /**
+   * How long a cancel request waits for the end of the call. After that, the reply says that the call is still being
+   * canceled.
+   */
   cancelWaitMs: number
 }
 
@@ -41,7 +44,10 @@ export class FollowUp {
     this.#answering = new Answering(parts.env, parts.store)
   }
 
-  /** The call as it stands; with `waitMs`, once its state has changed, the time is over or nobody waits any more. */
+  /**
+   * The current state of the call. With `waitMs`, returns when the state changes, the time is over or the client
+   * leaves.
+   */
   async poll(caller: Caller, requestId: string, { waitMs, client }: Wait = NO_WAIT): Promise<Reply> {
     const { limits } = this.#parts
     const instance = await this.#find(caller, requestId)
@@ -51,14 +57,20 @@ export class FollowUp {
     return replyTo(await this.#after(instance, waitMs, changed, async () => {}, client), 0)
   }
 
-  /** The end of a call; as it stands where that takes longer or the client has gone. It counts as no poll. */
+  /**
+   * Waits for the end of a call. Returns the current state if that takes longer or the client leaves. Not counted as a
+   * poll.
+   */
   async untilEnd(caller: Caller, requestId: string, { waitMs, client }: Wait): Promise<Reply> {
     const instance = await this.#find(caller, requestId)
     if (waitMs <= 0 || hasEnded(instance)) return replyTo(instance, 0)
     return replyTo(await this.#after(instance, waitMs, hasEnded, async () => {}, client), 0)
   }
 
-  /** Does something about an unended call, then waits until it is as wanted. The reply is to the one who asked, under their id. */
+  /**
+   * Runs `act` on an unended call, then waits until the call is as `wanted`. The result has the request id of the
+   * request.
+   */
   async #after(
     seen: Instance,
     waitMs: number,
@@ -80,8 +92,8 @@ export class FollowUp {
   }
 
   /**
-   * Every change that a caller can see from now on, the present state first, until the call has ended or the signal
-   * aborts. A lease, a back-off and a claim are changes, too, and nobody is told of them.
+   * The current state and every change that a caller can see, until the call ends or the signal aborts. Changes of
+   * leases, back-offs and claims are not visible to callers.
    */
   async *watch(caller: Caller, requestId: string, signal: AbortSignal): AsyncIterable<Reply> {
     const { store } = this.#parts
@@ -100,7 +112,7 @@ export class FollowUp {
       let last = ''
       for (let revision = -1; !signal.aborted; ) {
         if (current.revision > revision) {
-          // The last progress and the end may come at once: whoever has watched so far is to see both.
+          // The last progress and the end may arrive together. The watcher must see both.
           const { progress } = current
           if (revision >= 0 && hasEnded(current) && progress && !isSame(progress, told))
             yield replyTo({ ...first, state: 'pending', progress }, 0)
@@ -122,30 +134,30 @@ export class FollowUp {
     }
   }
 
-  /** What a call of this caller's waits to be told; nothing if it waits for no answer. */
+  /** The unanswered questions of a call. `undefined` if there are none. */
   async questions(caller: Caller, requestId: string): Promise<Questions | undefined> {
     const instance = await this.#find(caller, requestId)
     if (hasEnded(instance)) return undefined
     const open = await this.#answering.open(instance)
-    // All there, and whoever brought the last one did not get to say so.
+    // All answers are stored, but the request that brought the last one was interrupted before it woke the call.
     if (!open && (await this.#answering.take(instance, {}))) this.#parts.worker.wake()
     return open
   }
 
-  /** Once the last one is answered the call goes on. */
+  /** Stores answers. The call continues once the last question is answered. */
   async answer(caller: Caller, requestId: string, answers: Answers): Promise<void> {
     const instance = await this.#find(caller, requestId)
     if (!hasEnded(instance) && (await this.#answering.take(instance, answers))) this.#parts.worker.wake()
   }
 
-  /** Stops a call. What has ended stays as it ended; the reply says which it was. */
+  /** Cancels a call. A call that has ended does not change. The reply says which of the two happened. */
   async cancel(caller: Caller, requestId: string): Promise<Reply> {
     const instance = await this.#find(caller, requestId)
     if (hasEnded(instance)) return replyTo(instance, 0)
     return replyTo(await this.#after(instance, this.#parts.cancelWaitMs, hasEnded, () => this.#stop(instance)), 0)
   }
 
-  /** Stops a call for the request that started it. A call that the request joined by a key is left to the one that did. */
+  /** Cancels a call for the request that started it. A call that the request joined by a key continues. */
   async callOff(caller: Caller, requestId: string): Promise<void> {
     const { id } = await this.#find(caller, requestId)
     const stored = await this.#parts.store.get(id)
@@ -155,26 +167,31 @@ export class FollowUp {
   async #stop(instance: Instance): Promise<void> {
     const { store, worker } = this.#parts
     if (worker.stopAttempt(instance.id, canceled())) return
-    // Every attempt is accounted for, so nobody runs it now: it can be ended right here.
+    // All attempts are settled, so no node runs the call. It can be ended here.
     if (instance.attempt === instance.settled && (await worker.endUnrun(instance, canceled()))) return
     await store.requestStop(instance.id)
-    // Whoever runs it, this process too by now, would hear of the request only with its next renewal.
+    // Without this, the process that runs the call, which may be this one by now, would learn of it at the next lease
+    // renewal.
     worker.stopAnywhere(instance.id, canceled())
   }
 
-  /** The chunk at a position, or nothing yet while the call is still making it. The position is asked for last: a call that is not there is not there, whatever the cursor. */
+  /**
+   * The chunk at a position, or none while the call is still producing it. `position` is called last, so that a call
+   * that does not exist is `not-found` even if the cursor is malformed.
+   */
   async chunk(caller: Caller, requestId: string, position: () => number): Promise<ChunkReply> {
     const { objects, registry } = this.#parts
     const instance = await this.#find(caller, requestId)
     const info = await objects.chunks(chunksId(instance.id))
-    // What is stored says it; the registry only of a call that has stored nothing yet, since it may have changed.
+    // The stored chunks decide. The registry may have changed since, so it decides only for a call without stored
+    // chunks.
     const { chunked } = registry.byKey(instance.operation) ?? {}
     const mimeType = info?.mimeType ?? chunked?.mimeType
     if (!info && !chunked)
-      throw new Fault('not-found', 'The result of this call is not chunked; it is in the reply to a poll.')
+      throw new Fault('not-found', 'The result of this call is not chunked. Poll the call to get it.')
     const index = position()
     if (index > (info ? info.count - (info.finished ? 1 : 0) : 0)) {
-      throw new Fault('malformed', 'This cursor is past the last chunk. Start again without one.', {
+      throw new Fault('malformed', 'This cursor is past the last chunk. Start again without a cursor.', {
         code: 'INVALID_CURSOR',
       })
     }
@@ -190,16 +207,17 @@ export class FollowUp {
     }
   }
 
-  /** What a refusal repeats of a call; nothing if this caller has no such call. */
+  /** The part of a call that a refusal repeats. `undefined` if this caller has no such call. */
   async known(caller: Caller, requestId: string): Promise<Pick<Instance, 'sessionId'> | undefined> {
     return this.#parts.store.find(caller.tenant, ownerOf(caller), requestId)
   }
 
-  /** An object of this caller; without one, of whoever holds a link signed by us. */
+  /** An object of this caller. Without a caller: for the holder of a link that this server signed. */
   async object(caller: Caller | undefined, objectId: string): Promise<FoundObject> {
     const { store, objects, env } = this.#parts
     const instance = await store.get(objectId.slice(0, objectId.indexOf('/')))
-    // As long as the bytes are kept: a repeat under the same key may have been told of them later than the first call.
+    // Visible as long as the bytes are kept: a repeat with the same key may have received the link later than the first
+    // call.
     const visible = instance && instance.keepUntil > env.clock.now() && isResult(instance, objectId)
     const allowed = visible && (!caller || (instance.tenant === caller.tenant && instance.owner === ownerOf(caller)))
     const info = allowed ? await objects.info(objectId) : undefined
@@ -212,11 +230,11 @@ export class FollowUp {
     const instance = await store.find(caller.tenant, ownerOf(caller), requestId)
     const now = instance && !hasEnded(instance) && isUntold(instance) ? await tellOf(store, instance) : instance
     if (instance && now) return hasEnded(now) ? { ...instance, state: now.state, ...latestOf(now) } : instance
-    throw new Fault('not-found', `There is no call "${requestId}" of yours, or it has expired.`)
+    throw new Fault('not-found', `You have no call "${requestId}", or it has expired.`)
   }
 }
 
-/** Settles as well when whoever waits has gone; then there is nothing to tell. */
+/** Also resolves when the client leaves, with `undefined`. */
 function orGone(found: Promise<Instance>, client: Wait['client']): Promise<Instance | undefined> {
   if (!client) return found
   const { signal } = client
@@ -227,7 +245,7 @@ function orGone(found: Promise<Instance>, client: Wait['client']): Promise<Insta
   return Promise.race([found, gone])
 }
 
-/** What changes during a call, without what an alias has of its own. */
+/** The fields that change during a call, without those that an alias has of its own. */
 function latestOf(instance: Instance): Pick<Instance, 'outcome' | 'progress' | 'failures' | 'endedAt' | 'extras'> {
   const { outcome, progress, failures, endedAt, extras } = instance
   return {
@@ -243,7 +261,10 @@ function isSame(progress: Progress, told: Progress | undefined): boolean {
   return progress.fraction === told?.fraction && progress.message === told.message && progress.attempt === told.attempt
 }
 
-/** Attachments and leftovers of earlier attempts share the owner id; only what the outcome points at is for callers. */
+/**
+ * Attachments and the bytes of earlier attempts have the same owner id. Callers may read only the object in the
+ * outcome.
+ */
 function isResult({ outcome }: Instance, objectId: string): boolean {
   return outcome?.kind === 'location' && outcome.location.kind === 'object' && outcome.location.objectId === objectId
 }

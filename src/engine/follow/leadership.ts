@@ -1,6 +1,7 @@
 /**
- * Decides which of the nodes on one store keeps house. The leader holds a lease, which is a record in the store; when the
- * leader stops renewing it, another node takes it. Two leaders at once do no harm: each write they make is conditional.
+ * Elects one of the nodes on a store to run maintenance. The leader holds a lease, which is a record in the store. If
+ * the leader stops renewing it, another node takes it. Two leaders at once do no harm, because all their writes are
+ * conditional.
  */
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Records } from '../../core/ports/store.ts'
@@ -15,9 +16,9 @@ const KEY = 'maintenance:leader'
 
 export class Leadership {
   readonly #parts: LeadershipParts
-  /** Of this node, for as long as it runs. */
+  /** The id of this node, for as long as it runs. */
   readonly #name: string
-  /** On the monotonic clock; nothing if this node does not have the lease. */
+  /** On the monotonic clock. `undefined` if this node does not hold the lease. */
   #renewedMs: number | undefined
 
   constructor(parts: LeadershipParts) {
@@ -25,7 +26,7 @@ export class Leadership {
     this.#name = parts.env.newId()
   }
 
-  /** Takes the lease if it is free, and renews it if a third of it has passed; says whether this node leads. */
+  /** Takes the lease if it is free, and renews it after a third of its time. True if this node leads. */
   async lead(): Promise<boolean> {
     const { env, leaseMs } = this.#parts
     const nowMs = env.clock.monotonicMs()
@@ -34,13 +35,13 @@ export class Leadership {
       this.#renewedMs = (await this.#write()) ? nowMs : undefined
       return this.#renewedMs !== undefined
     } catch (err) {
-      // Keeping house is what makes room where the disk is full, so it must not depend on this write.
-      env.log.warn({ err }, 'could not write which node keeps house; this one does')
+      // Maintenance frees space when the disk is full, so it must not depend on this write.
+      env.log.warn({ err }, 'could not write the maintenance lease; this node runs maintenance anyway')
       return true
     }
   }
 
-  /** Gives the lease up, so that another node need not wait for its end. */
+  /** Releases the lease, so that another node need not wait for it to expire. */
   async resign(): Promise<void> {
     const { records, env } = this.#parts
     if (this.#renewedMs === undefined) return
@@ -48,7 +49,7 @@ export class Leadership {
     try {
       await records.write([{ key: KEY, expected: this.#name }])
     } catch (err) {
-      env.log.warn({ err }, 'could not give up keeping house; another node takes over when the lease has run out')
+      env.log.warn({ err }, 'could not release the maintenance lease; another node takes over when it expires')
     }
   }
 

@@ -1,20 +1,20 @@
 /**
- * Who waits for which call: the same request may come over several connections, to several processes of a server, and
- * it is over with the last of them.
+ * Counts the connections that wait for each call. The same request may arrive on several connections and at several
+ * processes of a server. The wait ends with the last of them.
  */
 import { type Caller, ownerOf } from '../../core/caller.ts'
 
 export interface Waiter extends Disposable {
-  /** Waits no more; whether nobody else does either. Once only: after that it says no. */
+  /** Stops waiting. True if no other connection waits for the call. Later calls return false. */
   leave(): Promise<boolean>
 }
 
-/** One for all carriers of a server. */
+/** One instance for all carriers of a server. */
 export interface Waiters {
   enter(caller: Caller, requestId: string): Waiter
 }
 
-/** `share` lets other processes ask who waits here, and gives what asks them. */
+/** `share` registers this process's lookup for the other processes, and returns a function that asks them. */
 export function createWaiters(
   share?: (waitsHere: (key: string) => boolean) => (key: string) => Promise<boolean>,
 ): Waiters {

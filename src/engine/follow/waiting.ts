@@ -1,16 +1,18 @@
-/** Waiting with a bound. */
+/** Waits for changes of an instance, with a time limit. */
 import type { Instance } from '../../core/instance.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { isTerminal } from '../../core/state.ts'
 
 export interface EndWatch {
-  /** The instance once it has ended; nothing if that takes longer, or if the watch is ended before. */
+  /** The instance once it has ended. `undefined` if that takes longer, or if the watch is stopped first. */
   ended: Promise<Instance | undefined>
   stop(): void
 }
 
-/** Watches from now on for the end of an instance. One promise and one timer: every durable call waits so. */
+/**
+ * Watches for the end of an instance. It uses one promise and one timer, because every durable call waits in this way.
+ */
 export function watchEnd(clock: Clock, store: Store, id: string, limitMs: number): EndWatch {
   if (limitMs <= 0) return { ended: Promise.resolve(undefined), stop() {} }
   const { promise, resolve } = Promise.withResolvers<Instance | undefined>()
@@ -26,7 +28,7 @@ export function watchEnd(clock: Clock, store: Store, id: string, limitMs: number
   return { ended: promise, stop: () => finish() }
 }
 
-/** Of a call that may have ended before it was watched. */
+/** The end of a call that may have ended before the watch began. */
 export async function endOf(store: Store, { id }: Instance, watching: EndWatch): Promise<Instance | undefined> {
   try {
     const missed = await store.get(id)
@@ -37,8 +39,8 @@ export async function endOf(store: Store, { id }: Instance, watching: EndWatch):
 }
 
 /**
- * The call as it stands when its caller is about to be told that it goes on. Only the end of a sync call can be kept
- * shorter than recorded, so only there is it written down, and once.
+ * The current state of a call whose caller is about to learn that it continues. Only a sync call can be retained for
+ * less time than recorded, so only for a sync call is this written to the store, once.
  */
 export function tellOf(store: Store, instance: Instance): Promise<Instance | undefined> {
   return isUntold(instance) ? store.tell(instance.id) : store.get(instance.id)
@@ -48,7 +50,7 @@ export function isUntold({ model, told }: Instance): boolean {
   return model === 'sync' && !told
 }
 
-/** Watches an instance from now on. `stop` must be called, or the watch stays. */
+/** Watches an instance. The caller must call `stop`; otherwise the watch stays. */
 export function watchFor(
   store: Store,
   id: string,
