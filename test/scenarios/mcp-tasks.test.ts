@@ -205,7 +205,7 @@ describe('a call that needs an approval', () => {
       askOlder(desk, 'tools/call', { name: 'orders_refund', arguments: { amount: 500 } }, { ...agent.headers })
     const { json } = await refund()
     expect(json.result.isError).toBe(true)
-    expect(json.result.content[0].text).toMatch(/needs an approval.*Send the same call again once it is/)
+    expect(json.result.content[0].text).toMatch(/needs an approval.*Send the same call again after the approval/)
     await desk.decide((await onlyOne(desk)).id)
     expect((await refund()).json.result.structuredContent).toEqual({ refunded: 500 })
   })

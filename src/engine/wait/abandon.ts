@@ -1,4 +1,4 @@
-/** Lets the other side of a call that waits for an answer know that nobody waits any more. */
+/** Tells the remote side of a waiting call that the call has ended. */
 
 import type { Instance } from '../../core/instance.ts'
 import type { Operation } from '../../core/operation.ts'
@@ -15,6 +15,6 @@ export function abandon(parts: AttemptParts, instance: Instance, operation: Oper
   const attempt = new Attempt(jobOf(instance, operation), number, parts, { failures })
   backend
     .abandon(waiting, new AttemptContext(attempt, parts))
-    .catch((err) => parts.env.log.warn({ operation: operation.key, err }, 'a remote tool was not told to stop'))
+    .catch((err) => parts.env.log.warn({ operation: operation.key, err }, 'could not tell a remote tool to stop'))
     .finally(() => attempt.refuse(canceled()))
 }

@@ -1,7 +1,7 @@
 /**
- * Where approvals are kept, and how they are found: each under its id, by the call it is good for, and, while nobody
- * has decided, in the list of those that wait. It says which records a change needs; they are written together, and
- * with the call where there is one. What may happen to an approval is for `approvals.ts` to say.
+ * Stores approvals and finds them: by id, by the call they apply to, and, until they are decided, in the list of
+ * pending ones. It builds the records for a change. The caller writes them in one commit, together with the call if
+ * there is one. `approvals.ts` decides which changes are allowed.
  */
 import type { JsonValue } from '../../core/json.ts'
 import type { Operation } from '../../core/operation.ts'
@@ -11,26 +11,29 @@ import type { RecordChange, Records } from '../../core/ports/store.ts'
 export interface Approval {
   id: string
   tenant: string
-  /** `canceled`: its call has ended without it. */
+  /** `canceled`: the call ended before it used the approval. */
   status: 'pending' | 'approved' | 'denied' | 'used' | 'canceled'
-  /** Who wants to run it. */
+  /** The owner of the call. */
   owner: string
   userId?: string
   operation: string
   risk: Operation['risk']
   args: JsonValue
   attachments?: readonly Attachment[]
-  /** Of the operation, the caller, the arguments and the attachments: what it is good for. */
+  /**
+   * A hash of the operation, the caller, the arguments and the attachments. The approval applies only to calls with
+   * this hash.
+   */
   binding: string
   rule?: string
   reason?: string
-  /** The call that waits for it; without one it is good for the next call that matches. */
+  /** The call that waits for the approval. Absent: the approval applies to the next call that matches. */
   instanceId?: string
-  /** The idempotency key of the call that has used it: the same call again is no second use. */
+  /** The idempotency key of the call that used the approval. A repeat of that call does not count as a second use. */
   usedUnder?: string
   selfApproval: boolean
   createdAt: number
-  /** Until when it can be decided, and once it is given, until when it can be used. */
+  /** Until when it can be decided. Once it is approved: until when it can be used. */
   expiresAt: number
   decision?: { by: string; at: number; why?: string }
 }
@@ -53,9 +56,9 @@ export interface Standing {
   approval: Approval | undefined
 }
 
-/** How long one that somebody has decided can be looked up after its end. */
+/** How long a decided approval can be read after its expiry. */
 const RETENTION_MS = 30 * 86_400_000
-/** As long as the key of the call that used it is kept at the least, and no longer. */
+/** The minimum time for which the idempotency key of the call that used the approval is kept. */
 const USE_RETENTION_MS = 86_400_000
 /** Longer than any store takes to write the call and its approval. */
 const PLACE_MS = 60_000
@@ -83,12 +86,12 @@ export class ApprovalBook {
     return found.map(({ value }) => JSON.parse(value) as Approval).filter((approval) => approval.tenant === tenant)
   }
 
-  /** Changes it if it is still as it was seen. */
+  /** Changes the approval if it still equals `from`. */
   change(from: Approval, to: Approval): RecordChange {
     return { key: keyOf(to), expected: JSON.stringify(from), value: JSON.stringify(to), expiresAt: keptUntil(to) }
   }
 
-  /** A new one, on the list of those that wait. */
+  /** The records of a new approval, which is added to the list of pending ones. */
   opening(approval: Approval): RecordChange[] {
     const { tenant, id, expiresAt } = approval
     return [
@@ -98,14 +101,14 @@ export class ApprovalBook {
     ]
   }
 
-  /** Takes it off the list. */
+  /** Removes the approval from the list of pending ones. */
   striking(approval: Pick<Approval, 'tenant' | 'owner' | 'id'>): RecordChange[] {
     return [{ key: waitingKey(approval) }, { key: this.#ownedKey(approval) }]
   }
 
   /**
-   * Counts it among those of its owner before it is opened, unless there are `most`: concurrent calls cannot exceed the
-   * limit. The place is free again after a while if the server ends before it opens the approval.
+   * Counts the approval for its owner before it is opened. False if the owner already has `most`. Concurrent calls
+   * cannot exceed the limit. If the server ends before it opens the approval, the reservation expires.
    */
   async reserve(approval: Approval, most: number): Promise<boolean> {
     const key = this.#ownedKey(approval)
@@ -120,12 +123,12 @@ export class ApprovalBook {
     await this.#records.remove(this.#ownedKey(approval))
   }
 
-  /** Those on the list, the oldest first: of one tenant, or of all. They may have been decided a moment ago. */
+  /** The pending approvals of one tenant or of all tenants, oldest first. Some may have been decided a moment ago. */
   async *waiting(tenant?: string, after?: string): AsyncIterable<Approval> {
     for await (const { approval } of this.listed(tenant, after)) if (approval) yield approval
   }
 
-  /** The entries of the list, with those whose approval is not there. */
+  /** The entries of the list, including entries without an approval. */
   async *listed(tenant?: string, after?: string): AsyncIterable<Listed> {
     const prefix = tenant === undefined ? WAITING : waitingKey({ tenant, id: '' })
     let last = after === undefined || tenant === undefined ? undefined : waitingKey({ tenant, id: after })
@@ -140,13 +143,15 @@ export class ApprovalBook {
     }
   }
 
-  /** The one that is good for this call, or asked about it. Versions before this one could lose it and keep its id. */
+  /**
+   * The current approval for this call, pending or approved. Earlier versions could lose the approval and keep its id.
+   */
   async standing(tenant: string, binding: string): Promise<Standing | undefined> {
     const id = await this.#records.get(standingKey({ tenant, binding }))
     return id === undefined ? undefined : { id, approval: await this.get(tenant, id) }
   }
 
-  /** In place of `before`: of two who ask about the same call at once, one opens an approval. */
+  /** Replaces `before`. If two requests for the same call arrive at once, only one opens an approval. */
   stand(approval: Approval, before: Standing | undefined): RecordChange {
     const { id } = approval
     return { key: standingKey(approval), expected: before?.id ?? null, value: id, expiresAt: keptUntil(approval) }
@@ -156,12 +161,12 @@ export class ApprovalBook {
     return { key: standingKey(approval), value: approval.id, expiresAt: approval.expiresAt }
   }
 
-  /** Does not stand any more; if another one does, that stays. */
+  /** Makes the approval no longer the current one. If another approval is current, nothing changes. */
   steppingDown(approval: Approval): RecordChange {
     return { key: standingKey(approval), expected: approval.id }
   }
 
-  /** A use under a key, to be found again by a repeat of the call. */
+  /** Records the use under a key, so that a repeat of the call finds it. */
   noteUse({ tenant, binding, id }: Approval, key: string): RecordChange {
     const expiresAt = this.#env.clock.now() + USE_RETENTION_MS
     return { key: this.#useKey(tenant, binding, key), value: id, expiresAt }
@@ -182,7 +187,7 @@ export class ApprovalBook {
   }
 }
 
-/** What nobody decided is kept for as long again, so that whoever asks late hears that it was not decided in time. */
+/** An undecided approval is kept for one more TTL, so that a late request learns that it was not decided in time. */
 export function keptUntil({ status, createdAt, expiresAt }: Approval): number {
   const undecided = status === 'pending' || status === 'canceled'
   return expiresAt + (undecided ? expiresAt - createdAt : RETENTION_MS)
@@ -202,7 +207,7 @@ function standingKey({ tenant, binding }: Pick<Approval, 'tenant' | 'binding'>):
   return `approval-for/${part(tenant)}/${binding}`
 }
 
-/** A tenant may be called whatever its issuer likes, `acme/payments` too: it stays one part of a key. */
+/** A tenant name can contain any character, as in `acme/payments`. Encoding keeps it one segment of the key. */
 function part(tenant: string): string {
   return encodeURIComponent(tenant.toWellFormed())
 }

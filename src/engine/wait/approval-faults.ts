@@ -1,30 +1,34 @@
-/** What callers and those who decide are told of an approval that does not let a call run, each worded once. */
+/** The faults for approvals that do not let a call run, for callers and for the people who decide. */
 
 import { Fault } from '../../core/fault.ts'
 import type { Approval } from './approval-book.ts'
 
-/** What somebody decides in a while; a caller who is told to come back sooner would only be told so again. */
+/** People take a while to decide. A shorter interval would only produce more of the same faults. */
 const RETRY_AFTER_MS = 10_000
 
-/** `nested`: a handler's call, whose caller can only send the call again that the handler was run for. */
+/** `nested`: a handler made the call. Its caller can only repeat the call that started the handler. */
 export function pending({ id, operation, expiresAt, rule }: Approval, nested: boolean): Fault {
   const until = new Date(expiresAt).toISOString()
-  // A handler that has done something before it made this call ends for good, and keeps the key it was called with.
+  // If the handler had side effects before it made this call, its own call has ended and its idempotency key stays
+  // used.
   const advice = nested
-    ? 'Call again once it is; if the answer is still this one, under a new idempotency key.'
-    : 'Send the same call again once it is.'
-  const message = `${nameOf(operation)} needs an approval, which can be given until ${until}. ${advice}`
+    ? 'Call again after the approval. If you get this error again, use a new idempotency key.'
+    : 'Send the same call again after the approval.'
+  const message = `${nameOf(operation)} needs an approval. It can be approved until ${until}. ${advice}`
   return new Fault('approval-pending', message, {
     details: { approval_id: id, expires_at: until, ...(rule !== undefined && { rule }) },
   })
 }
 
 export function undecided(operation: string): Fault {
-  return new Fault('approval-expired', `Nobody approved ${nameOf(operation)} in time. Call again to ask anew.`)
+  return new Fault(
+    'approval-expired',
+    `${nameOf(operation)} was not approved in time. Call again to request a new approval.`,
+  )
 }
 
 export function unusedInTime(operation: string): Fault {
-  const message = `The approval of ${nameOf(operation)} was not used in its time. Call again to ask anew.`
+  const message = `The approval of ${nameOf(operation)} expired before it was used. Call again to request a new one.`
   return new Fault('approval-expired', message)
 }
 
@@ -35,26 +39,26 @@ export function deniedApproval({ id, operation, decision }: Approval): Fault {
   })
 }
 
-/** Of an older version, which could be killed between the call and its approval. */
+/** For calls of an older version, which could be killed between the writes of the call and its approval. */
 export function lostApproval(operation: string): Fault {
-  const message = `The approval of ${nameOf(operation)} was lost when a server was killed. Call again to ask anew.`
+  const message = `The approval of ${nameOf(operation)} was lost when a server was killed. Call again to request a new one.`
   return new Fault('approval-expired', message)
 }
 
 export function callEnded(): Fault {
-  return new Fault('conflict', 'The call ended before it was decided: it was canceled, or its time is over.', {
+  return new Fault('conflict', 'The call ended before the decision: it was canceled, or it expired.', {
     code: 'CALL_ENDED',
   })
 }
 
 export function tooManyPending(most: number): Fault {
-  const message = `${most} calls of yours wait for an approval. Wait until some of them are decided.`
+  const message = `You have ${most} calls that wait for an approval. Wait until some of them are decided.`
   return new Fault('overloaded', message, { code: 'TOO_MANY_PENDING_APPROVALS', retryAfterMs: RETRY_AFTER_MS })
 }
 
-/** What was seen of an approval was changed before it could be acted on, time after time. */
+/** The approval changed before each of several attempts to write it. */
 export function contended(): Fault {
-  return new Fault('overloaded', 'This approval is being changed by others at the moment. Try again.', {
+  return new Fault('overloaded', 'Other requests are changing this approval. Try again.', {
     code: 'APPROVAL_CONTENDED',
     retryAfterMs: 1_000,
   })

@@ -1,4 +1,7 @@
-/** Where it can be asked how an approval stands: a link that only this deployment makes, so whoever holds it may ask. */
+/**
+ * Signed links to the status of an approval. Only this deployment can create them, and every holder of a link may read
+ * it.
+ */
 import type { Environment } from '../../core/ports/runtime.ts'
 
 export function approvalStatusPath(env: Pick<Environment, 'sign'>, tenant: string, id: string): string {
@@ -6,11 +9,11 @@ export function approvalStatusPath(env: Pick<Environment, 'sign'>, tenant: strin
   return `/approvals/${encodeURIComponent(id)}/status?${query}`
 }
 
-/** The tenant of the approval, or nothing if the link is not one of ours. */
+/** The tenant of the approval. `undefined` if this deployment did not sign the link. */
 export function tenantInLink(env: Pick<Environment, 'sign'>, id: string, query: string): string | undefined {
   const sent = new URLSearchParams(query)
   const tenant = sent.get('tenant') ?? ''
-  // The comparison is over a keyed hash: learning where it differs teaches nothing about the next one.
+  // The comparison is over a keyed hash, so its timing reveals nothing about another signature.
   return sent.get('signature') === signatureOf(env, tenant, id) ? tenant : undefined
 }
 

@@ -1,7 +1,7 @@
 /**
- * Approvals: somebody other than the caller lets one exact call run, once. They are kept beside the calls, so that a
- * decision counts whether the call still waits or is sent again, and whoever restarts meanwhile. What belongs together
- * is one commit: an approval and the call that waits for it, a decision and the call that hears of it, a use and the call
+ * Approvals: a person other than the caller allows one exact call to run once. Approvals are stored separately from
+ * calls, so that a decision applies both to a waiting call and to a repeated one, also after a restart. One commit
+ * writes an approval with the call that waits for it, a decision with the wake-up of its call, and a use with the call
  * that uses it.
  */
 
@@ -25,27 +25,35 @@ export interface ApprovalRequest {
   operation: Operation
   args: JsonValue
   attachments: readonly Attachment[]
-  /** Of operation, arguments and attachments. */
+  /** A hash of the operation, the arguments and the attachments. */
   fingerprint: string
   decision: Decision
-  /** A handler's call: its caller can only send the call again that the handler was run for. */
+  /** A handler made the call. Its caller can only repeat the call that started the handler. */
   nested: boolean
 }
 
 /** An approval that a call may use. */
 export interface Grant {
   readonly id: string
-  /** Uses it up. They are written with the call; absent if the same call has used it before. */
+  /**
+   * The records that mark the approval as used. They are written with the call. Absent if the same call has used it
+   * before.
+   */
   readonly use?: readonly RecordChange[]
-  /** For an unrecorded call that has used it and was not run after all. */
+  /** Returns the approval, for an unrecorded call that used it and then did not run. */
   giveBack?(): Promise<void>
 }
 
-/** Whether a call that waits may run, which uses its approval up, or must wait on while that is as it was seen. */
+/**
+ * A waiting call may run, which uses its approval, or it must wait. `seen` is the condition that the approval
+ * has not changed.
+ */
 export type Ruling = { run: readonly RecordChange[] } | { waitUntil: number; seen: RecordChange }
 
 export const APPROVAL_TTL_MS = 600_000
-/** Each try but the last met another change of the same approval: more of them is a fault, not bad luck. */
+/**
+ * Another change of the same approval can make a try fail. After this many tries the operation gives up with a fault.
+ */
 export const MOST_TRIES = 8
 
 export class Approvals {
@@ -53,9 +61,9 @@ export class Approvals {
   readonly #store: Pick<Store, 'records' | 'get' | 'advance'>
   readonly #book: ApprovalBook
   readonly #pendingPerCaller: number
-  /** Records to be written with every new one. */
+  /** Returns records to write with every new approval. */
   onOpening: ((approval: Approval) => readonly RecordChange[]) | undefined
-  /** Told of every new one. */
+  /** Called for every new approval. */
   onOpened: ((approval: Approval) => void) | undefined
 
   constructor(env: Environment, store: Pick<Store, 'records' | 'get' | 'advance'>, pendingPerCaller: number) {
@@ -65,32 +73,36 @@ export class Approvals {
     this.#pendingPerCaller = pendingPerCaller
   }
 
-  /** For a call that is about to be recorded, to wait under this id: its place among those that wait, or a fault. */
+  /**
+   * Reserves an approval for a call that is about to be recorded with this id. Throws a fault if the caller has too
+   * many.
+   */
   async reserve(request: ApprovalRequest, id: string): Promise<Approval> {
     const approval = this.#create(request, id, id)
     await this.#reserve(approval)
     return approval
   }
 
-  /** Opens it: to be written with its call. */
+  /** The records that open the approval. They are written with its call. */
   opening(approval: Approval): RecordChange[] {
     return [...this.#book.opening(approval), ...(this.onOpening?.(approval) ?? [])]
   }
 
-  /** Now that it is written. */
+  /** Reports the approval once it is written. */
   opened(approval: Approval): void {
     this.onOpened?.(approval)
   }
 
-  /** Its call was not recorded. */
+  /** Frees the reservation of an approval whose call was not recorded. */
   unreserve(approval: Approval): Promise<void> {
     return this.#book.unreserve(approval)
   }
 
   /**
-   * For a call that cannot wait: the approval it may use now, or a fault that says how its approval stands. The first
-   * such call opens one, and a repeat of the call finds the same. Nothing if the call has been approved and sent
-   * under this key before, too long ago to be run: it can only be joined.
+   * For a call that cannot wait: returns the approval that it may use now, or throws a fault with the status of its
+   * approval. The first such call opens an approval, and a repeat finds the same one. `undefined` if a call with this
+   * key used its approval and the approval has expired since: the call must not run again, it can only join the first
+   * one.
    */
   async use(request: ApprovalRequest, key?: string): Promise<Grant | undefined> {
     const { tenant } = request.caller
@@ -108,7 +120,7 @@ export class Approvals {
     throw faults.contended()
   }
 
-  /** Throws if the approval was not given: a denial and a time that has passed are told once. */
+  /** Throws if the approval was denied or is not decided. A denial and an expiry are reported once. */
   async #refuse(approval: Approval, { nested }: ApprovalRequest): Promise<void> {
     const { status, operation } = approval
     if (status === 'pending' && !this.#isOver(approval)) throw faults.pending(approval, nested)
@@ -117,7 +129,7 @@ export class Approvals {
     throw status === 'denied' ? faults.deniedApproval(approval) : faults.undecided(operation)
   }
 
-  /** In place of what stood before; nothing if that has changed meanwhile. */
+  /** Opens an approval in place of `before`. `undefined` if `before` has changed meanwhile. */
   async #open(request: ApprovalRequest, before: Standing | undefined): Promise<Approval | undefined> {
     const approval = this.#create(request, this.#env.newId())
     await this.#reserve(approval)
@@ -130,18 +142,18 @@ export class Approvals {
     return approval
   }
 
-  /** An approval of the same that was given before and not used. */
+  /** An earlier approval of the same call that is not used yet. */
   async unused(request: ApprovalRequest): Promise<Grant | undefined> {
     const standing = await this.#book.standing(request.caller.tenant, this.#bindingOf(request))
     return this.#grantOf(standing?.approval)
   }
 
-  /** Uses it up for a call that is not recorded; false if another call has, or it was changed otherwise. */
+  /** Uses the approval for an unrecorded call. False if another call used it, or if it changed. */
   async spend(grant: Grant): Promise<boolean> {
     return grant.use === undefined || this.#store.records.write(grant.use)
   }
 
-  /** How it stands with the approval a recorded call waits for: it may run, must wait on, or ends with this fault. */
+  /** Checks the approval of a waiting call: the call may run, must wait, or ends with this fault. */
   async settle({ tenant, operation, id }: Instance, approvalId: string): Promise<Fault | Ruling> {
     const approval = await this.get(tenant, approvalId)
     switch (approval?.status) {
@@ -166,12 +178,12 @@ export class Approvals {
     return this.#book.get(tenant, id)
   }
 
-  /** Decided or not, the oldest first, from behind the one with the id `after`. */
+  /** All approvals, oldest first, starting after the id `after`. */
   list(tenant: string, limit: number, after?: string): Promise<readonly Approval[]> {
     return this.#book.list(tenant, limit, after)
   }
 
-  /** Those that wait for a decision, the oldest first, from behind the one with the id `after`. */
+  /** The pending approvals, oldest first, starting after the id `after`. */
   async pending(tenant: string, limit: number, after?: string): Promise<{ approvals: Approval[]; next?: string }> {
     const approvals: Approval[] = []
     for await (const approval of this.#book.waiting(tenant, after)) {
@@ -181,7 +193,7 @@ export class Approvals {
     return { approvals }
   }
 
-  /** Of every tenant: those that wait for a decision. */
+  /** The pending approvals of all tenants. */
   waiting(): AsyncIterable<Approval> {
     return this.#book.waiting()
   }
@@ -190,7 +202,7 @@ export class Approvals {
     return approval.status === 'pending' && !this.#isOver(approval)
   }
 
-  /** The call that waits for it is due at once. */
+  /** Decides the approval. The call that waits for it becomes due at once. */
   async decide(decider: Caller, id: string, verdict: 'approve' | 'deny', why?: string): Promise<Approval> {
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const approval = this.#decidable(await this.get(decider.tenant, id), decider, id)
@@ -212,29 +224,29 @@ export class Approvals {
   }
 
   #decidable(approval: Approval | undefined, decider: Caller, id: string): Approval {
-    if (!approval) throw new Fault('not-found', `There is no approval "${id}". List those there are.`)
+    if (!approval) throw new Fault('not-found', `There is no approval "${id}". List the approvals to find the id.`)
     if (approval.status === 'canceled') throw faults.callEnded()
     if (approval.status !== 'pending') {
-      throw new Fault('conflict', `The approval "${id}" is ${approval.status} already.`, { code: 'APPROVAL_DECIDED' })
+      throw new Fault('conflict', `The approval "${id}" is already ${approval.status}.`, { code: 'APPROVAL_DECIDED' })
     }
     if (this.#isOver(approval)) throw faults.undecided(approval.operation)
     if (ownerOf(decider) === approval.owner && !approval.selfApproval) {
-      throw new Fault('forbidden', 'Nobody approves a call of their own. Ask somebody else.', { code: 'SELF_APPROVAL' })
+      throw new Fault('forbidden', 'You cannot approve your own call. Ask another person.', { code: 'SELF_APPROVAL' })
     }
     return approval
   }
 
-  /** Writes with it that the call is due now; false if either has changed meanwhile. */
+  /** Writes the records and makes the call due. False if either has changed meanwhile. */
   async #wake(instance: Instance | undefined, records: readonly RecordChange[]): Promise<boolean> {
     if (!instance || hasEnded(instance)) throw faults.callEnded()
-    // A worker has it in its hands, and looks at the approval before it lets go of it.
+    // A worker has claimed the call. It reads the approval again before it gives the call back.
     if (instance.attempt !== instance.settled) return this.#store.records.write(records)
     return (await wakeHeld(this.#store, instance, this.#env.clock.now(), records)).applied
   }
 
   /**
-   * What versions before this one left when they were killed: decisions that their calls have not heard of, list entries
-   * and calls whose approval was never written. Such a call is due at once, and ends.
+   * Repairs what earlier versions left behind when they were killed: decisions that did not reach their calls, and list
+   * entries and calls whose approval was never written. Such a call becomes due at once, and ends.
    */
   async repair(): Promise<void> {
     for await (const { tenant, id, approval } of this.#book.listed()) {
@@ -247,7 +259,10 @@ export class Approvals {
     }
   }
 
-  /** Closes it, to be written with the end of its call: what it was about is not kept unless somebody has decided. */
+  /**
+   * The records that close the approval. They are written with the end of its call. They remove the arguments and
+   * attachments of a pending or unused approval.
+   */
   async closing(instance: Instance): Promise<RecordChange[]> {
     const { id, tenant, extras } = instance
     const approval = await this.get(tenant, extras?.approvalId ?? id)
@@ -259,7 +274,7 @@ export class Approvals {
     return [this.#book.change(approval, { ...rest, status, args: null }), ...struck]
   }
 
-  /** For a call that has used one and only asked something: the same call, with the answers, may use it again. */
+  /** For a call that used an approval and ended with questions: the same call, with the answers, may use it again. */
   async handingBack(tenant: string, id: string): Promise<RecordChange[]> {
     const approval = await this.get(tenant, id)
     return approval?.status === 'used' && !approval.instanceId ? this.#givingBack(approval) : []
@@ -304,7 +319,7 @@ export class Approvals {
       throw faults.tooManyPending(this.#pendingPerCaller)
   }
 
-  /** Of two who would use it at once, one does. */
+  /** The records have conditions: of two concurrent calls, only one can use the approval. */
   #grantOf(approval: Approval | undefined, key?: string): Grant | undefined {
     if (approval?.status !== 'approved' || this.#isOver(approval)) return undefined
     const used: Approval = { ...approval, status: 'used', ...(key !== undefined && { usedUnder: key }) }

@@ -24,14 +24,16 @@ export class CallSecrets {
     this.#log = log
   }
 
-  /** The record to write with the acceptance of this call; nothing if no secret came with it. */
+  /** The record to write with the acceptance of this call. `undefined` if the caller sent no secrets. */
   seal(id: string, given: Given | undefined): RecordChange | undefined {
     if (!given || given.tokens.size + given.secrets.size === 0) return undefined
     const key = keyOf(id)
     return { key, value: this.#sealer.seal(key, JSON.stringify(encodeGiven(given))) }
   }
 
-  /** Of a call that was accepted here. A watch ends it, wherever the call ends. */
+  /**
+   * Keeps the secrets of a call that this node accepted. They are removed when the call ends, on this or another node.
+   */
   keep({ id, attempt, settled }: Instance, given: Given): void {
     this.#byId.set(id, given)
     const stop = this.#store.watch(id, (now) => {
@@ -41,17 +43,19 @@ export class CallSecrets {
       stop()
       this.#byId.delete(id)
     }
-    // A call that was not begun here may have ended elsewhere before it was watched.
+    // If another node started the call, it may have ended before the watch began.
     if (attempt > settled) return
     this.#store.get(id).then(
       (now) => {
         if (!now || hasEnded(now)) forget()
       },
-      (err) => this.#log.warn({ err }, 'could not look up whether a call has ended; its secrets stay in memory'),
+      (err) => this.#log.warn({ err }, 'could not check whether a call has ended; its secrets stay in memory'),
     )
   }
 
-  /** For an attempt. A promise where they have to be read; it has a fault where this node cannot unseal them. */
+  /**
+   * The secrets for an attempt. A promise if they must be read from the store. A fault if this node cannot unseal them.
+   */
   of(instance: Instance): Given | undefined | Promise<Given | Fault | undefined> {
     const here = this.#byId.get(instance.id)
     if (here || !instance.extras?.sealed) return here ?? leftOf(instance)
@@ -70,7 +74,7 @@ export class CallSecrets {
   }
 }
 
-/** To be written with the end of a call. */
+/** The records that remove the secrets. They are written with the end of the call. */
 export function removingSecrets({ id, extras }: Instance): readonly RecordChange[] {
   return extras?.sealed ? [{ key: keyOf(id) }] : []
 }

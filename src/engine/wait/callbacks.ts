@@ -1,6 +1,6 @@
 /**
- * Takes answers from outside to the calls that wait for them. An answer counts once, for the try it was first delivered
- * in; and a tool may repeat what it was shown, so that is taken out before anything is stored.
+ * Delivers callbacks to the calls that wait for them. A callback is accepted once, for the try in which it first
+ * arrived. A tool may repeat credentials that it received, so they are redacted before the callback is stored.
  */
 import { Fault } from '../../core/fault.ts'
 import type { Instance } from '../../core/instance.ts'
@@ -27,15 +27,20 @@ interface Parts {
 const RESOLVE_MS = 10_000
 
 export function createCallbackDesk({ env, store, registry, worker, secrets, shown }: Parts) {
-  /** Whether these very bytes were delivered in an earlier try: whoever saw them could send them once more. */
+  /**
+   * True if the same bytes were delivered in an earlier try. This stops an observer from replaying a signed callback.
+   */
   async function isReplayed({ id, failures, expiresAt }: Instance, signed: string): Promise<boolean> {
     const key = `answer/${id}/${env.digest(signed)}`
     if (await store.records.add(key, String(failures), expiresAt)) return false
-    // Of the same try: a repeat after we failed to take it, which must not be lost.
+    // In the same try it is a redelivery after a failure on this side, and must not be lost.
     return (await store.records.get(key)) !== String(failures)
   }
 
-  /** Without what the tool was shown. If that is not known now, the answer is not taken, and the tool sends it again. */
+  /**
+   * Redacts the credentials that the tool received. If they cannot be read, the callback is refused, and the tool sends
+   * it again.
+   */
   async function redacted(id: string, operation: Operation | undefined, answer: JsonObject): Promise<JsonValue> {
     const values = operation?.auth ? await recall(id, operation) : []
     const release = values.map((value) => env.conceal(value))
@@ -54,8 +59,11 @@ export function createCallbackDesk({ env, store, registry, worker, secrets, show
     } catch (err) {
       cause = err
     }
-    env.log.error({ operation: operation.key, err: cause }, 'an answer was not taken: what its tool was shown is gone')
-    throw new Fault('unavailable', 'The answer cannot be taken now. Send it again in a moment.', {
+    env.log.error(
+      { operation: operation.key, err: cause },
+      'refused a callback: could not read the credentials to redact from it',
+    )
+    throw new Fault('unavailable', 'The callback cannot be accepted now. Send it again in a moment.', {
       retryAfterMs: 5_000,
       cause,
     })
@@ -67,7 +75,7 @@ export function createCallbackDesk({ env, store, registry, worker, secrets, show
       const name = instance && registry.byKey(instance.operation)?.backend.callbackSecret
       if (name === undefined) return undefined
       const { value } = await secrets.resolve(name, AbortSignal.timeout(RESOLVE_MS))
-      // Not in use for longer than this: it signs, and is never sent.
+      // Released at once: the secret only signs and is never sent.
       if (value !== undefined) env.conceal(value)()
       return value
     },
@@ -86,7 +94,7 @@ export function createCallbackDesk({ env, store, registry, worker, secrets, show
   }
 }
 
-/** Of which try it says it is. Zero is what some write who do not count. */
+/** The try that the callback names. Some tools that do not count tries send 0. */
 function attemptIn({ usage }: JsonObject): number | undefined {
   const attempt = isJsonObject(usage) ? usage.attempt : undefined
   return typeof attempt === 'number' && attempt > 0 ? attempt : undefined

@@ -1,4 +1,4 @@
-/** Calls that wait for an approval, when a worker looks at one: whether it may run now. */
+/** Decides whether a call that waits for an approval may run now. */
 
 import { Fault } from '../../core/fault.ts'
 import type { Instance } from '../../core/instance.ts'
@@ -21,19 +21,20 @@ export class HeldCalls {
     this.#log = log
   }
 
-  /** It may run, must wait on, or ends with this fault. */
+  /** The call may run, must wait, or ends with this fault. */
   async rulingOn(instance: Instance, operation: Operation): Promise<Fault | Ruling> {
     const { id, tenant, extras } = instance
     const approvalId = extras?.approvalId ?? id
-    // Once it is used the call has begun, and goes on as calls do that needed no approval.
+    // A call that has used its approval has started, and is treated like a call that needed none.
     const approved = (await this.#approvals.get(tenant, approvalId))?.status === 'approved'
     const objection = approved ? await this.#objectionTo(instance, operation) : undefined
     return objection ?? this.#approvals.settle(instance, approvalId)
   }
 
   /**
-   * What is written with the end of a call. One that only `asks` gives back the approval it used, for the same call with
-   * the answers. The end is what counts: an approval that cannot be read stays behind and expires.
+   * The records to write with the end of a call. A call that ends with questions (`asks`) returns the approval it used,
+   * for the same call with the answers. Errors do not stop the end: an approval that cannot be read stays in the store
+   * and expires.
    */
   async ending(instance: Instance, asks: boolean): Promise<readonly RecordChange[]> {
     const { tenant, extras } = instance
@@ -41,12 +42,15 @@ export class HeldCalls {
       if (isHeld(instance)) return await this.#approvals.closing(instance)
       if (asks && extras?.approvalId !== undefined) return await this.#approvals.handingBack(tenant, extras.approvalId)
     } catch (err) {
-      this.#log.warn({ operation: instance.operation, err }, 'the approval of a call that ends could not be read')
+      this.#log.warn({ operation: instance.operation, err }, 'could not read the approval of a call that ends')
     }
     return []
   }
 
-  /** What was approved is what was shown, under the rules of today: a person let it pass, and no rule may be against it. */
+  /**
+   * Checks an approved call against the current operation and rules. The approval does not override a rule that denies
+   * the call.
+   */
   async #objectionTo(instance: Instance, operation: Operation): Promise<Fault | undefined> {
     const { caller, args } = instance
     if (operation.key !== instance.operation) return changedSince(instance, operation)
@@ -62,6 +66,6 @@ export class HeldCalls {
 }
 
 function changedSince({ operation: asked }: Instance, { key }: Operation): Fault {
-  const message = `The approval was asked for ${asked}, and this server now has ${key}. Call again to ask anew.`
+  const message = `The approval was requested for ${asked}, but this server now has ${key}. Call again to request a new one.`
   return new Fault('approval-expired', message)
 }

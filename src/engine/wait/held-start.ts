@@ -1,4 +1,7 @@
-/** Begins a call that waited for an approval: what the approval says is written with what becomes of the call. */
+/**
+ * Starts a call that waited for an approval. The use of the approval and the new state of the call are written
+ * together.
+ */
 
 import { Fault } from '../../core/fault.ts'
 import type { Instance } from '../../core/instance.ts'
@@ -25,7 +28,10 @@ export class HeldStart {
     this.#parts = parts
   }
 
-  /** Nothing if it has ended or waits on. Looks again where its approval changed before the ruling was written. */
+  /**
+   * `undefined` if the call has ended or still waits. Tries again if the approval changed before the ruling was
+   * written.
+   */
   async begin(instance: Instance, operation: Operation): Promise<Instance | undefined> {
     const { held, conclusions, end } = this.#parts
     for (let tries = 0; tries < MOST_TRIES; tries++) {
@@ -40,12 +46,12 @@ export class HeldStart {
         : await conclusions.leaveHeld(instance, ruling.waitUntil, ruling.seen)
       if (!after.recordsDiffer) return runs && after.applied ? after.instance : undefined
     }
-    // As if the decision came while nobody looked.
+    // The call becomes due again, as if the decision had arrived later.
     await conclusions.giveBackUnbegun(instance)
     return undefined
   }
 
-  /** The time of all attempts begins when the call may run. */
+  /** The deadline for all attempts starts when the call may run. */
   async #beginApproved(instance: Instance, operation: Operation, use: readonly RecordChange[]): Promise<Advanced> {
     const { conclusions, clock, leaseMs } = this.#parts
     const { extras } = instance

@@ -1,6 +1,6 @@
 /**
- * Answers to the questions of a call that waits for them. Each answer is kept when it comes, the first one counts, and
- * the last one has the call run again; so it does not matter to which node they come, or in which order.
+ * Answers to the questions of a waiting call. Each answer is stored when it arrives, and the first one for a question
+ * counts. The last answer makes the call due. So the answers may arrive at any node and in any order.
  */
 import type { Instance } from '../../core/instance.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
@@ -17,7 +17,7 @@ export class Answering {
     this.#store = store
   }
 
-  /** What is still to be answered; nothing if the call waits for no answer. */
+  /** The unanswered questions. `undefined` if there are none. */
   async open(instance: Instance): Promise<Questions | undefined> {
     const { questions } = instance.extras?.asking ?? {}
     if (!questions) return undefined
@@ -26,7 +26,7 @@ export class Answering {
     return open.length > 0 ? Object.fromEntries(open) : undefined
   }
 
-  /** Answers to other questions, or that are none, are let go by. True if the call can go on now. */
+  /** Stores the answers. Ignores invalid answers and answers to other questions. True if the call can continue now. */
   async take(instance: Instance, answers: Answers): Promise<boolean> {
     const { questions } = instance.extras?.asking ?? {}
     if (!questions) return false
@@ -48,7 +48,10 @@ export class Answering {
     return kept
   }
 
-  /** Fenced by the attempt that asked: of two who bring the last answer at once, both would write the same. */
+  /**
+   * The change applies only to the attempt that asked. Two requests that bring the last answer at once write the same
+   * values.
+   */
   async #goOn(instance: Instance, more: Answers): Promise<boolean> {
     const { extras } = instance
     const { questions: _answered, ...asking } = { kinds: [], ...extras?.asking }
