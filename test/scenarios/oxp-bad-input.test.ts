@@ -399,7 +399,10 @@ test('too many calls, and no room to run one, are 400 before the tool is called'
   const tooMany = await client.call('slow.wait', {})
   gate.open('done')
 
-  expect(busy).toMatchObject({ status: 400, body: { message: expect.stringContaining('as often as it may') } })
+  expect(busy).toMatchObject({
+    status: 400,
+    body: { message: expect.stringContaining('has reached its concurrency limit') },
+  })
   expect(tooMany).toMatchObject({ status: 400, body: { message: expect.stringContaining('Too many calls') } })
   expect(tooMany.headers.get('retry-after')).not.toBeNull()
   expect((await first).status).toBe(200)

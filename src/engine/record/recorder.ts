@@ -1,4 +1,4 @@
-/** Writes calls down before they run; those that were written down before are for `repeats.ts`. */
+/** Records calls before they run. `repeats.ts` handles calls that were recorded before. */
 
 import { Fault } from '../../core/fault.ts'
 import { storedFingerprint } from '../../core/fingerprint.ts'
@@ -20,12 +20,14 @@ import { APPROVAL_TTL_MS, type Approvals } from '../wait/approvals.ts'
 import type { CallSecrets } from '../wait/call-secrets.ts'
 import { duplicateRequest, Repeats } from './repeats.ts'
 
-/** What protocols may ask for, and what only the engine may. */
+/** The options of protocols, and those that only the engine sets. */
 export interface RunOptions extends Omit<CallOptions, 'client' | 'untilEnd' | 'cancelsWhenGone'> {
   client?: Pick<Client, 'signal'>
-  /** A handler's call: it runs inside the room its parent has, since waiting for more could wait for ever. */
+  /**
+   * A handler made the call. It does not wait for a slot: a child that waits for its parent's slot would wait forever.
+   */
   child?: boolean
-  /** The server's own: the limits of one caller are not for it. */
+  /** The server made the call. The limits per caller do not apply. */
   ours?: boolean
 }
 
@@ -58,7 +60,7 @@ export class Recorder {
     this.#repeats = new Repeats(env, store)
   }
 
-  /** Throws at once where there is no room. A promise is made only where there is something to wait for: the two writes. */
+  /** Throws at once if there is no room. Promises are created only for the writes. */
   record(asked: Admitted, options: RunOptions): Promise<Reply> {
     const admitted = this.#sealed(asked)
     if (admitted.held) return this.#recordHeld(admitted, options)
@@ -67,13 +69,13 @@ export class Recorder {
     return this.#recordInRoom(admitted, options, this.#takeRoom(admitted, options, free))
   }
 
-  /** Before anything is taken for the call: sealing fails where the key cannot be read. */
+  /** Seals the secrets before the call takes a slot, because sealing fails if the key cannot be read. */
   #sealed(admitted: Admitted): Admitted {
     const sealed = this.#secrets.seal(admitted.id, admitted.given)
     return sealed ? { ...admitted, sealed } : admitted
   }
 
-  /** With a slot that is waited for, or asked for elsewhere. */
+  /** Records the call once it is known whether it has a slot. */
   async #recordOnceFree(free: Promise<boolean>, admitted: Admitted, options: RunOptions): Promise<Reply> {
     const { clock } = this.#env
     const askedMs = clock.monotonicMs()
@@ -81,7 +83,7 @@ export class Recorder {
     return this.#recordInRoom(admitted, options, startNow, clock.monotonicMs() - askedMs)
   }
 
-  /** `waitedMs`: for a slot, which counts as part of the wait for the reply. */
+  /** `waitedMs` is the time spent waiting for a slot. It counts as part of the wait for the reply. */
   #recordInRoom(admitted: Admitted, options: RunOptions, startNow: boolean, waitedMs = 0): Promise<Reply> {
     const instance = newInstance(this.#env, admitted, startNow ? this.#leased(1) : { dueAt: this.#env.clock.now() })
     const { clock } = this.#env
@@ -99,8 +101,8 @@ export class Recorder {
   }
 
   /**
-   * After a write that took so long that the lease may be over: another node may run the call by now. If it does, or if
-   * that cannot be found out, this node does not start it, and the slot is free again.
+   * Renews the lease after a slow write. The lease may be over, and another node may run the call. If it does, or if
+   * the renewal fails, this node does not start the call, and frees its slot.
    */
   async #stillLeased(instance: Instance, { operation }: Admitted): Promise<boolean> {
     const { id, attempt } = instance
@@ -114,7 +116,7 @@ export class Recorder {
     return false
   }
 
-  /** It was called before, or another call has used its approval meanwhile. */
+  /** The call was recorded before, or another call has used its approval. */
   async #refused(why: Refused, admitted: Admitted, options: RunOptions): Promise<Reply> {
     if (why.kind !== 'records-differ') return this.#repeats.answer(admitted, why, waitFor(admitted, options))
     if (!admitted.askAgain) throw unexpected()
@@ -136,9 +138,9 @@ export class Recorder {
     if (startNow) this.#worker.start(instance, operation, { parsed })
     else this.#worker.wake()
     options.recorded?.()
-    // OpenCALL, "Asynchronous": the first answer says accepted, and at this moment the handler has not begun.
+    // OpenCALL, "Asynchronous": the first response says accepted, and the handler has not started at this moment.
     if (!watching) return replyTo(operation.model === 'async' ? { ...instance, state: 'accepted' } : instance, 0)
-    // Another node may have run it to its end before the watch began.
+    // Another node may have ended the call before the watch began.
     const ending = startNow ? watching.ended : endOf(this.#store, instance, watching)
     return ending.then((ended) => {
       this.#worker.waitsNoMore(instance.id)
@@ -146,7 +148,7 @@ export class Recorder {
     })
   }
 
-  /** Written down before anybody is asked; a worker looks at it when it is decided, or when the time to decide is over. */
+  /** Records the call before an approver is asked. A worker claims it when the approval is decided or expires. */
   async #recordHeld(admitted: Admitted, options: RunOptions): Promise<Reply> {
     const { owner, decision = { verdict: 'hold' } } = admitted
     this.#limits.requireRoom(owner, false)
@@ -174,7 +176,7 @@ export class Recorder {
     return replyTo(held, 0)
   }
 
-  /** An inline call outlasted the wait: from now on it is a recorded one, and the worker keeps its lease. */
+  /** An inline call did not end within the wait. It is recorded now, and the worker renews its lease. */
   async recordRunning(asked: Admitted, attempt: Attempt, startedAt: number, { recorded }: RunOptions): Promise<Reply> {
     const { id, operation } = asked
     const { failures } = attempt.run
@@ -203,7 +205,7 @@ export class Recorder {
     return this.#replyUnended(standing)
   }
 
-  /** An inline call that failed and whose next attempt lies beyond the wait. */
+  /** An inline call failed, and its next attempt is due after the caller's wait. */
   async recordWaiting(
     asked: Admitted,
     failed: Attempt,
@@ -231,8 +233,8 @@ export class Recorder {
   }
 
   /**
-   * Writes down what ran unrecorded so far. Where the same request was written down before, that one stands, and the
-   * bytes of this one go.
+   * Records a call that ran unrecorded. If the same request was recorded before, returns that call and removes the
+   * bytes of this one.
    */
   async insert(instance: Instance, records?: readonly RecordChange[]): Promise<Instance> {
     let standing: Instance | undefined
@@ -244,12 +246,15 @@ export class Recorder {
     }
   }
 
-  /** Removes the bytes of a call that was not recorded. The reply is what counts: the sweep finds what stays behind. */
+  /**
+   * Removes the bytes of a call that was not recorded. A failure does not change the reply: the sweep removes the bytes
+   * later.
+   */
   async discard(id: string): Promise<void> {
     try {
       await this.#objects.removeOwner(id)
     } catch (err) {
-      this.#env.log.warn({ err }, 'the bytes of a call that was not recorded could not be removed')
+      this.#env.log.warn({ err }, 'could not remove the bytes of an unrecorded call')
     }
   }
 
@@ -265,7 +270,10 @@ export class Recorder {
     return acceptance.instance
   }
 
-  /** Taken before the write, or every call of one tick would see the same free place. Whether it may start at once. */
+  /**
+   * Takes the slot before the write; otherwise concurrent calls would see the same free slot. True if the call may
+   * start at once.
+   */
   #takeSlot(admitted: Admitted, options: RunOptions): boolean | Promise<boolean> {
     const { operation, call } = admitted
     if (options.child) {
@@ -322,7 +330,7 @@ export class Recorder {
     }
   }
 
-  /** A call that said what it lacked, and did nothing, makes way for the same call with what it lacked. */
+  /** A call that ended with missing requirements and did nothing is replaced by a repeat with the same input. */
   async #takeOver(instance: Instance, taken: Refused, records?: readonly RecordChange[]): Promise<Acceptance> {
     if (taken.kind === 'records-differ') return taken
     const { id, outcome } = taken.instance
@@ -336,7 +344,10 @@ export class Recorder {
     return storedFingerprint(digest, one) === storedFingerprint(digest, other)
   }
 
-  /** It has not ended in time, or is another that stands in its place: where to look, or its end if that came first. */
+  /**
+   * The call has not ended in time, or an earlier call takes its place. Replies with its state, or with its end if it
+   * has ended.
+   */
   async #replyUnended(instance: Instance): Promise<Reply> {
     const now = hasEnded(instance) ? instance : await tellOf(this.#store, instance)
     return replyTo(now && hasEnded(now) ? now : instance, this.#env.clock.now())
@@ -351,7 +362,7 @@ export class Recorder {
   }
 }
 
-/** What is written with the acceptance of a call; nothing for nearly every one. */
+/** The records to write with the acceptance of a call. `undefined` for nearly every call. */
 function recordsOf(
   { grant, sealed }: Admitted,
   further: readonly RecordChange[] = grant?.use ?? [],
@@ -362,17 +373,17 @@ function recordsOf(
 
 type Refused = Exclude<Acceptance, { kind: 'created' }>
 
-/** Nothing that was written with this call had a condition. */
+/** None of the records written with this call had a condition, so the store had no reason to refuse. */
 function unexpected(): Fault {
-  return new Fault('internal', 'The store refused a call for a reason that it cannot have. Report this, please.')
+  return new Fault('internal', 'The store refused a call for an unexpected reason. Please report this as a bug.')
 }
 
 export function busy(operation: Operation): Fault {
   const why =
     operation.concurrency === undefined
-      ? 'The server runs as much as it may'
-      : `${operation.name.full} is running as often as it may`
-  return new Fault('overloaded', `${why}. Come back in a moment.`, {
+      ? 'The server has no free slot'
+      : `${operation.name.full} has reached its concurrency limit`
+  return new Fault('overloaded', `${why}. Try again in a moment.`, {
     code: 'BUSY',
     retryAfterMs: 1_000,
   })

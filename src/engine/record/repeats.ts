@@ -1,4 +1,7 @@
-/** Calls that were written down before: whoever sends one again joins it, or is told that it was another one. */
+/**
+ * Calls that were recorded before. A repeat with the same input joins the recorded call; a repeat with other input is
+ * refused.
+ */
 
 import { Fault } from '../../core/fault.ts'
 import { storedFingerprint } from '../../core/fingerprint.ts'
@@ -19,7 +22,10 @@ export class Repeats {
     this.#store = store
   }
 
-  /** The request id or the key was used before: the same input joins what is there, other input is refused. */
+  /**
+   * The request id or the key was used before. A call with the same input joins the recorded one; other input is
+   * refused.
+   */
   async answer(admitted: Admitted, taken: Taken, waitMs: number): Promise<Reply> {
     const { call, operation } = admitted
     const same = storedFingerprint(this.#env.digest, taken.instance) === askedFingerprint(this.#env, admitted)
@@ -30,7 +36,7 @@ export class Repeats {
     if (!same) {
       throw new Fault(
         'conflict',
-        `The idempotency key was used for another input of ${operation.name.full}. Use a new key for a new call.`,
+        `The idempotency key was used for a call of ${operation.name.full} with other input. Use a new key for a new call.`,
         {
           code: 'IDEMPOTENCY_KEY_REUSED',
         },
@@ -39,7 +45,10 @@ export class Repeats {
     return this.#join(await this.#alias(admitted, taken.instance), waitMs)
   }
 
-  /** The stored call under the new request id and session; kept under them only if there is something to come back for. */
+  /**
+   * The stored call under the new request id and session. The alias is stored only if the caller can poll the call
+   * later.
+   */
   async #alias(
     { call, operation, caller, owner }: Admitted,
     { sessionId: _first, ...instance }: Instance,
@@ -58,7 +67,7 @@ export class Repeats {
         expiresAt,
         ...session,
       })
-      // The same repeat, sent twice at once, finds itself: that is no other call.
+      // Two concurrent copies of the same repeat create the same alias. This is not a conflict.
       if (aliased.kind !== 'created' && aliased.instance.id !== instance.id) throw duplicateRequest(requestId)
     }
     return { ...instance, requestId: call.requestId, expiresAt, ...session }
@@ -81,7 +90,7 @@ export class Repeats {
   }
 }
 
-/** What an end changes of what the caller is told. */
+/** The fields that change when a call ends. */
 function endingOf({ state, failures, outcome, endedAt }: Instance): Partial<Instance> {
   return { state, failures, ...(outcome && { outcome }), ...(endedAt !== undefined && { endedAt }) }
 }
