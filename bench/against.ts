@@ -1,4 +1,6 @@
-/** `npm run bench -- --against <commit>`: this tree beside an earlier commit, in turns, on the same machine. */
+/**
+ * `npm run bench -- --against <commit>`: compares this tree with an earlier commit, alternately, on the same machine.
+ */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,10 +12,10 @@ import type { TrafficName } from './traffic.ts'
 import { runWork } from './work-rounds.ts'
 
 const ROOT = join(import.meta.dirname, '..')
-/** Of the calls per CPU second of the other commit. */
+/** Share of the other commit's calls per CPU second that this tree must reach. */
 const GOAL = 0.95
 
-/** Prints the ratio of calls per CPU second for sync and durable calls; says whether all reach the goal. */
+/** Prints the ratio of calls per CPU second for sync and durable calls. Returns true if all ratios reach the goal. */
 export async function compareWith(commit: string, folder: string, quick: boolean): Promise<boolean> {
   const tree = join(folder, 'tree')
   execFileSync('git', ['worktree', 'add', '--quiet', '--detach', tree, commit], { cwd: ROOT })
@@ -39,9 +41,9 @@ export async function compareWith(commit: string, folder: string, quick: boolean
 interface Both {
   tree: string
   folder: string
-  /** How many of each side are started, one pair after the other. */
+  /** Number of processes started for each side, one pair after the other. */
   generations: number
-  /** Short measurements in each, in turns. */
+  /** Short measurements in each process; the two sides alternate. */
   windows: number
 }
 
@@ -80,7 +82,7 @@ async function inProcess({ tree, folder, generations, windows }: Both): Promise<
   return ratioOfCosts(ours, theirs)
 }
 
-/** Without a tree it is this one. */
+/** `tree` defaults to this tree. */
 function startSide(name: string, options: HostOptions, folder: string, tree = ROOT): Promise<Host> {
   const data = mkdtempSync(join(folder, `${name}-`))
   return startHost(name, { ...options, data }, undefined, join(tree, 'bench'))

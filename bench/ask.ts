@@ -1,4 +1,4 @@
-/** Questions and answers between the run and its child processes, over Node's own channel. */
+/** Requests and replies between the run and its child processes, over Node's IPC channel. */
 import type { ChildProcess } from 'node:child_process'
 
 interface Question {
@@ -17,7 +17,7 @@ export type Answers = Record<string, (given: never) => unknown>
 
 export type Asker = <T>(ask: string, given?: unknown) => Promise<T>
 
-/** The asking side. A child that ends while a question is open fails that question, so that no run hangs on it. */
+/** The requesting side. If a child exits while a request is open, the request fails, so that the run does not hang. */
 export function createAsker(child: ChildProcess, name: string): Asker {
   const open = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>()
   let ended: Error | undefined
@@ -42,7 +42,7 @@ export function createAsker(child: ChildProcess, name: string): Asker {
     })
 }
 
-/** The answering side: runs in the child, and ends it when the run itself is gone. */
+/** The replying side. It runs in the child and ends the child when the run's own process is gone. */
 export function answerQuestions(answers: Answers): void {
   process.on('message', async ({ id, ask, with: given }: Question) => {
     try {

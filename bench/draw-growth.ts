@@ -1,4 +1,4 @@
-/** `docs/bench/growth-*.svg` from results.json alone: what a call costs over what grows, one plot for each. */
+/** Draws `docs/bench/growth-*.svg` from results.json alone: the cost of a call by size, one plot for each series. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import type { Results } from './results.ts'
 import { GROWING, type Growing, MODELS } from './suites/growth-series.ts'
@@ -9,7 +9,7 @@ const FOLDER = new URL('../docs/bench/', import.meta.url)
 
 type Point = Row & { cpuUs: number }
 
-/** Gives back which files were written. */
+/** Returns the names of the written files. */
 export function drawGrowth({ rows, machine }: Pick<Results, 'rows' | 'machine'>): string[] {
   mkdirSync(FOLDER, { recursive: true })
   return GROWING.flatMap((growing) => {

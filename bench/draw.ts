@@ -1,4 +1,4 @@
-/** `docs/bench/*.svg` from results.json alone: one chart of bars for each suite that is held against a limit. */
+/** Draws `docs/bench/*.svg` from results.json alone: one bar chart for each suite that is compared with a limit. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import type { Results } from './results.ts'
 import type { Row } from './suites/suite.ts'
@@ -9,7 +9,7 @@ const FOLDER = new URL('../docs/bench/', import.meta.url)
 interface Chart {
   title: string
   measure: string
-  /** What the bars show; `relative` unless given. */
+  /** The figure that the bars show. Default: `relative`. */
   figure?: string
 }
 
@@ -32,7 +32,7 @@ const CHARTS: Readonly<Record<string, Chart>> = {
 
 type Relative = Row & { relative: number }
 
-/** Gives back which files were written. */
+/** Returns the names of the written files. */
 export function drawCharts({ rows, machine }: Pick<Results, 'rows' | 'machine'>): string[] {
   mkdirSync(FOLDER, { recursive: true })
   return Object.entries(CHARTS).flatMap(([suite, { title, measure, figure }]) => {
@@ -49,7 +49,7 @@ function isRelative(row: Row): row is Relative {
   return row.relative !== undefined
 }
 
-/** By the limit they are held against, each group with its fastest first. */
+/** Groups the rows by their limit and sorts each group by speed, fastest first. */
 function groupsOf(rows: readonly Relative[], figure: string | undefined): BarGroup[] {
   const first = rows[0]?.contender ?? ''
   const byLimit = Map.groupBy(rows, ({ limit = first }) => limit)
@@ -70,7 +70,7 @@ function barOf(row: Relative, limit: string, figure: string | undefined): Bar {
   return {
     label: contender,
     value,
-    // Both are those of `relative`.
+    // The spread and the interval apply to `relative` only.
     ...(figure === undefined && interval && { spread: interval }),
     note: told.filter((part) => part !== '').join(' · '),
     kind: contender === limit ? 'limit' : contender.startsWith('callplane') ? 'ours' : 'other',

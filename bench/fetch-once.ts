@@ -1,14 +1,14 @@
-/** One request to a server under test, outside of any measured load. */
+/** Sends one request to a server under test, outside any measured load. */
 import { type Agent, type IncomingHttpHeaders, request } from 'node:http'
 
 export interface Fetched {
   status: number
   headers: IncomingHttpHeaders
-  /** As received: nothing is unzipped. */
+  /** The body as received, not decompressed. */
   body: Buffer
 }
 
-/** With a body it is a POST. Without an agent the connection is not used again. */
+/** Sends a POST if there is a body. Without an agent, the connection is not reused. */
 export function fetchOnce(
   port: number,
   path: string,

@@ -1,4 +1,4 @@
-/** A port nobody listens on at this moment, for a server that has to be told its port. */
+/** Finds a port that is free now, for a server that must be started with a port number. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 

@@ -1,6 +1,6 @@
 /**
- * CPU per call of servers that take turns in many short windows, each started anew several times. A process keeps its own
- * pace from start to end, so one process of each says little, however long it is measured.
+ * Measures CPU per call of servers that alternate in many short windows, each restarted several times. A process keeps
+ * its own pace from start to end, so one process of each says little, even if it is measured for a long time.
  */
 import type { LoadOptions } from './load.ts'
 import { type Host, startLoad } from './processes.ts'
@@ -15,21 +15,24 @@ export interface Server {
 }
 
 export interface FreshOptions {
-  /** How often every server is started. */
+  /** Number of times that every server is started. */
   generations: number
-  /** Measurements of each server in each generation. */
+  /** Number of measurements of each server in each generation. */
   windows: number
   windowMs: number
   connections: number
   warmUpCalls: number
-  /** The warm-up ends when the server has used this much CPU time, also when it has not made all its calls. */
+  /** The warm-up ends early when the server has used this much CPU time. */
   warmUpCpuMs: number
-  /** Runs once, when the servers of the first generation are up. */
+  /** Called once, when the servers of the first generation are running. */
   check?(hosts: ReadonlyMap<string, Host>): Promise<void>
   say(line: string): void
 }
 
-/** By server: the CPU time of a call in µs, one figure per process. The servers of one generation ran side by side. */
+/**
+ * Returns the CPU time of a call in µs by server, one figure per process. The servers of one generation ran side by
+ * side.
+ */
 export type Costs = ReadonlyMap<string, readonly number[]>
 
 export async function measureFresh(servers: readonly Server[], options: FreshOptions): Promise<Costs> {

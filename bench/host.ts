@@ -1,4 +1,6 @@
-/** The process one server under test runs in. It answers what only the process itself knows: its CPU time and memory. */
+/**
+ * The process that runs one server under test. It reports what only the process itself knows: its CPU time and memory.
+ */
 import { readFileSync } from 'node:fs'
 import { answerQuestions } from './ask.ts'
 import type { Contender, ContenderOptions, Serving } from './contenders/contender.ts'
@@ -13,7 +15,7 @@ export interface HostAnswers {
   memory: { rssMb: number; peakMb: number }
 }
 
-/** Loaded when asked for, so that no server carries another's modules. */
+/** Loaded on demand, so that no server loads another's modules. */
 const CONTENDERS = {
   callplane: () => import('./contenders/callplane.ts'),
   'node-http': () => import('./contenders/node-http.ts'),
@@ -60,7 +62,7 @@ answerQuestions({
   stop: () => serving?.close(),
 })
 
-/** The kernel's high-water mark where there is one. */
+/** The kernel's high-water mark, if the kernel reports one. */
 function peakBytes(): number {
   try {
     const match = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'))

@@ -1,8 +1,8 @@
-/** Which of the peers' packages are there. One that is missing takes its contender out of the run, and nobody else's. */
+/** Finds which of the peers' packages are installed. A missing package removes only its own contender from the run. */
 import { readFileSync } from 'node:fs'
 import { findPackageJSON } from 'node:module'
 
-/** The version that is found from here, or nothing. */
+/** Returns the version that resolves from here, or `undefined`. */
 export function installedVersion(name: string): string | undefined {
   try {
     const manifest = findPackageJSON(name, import.meta.url)
@@ -14,7 +14,7 @@ export function installedVersion(name: string): string | undefined {
   }
 }
 
-/** Says by name who is left out and how to have them next time; gives back the others. */
+/** Prints which contenders are skipped and how to install them. Returns the others. */
 export function keepInstalled<T extends { name: string; needs?: readonly string[] }>(
   contenders: readonly T[],
   say: (line: string) => void,
@@ -26,7 +26,7 @@ export function keepInstalled<T extends { name: string; needs?: readonly string[
   })
 }
 
-/** Of everything that was measured, or measured with. */
+/** Versions of all packages that were measured or used to measure. */
 export function installedVersions(): Record<string, string> {
   const manifest = new URL('./package.json', import.meta.url)
   const { dependencies } = JSON.parse(readFileSync(manifest, 'utf8')) as { dependencies: Record<string, string> }

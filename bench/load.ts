@@ -1,6 +1,6 @@
 /**
- * The load generator: keep-alive connections, one request at a time on each. It writes and reads raw HTTP, since a client
- * library would cost more than the servers do and the measurement would be of the client. Every reply is checked.
+ * The load generator: keep-alive connections with one request at a time on each. It writes and reads raw HTTP, because
+ * a client library would cost more than the servers and the result would measure the client. It checks every reply.
  */
 import { connect, type Socket } from 'node:net'
 import { answerQuestions } from './ask.ts'
@@ -12,15 +12,17 @@ export interface LoadOptions {
   connections: number
   durationMs: number
   traffic: TrafficName
-  /** For traffic over many operations. */
+  /** Used by traffic over many operations. */
   operations?: readonly string[]
-  /** Leaves the connections open for the next run on this port, so that opening them is not in its figure. */
+  /**
+   * Leaves the connections open for the next run on this port, so that the figure excludes the cost of opening them.
+   */
   keepOpen?: boolean
 }
 
 export interface LoadResult {
   calls: number
-  /** Replies that were not the expected one. */
+  /** Number of replies that were not the expected one. */
   wrong: number
   firstWrong?: string
   elapsedMs: number
@@ -31,11 +33,11 @@ export interface LoadResult {
 const HEAD_END = Buffer.from('\r\n\r\n')
 const LAST_CHUNK = '0\r\n\r\n'
 
-/** What one connection sends during one run, and whom it tells. */
+/** The work of one connection during one run. */
 interface Turn {
   next(): Exchange | undefined
   done(sentAt: number, problem?: string): void
-  /** There is nothing more to send, or the connection is gone. */
+  /** Called when there is nothing more to send or the connection is closed. */
   ended(): void
 }
 
@@ -45,9 +47,9 @@ class Connection {
   #turn: Turn | undefined
   #exchange: Exchange | undefined
   #sentAt = 0
-  /** A reply whose head and first bytes are not all there yet. */
+  /** A reply whose head and first bytes have not all arrived. */
   #begun: Buffer | undefined
-  /** How much of the reply's body is still to come, once its start has been checked. */
+  /** Bytes of the reply's body still to come, once its start has been checked. */
   #outstanding: number | undefined
   #problem: string | undefined
 
@@ -122,12 +124,15 @@ function problemIn(bytes: Buffer, bodyAt: number, { status, bodyStart, bodyEnd =
   const right =
     bytes.toString('latin1', 9, 12) === status &&
     bytes.toString('latin1', bodyAt, bodyAt + bodyStart.length) === bodyStart &&
-    // Replies that are told by their end are small: they come in one piece.
+    // Replies that are checked at their end are small and arrive in one piece.
     bytes.toString('latin1', bytes.length - bodyEnd.length) === bodyEnd
   return right ? undefined : bytes.toString('latin1', 0, 600)
 }
 
-/** Of the first chunk. Replies that come in chunks are small here: the first holds what is checked. */
+/**
+ * Length of the first chunk's size line. Chunked replies are small here: the first chunk has everything that is
+ * checked.
+ */
 function sizeLineLength(bytes: Buffer, headEnd: number): number {
   const from = headEnd + HEAD_END.length
   return Math.max(0, bytes.indexOf('\r\n', from) + 2 - from)
@@ -138,7 +143,7 @@ function contentLength(head: string): number {
   return at < 0 ? 0 : Number.parseInt(head.slice(at + 18), 10)
 }
 
-/** By port: connections that an earlier run left open. A server may have closed some of them since. */
+/** Connections that an earlier run left open, by port. A server may have closed some of them since. */
 const kept = new Map<number, Connection[]>()
 
 function connectionsTo({ port, connections, keepOpen = false }: LoadOptions): Connection[] {
@@ -156,7 +161,7 @@ async function run(options: LoadOptions): Promise<LoadResult> {
   const startedAt = performance.now()
   const endsAt = startedAt + options.durationMs
   let lastAt = startedAt
-  // A busy machine may take all of a short window away: one call for each connection is made in any case.
+  // On a busy machine a short window may pass without a call, so each connection makes at least one.
   let made = 0
   const next = () => (made++ < options.connections || performance.now() < endsAt ? make() : undefined)
   const done = (sentAt: number, problem?: string) => {

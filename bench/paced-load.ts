@@ -1,6 +1,6 @@
 /**
- * Calls at a fixed rate, whether or not the earlier ones are answered. How long a call took is counted from the moment it
- * was due: a server that stands still is charged for all that would have come meanwhile.
+ * Sends calls at a fixed rate, even if earlier calls are still open. Latency counts from the time a call was due, so a
+ * stalled server is charged for all calls that were due during the stall.
  */
 import { randomUUID } from 'node:crypto'
 import { Agent } from 'node:http'
@@ -14,7 +14,7 @@ export interface Pace {
   port: number
   operation: string
   perSecond: number
-  /** Besides those that every call has. */
+  /** Headers added to those that every call has. */
   headers?: Readonly<Record<string, string>>
 }
 
@@ -25,7 +25,7 @@ export interface Paced {
   maxMs: number
 }
 
-/** Until this process has compiled its own code and opened its connections: that is nobody's latency. */
+/** Calls in this period are not counted, because this process still compiles its code and opens its connections. */
 const WARM_UP_MS = 2_000
 
 const HEADERS = { 'Content-Type': 'application/json', Prefer: 'wait=10' }
@@ -33,7 +33,7 @@ const HEADERS = { 'Content-Type': 'application/json', Prefer: 'wait=10' }
 let underWay: { stop(): Promise<Paced> } | undefined
 
 function begin({ port, operation, perSecond, headers: more }: Pace): { stop(): Promise<Paced> } {
-  // In turns, so that no connection is idle for so long that the server closes it just as a call is sent on it.
+  // Uses the connections in rotation, so that the server does not close an idle one just as a call is sent on it.
   const agent = new Agent({ keepAlive: true, scheduling: 'fifo' })
   const everyMs = 1000 / perSecond
   const startedAt = performance.now()

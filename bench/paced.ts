@@ -1,4 +1,4 @@
-/** The load generator that keeps a rate, in a process of its own. */
+/** The load generator with a fixed rate, in its own process. */
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { createAsker } from './ask.ts'
@@ -6,7 +6,7 @@ import type { Pace, Paced } from './paced-load.ts'
 
 export interface PacedLoad {
   start(pace: Pace): Promise<void>
-  /** Sends no more, and settles when all that was sent is answered. */
+  /** Stops sending, and settles when all sent calls have their replies. */
   finish(): Promise<Paced>
   stop(): Promise<void>
 }

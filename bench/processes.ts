@@ -1,4 +1,6 @@
-/** Starts the servers under test and the load generator, each in a process of its own, and ends them by their own id. */
+/**
+ * Starts the servers under test and the load generator, each in its own process, and stops them by their process id.
+ */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
@@ -12,7 +14,7 @@ export interface Host {
   readonly name: string
   readonly port: number
   readonly startedInMs: number
-  /** User and system time of the whole process so far, its helper threads included. */
+  /** User and system time of the whole process so far, including its helper threads. */
   cpuUs(): Promise<number>
   memory(): Promise<HostAnswers['memory']>
   ask: Asker
@@ -25,8 +27,8 @@ export interface Load {
 }
 
 /**
- * What the server writes to its standard output goes into `outputTo`, if that is given. `bench` is the folder whose
- * contenders are started: another tree's, where two are compared.
+ * If `outputTo` is set, the server's standard output goes to that file. `bench` is the folder whose contenders are
+ * started. It belongs to another tree when two trees are compared.
  */
 export async function startHost(
   name: string,

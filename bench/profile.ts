@@ -1,4 +1,4 @@
-/** Where a server's CPU time goes under the load of a suite: for whoever makes it faster. */
+/** Profiles a server under the load of a suite, to find where its CPU time goes. */
 import { join } from 'node:path'
 import type { HostOptions } from './host.ts'
 import { startHost, startLoad } from './processes.ts'
@@ -15,7 +15,7 @@ interface Profile {
   hosts: readonly HostOptions[]
 }
 
-/** The bare server beside ours, so that what node:http itself costs can be told from what we add. */
+/** The bare server is profiled too, so that the cost of node:http can be separated from the cost that we add. */
 const PROFILES: Readonly<Record<string, Profile>> = {
   sync: besideBare('opencall'),
   auth: { traffic: 'opencallToken', connections: 32, hosts: [{ contender: 'callplane', guarded: true }] },
@@ -71,7 +71,7 @@ function printLines(lines: readonly ProfileLine[], cpuUs: number): void {
   }
 }
 
-/** What has no file of its own (the collector, native code) keeps its name. */
+/** Frames without a file (the garbage collector, native code) keep their name. */
 function byFile(lines: readonly ProfileLine[]): ProfileLine[] {
   const shares = new Map<string, number>()
   for (const { share, where } of lines) {

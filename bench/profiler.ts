@@ -1,4 +1,4 @@
-/** A CPU profile of this process between two moments, told as self time by function. */
+/** A CPU profile of this process between two moments, reported as self time by function. */
 import type { Profiler } from 'node:inspector'
 import { Session } from 'node:inspector/promises'
 
@@ -33,7 +33,9 @@ export async function startProfile(): Promise<() => Promise<ProfileLine[]>> {
 
 type Node = Profiler.ProfileNode
 
-/** Native functions have no file: whoever called them says which of the many `run` or `writeUtf8String` it was. */
+/**
+ * Native functions have no file, so the caller's name tells apart the many functions called `run` or `writeUtf8String`.
+ */
 function nameNodes(nodes: readonly Node[]): Map<number, string> {
   const parents = new Map(nodes.flatMap((node) => (node.children ?? []).map((id) => [id, node] as const)))
   return new Map(

@@ -1,4 +1,4 @@
-/** The tables for people: one for each suite, and which goals were met. */
+/** Prints one table for each suite, and which goals were met. */
 import { roundFigure } from './results.ts'
 import type { Findings, Row } from './suites/suite.ts'
 

@@ -1,4 +1,4 @@
-/** results.json: the machine, the versions, the days, every row and every goal. */
+/** Reads and writes results.json: the machine, the versions, the dates, all rows and all goals. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { cpus, totalmem } from 'node:os'
 import { isDeepStrictEqual } from 'node:util'
@@ -14,11 +14,13 @@ export interface Results extends Findings {
   dates: Record<string, string>
 }
 
-/** Suites that were not run keep what is written of them, if it was measured on this machine with the same versions. */
+/**
+ * Suites that were not run keep their earlier results, if those were measured on this machine with the same versions.
+ */
 export function writeResults(findings: Findings, suites: readonly string[]): Results {
   const circumstances = { machine: describeMachine(), versions: installedVersions() }
   const kept = readKept(circumstances)
-  // A suite with several limits has rows under its name and a further word.
+  // A suite with several limits has rows under its name plus another word.
   const isKept = ({ suite }: { suite: string }) => !suites.includes(suite.split(' ')[0] as string)
   const today = new Date().toISOString().slice(0, 10)
   const results: Results = {
@@ -36,7 +38,7 @@ export function readResults(): Results | undefined {
   return existsSync(RESULTS) ? (JSON.parse(readFileSync(RESULTS, 'utf8')) as Results) : undefined
 }
 
-/** Four digits say more than any measurement here knows. */
+/** Four significant digits exceed the precision of any measurement here. */
 export function roundFigure(value: number): number {
   return Number.isInteger(value) ? value : Number(value.toPrecision(4))
 }

@@ -1,4 +1,7 @@
-/** Paired rounds: in each one every contender gets the same load for the same time, so that drift of the machine hits all. */
+/**
+ * Paired rounds: in each round every contender gets the same load for the same time, so that machine drift affects all
+ * alike.
+ */
 import type { LoadOptions, LoadResult } from './load.ts'
 import type { Host, Load } from './processes.ts'
 import type { TrafficName } from './traffic.ts'
@@ -10,19 +13,19 @@ export interface Sample {
 }
 
 export interface RoundOptions extends Omit<LoadOptions, 'port' | 'operations' | 'traffic'> {
-  /** What every host is sent, unless each is sent its own. */
+  /** Traffic for every host if `trafficOf` is not set. Default: `sync`. */
   traffic?: TrafficName
   trafficOf?: (host: Host) => TrafficName
-  /** Which operations each host is asked for, where the traffic is over several. */
+  /** The operations to call on each host, if the traffic uses several. */
   operationsOf?: (host: Host) => readonly string[]
   rounds: number
-  /** Until the compiler has seen them all often enough. */
+  /** Enough calls for the compiler to optimise all code paths. */
   warmUpCalls: number
-  /** But no longer than this, for servers that take long for so many; no bound unless given. */
+  /** Upper limit of the warm-up, for slow servers. Default: no limit. */
   warmUpMs?: number
 }
 
-/** By contender, one sample per round. */
+/** Returns the samples by contender, one per round. */
 export async function runRounds(load: Load, hosts: readonly Host[], options: RoundOptions): Promise<Sample[][]> {
   const { rounds, warmUpCalls, warmUpMs, operationsOf, trafficOf, traffic = 'sync', ...common } = options
   const loadOf = (host: Host) => ({
@@ -34,8 +37,8 @@ export async function runRounds(load: Load, hosts: readonly Host[], options: Rou
   const samples: Sample[][] = hosts.map(() => [])
   for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < hosts.length; turn++) {
-      // Each round starts with another contender and every other one goes backwards: nobody always comes after the same
-      // neighbour, and limits stay beside those they are compared with.
+      // Each round starts with another contender and every second round runs backwards. So no contender always follows
+      // the same neighbour, and limits stay next to the contenders that are compared with them.
       const step = round % 2 === 0 ? turn : hosts.length - 1 - turn
       const at = (round + step) % hosts.length
       const host = hosts[at] as Host
@@ -71,7 +74,7 @@ export async function measure(load: Load, host: Host, options: Omit<LoadOptions,
   return { cpuUs: cpuUs / result.calls, perSecond: (result.calls * 1000) / result.elapsedMs, load: result }
 }
 
-/** Calls per CPU second of one against the other, round by round. */
+/** Ratio of calls per CPU second of the two, round by round. */
 export function ratios(ours: readonly Sample[], theirs: readonly Sample[]): number[] {
   return ours.map(({ cpuUs }, round) => (theirs[round] as Sample).cpuUs / cpuUs)
 }

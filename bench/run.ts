@@ -1,6 +1,6 @@
 /**
- * `npm run bench [-- suite … --quick --try --profile --draw --against <commit>]`: measures, prints the tables, writes results.json beside
- * this file, draws docs/bench/*.svg and fills the tables of README.md and docs/performance.md.
+ * `npm run bench [-- suite … --quick --try --profile --draw --against <commit>]`: measures, prints the tables, writes
+ * results.json beside this file, draws docs/bench/*.svg and fills the tables of README.md and docs/performance.md.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ import { readResults, writeResults } from './results.ts'
 import type { Findings, Suite } from './suites/suite.ts'
 import { writeTables } from './tables.ts'
 
-/** Loaded when asked for: a suite whose packages are not installed does not keep the others from running. */
+/** Loaded on demand, so that a suite with missing packages does not stop the others. */
 const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   sync: async () => (await import('./suites/sync.ts')).sync,
   durable: async () => (await import('./suites/durable.ts')).durable,
@@ -29,7 +29,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   fairness: async () => (await import('./suites/fairness.ts')).fairness,
 }
 
-/** What `--quick` runs unless told otherwise: the rows people ask for first. */
+/** The suites that `--quick` runs by default: the rows that people ask for first. */
 const MAIN = ['sync', 'durable']
 
 const { values, positionals } = parseArgs({
@@ -78,7 +78,7 @@ async function measureSuites(folder: string): Promise<void> {
       findings.goals.push(...goals)
       measured.push(name)
     } catch (thrown) {
-      // What the other suites have found in many minutes is kept.
+      // Keep the results of the other suites, which take many minutes to measure.
       console.error(`${name} failed, and nothing of it is written:`, thrown)
       process.exitCode = 1
     }

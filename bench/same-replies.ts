@@ -1,4 +1,7 @@
-/** Before anything is measured: all contenders answer right, those of one envelope alike, and none takes wrong arguments. */
+/**
+ * Checks, before any measurement, that all contenders reply correctly, reply alike for one envelope, and reject wrong
+ * arguments.
+ */
 import { fetchOnce } from './fetch-once.ts'
 import type { Host } from './processes.ts'
 import { type Addition, headersOf, WIRES, type Wire, type WireName } from './wires.ts'
@@ -6,7 +9,7 @@ import { type Addition, headersOf, WIRES, type Wire, type WireName } from './wir
 export interface Asked {
   host: Host
   wire: WireName
-  /** Whose answer is the model: the limit it is measured against. */
+  /** The contender whose reply is the reference: the limit that this one is compared with. */
   like: Asked | undefined
 }
 
@@ -32,7 +35,7 @@ export async function sameReplies(asked: readonly Asked[]): Promise<void> {
   }
 }
 
-/** tRPC, oRPC and the MCP SDK word their answers in their own way. */
+/** tRPC, oRPC and the MCP SDK each have their own reply format. */
 function sameEnvelope(one: Wire, other: Wire): boolean {
   return one.start === other.start
 }
@@ -45,7 +48,9 @@ async function requireToken(host: Host, wire: Wire): Promise<void> {
 
 const CHOSEN_BY_SERVER = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|(?<="duration":)\d+/g
 
-/** As one text the date, the order of headers, Fastify's own `charset`, and ids and times of the server do not count. */
+/**
+ * The text leaves out the date, the order of headers, Fastify's `charset`, and the ids and times that the server chose.
+ */
 async function post({ port }: Host, wire: Wire, args: Addition) {
   const { status, headers, body } = await fetchOnce(port, wire.path, {
     headers: { ...headersOf(wire), Connection: 'keep-alive' },
@@ -58,7 +63,7 @@ async function post({ port }: Host, wire: Wire, args: Addition) {
   return { status, body: said, text: `${status} ${lines.sort().join('\n')}\n${said.replace(CHOSEN_BY_SERVER, '…')}` }
 }
 
-/** A time of one more digit makes the body longer: it has to be told, and to be true. */
+/** A duration with one more digit makes the body longer, so only the correctness of Content-Length is compared. */
 function lengthTold(told: string | undefined, bytes: number): string {
   return told === String(bytes) ? 'right' : `${told}, but it is ${bytes}`
 }

@@ -1,4 +1,4 @@
-/** Servers of one process or several, as a person would start them, measured over all their processes. */
+/** Starts servers of one or several processes as a user would, and measures all their processes. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -9,16 +9,16 @@ import type { Host } from './processes.ts'
 const MAIN = fileURLToPath(new URL('../src/cli/main.ts', import.meta.url))
 const BARE = fileURLToPath(new URL('./contenders/bare-processes.ts', import.meta.url))
 const OPERATIONS = fileURLToPath(new URL('./contenders/worker-operations.ts', import.meta.url))
-/** Linux counts a process's time in hundredths of a second, whatever the kernel's own tick is. */
+/** Linux reports process times in hundredths of a second, independent of the kernel's own tick. */
 const TICK_US = 10_000
 
-/** Without workers everything is in one process. */
+/** Without workers, everything runs in one process. */
 export function startServed(name: string, workers: number | undefined, data: string): Promise<Host> {
   const several = workers === undefined ? [] : ['--workers', String(workers)]
   return startProcesses(name, [MAIN, 'serve', OPERATIONS, '--port', '0', '--data', data, ...several])
 }
 
-/** The bare server, which shares nothing between its processes. */
+/** The bare server, whose processes share nothing. */
 export function startBare(name: string, processes: number | undefined): Promise<Host> {
   return startProcesses(name, [BARE, ...(processes === undefined ? [] : [String(processes)])])
 }
@@ -55,7 +55,10 @@ function processesOf(pid: number): number[] {
   return [pid, ...(children === '' ? [] : children.split(' ').map(Number))]
 }
 
-/** proc(5): the fields behind the program's name, which is in parentheses and may hold anything; 14 and 15 of all. */
+/**
+ * proc(5): fields 14 and 15. They are counted after the program's name, which is in parentheses and may contain any
+ * text.
+ */
 function cpuOf(pid: number): number {
   const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')

@@ -1,4 +1,4 @@
-/** Medians and quartiles: a benchmark on a shared machine has outliers, and they say nothing about the code. */
+/** Medians and quartiles, because a benchmark on a shared machine has outliers that say nothing about the code. */
 
 export function quantile(sorted: readonly number[], q: number): number {
   if (sorted.length === 0) return Number.NaN
@@ -20,13 +20,13 @@ export function summarise(values: readonly number[]): Summary {
   return { median: quantile(sorted, 0.5), low: quantile(sorted, 0.25), high: quantile(sorted, 0.75) }
 }
 
-/** Ratios as a row tells them: the middle one, and how far they scatter. */
+/** The ratios as a row stores them: the median and the spread. */
 export function relativeOf(ratios: readonly number[]): { relative: number; spread: { low: number; high: number } } {
   const { median, low, high } = summarise(ratios)
   return { relative: median, spread: { low, high } }
 }
 
-/** The CPU time of a call when nothing else ran: noise only ever adds. */
+/** Estimates the CPU time of a call on an idle machine: noise can only add time. */
 export function fastestTenth(windows: readonly number[]): number {
   const sorted = [...windows].sort((a, b) => a - b)
   return mean(sorted.slice(0, Math.max(1, Math.round(sorted.length / 10))))
@@ -42,10 +42,9 @@ export interface Interval {
 const RESAMPLES = 2_000
 
 /**
- * How many times as much CPU a call takes in the second as in the first, given one figure per process: the calls per CPU
- * second of the first over those of the second. A process keeps
- * its own pace (where its memory lies, what the compiler guessed), so processes are what is resampled, in the pairs that
- * ran side by side.
+ * Ratio of the CPU time per call of the second to that of the first, with one figure per process. It equals the calls
+ * per CPU second of the first over those of the second. A process keeps its own pace (its memory layout, the compiler's
+ * guesses), so the processes are resampled, in the pairs that ran side by side.
  */
 export function ratioOfCosts(first: readonly number[], second: readonly number[]): Interval {
   const random = createRandom(1)
@@ -61,7 +60,7 @@ export function mean(values: readonly number[]): number {
   return values.reduce((sum, value) => sum + value, 0) / values.length
 }
 
-/** In an order that `random` decides (Fisher and Yates). */
+/** Shuffles with `random` (Fisher–Yates). */
 export function shuffle<T>(values: readonly T[], random: () => number): T[] {
   const shuffled = [...values]
   for (let last = shuffled.length - 1; last > 0; last--) {
@@ -73,7 +72,7 @@ export function shuffle<T>(values: readonly T[], random: () => number): T[] {
   return shuffled
 }
 
-/** The same seed gives the same numbers, so that the same figures give the same interval (mulberry32). */
+/** The same seed gives the same numbers, so the same figures give the same interval (mulberry32). */
 export function createRandom(seed: number): () => number {
   let state = seed
   return () => {

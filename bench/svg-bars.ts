@@ -1,12 +1,12 @@
-/** Horizontal bars as an SVG of our own: text stays text, and colours follow the reader's light or dark. */
+/** Draws horizontal bars as SVG. Text stays text, and colours follow the reader's light or dark theme. */
 import { drawPage, drawText, tenths } from './svg.ts'
 
 export interface Bar {
   label: string
   value: number
-  /** How certain the value is: an interval, or where the middle half of the measurements lies. */
+  /** The uncertainty of the value: an interval, or the middle half of the measurements. */
   spread?: { low: number; high: number }
-  /** What stands behind the bar. */
+  /** The text after the bar. */
   note: string
   kind: 'ours' | 'limit' | 'other'
 }
@@ -37,7 +37,7 @@ const DARK_STYLE = `
     .ours { fill: #4493f8 } .limit { fill: #7d8590 } .other { fill: #4b535d }
     .axis { stroke: #7d8590 } .spread { stroke: #e6edf3 }`
 
-/** The bars of all groups have one scale; the dashed line is at 1. */
+/** The bars of all groups share one scale; the dashed line is at 1. */
 export function drawBars({ title, subtitle, groups }: BarChart): string {
   const all = groups.flatMap(({ bars }) => bars)
   const largest = Math.max(1, ...all.flatMap(({ value, spread }) => [value, spread?.high ?? 0]))

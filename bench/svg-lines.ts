@@ -1,4 +1,7 @@
-/** Lines over sizes that grow tenfold as an SVG of our own, in the colours of the bars: text stays text, light or dark. */
+/**
+ * Draws lines over sizes that grow tenfold as SVG, in the colours of the bars. Text stays text, in light and dark
+ * themes.
+ */
 import { drawPage, drawText, tenths } from './svg.ts'
 
 export interface Line {
@@ -10,7 +13,7 @@ export interface Line {
 export interface LineChart {
   title: string
   subtitle: string
-  /** Under the horizontal axis. */
+  /** The label below the horizontal axis. */
   sizes: string
   lines: readonly Line[]
 }
@@ -29,7 +32,7 @@ const DARK_STYLE = `
     .grid { stroke: #30363d } .sync { stroke: #4493f8 } circle.sync { fill: #4493f8 }
     .async { stroke: #d2a8ff } circle.async { fill: #d2a8ff }`
 
-/** The vertical axis begins at nothing, so that a line that looks flat is flat. */
+/** The vertical axis begins at zero, so that a line that looks flat is flat. */
 export function drawLines({ title, subtitle, sizes, lines }: LineChart): string {
   const all = lines.flatMap(({ points }) => points)
   const steps = [...new Set(all.map(({ size }) => size))].sort((a, b) => a - b)
@@ -59,7 +62,7 @@ function drawLine({ label, kind, points }: Line, x: (size: number) => number, y:
   return `<polyline class="line ${kind}" points="${path}"/>${dots.join('')}${drawText(RIGHT - 8, y(last.value) + 4, said)}`
 }
 
-/** One, two or five of some power of ten, for about five marks. */
+/** Returns a step of one, two or five times a power of ten, for about five marks. */
 function niceStep(highest: number): number {
   const power = 10 ** Math.floor(Math.log10(highest / 5))
   return power * ([1, 2, 5, 10].find((factor) => factor * power >= highest / 5) ?? 10)

@@ -1,4 +1,4 @@
-/** What our drawings have in common: a page with a title, text that stays text, colours that follow light or dark. */
+/** Shared parts of the drawings: a page with a title, text that stays text, and colours for light and dark themes. */
 
 const WIDTH = 800
 
@@ -12,7 +12,7 @@ export interface Page {
   title: string
   subtitle: string
   height: number
-  /** Rules of its own, and those for readers with a dark page. */
+  /** The drawing's own style rules, and those for the dark theme. */
   style: string
   darkStyle: string
 }

@@ -1,6 +1,6 @@
 /**
- * Tables of measured figures inside Markdown pages, written from results.json alone: between two marks, such as
- * `<!-- bench:sync -->` and `<!-- /bench:sync -->`, everything is replaced.
+ * Writes tables of measured figures into Markdown pages, from results.json alone. It replaces everything between two
+ * marks, such as `<!-- bench:sync -->` and `<!-- /bench:sync -->`.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import type { Results } from './results.ts'

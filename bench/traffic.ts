@@ -1,23 +1,26 @@
-/** What the load generator sends and what it must get back. Every call has arguments and a request id of its own. */
+/**
+ * The requests that the load generator sends and the replies that it expects. Every call has its own arguments and
+ * request id.
+ */
 import { headersOf, TOOL_LIST, WIRES, type Wire, type WireName } from './wires.ts'
 
 export interface Exchange {
-  /** The whole request, as it goes on the wire. */
+  /** The whole request as sent on the wire. */
   request: string
   status: string
   bodyStart: string
-  /** Of a body that begins with an id the server chose. */
+  /** The expected end of a body that begins with an id the server chose. */
   bodyEnd?: string
 }
 
-/** Made once per run; each call gives the next request. */
+/** Created once per run; each call returns the next request. */
 type Traffic = (operations: readonly string[]) => () => Exchange
 
 type AddTraffic = { [Name in WireName]: () => () => Exchange }
 
 let run = 0
 
-/** One addition after the other, as each wire has it. */
+/** A sequence of additions for each wire format. */
 const additions = Object.fromEntries(
   Object.entries(WIRES).map(([name, wire]) => [name, () => addTraffic(wire)]),
 ) as AddTraffic
@@ -37,7 +40,7 @@ export const TRAFFIC = {
 export type TrafficName = keyof typeof TRAFFIC
 
 function callTraffic(operationAt: (index: number) => string, headers = ''): () => Exchange {
-  // Durable calls of an earlier run are still stored: an id must never come twice.
+  // Durable calls of an earlier run are still stored, so ids must be unique across runs.
   const prefix = `bench-${process.pid}-${run++}-`
   let index = 0
   return () => {

@@ -1,4 +1,4 @@
-/** One addition as each protocol and framework has it on the wire: how it is asked for, and how a right answer looks. */
+/** One addition in the wire format of each protocol and framework: the request, and the expected reply. */
 import { createHmac } from 'node:crypto'
 import { ADD, JWT_ISSUER, JWT_SECRET } from './contenders/add-schemas.ts'
 
@@ -6,9 +6,9 @@ export interface Wire {
   path: string
   headers?: Readonly<Record<string, string>>
   body(args: Addition, id: string): unknown
-  /** What the answer begins with. */
+  /** The expected start of the reply. */
   start(sum: number, id: string): string
-  /** What it ends with, where it begins with an id that the server chose. */
+  /** The expected end, if the reply begins with an id that the server chose. */
   end?(sum: number): string
 }
 
@@ -51,9 +51,9 @@ const mcp: Wire = {
 
 export const WIRES = {
   opencall,
-  /** With a JWT, the same one in every call. */
+  /** With a JWT, the same in every call. */
   opencallToken: { ...opencall, headers: { Authorization: `Bearer ${signJwt()}` } },
-  /** Without a call_id: one that is sent is kept, as an idempotency key is. */
+  /** Without a call_id, because the server stores a given one as an idempotency key. */
   oxp: {
     path: '/tools/call',
     body: (input) => ({ tool_id: 'Calculator.Add@1.0.0', input }),
@@ -72,7 +72,7 @@ export const WIRES = {
     ...mcp,
     start: (sum) => `{"result":{"content":[{"type":"text","text":"${sum}"}],"structuredContent":${sum},`,
   },
-  /** The revision before, which the first generation of the SDK speaks. */
+  /** The previous revision, which the first generation of the SDK speaks. */
   mcpSdkInitialized: {
     path: '/mcp',
     headers: { Accept: 'application/json, text/event-stream', 'MCP-Protocol-Version': '2025-11-25' },
@@ -106,7 +106,7 @@ export const TOOL_LIST = {
   body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: MCP_META } }),
 } as const
 
-/** HS256, the same text in every process: a token that never comes twice would be verified anew each time. */
+/** HS256, the same token in every process: a token that is always new would be verified again each time. */
 function signJwt(): string {
   const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
   const claims = { iss: JWT_ISSUER, sub: 'bench', aud: 'bench', exp: 4_000_000_000, scope: 'calculator' }

@@ -1,4 +1,4 @@
-/** Paired rounds like those of rounds.ts, for work that each process does by itself instead of being sent requests. */
+/** Paired rounds like those of rounds.ts, for work that each process does itself instead of receiving requests. */
 import type { Repeat, Repeated } from './contenders/repeat.ts'
 import type { Host } from './processes.ts'
 import { type Summary, summarise } from './statistics.ts'
@@ -8,7 +8,7 @@ export interface WorkRounds extends Repeat {
   warmUpCalls: number
 }
 
-/** By host, one sample per round. */
+/** Returns the samples by host, one per round. */
 export async function runWork(hosts: readonly Host[], options: WorkRounds): Promise<Repeated[][]> {
   const { rounds, warmUpCalls, ...given } = options
   for (const host of hosts) await host.ask('work', { ...given, calls: warmUpCalls })
@@ -22,7 +22,7 @@ export async function runWork(hosts: readonly Host[], options: WorkRounds): Prom
   return samples
 }
 
-/** What one costs more than the other, in µs of CPU per call, round by round. */
+/** Difference of the two in µs of CPU per call, round by round. */
 export function added(own: readonly Repeated[], reference: readonly Repeated[]): Summary {
   return summarise(own.map(({ cpuUs }, round) => cpuUs - (reference[round] as Repeated).cpuUs))
 }

@@ -1,4 +1,4 @@
-/** The validators of `v1:Calculator.Add`, the same kind on both sides of a comparison. */
+/** The validators of `v1:Calculator.Add`. Both sides of a comparison use the same kind. */
 import { ADD_ARGS, ADD_RESULT } from './add-schemas.ts'
 
 export interface Checks {
@@ -21,7 +21,7 @@ export async function createChecks(validator: 'ajv' | 'zod' = 'ajv'): Promise<Ch
   return { args: ajv.compile(ADD_ARGS), result: ajv.compile(ADD_RESULT) }
 }
 
-/** A validator as tRPC and the like want it: it gives back what it has checked. */
+/** A validator as tRPC and similar libraries expect it: it returns the value that it has checked. */
 export function parserOf<T>(check: (value: unknown) => boolean): (value: unknown) => T {
   return (value) => {
     if (!check(value)) throw new TypeError('The value does not fit its schema.')
@@ -29,7 +29,7 @@ export function parserOf<T>(check: (value: unknown) => boolean): (value: unknown
   }
 }
 
-/** A validator as Standard Schema has it. */
+/** A validator in the form of Standard Schema. */
 export function standardOf<T>(check: (value: unknown) => boolean) {
   return {
     '~standard': {

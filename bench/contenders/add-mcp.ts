@@ -1,4 +1,4 @@
-/** The same addition as `tools/call` of MCP 2026-07-28, by hand: the headers repeat what the body says. */
+/** The same addition as `tools/call` of MCP 2026-07-28, written by hand. The headers repeat fields of the body. */
 import type { IncomingHttpHeaders } from 'node:http'
 import { createChecks, type Pair } from './add-checks.ts'
 import { type Bare, HEADERS, isObject, parseObject, type Reply } from './bare.ts'

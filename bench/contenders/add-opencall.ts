@@ -1,10 +1,10 @@
-/** The envelope work of OpenCALL's `v1:Calculator.Add` as a hand-written server does it. */
+/** The envelope work of OpenCALL's `v1:Calculator.Add`, as a hand-written server does it. */
 import { randomUUID } from 'node:crypto'
 import { createChecks, type Pair } from './add-checks.ts'
 import { ADD } from './add-schemas.ts'
 import { type Bare, HEADERS, isObject, parseObject, type Reply } from './bare.ts'
 
-/** From the request's text to the reply's: parse, check the envelope, validate, compute, validate, word the reply. */
+/** Turns request text into response text: parse, check the envelope, validate, compute, validate, encode. */
 export async function createAdd(validator?: 'ajv' | 'zod'): Promise<(text: string) => Reply> {
   const checks = await createChecks(validator)
   return (text) => {

@@ -1,4 +1,4 @@
-/** The same addition in OXP's envelope, by hand. */
+/** The same addition in OXP's envelope, written by hand. */
 import { randomUUID } from 'node:crypto'
 import { createChecks, type Pair } from './add-checks.ts'
 import { type Bare, HEADERS, parseObject, type Reply } from './bare.ts'

@@ -1,4 +1,6 @@
-/** The same addition as the Tool Execution API has it: the tool's name in the path, the body its arguments. By hand. */
+/**
+ * The same addition in the Tool Execution API, written by hand: the path names the tool and the body has its arguments.
+ */
 import { randomUUID } from 'node:crypto'
 import { createChecks, type Pair } from './add-checks.ts'
 import { type Bare, HEADERS, parseObject, type Reply } from './bare.ts'

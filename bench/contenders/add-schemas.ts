@@ -1,4 +1,6 @@
-/** `v1:Calculator.Add` as data, the same for all contenders. Loads nothing, so that it weighs on nobody's memory. */
+/**
+ * `v1:Calculator.Add` as data, the same for all contenders. It imports nothing, so it adds no memory to any contender.
+ */
 
 export const ADD = 'v1:Calculator.Add'
 
@@ -10,7 +12,7 @@ export const ADD_ARGS = {
 
 export const ADD_RESULT = { type: 'number' } as const
 
-/** Whose tokens the server with authentication takes; nobody else's secret. */
+/** Issuer and key of the tokens that the server with authentication accepts. They are used only in the benchmark. */
 export const JWT_ISSUER = 'https://login.example'
 
 export const JWT_SECRET = 'thirty-two-bytes-for-measuring-only'

@@ -1,6 +1,6 @@
 /**
- * The bare node:http server as `callplane serve` is measured: in one process, or in so many as the first argument says,
- * with `node:cluster` handing out connections to them in turn.
+ * The bare node:http server, started as `callplane serve` is: in one process, or in as many as the first argument says.
+ * `node:cluster` distributes the connections round-robin.
  */
 import cluster from 'node:cluster'
 import { once } from 'node:events'

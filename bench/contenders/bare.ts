@@ -1,4 +1,4 @@
-/** What a hand-written server answers by: one path, one kind of envelope. */
+/** The shape of a hand-written server: one path and one kind of envelope. */
 import type { IncomingHttpHeaders } from 'node:http'
 
 export interface Reply {
@@ -8,14 +8,14 @@ export interface Reply {
 
 export interface Bare {
   path: string
-  /** Of every answer; node:http adds Date, Connection and Keep-Alive. */
+  /** Headers of every response; node:http adds Date, Connection and Keep-Alive. */
   headers: Readonly<Record<string, string>>
   answer(text: string, headers: IncomingHttpHeaders): Reply
 }
 
 export const HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' } as const
 
-/** Nothing for a text that is no JSON object. */
+/** Returns `undefined` if the text is not a JSON object. */
 export function parseObject(text: string): Record<string, unknown> | undefined {
   try {
     const value = JSON.parse(text) as unknown

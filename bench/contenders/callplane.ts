@@ -1,6 +1,6 @@
 /**
- * Callplane itself, from its sources, with its defaults: SQLite with synchronous FULL, and unless it is to be guarded no
- * authentication and no request log.
+ * Callplane itself, from its sources, with its defaults: SQLite with synchronous FULL, and no authentication or request
+ * log. `guarded` turns both on.
  */
 import { randomUUID } from 'node:crypto'
 import {
@@ -33,7 +33,7 @@ export const start: Contender = async (options) => {
       ...Array.from({ length: operations }, (_, index) => add(manyName(index), `Addition number ${index}.`)),
     ],
     data,
-    // A request is a line of level info on standard output, which the run has led into a file.
+    // Each request writes one line of level info to standard output, which the run redirects to a file.
     log: guarded ? 'info' : 'error',
     requestLog: guarded,
     executionLog,
@@ -48,12 +48,12 @@ export const start: Contender = async (options) => {
   }
 }
 
-/** Every operation has schemas of its own, as in a real program. */
+/** Every operation has its own schemas, as in a real program. */
 function plainSchemas() {
   return { args: jsonSchema<Pair>(structuredClone(ADD_ARGS)), result: jsonSchema<number>({ ...ADD_RESULT }) }
 }
 
-/** zod is loaded only for the rows that use it. */
+/** Loads zod only for the rows that use it. */
 async function adder(
   validator: 'ajv' | 'zod' = 'ajv',
 ): Promise<(name: string, description: string) => OperationDefinition> {
@@ -70,7 +70,7 @@ export interface InProcess {
 
 const CALLER: Caller = { tenant: 'main', issuer: 'bench', subject: 'bench', scopes: ['*'] }
 
-/** Calls straight into the engine, from call to terminal reply; how many a second. */
+/** Calls the engine directly and waits for each terminal reply. Returns the calls per second. */
 async function callInProcess(
   { engine }: CallplaneServer,
   { operation, calls, concurrency }: InProcess,
@@ -94,7 +94,7 @@ async function callInProcess(
 
 const PIECE_BYTES = 64 * 1024
 
-/** Every piece differs from the one before, so that a chunk in the wrong place is noticed. */
+/** Every piece differs from the one before, so that the check detects a chunk in the wrong place. */
 function* pieces(total: number): Iterable<Uint8Array> {
   const piece = new Uint8Array(PIECE_BYTES)
   const view = new DataView(piece.buffer)

@@ -1,47 +1,47 @@
-/** What every server under test offers to the process it runs in. */
+/** The interface of every server under test to the process that it runs in. */
 import type { DurableOptions } from './durable.ts'
 import type { Mix } from './policies.ts'
 
 export interface ContenderOptions {
-  /** How arguments and results are validated: plain JSON Schema by ajv, or zod. */
+  /** How arguments and results are validated: JSON Schema by ajv, or zod. */
   validator?: 'ajv' | 'zod'
-  /** Which envelope the bare server works with; OpenCALL's unless given. */
+  /** The envelope of the bare server. Default: OpenCALL's. */
   envelope?: 'opencall' | 'oxp' | 'rest' | 'mcp'
-  /** Whether callers must show a token, and every request is logged. */
+  /** True if callers must send a token and every request is logged. */
   guarded?: boolean
-  /** Whether a guarded one has a line in its log for each execution besides that for the request; it has unless told. */
+  /** True if a guarded server also logs a line for each execution. Default: true. */
   executionLog?: boolean
-  /** Where a server that stores things stores them. */
+  /** Folder for the data of a server that stores data. */
   data?: string
-  /** How many operations are registered besides the ones that are called. */
+  /** Number of operations registered in addition to the ones that are called. */
   operations?: number
-  /** The length of the chunked result. */
+  /** Length of the chunked result. */
   chunkedBytes?: number
-  /** The length of the answer of a server that always gives the same one. */
+  /** Length of the response of a server that always sends the same one. */
   answerBytes?: number
-  /** Where the called operation runs, if not in a function. */
+  /** Where the called operation runs. Default: in a function. */
   backend?: 'http' | 'external' | 'wasm'
-  /** Where the remote tool listens. */
+  /** Port of the remote tool. */
   toolPort?: number
-  /** By node:http alone, without our client. */
+  /** True to call the tool with node:http alone, without our client. */
   bare?: boolean
-  /** How many rules the policy has; no policy unless given. */
+  /** Number of rules in the policy. Default: no policy. */
   rules?: number
   mix?: Mix
-  /** Which system of durable work. */
+  /** The durable job system to start. */
   durable?: DurableOptions
 }
 
 export interface Serving {
   port: number
-  /** Work that is asked for inside the process, without HTTP. */
+  /** Runs work inside the process, without HTTP. */
   work?(given: unknown): Promise<unknown>
   close(): Promise<void>
 }
 
 export type Contender = (options: ContenderOptions) => Promise<Serving>
 
-/** The name of one operation of those `operations` counts. */
+/** Name of one of the operations that `operations` adds. */
 export function manyName(index: number): string {
   return `v1:many.operation${index}`
 }

@@ -1,4 +1,4 @@
-/** Calls the remote tool without an engine: by node:http, or by the client that the backends use. */
+/** Calls the remote tool without an engine: with node:http, or with the HTTP client that the backends use. */
 import { randomUUID } from 'node:crypto'
 import { Agent } from 'node:http'
 import { createRemoteClient } from '../../src/security/outbound/remote-client.ts'
@@ -37,7 +37,7 @@ function askRemote(url: string): { ask: Ask; close(): void } {
   return { ask: async (body) => (await remote.send({ ...request, body })).text, close: () => remote.close() }
 }
 
-/** What the backend sends, written down by hand. */
+/** The request that the backend sends, written by hand. */
 function requestFor(input: object) {
   return {
     tool_contract_version: 'v1',

@@ -1,4 +1,6 @@
-/** BullMQ with its worker in the same process; a job counts as done when the worker has moved it to the completed ones. */
+/**
+ * BullMQ with its worker in the same process. A job counts as done when the worker has moved it to the completed set.
+ */
 import { Queue, Worker } from 'bullmq'
 import type { Pair } from './add-checks.ts'
 import { ADDED, createWaiters, type JobSystem } from './durable-jobs.ts'
@@ -23,7 +25,7 @@ export async function openBullmqJobs(port: number, name = 'jobs'): Promise<Bullm
   })
   await Promise.all([queue.waitUntilReady(), worker.waitUntilReady()])
 
-  // With an id of our own, since the end can be told before the beginning.
+  // We choose the id, because a job can complete before `add` returns its id.
   function submit(id: string, args: Pair) {
     const completed = waiters.wait(id)
     return { accepted: queue.add('add', args, { jobId: id }), completed }

@@ -1,4 +1,4 @@
-/** Callplane's engine called in process, each call to its terminal reply, on SQLite with synchronous FULL. */
+/** Callplane's engine called in process, each call until its terminal reply, on SQLite with synchronous FULL. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ownerOf } from '../../src/core/caller.ts'
@@ -15,11 +15,11 @@ const CALLER: Caller = { tenant: 'main', issuer: 'bench', subject: 'bench', scop
 /** Longer than any job takes. */
 const HOLD_MS = 60_000
 
-/** `byMessages`: the store is used as a worker process uses it, though both ends are in this one. */
+/** `byMessages`: uses the store as a worker process does, although both ends are in this process. */
 export async function openCallplaneJobs(folder: string, byMessages = false): Promise<JobSystem> {
   mkdirSync(folder, { recursive: true })
   const clock = { now: Date.now, monotonicMs: () => Math.floor(performance.now()), schedule }
-  // Opened here, so that what it holds can be counted.
+  // Opened here, so that the stored results can be counted.
   const kept = createSqliteStore({ file: join(folder, 'callplane.db'), clock, gatherMs: byMessages ? 1 : 0 })
   const store = byMessages ? await reachByMessages(kept, join(folder, 'line')) : kept
   const server = await createServer({

@@ -1,4 +1,4 @@
-/** The envelope work of a durable call that is waited for, around whichever system runs the job. */
+/** The envelope work of a durable call that the client waits for. It is the same for every job system. */
 import { randomUUID } from 'node:crypto'
 import { createChecks, type Pair } from './add-checks.ts'
 import { isObject, parseObject, type Reply } from './bare.ts'

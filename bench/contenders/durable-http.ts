@@ -1,4 +1,7 @@
-/** Durable work behind HTTP, from POST to the stored result: by hand on node:http and SQLite, and Fastify with BullMQ. */
+/**
+ * Durable work over HTTP, from POST to the stored result: hand-written on node:http and SQLite, and Fastify with
+ * BullMQ.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { HEADERS } from './bare.ts'

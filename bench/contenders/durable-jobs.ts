@@ -1,26 +1,26 @@
-/** What every contender for durable work offers: jobs that add two numbers, each written before it runs and after. */
+/** The interface of every durable job system: jobs that add two numbers, each written before it runs and after. */
 import type { Repeat, Repeated } from './repeat.ts'
 
 /** The second number of every job. */
 export const ADDED = 1
 
 export interface Job {
-  /** Durably taken in. */
+  /** Settles when the job is durably accepted. */
   accepted: Promise<unknown>
-  /** Its sum, once that is stored. */
+  /** Settles with the sum when the sum is stored. */
   completed: Promise<number>
 }
 
 export interface JobSystem {
-  /** `index` is this process's own and never comes twice. */
+  /** `index` is unique within this process. */
   submit(index: number): Job
-  /** How many of the first so many jobs have the right sum in the store. */
+  /** Returns how many of the first `jobs` jobs have the right sum in the store. */
   countStored(jobs: number): Promise<number>
   close(): Promise<void>
 }
 
 export interface JobRun extends Repeat {
-  /** Submitters wait until a job is taken in, not until it is done; the run ends when all are done. */
+  /** True if submitters wait until a job is accepted, not until it is done. The run ends when all jobs are done. */
   ahead?: boolean
 }
 
@@ -29,7 +29,7 @@ export interface JobCheck {
   stored: number
 }
 
-/** Runs jobs as it is asked to; asked for a `check`, it says how many were made and how many are stored. */
+/** Runs the requested number of jobs. For `check` it returns how many jobs were submitted and how many are stored. */
 export function createJobRunner(system: JobSystem): (given: unknown) => Promise<Repeated | JobCheck> {
   let next = 0
   return async (given) => {
@@ -60,7 +60,7 @@ function expectSum(index: number, sum: number): void {
   if (sum !== index + ADDED) throw new Error(`Job ${index} ended with ${JSON.stringify(sum)}.`)
 }
 
-/** Jobs whose end is told elsewhere than where they are submitted. */
+/** Waiters for jobs that are submitted in one place and complete in another. */
 export function createWaiters() {
   const waiting = new Map<string, (sum: number) => void>()
   return {

@@ -1,4 +1,4 @@
-/** NATS JetStream: a work queue on files, consumed in the same process, and a KV bucket for the results. */
+/** NATS JetStream: a file-backed work queue, consumed in the same process, and a KV bucket for the results. */
 import { AckPolicy, type JsMsg, jetstream, jetstreamManager, RetentionPolicy, StorageType } from '@nats-io/jetstream'
 import { Kvm } from '@nats-io/kv'
 import { connect } from '@nats-io/transport-node'
@@ -6,7 +6,7 @@ import { ADDED, createWaiters, type JobSystem } from './durable-jobs.ts'
 
 const STREAM = 'jobs'
 const CONSUMER = 'worker'
-/** How many messages are on their way at a time. */
+/** Maximum number of messages in flight. */
 const AHEAD = 256
 
 export async function openNatsJobs(port: number): Promise<JobSystem> {
@@ -33,7 +33,7 @@ export async function openNatsJobs(port: number): Promise<JobSystem> {
   }
 
   const consuming = (async () => {
-    // A failure is nobody's to handle: it ends the process, and with it the run.
+    // A failure here is an unhandled rejection: it ends the process and the run.
     for await (const message of messages) void handle(message)
   })()
 

@@ -1,6 +1,6 @@
 /**
- * pg-boss with large batches that keep the result of each job, polling: woken by NOTIFY it was at a third of the rate,
- * since Postgres lets only one transaction at a time commit a notification.
+ * pg-boss with large batches that keep the result of each job. It polls: with NOTIFY it reached a third of the rate,
+ * because Postgres lets only one transaction at a time commit a notification.
  */
 import { type Job, PgBoss } from 'pg-boss'
 import type { Pair } from './add-checks.ts'
@@ -45,7 +45,7 @@ export async function openPgBossJobs(connectionString: string): Promise<JobSyste
   }
 }
 
-/** pg-boss does not say when the results of a batch are stored: that is seen on the statement that stores them. */
+/** pg-boss does not report when the results of a batch are stored, so we watch for the statement that stores them. */
 function tellStored(worker: PgBoss, stored: (id: string, sum: number) => void): void {
   const database = worker.getDb()
   const execute = database.executeSql.bind(database)
@@ -60,7 +60,7 @@ function tellStored(worker: PgBoss, stored: (id: string, sum: number) => void): 
   }
 }
 
-/** An id of our own, since the end can be told before the beginning. */
+/** We choose the id, because a job can complete before `send` returns its id. */
 function uuidOf(index: number): string {
   return `00000000-0000-4000-8000-${index.toString(16).padStart(12, '0')}`
 }

@@ -1,7 +1,8 @@
 /**
- * Durable jobs written by hand on better-sqlite3, the limit: what is submitted in one turn of the event loop is inserted
- * in one transaction, run, and updated in another. Its table is what such a service needs: an owner finds a job by the
- * request id, a restart finds what was left unfinished, and old jobs can be removed. It has no leases, retries or rules.
+ * Hand-written durable jobs on better-sqlite3: the limit. It inserts all jobs submitted in one turn of the event loop
+ * in one transaction, runs them, and updates them in another. Its table has what such a service needs: an owner finds a
+ * job by its request id, a restart finds unfinished jobs, and old jobs can be removed. It has no leases, retries or
+ * rules.
  */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,7 +22,7 @@ interface Submitted {
 }
 
 export interface SqliteJobs extends JobSystem {
-  /** The same for arguments of one's own. */
+  /** Runs a job with arguments that the caller chooses. */
   run(id: string, args: Pair): Promise<number>
 }
 

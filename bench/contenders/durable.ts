@@ -1,15 +1,15 @@
-/** Durable jobs in process, by whichever system the run asks for. */
+/** Durable jobs in process, on the job system that the run names. */
 import { postgresUrl } from '../engines/postgres.ts'
 import type { Contender } from './contender.ts'
 import { createJobRunner, type JobSystem } from './durable-jobs.ts'
 
 export interface DurableOptions {
   system: keyof typeof SYSTEMS
-  /** Of the engine it needs; of no meaning where it needs none. */
+  /** Port of the engine that the system needs; ignored if it needs none. */
   enginePort?: number
 }
 
-/** Loaded when asked for, so that no system carries another's modules. */
+/** Loaded on demand, so that no system loads another's modules. */
 const SYSTEMS = {
   sqlite: async (folder) => (await import('./durable-sqlite.ts')).openSqliteJobs(folder),
   callplane: async (folder) => (await import('./durable-callplane.ts')).openCallplaneJobs(folder),
@@ -24,7 +24,7 @@ const SYSTEMS = {
 } satisfies Record<string, (folder: string, port: number) => Promise<JobSystem>>
 
 export const start: Contender = async ({ durable, data = '' }) => {
-  if (!durable) throw new Error('Say which system of durable work to start.')
+  if (!durable) throw new Error('Set `durable` to the job system to start.')
   const system = await SYSTEMS[durable.system](data, durable.enginePort ?? 0)
   return { port: 0, work: createJobRunner(system), close: () => system.close() }
 }

@@ -1,4 +1,4 @@
-/** A WASI command that gives back its input. It starts with the memory a small program from Rust has: 17 pages. */
+/** A WASI command that returns its input. It starts with 17 pages of memory, like a small Rust program. */
 import loadWabt from 'wabt'
 
 const ECHO = `(module

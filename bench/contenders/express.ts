@@ -1,4 +1,4 @@
-/** The same operation on Express: its own body parser, and nothing switched on that an API does not need. */
+/** The same operation on Express with its own body parser, and without features that an API does not need. */
 import { createServer } from 'node:http'
 import express from 'express'
 import { createAdd } from './add-opencall.ts'
@@ -11,7 +11,7 @@ export const start: Contender = async ({ validator }) => {
   const app = express().disable('x-powered-by').disable('etag')
   app.post('/call', express.text({ type: 'application/json', limit: '1mb' }), (request, response) => {
     const { status, body } = add(request.body as string)
-    // `end` instead of `send`, which would look at the type and the freshness of every answer again.
+    // `end` instead of `send`, because `send` checks the type and freshness of every response again.
     response.writeHead(status, { ...HEADERS, 'Content-Length': Buffer.byteLength(body) }).end(body)
   })
   return serve(createServer(app))

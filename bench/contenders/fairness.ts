@@ -1,6 +1,6 @@
 /**
- * Callplane with two callers: an honest one that calls over HTTP, and one that floods from inside the process, so that its
- * sending is nobody's CPU time. What the flood calls waits and computes nothing.
+ * Callplane with two callers: an honest one that calls over HTTP, and one that floods from inside the process, so that no
+ * CPU time is spent on sending its requests. The flooded operations wait and compute nothing.
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -12,7 +12,7 @@ type Pair = { a: number; b: number }
 
 export const HONEST_TOKEN = 'honest-caller-of-the-fairness-suite'
 
-/** `sync`: so many calls are under way at any time. `async`: so many wait in the queue, from now on. */
+/** `sync`: keeps `calls` calls in flight at all times. `async`: puts `calls` calls into the queue once. */
 export interface Flood {
   model: 'sync' | 'async'
   calls: number

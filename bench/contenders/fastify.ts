@@ -1,4 +1,4 @@
-/** The same operation on Fastify, its logger off. */
+/** The same operation on Fastify, with its logger off. */
 import type { AddressInfo } from 'node:net'
 import { fastify } from 'fastify'
 import { createAdd } from './add-opencall.ts'
@@ -6,7 +6,7 @@ import type { Contender } from './contender.ts'
 
 export const start: Contender = async ({ validator }) => {
   const add = await createAdd(validator)
-  // As node:http has it, so that the Keep-Alive header is the same.
+  // The default of node:http, so that the Keep-Alive header is the same.
   const app = fastify({ keepAliveTimeout: 5_000, forceCloseConnections: true })
   app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => done(null, text))
   app.post('/call', (request, reply) => {

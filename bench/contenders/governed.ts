@@ -1,4 +1,6 @@
-/** Callplane, called in its own process: an operation that runs somewhere else, or one under a policy. */
+/**
+ * Callplane called in its own process: an operation with a remote or sandboxed backend, or an operation under a policy.
+ */
 import { writeFileSync } from 'node:fs'
 import { type Caller, createServer, jsonSchema, type OperationDefinition, operation } from '../../src/index.ts'
 import type { Contender, ContenderOptions } from './contender.ts'

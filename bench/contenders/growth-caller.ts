@@ -1,4 +1,7 @@
-/** Who calls while the store grows: the same as whose calls are in it, since those of one caller lie more closely. */
+/**
+ * The caller while the store grows. It also owns the stored calls, because the rows of one caller are stored closer
+ * together.
+ */
 import { ANONYMOUS, type Caller } from '../../src/core/caller.ts'
 
 export const CALLER: Caller = { ...ANONYMOUS, scopes: ['*'] }

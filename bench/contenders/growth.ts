@@ -1,6 +1,6 @@
 /**
- * Callplane with any number of operations on a database that was there before, called in process and over HTTP. Request
- * ids are random, as those of real callers are: ids that ascend would always land on the same warm page.
+ * Callplane with any number of operations on an existing database, called in process and over HTTP. Request ids are
+ * random, like those of real callers: ascending ids would always hit the same warm page.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { createRepeater, type Repeat } from './repeat.ts'
 
 type Pair = { a: number; b: number }
 
-/** `sync` and `async` are called in turn over ten operations from all over the registry. */
+/** `sync` and `async` rotate over ten operations spread across the registry. */
 export interface GrowthCalls extends Repeat {
   model: 'sync' | 'async'
 }
@@ -69,7 +69,7 @@ export const start: Contender = async ({ data, operations = 0 }) => {
   }
 }
 
-/** Each operation is compiled at its first call, so not all of them are called. */
+/** Each operation is compiled at its first call, so the suite calls only some of them. */
 function spread(names: readonly string[]): string[] {
   const called = Math.min(CALLED, names.length)
   return Array.from({ length: called }, (_, at) => names[Math.floor((at * names.length) / called)] as string)

@@ -1,4 +1,4 @@
-/** A policy that is asked about calls, without an engine around it. */
+/** Evaluates a policy for calls, without an engine. */
 
 import { completeOperation } from '../../src/core/operation-defaults.ts'
 import type { Decision } from '../../src/core/ports/guard.ts'

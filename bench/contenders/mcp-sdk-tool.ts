@@ -1,9 +1,9 @@
-/** What a tool written on the MCP SDK does with a call: validate, compute, validate. */
+/** The work of a tool written on the MCP SDK for each call: validate, compute, validate. */
 import type { Checks, Pair } from './add-checks.ts'
 
 export const SERVER_INFO = { name: 'bench', version: '1.0.0' }
 
-/** How the value is given beside its text differs between the generations. */
+/** `structured` encodes the structured value, which differs between the SDK generations. */
 export function callTool<T extends object>(
   { args, result }: Checks,
   asked: { name: string; arguments?: Record<string, unknown> | undefined },

@@ -1,6 +1,6 @@
 /**
- * The same addition on the MCP TypeScript SDK of the first generation, stateless: a server for every request, as its
- * transport wants it, answering in JSON. The low-level server is used because it is the faster of its two.
+ * The same addition on the first generation of the MCP TypeScript SDK, stateless: a new server for every request, as
+ * its transport requires, with JSON responses. It uses the low-level server, the faster of the SDK's two.
  */
 import { createServer } from 'node:http'
 import { Server } from '@modelcontextprotocol/sdk/server/index.js'
@@ -17,7 +17,7 @@ export const start: Contender = async ({ validator }) => {
   const checks = await createChecks(validator)
   const makeServer = () => {
     const server = new Server(SERVER_INFO, { capabilities: { tools: {} } })
-    // Only objects can be structured content in this generation.
+    // In this generation, structured content must be an object.
     server.setRequestHandler(CallToolRequestSchema, ({ params }) =>
       callTool(checks, params, (result) => ({ structuredContent: { result } })),
     )

@@ -1,6 +1,6 @@
 /**
- * The same addition on the MCP TypeScript SDK of the second generation: `createMcpHandler`, which builds a server for
- * every request, in the revision of 2026 only. The low-level server is used because it is the faster of its two.
+ * The same addition on the second generation of the MCP TypeScript SDK: `createMcpHandler`, which builds a server for
+ * every request, limited to the 2026 revision. It uses the low-level server, the faster of the SDK's two.
  */
 import { createServer } from 'node:http'
 import { toNodeHandler } from '@modelcontextprotocol/node'
@@ -11,7 +11,7 @@ import { callTool, SERVER_INFO } from './mcp-sdk-tool.ts'
 import { readText } from './read-text.ts'
 import { serve } from './serve.ts'
 
-/** Its type has no `undefined` where node:http's has. */
+/** The SDK's request type does not allow `undefined` in fields where node:http's type does. */
 type Incoming = Parameters<ReturnType<typeof toNodeHandler>>[0]
 
 export const start: Contender = async ({ validator }) => {

@@ -1,4 +1,4 @@
-/** A bare node:http server, written by hand for one operation: the limit, which no framework can beat by much. */
+/** A bare node:http server, hand-written for one operation: the limit that frameworks are compared with. */
 import { createServer } from 'node:http'
 import { createMcp } from './add-mcp.ts'
 import { createOpenCall } from './add-opencall.ts'

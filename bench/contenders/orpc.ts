@@ -1,4 +1,4 @@
-/** The same addition as an oRPC procedure, on its own node:http adapter and wire. */
+/** The same addition as an oRPC procedure, on oRPC's own node:http adapter and wire format. */
 import { createServer } from 'node:http'
 import { os } from '@orpc/server'
 import { RPCHandler } from '@orpc/server/node'

@@ -1,4 +1,4 @@
-/** Policies of many rules, as organisations write them, and the callers and operations they are about. */
+/** Policies with many rules, as organisations write them, and the callers and operations that they apply to. */
 import type { Caller, PolicyDefinition } from '../../src/index.ts'
 
 type Rule = NonNullable<PolicyDefinition['rules']>[number]
@@ -24,7 +24,7 @@ const CALLERS: readonly Caller[] = Array.from({ length: PEOPLE }, (_, index) => 
   claims: { groups: ['staff', `team${index % TEAMS}`], level: index % 5 },
 }))
 
-/** Each is written so that one kind of lookup has to do the work. None denies a call of the callers above. */
+/** Each mix exercises one kind of lookup. No rule denies a call of the callers above. */
 const RULES = {
   roles: (at) => ({
     id: `role-${at}`,

@@ -1,4 +1,4 @@
-/** A bare node:http server that answers every request with the same bytes from memory: the limit of a long list. */
+/** A bare node:http server that sends the same bytes from memory for every request: the limit for a long list. */
 import { createServer } from 'node:http'
 import { HEADERS, parseObject } from './bare.ts'
 import type { Contender } from './contender.ts'

@@ -1,4 +1,4 @@
-/** Work that is done inside the process that is measured: how long it took, and what it cost. */
+/** Repeats work inside the measured process and returns the elapsed time and the CPU time. */
 
 export interface Repeat {
   calls: number
@@ -6,12 +6,14 @@ export interface Repeat {
 }
 
 export interface Repeated {
-  /** Of the whole process, its threads included, per call. */
+  /** CPU time per call of the whole process, including its threads. */
   cpuUs: number
   elapsedMs: number
 }
 
-/** Calls one by one in so many lines side by side. `call` is given a number that no other call of this process has. */
+/**
+ * Runs `concurrency` loops, each with one call at a time. Each call gets a number that is unique within this process.
+ */
 export function createRepeater(call: (index: number) => unknown): (given: unknown) => Promise<Repeated> {
   let next = 0
   return async (given) => {
@@ -20,7 +22,7 @@ export function createRepeater(call: (index: number) => unknown): (given: unknow
     const callOneByOne = async () => {
       while (next < end) {
         const made = call(next++)
-        // What is answered at once is not waited for, or the measurement would be of the waiting.
+        // A synchronous result is not awaited, because the await would dominate the measurement.
         if (made instanceof Promise) await made
       }
     }

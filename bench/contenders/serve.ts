@@ -1,4 +1,4 @@
-/** A node:http server on a free port of the loopback interface, and its end. */
+/** Starts a node:http server on a free port of the loopback interface, and stops it. */
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,6 @@
-/** A remote tool that does next to nothing: it gives back its input, plainly or as the Tool Contract wants it. */
+/**
+ * A remote tool that returns its input, either plainly or in the envelope of the Tool Contract. It does almost no work.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Contender } from './contender.ts'
@@ -15,7 +17,7 @@ export const start: Contender = async () => {
         .end(body)
     })
   })
-  // Longer than any contender waits for its turn: whoever closes an unused connection, it is not the tool.
+  // Longer than any contender is idle between rounds, so that the tool never closes an unused connection.
   server.keepAliveTimeout = 600_000
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {

@@ -1,4 +1,4 @@
-/** What `callplane serve` serves in the workers suite: the same additions as everywhere, at once and durably later. */
+/** The operations that `callplane serve` serves in the workers suite: the usual additions, sync and durable. */
 import { jsonSchema, operation, type ServerOptions } from '../../src/index.ts'
 import { ADD, ADD_ARGS, ADD_RESULT } from './add-schemas.ts'
 

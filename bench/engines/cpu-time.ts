@@ -1,9 +1,9 @@
-/** What a process that is not ours has used of the processor: only Linux tells, and in hundredths of a second. */
+/** CPU time of a process that is not our child. Only Linux reports it, in hundredths of a second. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
 const TICK_US = 10_000
 
-/** The process, its children at work, and those it has seen end. */
+/** CPU time of the process, its running children, and the children that it has reaped. */
 export function cpuUsOf(pid: number): number {
   const own = readStat(pid)
   if (!own) return Number.NaN
@@ -19,11 +19,11 @@ function readStat(pid: number): { parent: number; ownUs: number; endedUs: number
   try {
     text = readFileSync(file, 'utf8')
   } catch (thrown) {
-    // It ended while it was looked at.
+    // The process ended while we read its entry.
     if (['ENOENT', 'ESRCH'].includes((thrown as NodeJS.ErrnoException).code ?? '')) return undefined
     throw thrown
   }
-  // The name, in brackets, may have spaces in it: fields are counted from behind it, the state being the first.
+  // The name in parentheses may contain spaces. Count the fields after it; the first is the state.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   const ticks = (at: number) => Number(fields[at]) * TICK_US
   return { parent: Number(fields[1]), ownUs: ticks(11) + ticks(12), endedUs: ticks(13) + ticks(14) }

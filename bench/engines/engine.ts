@@ -1,4 +1,4 @@
-/** Database and queue servers that the peers need: each on a free loopback port, with its data in the run's own folder. */
+/** Database and queue servers that the peers need, each on a free loopback port with its data in the run's folder. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -9,12 +9,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 export interface Engine {
   readonly name: string
   readonly port: number
-  /** User and system time of the server and its children so far; not a number where the system does not tell. */
+  /** User and system time of the server and its children so far. `NaN` if the operating system does not report it. */
   cpuUs(): number
   stop(): Promise<void>
 }
 
-/** Why an engine is not there, and how to get it. */
+/** The reason why an engine is missing, and how to install it. */
 export interface Missing {
   readonly missing: string
 }
@@ -24,13 +24,13 @@ export type StartEngine = (folder: string) => Promise<Engine | Missing>
 const START_MS = 30_000
 const STOP_MS = 10_000
 
-/** Debian keeps some servers where not everybody looks. */
+/** Also looks in the sbin folders, where Debian installs some servers and which are often not on the PATH. */
 export function findProgram(program: string): string | undefined {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin']
   return folders.map((folder) => join(folder, program)).find((path) => existsSync(path))
 }
 
-/** Its own output is shown only if it does not come up. */
+/** Shows the program's output only if it does not start. */
 export async function startProgram(path: string, args: readonly string[], port: number): Promise<ChildProcess> {
   const child = spawn(path, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   const said: Buffer[] = []

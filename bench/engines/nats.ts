@@ -1,4 +1,4 @@
-/** NATS with JetStream on files. It syncs them every two minutes, not per write, whatever its clients wait for. */
+/** NATS with JetStream on files. It syncs the files every two minutes, not per write, even for acknowledged writes. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'

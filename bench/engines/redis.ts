@@ -1,4 +1,4 @@
-/** Redis that syncs its log before it answers: the least that bears comparison with a durable store. */
+/** Redis that syncs its log before it replies: the minimum for a fair comparison with a durable store. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../free-port.ts'

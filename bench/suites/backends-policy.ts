@@ -1,4 +1,4 @@
-/** What a policy of 1,000 rules costs: asked alone, for several kinds of rules, and inside a call. */
+/** The cost of a policy with 1,000 rules: evaluated alone, for several kinds of rules, and inside a call. */
 import { join } from 'node:path'
 import { MIXES } from '../contenders/policies.ts'
 import type { Repeated } from '../contenders/repeat.ts'
@@ -36,7 +36,10 @@ async function measureDecisions({ quick, say }: Settings): Promise<Findings> {
   }
 }
 
-/** Every call under a policy is written down, however few its rules are: against one rule, it is the rules that differ. */
+/**
+ * Every call under a policy is recorded, even with few rules. So the limit is one rule, and only the number of rules
+ * differs.
+ */
 async function measureCalls({ quick, folder, say }: Settings): Promise<Findings> {
   const hosts: Host[] = []
   try {

@@ -1,4 +1,4 @@
-/** A call of a remote tool through the engine, against the same request without it. Connections are kept open. */
+/** A call of a remote tool through the engine, compared with the same request without it. Connections are kept open. */
 import { join } from 'node:path'
 import type { HostOptions } from '../host.ts'
 import { type Host, startHost } from '../processes.ts'

@@ -1,4 +1,4 @@
-/** A call of a WebAssembly module whose thread is warm: its CPU time on all threads, and how long the caller waits. */
+/** A call of a WebAssembly module with a warm thread: its CPU time on all threads, and the caller's waiting time. */
 import { join } from 'node:path'
 import { startHost } from '../processes.ts'
 import { summarise } from '../statistics.ts'

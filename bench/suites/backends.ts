@@ -1,4 +1,4 @@
-/** What the engine adds to a remote tool, to a sandboxed one and to a call under a policy. */
+/** The cost that the engine adds to a remote tool, to a sandboxed tool and to a call under a policy. */
 
 import { measurePolicy } from './backends-policy.ts'
 import { measureRemote } from './backends-remote.ts'

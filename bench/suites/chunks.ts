@@ -1,4 +1,6 @@
-/** A 1 GiB chunked result: written and read back at the same time, every byte checked, the server's memory watched. */
+/**
+ * A 1 GiB chunked result, written and read at the same time. Every byte is checked and the server's memory is watched.
+ */
 import { createHash } from 'node:crypto'
 import { Agent } from 'node:http'
 import { join } from 'node:path'
@@ -54,7 +56,7 @@ export const chunks: Suite = async ({ quick, folder, say }) => {
   }
 }
 
-/** Follows the cursors from the call on, while the result is still being made. */
+/** Follows the cursors from the start of the call, while the operation still writes the result. */
 async function readAll(port: number, totalBytes: number, encoding: Encoding): Promise<void> {
   const { body } = callRequest('v1:Bytes.Make', {}, `chunks-${encoding}`)
   const accepted = await fetchOnce(port, '/call', { headers: { 'Content-Type': 'application/json' }, body })
@@ -89,7 +91,7 @@ async function readAll(port: number, totalBytes: number, encoding: Encoding): Pr
   }
 }
 
-/** Nothing where the next chunk is not there yet. */
+/** Returns `undefined` if the next chunk is not available yet. */
 async function fetchChunk(agent: Agent, port: number, path: string, encoding: Encoding): Promise<Chunk | undefined> {
   const { status, headers, body } = await fetchOnce(port, path, {
     agent,

@@ -1,4 +1,4 @@
-/** What is asked of durable work in process, and whether it was reached. */
+/** The goals for durable work in process, and whether they were met. */
 
 import { summarise } from '../statistics.ts'
 import { type JobSamples, paired, pairedRates } from './durable-in-process.ts'
@@ -24,7 +24,7 @@ export function inProcessGoals(samples: JobSamples): Goal[] {
   ]
 }
 
-/** Held against whichever of the others comes closest. */
+/** Compares with the closest of the other systems. */
 function besideOthers(samples: JobSamples): Goal[] {
   const others = [...samples.keys()].filter((name) => name !== LIMIT && name !== OURS)
   const [best] = others

@@ -1,4 +1,4 @@
-/** Durable jobs in process: 64 submitters, each job written before it runs and its result before it is told. */
+/** Durable jobs in process: 64 submitters. Each job is stored before it runs, and its result before it is reported. */
 import { join } from 'node:path'
 import type { JobCheck, JobRun } from '../contenders/durable-jobs.ts'
 import type { Repeated } from '../contenders/repeat.ts'
@@ -11,14 +11,14 @@ import type { Findings, Row, Settings } from './suite.ts'
 const SUBMITTERS = 64
 
 export interface JobSample {
-  /** Of the process that submits and runs the jobs. */
+  /** CPU time of the process that submits and runs the jobs. */
   cpuUs: number
   perSecond: number
-  /** Of the engine it keeps them in, if that is a process of its own. */
+  /** CPU time of the engine that stores them, if it is a separate process. */
   engineUs?: number
 }
 
-/** By contender and round; rounds that a contender sits out are empty. */
+/** Samples by contender and round; empty for rounds that a contender skips. */
 export type JobSamples = ReadonlyMap<string, readonly (JobSample | undefined)[]>
 
 interface Running {
@@ -54,7 +54,7 @@ async function runJobRounds(running: readonly Running[], rounds: number, share: 
   const samples = new Map(running.map(({ subject }) => [subject.name, [] as (JobSample | undefined)[]]))
   for (let round = 0; round < rounds; round++) {
     for (let turn = 0; turn < running.length; turn++) {
-      // Every other round goes backwards, so that nobody always comes after the same neighbour.
+      // Every second round runs backwards, so that no contender always follows the same neighbour.
       const one = running[round % 2 === 0 ? turn : running.length - 1 - turn] as Running
       const takesPart = round % one.subject.every === 0
       samples.get(one.subject.name)?.push(takesPart ? await runJobs(one, share) : undefined)
@@ -73,7 +73,7 @@ async function runJobs({ subject, host }: Running, share: number): Promise<JobSa
   return { cpuUs, perSecond: (calls * 1000) / elapsedMs, ...engineUs }
 }
 
-/** A system that is fast because it forgets is not in the race. */
+/** Fails if a system has lost jobs. */
 async function requireStored(name: string, host: Host): Promise<void> {
   const { made, stored } = await host.ask<JobCheck>('work', 'check')
   if (stored !== made) throw new Error(`${name} has the results of ${stored} jobs stored, not of all ${made}.`)
@@ -97,7 +97,7 @@ function rowOf({ name, engine }: ReadySubject, samples: JobSamples): Row {
   }
 }
 
-/** Jobs a second of one over those of the other, in the rounds that both took part in. */
+/** Ratio of jobs per second of the two, in the rounds that both took part in. */
 export function pairedRates(samples: JobSamples, one: string, other: string): number[] {
   return paired(samples, one, other, (a, b) => a.perSecond / b.perSecond)
 }

@@ -1,4 +1,4 @@
-/** Durable calls over HTTP, from POST to terminal: by how much the whole way costs more than the jobs alone. */
+/** Durable calls over HTTP, from POST to terminal: the extra cost compared with the jobs alone. */
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ADD_LATER } from '../contenders/durable-envelope.ts'
@@ -61,7 +61,7 @@ export async function measureOverHttp(settings: Settings): Promise<Findings> {
   }
 }
 
-/** One of its own: the one that kept the jobs in process has them all in memory. */
+/** Starts a separate Redis, because the one from the in-process rounds holds all those jobs in memory. */
 async function redisFor({ folder, say }: Settings): Promise<Engine | undefined> {
   const [kept] = keepInstalled([{ name: FASTIFY, needs: ['fastify', 'bullmq'] }], say)
   if (!kept) return undefined

@@ -1,4 +1,4 @@
-/** Which systems of jobs are measured, what each needs, and how it does best. */
+/** The job systems that are measured, their requirements, and their fastest settings. */
 import type { DurableOptions } from '../contenders/durable.ts'
 import type { Engine, Missing } from '../engines/engine.ts'
 import { startNats } from '../engines/nats.ts'
@@ -12,13 +12,13 @@ interface JobSubject {
   system: DurableOptions['system']
   engine?: EngineName
   needs?: readonly string[]
-  /** In one round: slow ones are given fewer. */
+  /** Number of jobs in one round; slow systems get fewer. */
   jobs: number
-  /** Takes part in every so many rounds. */
+  /** The system takes part in every n-th round. */
   every: number
-  /** Submitters do not wait for the end of a job: for systems that poll, which waiting would stop. */
+  /** True if submitters do not wait for a job to end. For systems that poll, because waiting would stall them. */
   ahead?: boolean
-  /** Part of a quick run. */
+  /** True if it is part of a quick run. */
   main?: boolean
 }
 
@@ -72,7 +72,7 @@ export interface ReadySubject extends Omit<JobSubject, 'engine'> {
   engine?: Engine
 }
 
-/** Starts the engines there are, and says who is left out because of those there are not. */
+/** Starts the installed engines, and prints which systems are skipped because their engine is missing. */
 export async function readySubjects({ quick, trial, folder, say }: Settings): Promise<ReadySubject[]> {
   const wanted = SUBJECTS.filter(({ main }) => main || trial || !quick)
   const started = new Map<EngineName, Engine | Missing>()

@@ -1,4 +1,4 @@
-/** Durable work: jobs in process by every system of jobs, then calls over HTTP from POST to terminal. */
+/** Durable work: jobs in process on every job system, then calls over HTTP from POST to terminal. */
 import { measureInProcess } from './durable-in-process.ts'
 import { measureOverHttp } from './durable-over-http.ts'
 import type { Suite } from './suite.ts'

@@ -1,7 +1,7 @@
 /**
- * How long the calls of an honest caller take beside one that floods: its p99 there over its p99 alone, each counted from
- * the moment a call was due. The flood's calls wait and compute nothing, so that the server has CPU time to spare: what
- * grows is only what the server lets grow.
+ * Latency of an honest caller's calls beside a flooding caller: p99 with the flood over p99 alone, each counted from
+ * the time a call was due. The flood's calls wait and compute nothing, so the server has spare CPU time. The latency
+ * grows only as far as the server's scheduling allows.
  */
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -16,7 +16,7 @@ const GOAL = 3
 const CPU_GOAL = 0.7
 const PER_SECOND = 200
 
-/** More than there are slots, and a queue that is still there when the last call is measured. */
+/** More calls than there are slots, and a queue that lasts until the last call is measured. */
 const FLOODS: readonly Flood[] = [
   { model: 'sync', calls: 272 },
   { model: 'async', calls: 50_000 },
@@ -27,7 +27,7 @@ const HONEST = [
 ] as const
 
 interface Window extends Paced {
-  /** Of one core. */
+  /** Share of one core. */
   cpu: number
 }
 
@@ -53,7 +53,7 @@ export const fairness: Suite = async ({ quick, trial, folder, say }) => {
   return findings
 }
 
-/** Both kinds of honest calls in turn, so that what else the machine does hits both. */
+/** Alternates both kinds of honest calls, so that other load on the machine affects both. */
 async function measure(host: Host, rounds: number, windowMs: number): Promise<Window[][]> {
   const windows: Window[][] = HONEST.map(() => [])
   for (let round = 0; round < rounds; round++) {

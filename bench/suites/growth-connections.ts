@@ -1,4 +1,4 @@
-/** Calls over HTTP on more and more connections. What opening them costs the server is in the figure. */
+/** Calls over HTTP on a growing number of connections. The figure includes the server's cost of opening them. */
 import { join } from 'node:path'
 import { type Host, type Load, startHost, startLoad } from '../processes.ts'
 import { measure, type Sample, warmUp } from '../rounds.ts'
@@ -6,7 +6,7 @@ import { type GrowthPoint, MODELS, type Model, seriesFindings } from './growth-s
 import type { Findings, Settings } from './suite.ts'
 
 const SIZES = [1, 10, 100, 1_000]
-/** Long enough for every connection to carry a few dozen calls. */
+/** Long enough for a few dozen calls on every connection. */
 const LONG_FROM = 1_000
 
 export async function measureConnections({ quick, trial, folder, say }: Settings): Promise<Findings> {
@@ -29,7 +29,7 @@ export async function measureConnections({ quick, trial, folder, say }: Settings
   }
 }
 
-/** By model, round and size. */
+/** Indexed by model, round and size. */
 async function runSizes(load: Load, host: Host, rounds: number, shortMs: number, warmUpCalls: number) {
   const samples: Record<Model, Sample[][]> = { sync: [], async: [] }
   for (const traffic of MODELS) {

@@ -1,4 +1,4 @@
-/** A thousand durable calls a second while a million expired instances are removed. */
+/** Makes a thousand durable calls a second while the server removes a million expired instances. */
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { ADD_LATER } from '../contenders/durable-envelope.ts'
@@ -52,7 +52,7 @@ export async function expiry({ quick, trial, folder, say }: Settings): Promise<F
 
 async function untilPurged(host: Host, giveUpAt: number): Promise<void> {
   while (!(await host.ask<boolean>('work', 'purged'))) {
-    if (performance.now() > giveUpAt) throw new Error('The expired instances are not removed.')
+    if (performance.now() > giveUpAt) throw new Error('The server did not remove the expired instances in time.')
     await pause(LOOK_EVERY_MS)
   }
 }

@@ -1,4 +1,4 @@
-/** Puts a million ended calls into a database in seconds, straight into the table as the store has made it. */
+/** Inserts a million ended calls into a database within seconds, directly into the table that the store created. */
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -8,7 +8,7 @@ import { CALLER } from '../contenders/growth-caller.ts'
 
 export interface Fill {
   instances: number
-  /** Unix epoch milliseconds; past that they may be removed. */
+  /** Unix epoch milliseconds; the store may remove the calls after this time. */
   keepUntil: number
 }
 
@@ -32,7 +32,7 @@ export async function fillDatabase(folder: string, { instances, keepUntil }: Fil
         `SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'instances' AND sql IS NOT NULL`,
       )
       .all()
-    // Sorted once at the end instead of a million times in between.
+    // Rebuilding each index once at the end is faster than a million updates.
     db.exec(indexes.map(({ name }) => `DROP INDEX ${name};`).join('\n'))
     insert(db, instances, keepUntil)
     db.exec(indexes.map(({ sql }) => `${sql};`).join('\n'))
@@ -40,13 +40,13 @@ export async function fillDatabase(folder: string, { instances, keepUntil }: Fil
   } finally {
     db.close()
   }
-  // Or the first sync of whoever is measured would write all of it.
+  // Without this sync, the first sync of the measured server would write all of the file.
   const written = openSync(file, 'r+')
   fsyncSync(written)
   closeSync(written)
 }
 
-/** As a call of this caller lies there once it is complete: ids ascend with time, request ids are random. */
+/** Inserts rows as a complete call of this caller leaves them: ids ascend with time, request ids are random. */
 function insert(db: Database.Database, instances: number, keepUntil: number): void {
   const createdAt = keepUntil - DAY_MS
   const { lastInsertRowid: owner } = db

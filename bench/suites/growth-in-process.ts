@@ -1,4 +1,4 @@
-/** Calls in process among more and more operations, and on more and more stored instances. */
+/** Calls in process with a growing number of operations, and with a growing number of stored instances. */
 import { join } from 'node:path'
 import type { GrowthCalls } from '../contenders/growth.ts'
 import type { Repeated } from '../contenders/repeat.ts'
@@ -7,7 +7,7 @@ import { fillDatabase } from './growth-fill.ts'
 import { type Growing, type GrowthPoint, MODELS, type Model, seriesFindings } from './growth-series.ts'
 import type { Findings, Settings } from './suite.ts'
 
-/** Of one round. Sync calls cost a fraction of durable ones. */
+/** Calls in one round. Sync calls cost a fraction of durable ones. */
 const CALLS: Readonly<Record<Model, GrowthCalls>> = {
   sync: { model: 'sync', calls: 50_000, concurrency: 64 },
   async: { model: 'async', calls: 3_000, concurrency: 64 },
@@ -56,7 +56,7 @@ async function measureSizes(
   }
 }
 
-/** By round and host. */
+/** Indexed by round and host. */
 async function runModels(hosts: readonly Host[], rounds: number, share: number) {
   const callEach = async (host: Host, times: number) => {
     const took = {} as Record<Model, Repeated>

@@ -1,4 +1,4 @@
-/** A series of sizes: the rows of its points, each held against the smallest, and whether the cost stays flat. */
+/** A series of sizes: the rows of its points, each compared with the smallest, and whether the cost stays flat. */
 import { relativeOf, summarise } from '../statistics.ts'
 import type { Findings, Goal, Row } from './suite.ts'
 
@@ -8,17 +8,17 @@ export type Model = (typeof MODELS)[number]
 
 export interface GrowthPoint {
   size: number
-  /** CPU µs per call, one for each round. */
+  /** CPU µs per call, one figure per round. */
   cpuUs: readonly number[]
   perSecond: readonly number[]
 }
 
-/** What grows, in the plural. */
+/** The thing that grows, in the plural. */
 export const GROWING = ['operations', 'stored instances', 'connections'] as const
 
 export type Growing = (typeof GROWING)[number]
 
-/** A call may cost so much of what it does at the smallest size: paired rounds do not tell less apart. */
+/** Maximum cost of a call relative to the smallest size. Paired rounds cannot resolve a smaller difference. */
 const FLAT = 1.15
 
 export function seriesFindings(growing: Growing, points: Readonly<Record<Model, readonly GrowthPoint[]>>): Findings {

@@ -1,4 +1,4 @@
-/** What a call costs as everything around it grows: operations, stored instances, connections. */
+/** The cost of a call as its surroundings grow: operations, stored instances, connections. */
 import { measureConnections } from './growth-connections.ts'
 import { measureInstances, measureOperations } from './growth-in-process.ts'
 import type { Findings, Suite } from './suite.ts'

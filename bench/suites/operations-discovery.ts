@@ -1,4 +1,7 @@
-/** What it costs to show 10,000 operations: OpenCALL's registry, and MCP's list of tools beside the same bytes from memory. */
+/**
+ * The cost of listing 10,000 operations: OpenCALL's registry, and MCP's tool list compared with the same bytes from
+ * memory.
+ */
 import { fetchOnce } from '../fetch-once.ts'
 import { type Host, type Load, startHost } from '../processes.ts'
 import { measure, ratios, runRounds, type Sample } from '../rounds.ts'
@@ -7,7 +10,7 @@ import { TOOL_LIST } from '../wires.ts'
 import type { Findings, Row, Settings } from './suite.ts'
 
 const CONNECTIONS = 8
-/** A list that is written anew for each request costs many times its bytes. */
+/** A list that the server encodes again for each request costs many times as much as sending its bytes. */
 const LIST_COST = 2
 
 type Length = Pick<Settings, 'quick' | 'trial'>

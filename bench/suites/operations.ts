@@ -1,4 +1,4 @@
-/** 10,000 operations registered: what they cost at start, per call and in discovery. */
+/** 10,000 registered operations: their cost at start, per call and in discovery. */
 import { join } from 'node:path'
 import { manyName } from '../contenders/contender.ts'
 import { fetchOnce } from '../fetch-once.ts'
@@ -12,7 +12,7 @@ import type { Row, Suite } from './suite.ts'
 const FEW = 10
 const MANY = 10_000
 const START_GOAL_MS = 2_000
-/** "No slower", as far as paired rounds can tell. */
+/** The tolerance for "no slower" that paired rounds can resolve. */
 const CALL_GOAL = 0.95
 
 export const operations: Suite = async ({ quick, trial, folder, say }) => {
@@ -31,7 +31,7 @@ export const operations: Suite = async ({ quick, trial, folder, say }) => {
     const rounds = trial ? 1 : quick ? 15 : 41
     say(`operations: ${rounds} rounds with ${FEW} and ${MANY} operations`)
     const common = { connections: 32, durationMs: quick ? 200 : 300, traffic: 'operations' } as const
-    // Ten operations from all over the registry: each is compiled at its first call, which is not what is measured here.
+    // Ten operations spread across the registry. Each is compiled at its first call, which this row does not measure.
     const names = Array.from({ length: FEW }, (_, index) => manyName((index * MANY) / FEW + 7))
     const samples = (await runRounds(load, hosts, {
       ...common,
@@ -74,7 +74,7 @@ export const operations: Suite = async ({ quick, trial, folder, say }) => {
   }
 }
 
-/** From the first `operation(...)` to the first answer, in a process whose modules are loaded. */
+/** Time from the first `operation(...)` to the first response, in a process whose modules are loaded. */
 async function measureStarts(times: number, folder: string, validator: 'ajv' | 'zod') {
   const elapsed: number[] = []
   for (let time = 0; time < times; time++) {

@@ -1,4 +1,4 @@
-/** From `node` to the first answer of the quickstart, and the memory of a server that has nothing to do. */
+/** Time from `node` to the first response of the quickstart, and the memory of an idle server. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ const GIVE_UP_MS = 20_000
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** As `npm start` runs it, and as somebody who installed the package does. */
+/** As `npm start` runs it, and as a user who installed the package runs it. */
 const VARIANTS = [
   { contender: 'callplane (sources)', main: 'scripts/callplane.js', flags: ['--conditions=callplane-source'] },
   { contender: 'callplane (built)', main: 'dist/cli/start.js', flags: [] },
@@ -82,7 +82,7 @@ async function measureStarts(command: readonly string[], name: string, { quick, 
   return { firstAnswerMs: summarise(elapsed), idleMb }
 }
 
-/** Tries every two milliseconds; what counts is the first right answer to a call. */
+/** Tries every two milliseconds until a call gets its first correct response. */
 async function firstAnswer(port: number, child: ChildProcess, giveUpAt: number): Promise<void> {
   const { request } = callRequest('v1:Calculator.Add', { a: 1, b: 2 }, 'first')
   while (performance.now() < giveUpAt && child.exitCode === null) {

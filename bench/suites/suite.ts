@@ -1,12 +1,12 @@
-/** What a suite is given and what it gives back. */
+/** The input and output types of a suite. */
 import type { Interval } from '../statistics.ts'
 
 export interface Settings {
-  /** Short and few rounds, and of the sync and durable suites the main rows only. */
+  /** Few and short rounds, and only the main rows of the sync and durable suites. */
   quick: boolean
-  /** Only to see that everybody answers right: one round of all rows, and no figures are written. */
+  /** Only checks that all contenders reply correctly: one round of all rows, and no figures are written. */
   trial: boolean
-  /** For whatever the servers store; removed at the end of the run. */
+  /** Folder for the servers' data; removed at the end of the run. */
   folder: string
   say(line: string): void
 }
@@ -19,11 +19,11 @@ export interface Row {
   perSecond?: number
   /** Calls per CPU second over those of the limit; above 1 is better. */
   relative?: number
-  /** Where the middle half of these ratios lies, in suites that compare round by round. */
+  /** The middle half of these ratios, in suites that compare round by round. */
   spread?: { low: number; high: number }
   /** The 95 % interval of `relative`, in suites that start every server several times. */
   interval?: { low: number; high: number }
-  /** The contender that `relative` is about, where it is not the first of its suite. */
+  /** The contender that `relative` refers to, if it is not the first of its suite. */
   limit?: string
   /** Further figures, by name and unit. */
   figures?: Record<string, number>
@@ -34,7 +34,7 @@ export interface Goal {
   name: string
   goal: string
   measured: string
-  /** The figure and its interval, where the suite has one. */
+  /** The figure and its interval, if the suite has one. */
   reached?: Interval
   met: boolean
 }

@@ -1,4 +1,4 @@
-/** The goals of the sync suite. One is met where the whole interval is; a contender that was left out has none. */
+/** The goals of the sync suite. A goal is met if the whole interval meets it. A skipped contender has no goals. */
 import type { Costs } from '../fresh-processes.ts'
 import { type Interval, ratioOfCosts } from '../statistics.ts'
 import type { Goal } from './suite.ts'

@@ -1,20 +1,20 @@
-/** Who takes part in the sync suite: each with the bare server that does the same envelope work. */
+/** The contenders of the sync suite, each with the bare server that does the same envelope work. */
 import type { HostOptions } from '../host.ts'
 import type { WireName } from '../wires.ts'
 
 export interface Subject {
   name: string
-  /** The contender it is held against; itself, where it is a limit. */
+  /** The contender that it is compared with; itself if it is a limit. */
   limit: string
   wire: WireName
   options: HostOptions
-  /** Packages without which it is left out. */
+  /** Required packages; without them the contender is skipped. */
   needs?: readonly string[]
-  /** One of the rows of `--quick`. */
+  /** True if it is a row of `--quick`. */
   main?: boolean
 }
 
-/** Limits stand beside those they are compared with, so that little time lies between the two in a round. */
+/** Each limit is next to the contenders compared with it, so that little time passes between the two in a round. */
 export const SUBJECTS: readonly Subject[] = [
   { name: 'node:http', limit: 'node:http', wire: 'opencall', options: { contender: 'node-http' }, main: true },
   { name: 'callplane', limit: 'node:http', wire: 'opencall', options: { contender: 'callplane' }, main: true },

@@ -1,4 +1,4 @@
-/** A sync call of `v1:Calculator.Add` through every protocol, beside bare servers and other people's frameworks. */
+/** A sync call of `v1:Calculator.Add` through every protocol, compared with bare servers and other frameworks. */
 import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Costs, measureFresh, type Server } from '../fresh-processes.ts'
@@ -29,11 +29,11 @@ export const sync: Suite = async ({ quick, trial, folder, say }) => {
   return { rows: subjects.map((subject) => rowOf(subject, costs)), goals: syncGoals(costs) }
 }
 
-/** In full about eight minutes on two quiet cores, most of them for starting and warming up. */
+/** A full run takes about eight minutes on two idle cores, most of it for starting and warming up. */
 function lengthOf({ quick, trial }: Pick<Settings, 'quick' | 'trial'>) {
   if (trial) return { generations: 1, windows: 1, windowMs: 30, warmUpCalls: 0, warmUpCpuMs: 0 }
   if (quick) return { generations: 2, windows: 10, windowMs: 40, warmUpCalls: 10_000, warmUpCpuMs: 600 }
-  // After 10,000 calls much of our code is not compiled for good yet, and that of the bare server is.
+  // After 10,000 calls the bare server's code is fully optimised, but much of ours is not.
   return { generations: 7, windows: 24, windowMs: 40, warmUpCalls: 40_000, warmUpCpuMs: 1_800 }
 }
 

@@ -1,8 +1,8 @@
 /**
- * What more processes cost: calls per CPU second of `callplane serve --workers 2`, all its processes together, over those
- * of `--workers 1`, and over those of a server of one process, where nothing has to be sent between processes. "One" can
- * mean either, so both are goals. A bare server in one process and in two, in the same rounds, shows how much of that is
- * the machine's.
+ * The cost of more processes: calls per CPU second of `callplane serve --workers 2`, all processes together, over those
+ * of `--workers 1`, and over those of a single-process server, which sends nothing between processes. "One" can mean
+ * either, so both are goals. A bare server in one process and in two, in the same rounds, shows how much of the cost is
+ * due to the machine.
  */
 import { join } from 'node:path'
 import type { Repeated } from '../contenders/repeat.ts'
@@ -20,7 +20,7 @@ const SERVERS = [
   { name: '1 worker', workers: 1 },
   { name: '2 workers', workers: 2 },
 ] as const
-/** What two busy processes cost on this machine where they share nothing; it answers sync calls only. */
+/** The cost of two busy processes that share nothing on this machine. The bare server handles sync calls only. */
 const CONTROLS = [
   { name: 'node:http, one process', processes: undefined },
   { name: 'node:http, 2 processes', processes: 2 },
@@ -43,10 +43,10 @@ export const workers: Suite = async ({ quick, folder, say }) => {
       say(`workers: ${rounds} rounds of ${traffic} calls to ${measured.length} servers, ${CALLERS} callers`)
       const samples = (await runRounds(load, measured, {
         rounds,
-        // Three processes of ours have to be compiled, and each of two workers sees half of the calls.
+        // Three of our processes must be compiled, and each of two workers gets half of the calls.
         warmUpCalls: quick ? 80_000 : 160_000,
         warmUpMs: quick ? 10_000 : 20_000,
-        // The system counts in hundredths of a second: a second of several processes is known to one in a hundred.
+        // The system reports hundredths of a second, so one second over several processes is accurate to about 1 %.
         durationMs: quick ? 700 : 1_500,
         connections: CALLERS,
         traffic,
@@ -60,7 +60,10 @@ export const workers: Suite = async ({ quick, folder, say }) => {
   return findings
 }
 
-/** Recorded calls inside one process, on its own store and on the same by messages: what sending costs, and nothing else. */
+/**
+ * Recorded calls inside one process, on its own store and on the same store by messages: measures only the cost of
+ * sending.
+ */
 async function measureMessages(quick: boolean, folder: string): Promise<Row[]> {
   const hosts: Host[] = []
   try {
