@@ -154,7 +154,7 @@ test('a cursor that is not one of ours is 400, and says where to start again', a
 
     const { requestId, message } = await expectRefusal(response, 400, 'INVALID_CURSOR')
     expect(requestId).toBe('rows')
-    expect(message).toMatch(/leave it out for the first|without one/)
+    expect(message).toMatch(/leave it out for the first|without a cursor/)
   }
   const first = await fetch(`${server.url}/ops/rows/chunks`)
   expect(await first.json()).toMatchObject({ state: 'complete', data: 'a,b\n1,2\n', cursor: null })
@@ -166,7 +166,7 @@ test('the chunks of a call that has none are 404, and the message says where its
 
   const response = await fetch(`${server.url}/ops/job/chunks`)
 
-  expect((await expectRefusal(response, 404, 'NOT_FOUND')).message).toMatch(/in the reply to a poll/)
+  expect((await expectRefusal(response, 404, 'NOT_FOUND')).message).toMatch(/Poll the call to get it/)
 })
 
 test("another caller's id is as unknown as one that never was, whatever is tried with it", async () => {

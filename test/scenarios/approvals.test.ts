@@ -244,7 +244,9 @@ describe('our own operations', () => {
   test('have a namespace that nobody else may use', async () => {
     const ours = operation('v1:callplane.harmless', { run: () => null })
 
-    await expect(openDesk({ operations: [ours] })).rejects.toThrow('the namespace "callplane" is the server\'s own')
+    await expect(openDesk({ operations: [ours] })).rejects.toThrow(
+      'the namespace "callplane" is reserved for the server',
+    )
   })
 
   test('are out of reach for everybody on the machine without authentication, but not for the administrator', async () => {
