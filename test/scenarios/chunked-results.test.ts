@@ -126,8 +126,8 @@ test('a value that does not fit, a type that is none or another than declared en
 
   expect((await outcome('v1:t.unfit')).error?.message).toMatch(/rows/)
   expect((await outcome('v1:t.typo')).error?.message).toContain('"csv" is not a media type')
-  expect((await outcome('v1:t.other')).error?.message).toContain('declared to give text/csv, not text/html')
-  expect((await site.call('v1:t.plain')).body.error?.message).toContain('is not "chunked"')
+  expect((await outcome('v1:t.other')).error?.message).toContain('declares text/csv but returns text/html')
+  expect((await site.call('v1:t.plain')).body.error?.message).toContain('is not declared as "chunked"')
   expect((await outcome('v1:t.later')).location).toMatchObject({ value: { rows: 2 } })
 })
 

@@ -1,4 +1,4 @@
-/** The context a handler is given, made from its attempt. */
+/** The context that a handler receives, created from its attempt. */
 
 import type { Caller } from '../../core/caller.ts'
 import type { BackendContext, ChildOptions, FailOptions, MediaFile, ObjectOptions } from '../../core/context.ts'
@@ -22,7 +22,7 @@ import { NOTHING_GIVEN, type SaidLevel, secretGone, tokenGone } from '../../core
 import type { Attempt } from './attempt.ts'
 import type { AttemptParts } from './job.ts'
 
-/** A class rather than a literal: what a handler does not ask for is not built. */
+/** A class rather than an object literal, so that members the handler does not use are not created. */
 export class AttemptContext implements BackendContext {
   readonly #attempt: Attempt
   readonly #parts: AttemptParts
@@ -99,12 +99,12 @@ export class AttemptContext implements BackendContext {
     if (credentials) {
       const conceal = (value: string) => this.#attempt.conceal(value)
       const credential = await credentials.resolve(operation.auth, conceal, this.signal)
-      // What is kept goes when the call ends; one that has ended would keep it for longer.
+      // The stored values are removed when the call ends. If it has ended already, they would stay longer.
       if (!this.#attempt.ended)
         await this.#attempt.run.keepShown?.(credential.shown ?? Object.values(credential.headers))
       return credential
     }
-    const message = `${operation.name.full} needs the secret "${operation.auth.secretRef}", and this server has no place for secrets. Configure "secrets".`
+    const message = `${operation.name.full} needs the secret "${operation.auth.secretRef}", but this server has no source of secrets. Configure "secrets".`
     throw new Fault('secret-missing', message)
   }
 
@@ -129,7 +129,7 @@ export class AttemptContext implements BackendContext {
     if (brought !== undefined) return this.#attempt.conceal(brought)
     if (given.gone?.includes(id)) throw tokenGone(id, operation)
     const token = await this.#parts.authorizations?.token(caller, id, need.scopes ?? [])
-    if (token === undefined) throw unauthorized(id, `The authorization at ${id} is no longer there. Authorize again.`)
+    if (token === undefined) throw unauthorized(id, `The authorization at ${id} no longer exists. Authorize again.`)
     this.#tokens ??= new Map()
     this.#tokens.set(id, token)
     return this.#attempt.conceal(token)
@@ -138,11 +138,11 @@ export class AttemptContext implements BackendContext {
   async reauthorize(id: string): Promise<never> {
     const { operation, caller, given = NOTHING_GIVEN } = this.#attempt.job
     if (given.tokens.has(id))
-      throw unauthorized(id, `${id} has refused the token that came with the call. Send another.`)
+      throw unauthorized(id, `${id} refused the token that was sent with the call. Send another token.`)
     const token = this.#tokens?.get(id)
     if (token === undefined) throw undeclared(operation, `renewed authorization "${id}"`)
     await this.#parts.authorizations?.refused(caller, id, token)
-    throw unauthorized(id, `${id} has refused the authorization it gave. Call again to renew it.`, true)
+    throw unauthorized(id, `${id} refused the token that it issued. Call again to renew it.`, true)
   }
 
   secret(id: string): string {
@@ -192,14 +192,17 @@ export class AttemptContext implements BackendContext {
     return (await this.#parts.callChild(parent, this.#children++, name, args, options, this.signal, begun)) as T
   }
 
-  /** A child call is stored with its arguments and key. A mark instead of the secret would only make it fail later. */
+  /**
+   * A child call is stored with its arguments and key. A redacted value in place of the secret would only make it fail
+   * later.
+   */
   #refuseSecrets(name: string, sent: unknown): void {
     if (!this.#attempt.conceals) return
     const text = JSON.stringify(sent)
     if (this.#attempt.cleaned(text) === text) return
     throw new Fault(
       'internal',
-      `${this.operation.name.full} sends a secret to ${name}, and a call is stored with its arguments and key. Name the secret in "requires" of ${name} and read it there: what came with a call is there for all that it calls.`,
+      `${this.operation.name.full} sends a secret to ${name}, but a call is stored with its arguments and key. Name the secret in "requires" of ${name} and read it there: child calls can read the secrets of their parent.`,
       { code: 'SECRET_IN_CALL' },
     )
   }
@@ -210,7 +213,7 @@ export class AttemptContext implements BackendContext {
     const filename = options.filename === undefined ? undefined : this.#attempt.cleaned(options.filename)
     if (!isMediaType(mimeType)) throw unusable(`"${mimeType}" is not a media type`)
     this.#attempt.throwIfStopped()
-    // The attempt is part of the name: a second attempt must not find the first one's bytes in its way.
+    // The attempt is part of the name, so that a second attempt does not collide with the bytes of the first one.
     const objectId = `${this.#attempt.job.id}/result-${this.#attempt.number}-${this.#objects++}`
     this.#attempt.storedObjects = true
     await this.#parts.objects.put(objectId, asStream(source, this.#attempt.cleaningBytes()), {
@@ -226,13 +229,13 @@ export class AttemptContext implements BackendContext {
     options: ChunkedOptions<Value> = {},
   ): Chunked<Returned | Value> {
     const { chunked, name } = this.operation
-    if (!chunked) throw unusable(`${name.full} calls ctx.chunks(…) and is not "chunked"`)
+    if (!chunked) throw unusable(`${name.full} calls ctx.chunks(…) but is not declared as "chunked"`)
     const mimeType = options.mimeType === undefined ? chunked.mimeType : this.#attempt.cleaned(options.mimeType)
     if (mimeType === undefined || !isMediaType(mimeType)) throw unusable(`"${mimeType}" is not a media type`)
-    // Callers were told the declared type before the first piece.
+    // Callers see the declared type before the first piece.
     if (chunked.mimeType !== undefined && mimeType !== chunked.mimeType) {
       throw unusable(
-        `${name.full} is declared to give ${chunked.mimeType}, not ${mimeType}; with "chunked: true" it may`,
+        `${name.full} declares ${chunked.mimeType} but returns ${mimeType} (declare "chunked: true" to allow any type)`,
       )
     }
     return new Chunked(source, mimeType, options.value)
@@ -251,13 +254,13 @@ function unauthorized(id: string, message: string, retryable = false): Fault {
   })
 }
 
-/** The handler's own mistake: whoever calls can do nothing about it. */
+/** A mistake in the handler, which the caller cannot fix. */
 function unusable(what: string): Fault {
-  return new Fault('internal', `${what}, so there is no result to point at.`, { code: 'UNUSABLE_RESULT' })
+  return new Fault('internal', `${what}, so the result cannot be used.`, { code: 'UNUSABLE_RESULT' })
 }
 
 function undeclared(operation: Operation, what: string): Fault {
-  return new Fault('internal', `${operation.name.full} asks for the ${what} without naming it in "requires".`, {
+  return new Fault('internal', `${operation.name.full} asks for the ${what} but does not name it in "requires".`, {
     code: 'NOT_REQUIRED',
   })
 }

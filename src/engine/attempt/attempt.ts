@@ -1,7 +1,7 @@
 /**
- * One run of one operation: starts the handler, bounds its time, stops it, and keeps the first ending. Its end
- * and the handler's return are two events: an attempt that is stopped ends at once, and the handler returns when it
- * does. Retries and records are left to others.
+ * One run of one operation: starts the handler, limits its time, stops it, and keeps the first ending. The end of the
+ * attempt and the return of the handler are two events: an attempt that is stopped ends at once, and its handler may
+ * return later. Other files handle retries and records.
  */
 
 import { Fault } from '../../core/fault.ts'
@@ -17,10 +17,10 @@ import { runHandler } from './handler-run.ts'
 import type { AttemptParts, Job } from './job.ts'
 import { LateHandler } from './late-handler.ts'
 
-/** Of a failure's message: a remote tool may say as much as it likes. */
+/** Maximum length of a failure's message, because a remote tool may send a message of any length. */
 const MAX_MESSAGE = 4_000
 
-/** How an attempt ended: for good, or by leaving the call to wait. */
+/** How an attempt ended: with an outcome, or by leaving the call waiting. */
 export type Ending = Outcome | Deferral
 
 export interface Deferral {
@@ -28,22 +28,22 @@ export interface Deferral {
   deferred: Deferred
 }
 
-/** Where in a call's life an attempt stands. */
+/** The position of an attempt in the life of its call. */
 export interface AttemptRun {
-  /** How many tries have failed before it. */
+  /** The number of failed tries before this attempt. */
   failures: number
-  /** When this try's time, or that of all tries, is over; the operation's limit of one attempt counts besides. */
+  /** When the time of this try, or of all tries, is over. The operation's limit for one attempt applies as well. */
   endsAt?: number
-  /** When that of all tries is over. Both by the attempt's own time. */
+  /** When the time of all tries is over. Both are on the attempt's own clock. */
   deadlineAt?: number
-  /** What an earlier attempt of the same try left behind. */
+  /** The state that an earlier attempt of the same try stored. */
   waiting?: JsonValue
   answer?: JsonValue
-  /** Absent where the call is not recorded: such a call cannot wait. */
+  /** Absent if the call is not recorded. Such a call cannot wait. */
   expectAnswer?(waiting: JsonValue): Promise<void>
-  /** What the tool is about to see, for when its answer comes. */
+  /** Stores the credentials that the tool is about to receive, to redact them from its callback. */
   keepShown?(values: readonly string[]): Promise<void>
-  /** What earlier attempts have shown it. */
+  /** The credentials that the tool received in earlier attempts. */
   recallShown?(): Promise<readonly string[]>
 }
 
@@ -57,11 +57,11 @@ export class Attempt {
   #ending: Ending | undefined
   #done: PromiseWithResolvers<Ending> | undefined
   #tell: ((ending: Ending) => void) | undefined
-  /** When the operation's own limit of this attempt is over, once anyone has asked. */
+  /** When the operation's own limit for this attempt is over. Computed on first use. */
   #ownEndsAt: number | undefined
-  /** Since when the backend waits for its turn: its time stands still meanwhile. */
+  /** Since when the backend has been waiting in a queue. The attempt's limit is paused meanwhile. */
   #queuedAt: number | undefined
-  /** What the wall clock was ahead of the monotonic one when this attempt first looked. */
+  /** The difference between the wall clock and the monotonic clock when this attempt first read them. */
   #wallAheadMs: number | undefined
   #controller: AbortController | undefined
   #stoppedBy: Fault | undefined
@@ -70,20 +70,20 @@ export class Attempt {
   #late: LateHandler | undefined
   #onReturn: (() => void)[] | undefined
   #observation: AttemptObservation | undefined
-  /** Secrets this run has seen, to be forgotten when its handler has returned. */
+  /** Release functions of the secrets that the handler has received. They are called when it has returned. */
   #release: (() => void)[] | undefined
   #cancelLimit: (() => void) | undefined
   #cancelGrace: (() => void) | undefined
   onProgress: ((progress: Progress) => void) | undefined
-  /** Whether the handler was called. */
+  /** True if the handler was called. */
   began = false
-  /** Whether the handler has called other operations. */
+  /** True if the handler has called other operations. */
   calledOthers = false
-  /** Whether one of them was not refused. */
+  /** True if one of these calls was accepted. */
   othersBegan = false
-  /** Whether it, or a try before it, left bytes in the object store. */
+  /** True if this attempt, or an earlier try, has written bytes to the object store. */
   storedObjects = false
-  /** What it failed of, where that was the server's own storage. */
+  /** The failure of the server's own storage, if that ended the attempt. */
   storageFault: Fault | undefined
 
   constructor(job: Job, number: number, parts: AttemptParts, run: AttemptRun = FIRST_TRY) {
@@ -93,7 +93,7 @@ export class Attempt {
     this.run = run
   }
 
-  /** Never rejects. Made for those who wait; most calls end before anybody does. */
+  /** Never rejects. Created on first use, because most calls end before anything waits for them. */
   get done(): Promise<Ending> {
     if (!this.#done) {
       this.#done = Promise.withResolvers()
@@ -102,23 +102,26 @@ export class Attempt {
     return this.#done.promise
   }
 
-  /** Told within its end, or at once if it has ended: for the one that watches it, without a promise. */
+  /** Calls `tell` when the attempt ends, or at once if it has ended. It saves a promise. */
   whenEnded(tell: (ending: Ending) => void): void {
     if (this.#ending) tell(this.#ending)
     else this.#tell = tell
   }
 
-  /** Whether its outcome is decided; the handler may still run. */
+  /** True if the outcome is decided. The handler may still run. */
   get ended(): boolean {
     return this.#ending !== undefined
   }
 
-  /** Whether the handler has returned, or never began: nothing of this attempt runs any more. */
+  /** True if the handler has returned or was never started. */
   get returned(): boolean {
     return !this.#working
   }
 
-  /** Told when the handler returns, which may be long after the end; at once if it has returned. */
+  /**
+   * Calls `tell` when the handler returns, which may be long after the end. Calls it at once if the handler has
+   * returned.
+   */
   whenReturned(tell: () => void): void {
     if (!this.#working) tell()
     else if (this.#onReturn) this.#onReturn.push(tell)
@@ -129,23 +132,29 @@ export class Attempt {
     return effectiveTerms(this.job.operation, this.job.terms)
   }
 
-  /** Wall time that goes on evenly from the attempt's first look, so that setting the clock moves no limit of it. */
+  /**
+   * Wall time that advances with the monotonic clock from the first call, so that setting the clock does not move any
+   * limit.
+   */
   now(): number {
     const { clock } = this.#parts.env
-    // It ended in the turn in which it began: there is no interval to measure, and one look at one clock is enough.
+    // The attempt ended synchronously, so there is no interval to measure, and reading one clock is enough.
     if (this.#ending && this.#wallAheadMs === undefined) return clock.now()
     const passedMs = clock.monotonicMs()
     this.#wallAheadMs ??= clock.now() - passedMs
     return this.#wallAheadMs + passedMs
   }
 
-  /** A further try of a call keeps the time of the one before. */
+  /** Continues the clock of an earlier try of the same call. */
   follow(before: Attempt): void {
     before.now()
     this.#wallAheadMs = before.#wallAheadMs
   }
 
-  /** When its time is over, if it has a limit. While the backend waits for its turn only the call's deadline counts. */
+  /**
+   * When the attempt's time is over, if it has a limit. While the backend waits in a queue, only the call's deadline
+   * applies.
+   */
   get endsAt(): number | undefined {
     const { endsAt: callEndsAt = Number.POSITIVE_INFINITY } = this.run
     const endsAt = this.#queuedAt === undefined ? Math.min(this.#ownLimit(), callEndsAt) : callEndsAt
@@ -160,7 +169,7 @@ export class Attempt {
     return this.#ownEndsAt
   }
 
-  /** The backend waits for its turn at something of its own: that time does not count against the limit of the attempt. */
+  /** Waits for the backend's turn in its own queue. This time does not count against the limit of the attempt. */
   async queued<T>(turn: Promise<T>): Promise<T> {
     if (this.#queuedAt !== undefined) return turn
     const limit = this.#ownLimit()
@@ -175,18 +184,18 @@ export class Attempt {
     }
   }
 
-  /** By how much the wall clock was set forward since this attempt first looked; negative if back. */
+  /** By how much the wall clock was set forward since this attempt first read it. Negative if it was set back. */
   get wallSetMs(): number {
     return this.#parts.env.clock.now() - this.now()
   }
 
-  /** When the time of all tries is over, by the wall clock as it is now. */
+  /** When the time of all tries is over, on the current wall clock. */
   get deadlineAt(): number | undefined {
     const { deadlineAt } = this.run
     return deadlineAt === undefined ? undefined : deadlineAt + this.wallSetMs
   }
 
-  /** The attempt's own span where there is one, so that what the handler calls hangs below it. */
+  /** The attempt's own span if there is one, so that it is the parent of the handler's calls. */
   get traceparent(): string | undefined {
     return this.#observation?.traceparent ?? this.job.traceparent
   }
@@ -199,25 +208,25 @@ export class Attempt {
     return this.#controller.signal
   }
 
-  /** Why it was told to stop, if it was. */
+  /** The reason why the attempt was stopped, if it was. */
   get stoppedBy(): Fault | undefined {
     return this.#stoppedBy
   }
 
-  /** Says whether the handler threw this after the attempt had ended: then it is only logged. */
+  /** True if the handler threw this after the attempt had ended. It is then only logged. */
   threwLate(thrown: unknown): boolean {
     this.#late?.threw(thrown)
     return this.#late !== undefined
   }
 
-  /** After its end a handler may tidy up; it starts nothing more in the call's name. */
+  /** After the end a handler may clean up, but it cannot start anything more for the call. */
   throwIfStopped(): void {
     if (this.#ending && this.#stoppedBy) throw this.#stoppedBy
   }
 
   /**
-   * `args` is the schema's output; what the handler returns is validated before anyone sees it. The outcome is returned
-   * where there is one at once: a handler that does not wait costs neither a timer nor a turn.
+   * `args` is the schema's output. The handler's result is validated before a caller sees it. Returns the ending if the
+   * handler is synchronous: such a handler needs neither a timer nor a turn of the event loop.
    */
   start(args: unknown): Ending | undefined {
     if (this.#ending) return this.#ending
@@ -257,7 +266,9 @@ export class Attempt {
     this.#end({ kind: 'fault', fault: why.toRecord() })
   }
 
-  /** Ends the attempt now, for this reason, and tells the handler: what it still does or returns changes nothing. */
+  /**
+   * Ends the attempt now, for this reason, and aborts the handler's signal. Later results of the handler are ignored.
+   */
   stop(why: Fault): void {
     if (this.#ending) return
     this.#stoppedBy = why
@@ -265,7 +276,10 @@ export class Attempt {
     this.#controller?.abort(why)
   }
 
-  /** Tells the handler to stop. What it returns within the grace still counts; after that the attempt ends without it. */
+  /**
+   * Asks the handler to stop. A result within the grace still counts. After the grace the attempt ends without a
+   * result.
+   */
   windDown(why: Fault): void {
     if (this.#stoppedBy || this.#ending) return
     this.#stoppedBy = why
@@ -282,7 +296,7 @@ export class Attempt {
     if (this.#onReturn) for (const tell of this.#onReturn) tell()
   }
 
-  /** The first end counts. */
+  /** Only the first end counts. */
   #end(ended: Ending): void {
     if (this.#ending) return
     const ending = bounded(this.#release && ended.kind !== 'deferred' ? this.#redacted(ended) : ended)
@@ -306,27 +320,27 @@ export class Attempt {
     return cleanOutcome(outcome, this.#parts.env.redact)
   }
 
-  /** A secret value the handler is about to see: from here on it is in no log, no record and no reply. */
+  /** Conceals a secret that the handler is about to receive. From now on it appears in no log, record or reply. */
   conceal(value: string): string {
     const release = this.#parts.env.conceal(value)
     this.#release ??= []
-    // A handler that goes on after its end holds nothing that would never be released.
+    // After the end nothing would release the secret, so it is released at once.
     if (this.#ending) release()
     else this.#release.push(release)
     return value
   }
 
-  /** Whether the handler has seen a secret. */
+  /** True if the handler has received a secret. */
   get conceals(): boolean {
     return this.#release !== undefined
   }
 
-  /** Text or data on its way out: without secrets, where the handler has seen any. */
+  /** Redacts secrets from output, if the handler has received any. */
   cleaned<T extends JsonValue>(value: T): T {
     return this.#release ? (this.#parts.env.redact(value) as T) : value
   }
 
-  /** The same for bytes. A secret that the handler gets while they are under way counts from then on. */
+  /** The same for bytes. A secret that the handler receives during the stream is redacted from then on. */
   cleaningBytes(): ByteRedactor {
     let redactor: ByteRedactor | undefined
     return {
@@ -339,12 +353,12 @@ export class Attempt {
   }
 }
 
-/** Whether the call goes on later: with an answer from outside, or with its caller's. */
+/** True if the call continues later, with a callback or with its caller's answers. */
 function isWaiting(ending: Ending): ending is Deferral {
   return ending.kind === 'deferred' || (ending.kind === 'fault' && questionsIn(ending.fault) !== undefined)
 }
 
-/** Only after secrets were taken out: half of one would not be found. */
+/** Runs after redaction, because a truncated secret would not be found. */
 function bounded(ending: Ending): Ending {
   if (ending.kind !== 'fault' || ending.fault.message.length <= MAX_MESSAGE) return ending
   const { fault } = ending
@@ -354,7 +368,7 @@ function bounded(ending: Ending): Ending {
   return { ...ending, fault: short.toRecord() }
 }
 
-/** Without a limit of its own it was the time of all attempts together that ran out. */
+/** Without a limit for one attempt, it was the deadline for all attempts that passed. */
 function timedOut(limitMs: number | undefined): Fault {
   if (limitMs === undefined) return new Fault('timeout', 'The operation did not finish by its deadline.')
   return new Fault('timeout', `The operation did not finish within ${limitMs} ms.`, { details: { timeoutMs: limitMs } })

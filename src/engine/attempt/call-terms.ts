@@ -1,4 +1,4 @@
-/** The limits a call runs under: the operation's, and the tighter of the two where the call names its own. */
+/** The limits of a call: the operation's own, or the call's if they are tighter. */
 
 import type { CallTerms } from '../../core/call.ts'
 import type { EffectiveTerms, Operation } from '../../core/operation.ts'
@@ -18,7 +18,7 @@ export function effectiveTerms(operation: Operation, asked: CallTerms | undefine
   }
 }
 
-/** How long all attempts together may take. */
+/** The time limit for all attempts together. */
 export function deadlineOf({ deadlineMs }: Operation, asked: CallTerms | undefined): number | undefined {
   return tighter(deadlineMs, asked?.deadlineMs)
 }

@@ -1,11 +1,11 @@
-/** Pulls the pieces of a chunked result from what a handler gave: an iterable of texts and bytes. */
+/** Reads the pieces of a chunked result from a handler's iterable of strings and bytes. */
 import type { ChunkSource } from '../../core/operation.ts'
 
-/** Hands each piece to `write` as bytes, and returns what a generator returned at its end. */
+/** Passes each piece to `write` as bytes. Returns the return value of a generator. */
 export async function pumpPieces(source: ChunkSource, write: (bytes: Uint8Array) => Promise<void>): Promise<unknown> {
   const pieces = Symbol.asyncIterator in source ? source[Symbol.asyncIterator]() : source[Symbol.iterator]()
   const encoder = new TextEncoder()
-  // Text pieces may end in the middle of a surrogate pair: its first half waits for the second.
+  // A string may end in the middle of a surrogate pair. The first half is kept until the second arrives.
   let half = ''
   let ended = false
   try {
@@ -25,7 +25,7 @@ export async function pumpPieces(source: ChunkSource, write: (bytes: Uint8Array)
       }
     }
   } catch (thrown) {
-    // As `for await` does: a generator that is not read to its end gets to clean up, and its own complaint comes second.
+    // Like `for await`: a generator that is not read to its end can clean up. An error in its cleanup is ignored.
     if (!ended) await closeQuietly(pieces)
     throw thrown
   }
@@ -35,11 +35,11 @@ async function closeQuietly(pieces: AsyncIterator<unknown> | Iterator<unknown>):
   try {
     await pieces.return?.()
   } catch {
-    // The failure that ended the reading is the one to tell.
+    // The caller throws the error that stopped the reading. It is the one to report.
   }
 }
 
-/** Under which id the object store has the chunks of a call's result. */
+/** The object id of the chunks of a call's result. */
 export function chunksId(instanceId: string): string {
   return `${instanceId}/chunks`
 }

@@ -1,4 +1,7 @@
-/** Takes secrets out of what an attempt leaves behind. The words of our own records stay, also if a secret is one of them. */
+/**
+ * Redacts secrets from the outcome of an attempt. The fixed values of the records stay, even if a secret equals one of
+ * them.
+ */
 import type { FaultRecord } from '../../core/fault.ts'
 import type { Outcome, ResultLocation } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'

@@ -1,6 +1,6 @@
 /**
- * Calls the handler of an attempt and makes an ending of what it returns or throws: a checked result, bytes written in
- * chunks, a wait for an answer, or a fault. `attempt.ts` decides whether that ending still counts.
+ * Calls the handler of an attempt and converts its result or error to an ending: a validated result, bytes written in
+ * chunks, a wait for a callback, or a fault. `attempt.ts` decides whether the ending still counts.
  */
 
 import { Fault } from '../../core/fault.ts'
@@ -15,7 +15,7 @@ import type { AttemptParts } from './job.ts'
 
 const MAX_EXCEPTION_TEXT = 2_000
 
-/** Never throws or rejects. A handler that does not wait gives its ending at once. */
+/** Never throws or rejects. Returns the ending of a synchronous handler without a promise. */
 export function runHandler(attempt: Attempt, parts: AttemptParts, args: unknown): Ending | Promise<Ending> {
   try {
     const context = new AttemptContext(attempt, parts)
@@ -41,7 +41,7 @@ function execute(
   return concealShown(attempt, recallShown).then(() => perform(attempt, parts, args, context))
 }
 
-/** Credentials that earlier attempts showed the tool may come back in its answer. */
+/** Conceals the credentials of earlier attempts, because the tool may repeat them in its callback. */
 async function concealShown(attempt: Attempt, recallShown: NonNullable<AttemptRun['recallShown']>): Promise<void> {
   for (const value of await recallShown()) attempt.conceal(value)
 }
@@ -54,7 +54,7 @@ function perform(
 ): Ending | Promise<Ending> {
   const { backend, chunked } = attempt.job.operation
   const { waiting } = attempt.run
-  // The steps before the handler may take so long that the attempt is over by now.
+  // The steps before the handler may take so long that the attempt has been stopped.
   if (attempt.stoppedBy) throw attempt.stoppedBy
   attempt.began = true
   const returned =
@@ -83,22 +83,25 @@ function parseResult(attempt: Attempt, returned: unknown): unknown {
   }
 }
 
-/** A schema's message may cut a value, and half of a secret is not found: the schema is asked about the clean value. */
+/**
+ * A schema's message may truncate a value, and a truncated secret would not be found. So the redacted value is
+ * validated.
+ */
 async function refuseUnfit(attempt: Attempt, returned: unknown): Promise<never> {
   await attempt.job.operation.parseResult(attempt.cleaned(returned as JsonValue))
-  throw new Fault('internal', 'The result does not fit the schema of the operation.', { code: 'INVALID_RESULT' })
+  throw new Fault('internal', 'The result does not match the schema of the operation.', { code: 'INVALID_RESULT' })
 }
 
 function deferral({ run, job }: Attempt, deferred: Deferred): Ending {
   if (run.expectAnswer) return { kind: 'deferred', deferred }
-  throw new Error(`${job.operation.backend.kind} leaves a call waiting that is not recorded`)
+  throw new Error(`${job.operation.backend.kind} cannot leave an unrecorded call waiting`)
 }
 
 function failure(attempt: Attempt, parts: AttemptParts, thrown: unknown): Outcome {
   return { kind: 'fault', fault: explain(attempt, parts, thrown).toRecord() }
 }
 
-/** A handler that was stopped usually throws some abort error; the reason it was stopped is the truth. */
+/** A stopped handler usually throws an abort error. The reason for the stop is the real cause. */
 function explain(attempt: Attempt, parts: AttemptParts, thrown: unknown): Fault {
   if (attempt.threwLate(thrown)) return Fault.from(thrown)
   if (attempt.stoppedBy && !(thrown instanceof Fault)) return attempt.stoppedBy
@@ -138,10 +141,10 @@ async function writeChunks(
     if (clean.length > 0) await writer.write(clean)
   })
   const beside = typeof value === 'function' ? await value() : (value ?? atEnd)
-  // Before the last chunk: one that was announced says that the result is whole.
+  // Validates before the last chunk is announced, because the last chunk says that the result is complete.
   const parsed = beside === undefined ? undefined : await parseResult(attempt, beside)
   await writer.write(cleaning.end())
-  // A call that has ended keeps what was announced, and nothing is announced after its end.
+  // A call that has ended keeps its announced chunks. No chunk is announced after its end.
   attempt.throwIfStopped()
   await writer.finish()
   const location = { kind: 'chunks' as const, mimeType }
@@ -150,7 +153,7 @@ async function writeChunks(
 
 function plainPieces(source: unknown, mimeType: string | undefined): Chunked {
   if (mimeType !== undefined) return new Chunked(source as ChunkSource, mimeType)
-  throw new Fault('internal', 'The operation does not say of which type its result is. Return ctx.chunks(…).', {
+  throw new Fault('internal', 'The operation does not declare the media type of its result. Return ctx.chunks(…).', {
     code: 'UNUSABLE_RESULT',
   })
 }

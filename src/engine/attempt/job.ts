@@ -1,4 +1,4 @@
-/** What an attempt is given: the call it belongs to, and what all attempts of a node share. */
+/** The input of an attempt: its call, and the parts that all attempts of a node share. */
 
 import type { CallTerms, MediaInput } from '../../core/call.ts'
 import type { Caller } from '../../core/caller.ts'
@@ -14,9 +14,9 @@ import type { Credentials, Shown } from '../../core/ports/secrets.ts'
 import type { Asking } from '../../core/questions.ts'
 import type { Given } from '../../core/requirements.ts'
 
-/** The call an attempt belongs to, as far as the attempt needs to know it. */
+/** The part of a call that an attempt needs. */
 export interface Job {
-  /** The instance's id, or what would be one: stable over all attempts. */
+  /** The id of the instance, also for a call that is not recorded. It is the same for all attempts. */
   id: string
   operation: Operation
   caller: Caller
@@ -28,30 +28,30 @@ export interface Job {
   media: readonly MediaInput[]
   lineage: readonly string[]
   terms?: CallTerms
-  /** What its caller can be asked, and has answered. */
+  /** The questions that the caller supports, and its answers so far. */
   asking?: Asking
-  /** Handed over with the call; a run after a restart knows only what is gone. */
+  /** Secrets and tokens sent with the call. After a loss, only the ids of those that are gone. */
   given?: Given
 }
 
-/** What attempts share on one node. */
+/** The parts that all attempts of a node share. */
 export interface AttemptParts {
   env: Environment
   objects: ObjectStore
   fetcher: Fetcher
   observer?: Observer
-  /** Absent where nobody is told of calls that end. */
+  /** Absent if there are no subscribers to the ends of calls. */
   outbox?: Outbox
-  /** What the application injects into every context. */
+  /** Returns what the application adds to every context. */
   inject?: (job: Job) => object | Promise<object>
-  /** Absent where no provider is configured. */
+  /** Absent if no provider is configured. */
   authorizations?: Authorizations
-  /** Absent where no place for secrets is configured. */
+  /** Absent if no source of secrets is configured. */
   credentials?: Credentials
   shown?: Shown
-  /** Absent where the server is one process. */
+  /** Absent if the server is one process. */
   siblings?: Siblings
-  /** Runs a child operation for a handler, and says when it is no longer refused. */
+  /** Runs a child call for a handler. Calls `begun` when the child call can no longer be refused. */
   callChild: (
     parent: Job,
     position: number,
@@ -64,8 +64,8 @@ export interface AttemptParts {
   chunkBytes: number
   maxObjectBytes: number
   /**
-   * How long a handler that runs after its attempt has ended holds up the next attempt of the same call, and how long
-   * one that is told of a shutdown may still return a result.
+   * How long a handler that still runs after the end of its attempt delays the next attempt of the same call. Also how
+   * long a handler may still return a result during a shutdown.
    */
   stopGraceMs: number
 }

@@ -1,13 +1,13 @@
 /**
- * A handler that goes on after its attempt has ended: it ignores its signal, or takes its time to clean up. Nothing of
- * what it does counts any more; the log says that it runs, and how and when it came back.
+ * A handler that still runs after its attempt has ended, because it ignores its signal or cleans up slowly. Its result
+ * is ignored. The log says that it runs, and when and how it returned.
  */
 
 import { Fault } from '../../core/fault.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Attempt, Ending } from './attempt.ts'
 
-/** A handler that heeds its signal has returned by then, and is worth no line. */
+/** A handler that obeys its signal has returned by then, and needs no log line. */
 const HEEDED_MS = 100
 
 export class LateHandler {
@@ -25,7 +25,7 @@ export class LateHandler {
     this.#endedAt = env.clock.monotonicMs()
     this.#cancelWarning = env.clock.schedule(HEEDED_MS, () => {
       this.#warned = true
-      env.log.warn(this.#fields, 'the attempt has ended but its handler still runs; its slot is taken until it returns')
+      env.log.warn(this.#fields, 'the attempt has ended but its handler still runs; it keeps its slot until it returns')
     })
   }
 
