@@ -89,6 +89,6 @@ test('a server without room stops in time, and says which outcomes are lost', as
 })
 
 function kept(lines: readonly LogLine[]): unknown[] {
-  const found = lines.filter(({ message }) => message.includes('kept and written later'))
+  const found = lines.filter(({ message }) => message.includes('kept in memory and written later'))
   return found.map(({ fields }) => fields.requestId).filter((id) => id === 'report' || id === 'charge')
 }

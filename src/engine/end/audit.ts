@@ -1,4 +1,4 @@
-/** What is kept of a call in the trail of who did what. */
+/** Builds the entries of the audit trail. */
 
 import type { Fault } from '../../core/fault.ts'
 import { type Digest, storedFingerprint } from '../../core/fingerprint.ts'
@@ -33,7 +33,7 @@ export function auditEnding(
   return ending
 }
 
-/** Of a call that was not recorded: it ended where it began. */
+/** The entry of an unrecorded call. */
 export function auditUnrecorded(
   env: Environment,
   admitted: Admitted,
@@ -53,7 +53,7 @@ export function auditUnrecorded(
   return entry
 }
 
-/** Of a call that a rule did not let pass. */
+/** The entry of a call that a rule refused. */
 export function auditRefusal(env: Environment, admitted: Admitted, decision: Decision, why: Fault): AuditEntry {
   const approvalId = why.details?.approval_id
   return {
@@ -66,7 +66,7 @@ export function auditRefusal(env: Environment, admitted: Admitted, decision: Dec
   }
 }
 
-/** Every unrecorded call may be told of, so that most of them should take one literal and nothing more. */
+/** One object literal, because it may be built for every unrecorded call. */
 function entryOf(env: Environment, admitted: Admitted, startedAt: number): AuditEntry {
   const { id, call, caller, owner, operation } = admitted
   return {

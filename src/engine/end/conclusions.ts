@@ -1,7 +1,7 @@
 /**
- * Writes down how attempts ended: for good, to be tried again, or to wait for an answer. What the storage does not take
- * is kept and written later; what was never written did not happen: its lease runs out and the call is run again, or
- * ends as unknown.
+ * Writes the ends of attempts: the call ends, is tried again, or waits. A write that the storage cannot accept now is
+ * kept in memory and written later. If it is never written, the lease expires, and the call runs again or ends as
+ * unknown.
  */
 
 import { type Fault, wholeDelay } from '../../core/fault.ts'
@@ -22,13 +22,15 @@ import { KeptWrites } from './kept-writes.ts'
 import * as transitions from './transitions.ts'
 
 export interface EndOptions {
-  /** Whether a repeat could do twice what this call has done; if not, it gives its key back. */
+  /** True if a repeat could duplicate an effect of this call. If false, the idempotency key is released. */
   acted?: boolean
-  /** Told directly, so the operation's own retention counts, not the longer one of a call that had to be polled for. */
+  /**
+   * The caller gets the outcome directly. The operation's own retention applies, not the longer one of a polled call.
+   */
   direct?: boolean
-  /** The span of its last attempt. */
+  /** The span of the last attempt. */
   traceparent?: string | undefined
-  /** What belongs to the end, as it is now: written with it, and read again if it has changed by then. */
+  /** Returns further records to write with the end. It is called again if a record has changed by then. */
   together?: transitions.Together | undefined
 }
 
@@ -44,7 +46,7 @@ export class Conclusions {
     store: Store,
     observer: Observer | undefined,
     outbox: Outbox | undefined,
-    /** Counts a call as running while its end cannot be written; returns what ends that. */
+    /** Counts a call as running while its end cannot be written. The returned function ends that. */
     occupy: (instance: Instance) => () => void,
   ) {
     this.#env = env
@@ -54,7 +56,7 @@ export class Conclusions {
     this.#kept = new KeptWrites({ env, occupy })
   }
 
-  /** Whether the end of a claimed call is known here and only has yet to be written. */
+  /** True if this node knows the end of a claimed call and only has to write it. */
   takesUp(instance: Instance): boolean {
     return this.#kept.takesUp(instance)
   }
@@ -63,18 +65,18 @@ export class Conclusions {
     this.#kept.hurry()
   }
 
-  /** Waits no longer for a storage that takes nothing. */
+  /** Stops waiting for the storage. */
   giveUp(): Promise<void> {
     return this.#kept.giveUp()
   }
 
-  /** The instance with its fingerprint where observers are told of it: a handler can change the arguments it is given. */
+  /** Adds the fingerprint if there is an observer, because a handler can change its arguments. */
   withFingerprint(instance: Instance): Instance {
     if (!this.#observer?.executed || instance.fingerprint !== undefined) return instance
     return { ...instance, fingerprint: storedFingerprint(this.#env.digest, instance) }
   }
 
-  /** For good. False if somebody else has taken the call over, or it could not be stored. */
+  /** Ends the call. False if another worker has taken over the call, or if the end could not be stored. */
   end(instance: Instance, operation: Operation, outcome: Outcome, options: EndOptions = {}): Promise<boolean> {
     const { acted = true, direct = false, traceparent, together } = options
     const endedAt = this.#env.clock.now()
@@ -94,7 +96,10 @@ export class Conclusions {
     })
   }
 
-  /** Written with the end: announcements, which could be lost otherwise, and the removal of the call's secrets. */
+  /**
+   * The records to write with the end: announcements, which could be lost otherwise, and the removal of the call's
+   * secrets.
+   */
   #recordsOf(
     instance: Instance,
     operation: Operation | undefined,
@@ -109,7 +114,10 @@ export class Conclusions {
     return [...(posted ?? []), ...removingSecrets(instance)]
   }
 
-  /** Ends a call as it was seen: if somebody has taken it up since, nothing happens. A call that never began gives its key back. */
+  /**
+   * Ends a call that no worker runs. Nothing happens if a worker has claimed it since. A call that never started
+   * releases its key.
+   */
   async endUnrun(
     seen: Instance,
     operation: Operation | undefined,
@@ -141,29 +149,29 @@ export class Conclusions {
     })
   }
 
-  /** Ends a try without ending the call; what it waited for is waited for no more. False as with `end`. */
+  /** Ends a try without ending the call. A wait for a callback ends with it. False as with `end`. */
   async retryLater(instance: Instance, failures: number, dueAt: number, attempt: Attempt): Promise<boolean> {
     const { tryEndsAt: _over, ...extras } = extrasNow(instance, attempt) ?? {}
     const waits = instance.waiting !== undefined && { waiting: null, extras }
     return (await this.#reschedule(instance, { failures, dueAt, ...waits })) !== undefined
   }
 
-  /** Of a try that waits for its time, if nobody has taken it up or ended it. */
+  /** Makes a call due that waits for its next try, unless a worker has claimed it or it has ended. */
   async makeDue(id: string, attempt: number, dueAt: number): Promise<void> {
     await transitions.makeDue(this.#store, { id, attempt }, dueAt)
   }
 
-  /** Ready for whoever comes next, without counting as a failure. */
+  /** Makes the call due for any node, without counting a failure. */
   async giveBack(instance: Instance, dueAt = this.#env.clock.now()): Promise<void> {
     await this.#reschedule(instance, { dueAt })
   }
 
-  /** Accounts for this attempt only: if an earlier one was cut off, whoever comes next must still see that. */
+  /** Settles this attempt only. If an earlier attempt was interrupted, the next worker must still see that. */
   async giveBackUnbegun(instance: Instance, dueAt = this.#env.clock.now()): Promise<void> {
     await this.#reschedule(instance, { dueAt, settled: instance.settled + 1 })
   }
 
-  /** Leaves the call waiting. An answer that came while the attempt was under way is taken at once. */
+  /** Leaves the call waiting. If a callback came while the attempt ran, the call becomes due at once. */
   async leaveWaiting(instance: Instance, { waiting, resumeInMs }: Deferred, attempt: Attempt): Promise<void> {
     const now = this.#env.clock.now()
     const extras = extrasUntil(instance, attempt)
@@ -173,7 +181,7 @@ export class Conclusions {
     if (after?.answer !== undefined) await this.giveBack(after)
   }
 
-  /** Leaves the call until its caller has answered; its deadline, where it has one, goes on. */
+  /** Leaves the call until its caller has answered. The deadline, if there is one, still applies. */
   async leaveAsking(instance: Instance, questions: Questions, attempt: Attempt): Promise<void> {
     const extras = extrasNow(instance, attempt)
     const { deadlineAt } = extras ?? {}
@@ -182,11 +190,11 @@ export class Conclusions {
       extras: { ...extras, asking },
       ...(deadlineAt !== undefined && { dueAt: deadlineAt }),
     })
-    // Somebody wanted it to stop meanwhile: whoever takes it up next sees to that.
+    // The call was canceled meanwhile. The next worker that claims it ends it.
     if (after?.stopRequested) await this.giveBack(after)
   }
 
-  /** Commits what taking the call up again needs, under the lease that is held. */
+  /** Stores what the backend needs to resume the call, under the current lease. */
   async expectAnswer(instance: Instance, waiting: JsonValue, attempt: Attempt, leaseMs: number): Promise<Instance> {
     const extras = extrasUntil(instance, attempt)
     const leasedUntil = this.#env.clock.now() + leaseMs
@@ -197,8 +205,8 @@ export class Conclusions {
   }
 
   /**
-   * Lets a call begin that waited for an approval, which is used up by it, under the lease that is held. It did not
-   * begin, and what was seen of the approval is to be looked at again, where `recordsDiffer`.
+   * Starts a call that waited for an approval and uses the approval, under the current lease. If `recordsDiffer`, the
+   * call has not started, and the approval must be read again.
    */
   beginHeld(
     held: Instance,
@@ -209,7 +217,7 @@ export class Conclusions {
     return transitions.beginHeld(this.#store, held, this.#env.clock.now() + leaseMs, records, extras)
   }
 
-  /** Leaves it until then, if its approval is still as it was `seen`. */
+  /** Leaves a held call until `waitUntil`, if its approval has not changed since it was `seen`. */
   leaveHeld(held: Instance, waitUntil: number, seen: RecordChange): Promise<Advanced> {
     return transitions.leaveHeld(this.#store, held, waitUntil, seen)
   }
@@ -226,7 +234,7 @@ export class Conclusions {
       log.warn(fieldsOf(instance), LEASE_LOST)
     } catch (thrown) {
       if (this.#kept.isKept(thrown)) return this.#writeLater(instance, change, together, thrown)
-      log.error({ ...fieldsOf(instance), err: thrown }, 'the end of an attempt could not be stored')
+      log.error({ ...fieldsOf(instance), err: thrown }, 'could not store the end of an attempt')
     }
     return undefined
   }
@@ -238,8 +246,11 @@ export class Conclusions {
     err: unknown,
   ): Promise<Instance | undefined> {
     const { log } = this.#env
-    log.error({ ...fieldsOf(instance), err }, 'the end of an attempt could not be stored; it is kept and written later')
-    // Nobody can wait for it directly any more, so it is kept as long as a call that is polled for.
+    log.error(
+      { ...fieldsOf(instance), err },
+      'could not store the end of an attempt; it is kept in memory and written later',
+    )
+    // The caller no longer waits for the outcome, so it is retained as long as that of a polled call.
     const polled = transitions.keptForPolling(change)
     const write = (latest: Change) => transitions.writeChange(this.#store, latest, together)
     const advanced = await this.#kept.keep(instance, polled, write)
@@ -249,14 +260,17 @@ export class Conclusions {
   }
 }
 
-/** An async call is kept as its operation says; a sync one that had to be polled for, so long after its end. */
+/**
+ * An async call is retained as its operation says. A polled sync call is retained for `OVERRUN_RETENTION_MS` after its
+ * end.
+ */
 function keptUntil({ model, expiresAt }: Instance, endedAt: number): number {
   return model === 'sync' ? Math.max(expiresAt, endedAt + OVERRUN_RETENTION_MS) : expiresAt
 }
 
-const LEASE_LOST = 'the lease was lost before the attempt ended; what it did is not recorded'
+const LEASE_LOST = 'lost the lease before the attempt ended; its outcome is not recorded'
 
-/** A write that failed may have been made all the same. */
+/** A write that reported a failure may have succeeded. */
 function isThatEnd(now: Instance | undefined, { attempt, endedAt }: Change): boolean {
   return endedAt !== undefined && now?.endedAt === endedAt && now.attempt === attempt
 }
@@ -265,13 +279,16 @@ function fieldsOf({ operation, requestId, attempt }: Instance): object {
   return { operation, requestId, attempt }
 }
 
-/** The try's time goes on while nobody runs it: by the wall clock as it is now, if that was set meanwhile. */
+/**
+ * The time of the try goes on while the call waits. It is stored on the current wall clock, which may have been set
+ * meanwhile.
+ */
 function extrasUntil(instance: Instance, attempt: Attempt): InstanceExtras | undefined {
   const { endsAt, wallSetMs } = attempt
   return endsAt === undefined ? undefined : { ...extrasNow(instance, attempt), tryEndsAt: endsAt + wallSetMs }
 }
 
-/** The instance may have been read before or after the clock was set; the attempt knows its deadline in any case. */
+/** The instance may have been read before or after the clock was set, so the attempt's deadline is used. */
 function extrasNow({ extras }: Instance, { deadlineAt }: Attempt): InstanceExtras | undefined {
   return deadlineAt === undefined ? extras : { ...extras, deadlineAt }
 }

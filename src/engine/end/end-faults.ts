@@ -1,4 +1,4 @@
-/** How a call can end that its handler did not end: the faults, each worded once. */
+/** The faults that end a call without its handler. */
 import { Fault } from '../../core/fault.ts'
 import type { Outcome } from '../../core/instance.ts'
 
@@ -6,7 +6,7 @@ export function faultOutcome(fault: Fault): Outcome {
   return { kind: 'fault', fault: fault.toRecord() }
 }
 
-/** For counting: `complete`, or what kind of failure it was. */
+/** The name of an outcome for metrics: `complete`, or the kind of the fault. */
 export function outcomeName(outcome: Outcome): string {
   return outcome.kind === 'fault' ? outcome.fault.kind : 'complete'
 }
@@ -20,24 +20,28 @@ export function expired(): Fault {
 }
 
 export function cutOffByShutdown(): Fault {
-  return new Fault('unavailable', 'The server is shutting down; the call goes on elsewhere or later.', {
+  return new Fault('unavailable', 'The server is shutting down. The call continues later or on another server.', {
     code: 'SHUTTING_DOWN',
   })
 }
 
 export function leaseLost(): Fault {
-  return new Fault('unavailable', 'Another worker has taken this call over.', { code: 'LEASE_LOST' })
+  return new Fault('unavailable', 'Another worker has taken over this call.', { code: 'LEASE_LOST' })
 }
 
 export function outcomeUnknown(): Fault {
   return new Fault(
     'outcome-unknown',
-    'The server stopped while this call ran, so its effect may or may not have happened. Check before you call again.',
+    'The server stopped while this call ran. It may or may not have had an effect. Check before you call again.',
   )
 }
 
 export function givenUp(cutOffs: number): Fault {
-  return new Fault('internal', `The call was cut off ${cutOffs} times before it could end, and is not tried again.`, {
-    code: 'CUT_OFF',
-  })
+  return new Fault(
+    'internal',
+    `The call was interrupted ${cutOffs} times before it could end, and is not tried again.`,
+    {
+      code: 'CUT_OFF',
+    },
+  )
 }

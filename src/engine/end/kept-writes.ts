@@ -1,6 +1,6 @@
 /**
- * Ends of attempts that the storage does not take: kept in memory, and written when it takes them again. A call of
- * which one is kept counts as running, so a node keeps no more of them than it may run calls.
+ * Ends of attempts that the storage could not accept. They are kept in memory and written when the storage works again.
+ * Each counts as a running call, so a node keeps no more of them than it may run calls.
  */
 import { Fault } from '../../core/fault.ts'
 import type { Instance } from '../../core/instance.ts'
@@ -10,7 +10,7 @@ import { underLease } from './transitions.ts'
 
 export interface KeptWritesParts {
   env: Environment
-  /** Counts a call as running; returns what ends that. */
+  /** Counts a call as running. The returned function ends that. */
   occupy(instance: Instance): () => void
 }
 
@@ -25,12 +25,12 @@ interface KeptWrite {
 
 const FIRST_DELAY_MS = 100
 const MAX_DELAY_MS = 5_000
-/** Tried at a time: what cannot be written costs a transaction each. */
+/** The number of writes per try, because each write that fails costs a transaction. */
 const BATCH = 32
 
 export class KeptWrites {
   readonly #parts: KeptWritesParts
-  /** By instance, the next to be tried first. */
+  /** By instance id. The next write to try is the first. */
   readonly #kept = new Map<string, KeptWrite>()
   #delayMs = FIRST_DELAY_MS
   #cancelTimer: (() => void) | undefined
@@ -41,14 +41,14 @@ export class KeptWrites {
     this.#parts = parts
   }
 
-  /** Whether it is worth keeping what could not be written for this reason. */
+  /** True if a write that failed with this error should be kept. */
   isKept(thrown: unknown): boolean {
     return !this.#givingUp && isStorageTrouble(thrown)
   }
 
-  /** Settles once it was written, with nothing if the node stops before. */
+  /** Resolves once the change is written. `undefined` if the node stops first. */
   keep(instance: Instance, change: Change, write: Write): Promise<Advanced | undefined> {
-    // Of an older attempt, which counts no more.
+    // Drops the change of an older attempt, which no longer counts.
     this.#kept.get(instance.id)?.settle(undefined)
     const free = this.#parts.occupy(instance)
     return new Promise((resolve) => {
@@ -61,7 +61,7 @@ export class KeptWrites {
     })
   }
 
-  /** Whether the end of this call is kept: it is then written under this lease, and the call is not run again. */
+  /** True if the end of this call is kept. It is then written under this lease, and the call does not run again. */
   takesUp(instance: Instance): boolean {
     const kept = this.#kept.get(instance.id)
     if (!kept) return false
@@ -69,14 +69,14 @@ export class KeptWrites {
     return true
   }
 
-  /** Tries now what waits for its next try. */
+  /** Tries the kept writes now. */
   hurry(): void {
     if (!this.#cancelTimer) return
     this.#cancelTimer()
     this.#start()
   }
 
-  /** Tries once more and lets go of what still cannot be written. */
+  /** Tries once more, then drops the writes that still fail. */
   giveUp(): Promise<void> {
     this.#givingUp ??= this.#tryForTheLastTime()
     return this.#givingUp
@@ -89,7 +89,7 @@ export class KeptWrites {
     for (const { instance, settle } of this.#kept.values()) {
       this.#parts.env.log.error(
         fieldsOf(instance),
-        'the end of an attempt was kept in memory and could not be stored before the server stopped; it is lost',
+        'could not store the end of an attempt before the server stopped; it is lost',
       )
       settle(undefined)
     }
@@ -116,17 +116,17 @@ export class KeptWrites {
     if (this.#kept.size === 0) this.#delayMs = FIRST_DELAY_MS
   }
 
-  /** What still cannot be written goes behind the others: a large one must not hold up those for which there is room. */
+  /** A write that still fails goes to the end of the list: a large one must not block smaller ones that would fit. */
   async #write(kept: KeptWrite): Promise<boolean> {
     const { instance, change } = kept
     const { log } = this.#parts.env
     try {
       const advanced = await kept.write(change)
       if (this.#kept.get(instance.id) !== kept) return true
-      // The lease ran out and was taken up here meanwhile: it is written again under the new one.
+      // The lease expired and this node claimed the call again. The change is written under the new lease.
       if (!advanced.applied && kept.change !== change) return this.#write(kept)
       this.#kept.delete(instance.id)
-      if (advanced.applied) log.info(fieldsOf(instance), 'the end of an attempt that was kept in memory is stored now')
+      if (advanced.applied) log.info(fieldsOf(instance), 'stored the end of an attempt that was kept in memory')
       kept.settle(advanced)
       return true
     } catch (thrown) {
@@ -136,14 +136,14 @@ export class KeptWrites {
         this.#kept.set(instance.id, kept)
         return false
       }
-      log.error({ ...fieldsOf(instance), err: thrown }, 'the end of an attempt could not be stored')
+      log.error({ ...fieldsOf(instance), err: thrown }, 'could not store the end of an attempt')
       kept.settle(undefined)
       return true
     }
   }
 }
 
-/** As `Store` says it: the storage cannot take this now, and may later. */
+/** As `Store` reports it: the storage cannot accept the write now, but may later. */
 function isStorageTrouble(thrown: unknown): boolean {
   return thrown instanceof Fault && thrown.kind === 'unavailable' && thrown.retryable
 }

@@ -1,10 +1,10 @@
-/** What the engine says about an instance. */
+/** Builds the engine's reply from an instance. */
 import { Fault } from '../../core/fault.ts'
 import type { Instance, Outcome } from '../../core/instance.ts'
 import type { Questions } from '../../core/questions.ts'
 import type { Reply, Usage } from '../../core/reply.ts'
 
-/** A cadence no poll limit objects to, and short enough for a person who waits. */
+/** Slow enough for every poll limit, and short enough for a person who waits. */
 const POLL_HINT_MS = 250
 
 export interface Identity {
@@ -15,7 +15,7 @@ export interface Identity {
   usage?: Usage
 }
 
-/** `now` hides an expiry that has passed: such an outcome is not retained, so there is nothing to come back for. */
+/** An expiry before `now` is left out: such an outcome is not retained, so the caller cannot poll for it. */
 export function replyTo(instance: Instance, now: number): Reply {
   const identity = identityOf(instance, now)
   if (instance.outcome) return replyWith(identity, instance.outcome)
@@ -28,7 +28,10 @@ export function replyTo(instance: Instance, now: number): Reply {
   }
 }
 
-/** A held call stays accepted until its approval is settled; one that asks stays pending until it has the answers. */
+/**
+ * A held call stays accepted until its approval is decided. A call with questions stays pending until it has the
+ * answers.
+ */
 function awaited({ state, extras }: Instance): { approvalId?: string; questions?: Questions } {
   const { held, approvalId, asking } = extras ?? {}
   if (asking?.questions) return { questions: asking.questions }

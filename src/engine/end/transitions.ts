@@ -1,6 +1,6 @@
 /**
- * The one file that advances an instance: it builds every change of a recorded call and gives it to the store. When to
- * write one, and what follows it, is decided elsewhere. Acceptance and claims are the store's own writes.
+ * The only file that advances an instance: it builds every change of a recorded call and passes it to the store. Other
+ * files decide when to write a change. Acceptance and claims are the store's own writes.
  */
 
 import type { Instance, InstanceExtras, Outcome } from '../../core/instance.ts'
@@ -10,25 +10,25 @@ import { type State, statesBefore } from '../../core/state.ts'
 
 type Advancing = Pick<Store, 'advance'>
 
-/** Reads records and says what becomes of them. */
+/** Reads records and returns their changes. */
 export type Together = () => Promise<readonly RecordChange[]>
 
-/** After so many tries the end is written without its records: the end is what counts, and the records expire. */
+/** After this many tries the end is written without its records. The end matters more, and the records expire. */
 const MOST_TRIES = 8
 
 export interface EndingRest {
   endedAt: number
-  /** The call did nothing that a repeat could do twice, so its idempotency key is free again. */
+  /** The call had no effect that a repeat could duplicate, so its idempotency key is free again. */
   releaseKey: boolean
   audit?: AuditEnding | undefined
-  /** Until when it is kept for callers that were told of it before its end; as recorded where absent. */
+  /** Until when it is kept for callers that learned of it before its end. Default: as recorded. */
   expiresAt?: number
-  /** Until when callers can see it if none was told of it before its end. */
+  /** Until when callers can see it if none learned of it before its end. */
   untoldExpiresAt?: number | undefined
   records?: readonly RecordChange[] | undefined
 }
 
-/** The end of a call. */
+/** The change that ends a call. */
 export function endingChange(instance: Instance, outcome: Outcome, rest: EndingRest): Change {
   const to = outcome.kind === 'fault' ? 'error' : 'complete'
   const { endedAt, releaseKey, audit, expiresAt = instance.expiresAt, untoldExpiresAt, records } = rest
@@ -47,7 +47,7 @@ export function endingChange(instance: Instance, outcome: Outcome, rest: EndingR
     change.keepUntil = Math.max(expiresAt, instance.keepUntil)
   }
   if (untoldExpiresAt !== undefined) {
-    // An idempotency key is kept for as long as it was.
+    // The retention of an idempotency key does not change.
     const keepUntil = instance.idempotencyKey === undefined ? untoldExpiresAt : instance.keepUntil
     change.untold = { expiresAt: untoldExpiresAt, keepUntil }
   }
@@ -62,18 +62,18 @@ export function laterChange(instance: Instance, later: Later): Change {
   return { ...staying(instance), settled: instance.attempt, ...later }
 }
 
-/** The same change under a later lease of the same node, which took up attempts that it does not account for. */
+/** The same change under a later lease of the same node. The attempts claimed since are settled too. */
 export function underLease(change: Change, { attempt }: Instance): Change {
   const since = attempt - (change.attempt ?? attempt)
   return { ...change, attempt, ...(change.settled !== undefined && { settled: change.settled + since }) }
 }
 
-/** The same change for a call that is polled for, whether or not a caller was told of it. */
+/** The same change with the retention of a polled call, even if no caller has learned of the call. */
 export function keptForPolling({ untold: _direct, ...change }: Change): Change {
   return change
 }
 
-/** Writes a change, with the records as they are at the moment of the write. */
+/** Writes a change, with the records as they are at that moment. */
 export function writeChange(store: Advancing, change: Change, together?: Together): Promise<Advanced> {
   return together ? advanceWith(store, change, together) : store.advance(change)
 }
@@ -87,7 +87,7 @@ async function advanceWith(store: Advancing, change: Change, together: Together)
   return store.advance(change)
 }
 
-/** Makes a call due that waits for its next try; nothing happens if a worker has taken it up or ended it. */
+/** Makes a call due that waits for its next try. Nothing happens if a worker has claimed it or it has ended. */
 export function makeDue(store: Advancing, lease: Pick<Instance, 'id' | 'attempt'>, dueAt: number): Promise<Advanced> {
   return store.advance({ ...staying(lease), dueAt })
 }
@@ -102,7 +102,7 @@ export function wakeHeld(
   return store.advance({ ...staying(held, held.state), dueAt, records })
 }
 
-/** Lets a call begin that waited for an approval, which is used up by it, under the lease that is held. */
+/** Starts a call that waited for an approval, and uses the approval, under the current lease. */
 export function beginHeld(
   store: Advancing,
   held: Instance,
@@ -113,12 +113,15 @@ export function beginHeld(
   return store.advance({ ...staying(held), dueAt: leasedUntil, records, ...(extras && { extras }) })
 }
 
-/** Leaves a held call until then, if its approval is still as it was `seen`: a later decision would not be noticed. */
+/**
+ * Leaves a held call until `waitUntil`, if its approval has not changed since it was `seen`. Otherwise a decision would
+ * be missed.
+ */
 export function leaveHeld(store: Advancing, held: Instance, waitUntil: number, seen: RecordChange): Promise<Advanced> {
   return store.advance({ ...staying(held), dueAt: waitUntil, settled: held.settled + 1, records: [seen] })
 }
 
-/** Stores what a backend needs to take the call up again, under the lease that is held. */
+/** Stores what a backend needs to resume the call, under the current lease. */
 export function expectAnswer(
   store: Advancing,
   instance: Instance,
@@ -129,7 +132,7 @@ export function expectAnswer(
   return store.advance({ ...staying(instance), dueAt: leasedUntil, waiting, ...(extras && { extras }) })
 }
 
-/** Lets a call go on whose caller has answered, fenced by the attempt that asked. */
+/** Makes a call due whose caller has answered. It applies only to the attempt that asked. */
 export function goOnAnswered(
   store: Advancing,
   asking: Instance,
