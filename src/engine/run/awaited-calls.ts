@@ -1,6 +1,6 @@
 /**
- * Callers that wait on this node for an outcome itself. An outcome that such a caller gets need not be kept for polling;
- * whether another caller was told of the call is in the store (`Store.tell`), and counts more.
+ * Calls whose caller waits on this node for the outcome. Such an outcome need not be kept for polling, unless the store
+ * says that another caller has learned of the call (`Store.tell`).
  */
 
 export class AwaitedCalls {
@@ -14,7 +14,7 @@ export class AwaitedCalls {
     return this.#ids.has(id)
   }
 
-  /** The wait is over, or the call ends; says whether its caller was still waiting. */
+  /** The wait is over, or the call ends. True if the caller was still waiting. */
   end(id: string): boolean {
     return this.#ids.delete(id)
   }

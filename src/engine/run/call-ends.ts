@@ -1,7 +1,4 @@
-/**
- * Ends calls for good: writes the outcome with everything that belongs to it, then frees what this node kept for the
- * call.
- */
+/** Ends calls: writes the outcome with all records that belong to it, then frees what this node held for the call. */
 
 import type { Fault } from '../../core/fault.ts'
 import type { Instance, Outcome } from '../../core/instance.ts'
@@ -34,7 +31,7 @@ export class CallEnds {
     this.#parts = parts
   }
 
-  /** Ends a call this node holds the lease of. */
+  /** Ends a call whose lease this node holds. */
   end(instance: Instance, operation: Operation, outcome: Outcome, acted = true, traceparent?: string): Promise<void> {
     const { limits, conclusions, awaited } = this.#parts
     const direct = awaited.end(instance.id)
@@ -47,7 +44,7 @@ export class CallEnds {
     })
   }
 
-  /** Ends a call as it was seen; false, and nothing happens, if a worker has taken it up since. */
+  /** Ends a call that no worker runs. Returns false and changes nothing if a worker has claimed it since. */
   async endUnrun(seen: Instance, why: Fault): Promise<boolean> {
     const { attempts, registry, limits, conclusions } = this.#parts
     const operation = registry.byKey(seen.operation)
@@ -60,7 +57,10 @@ export class CallEnds {
     return true
   }
 
-  /** Written with the end of a call: its approval is closed, and the credentials its tool was shown are forgotten. */
+  /**
+   * The records to write with the end of a call: they close its approval and remove the credentials that its tool
+   * received.
+   */
   async #records(instance: Instance, asks: boolean, shows: boolean): Promise<readonly RecordChange[]> {
     const { attempts, held } = this.#parts
     const records = await held.ending(instance, asks)

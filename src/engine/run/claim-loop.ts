@@ -1,6 +1,6 @@
 /**
- * Looks for due work: at once when woken, when the next call is due, and every so often for what other nodes have left.
- * One claim is under way at a time. What is done with a claimed call is the worker's.
+ * Claims due calls: at once when woken, when the next call is due, and at intervals for calls of other nodes. One claim
+ * runs at a time. The worker decides what happens to a claimed call.
  */
 
 import type { Instance } from '../../core/instance.ts'
@@ -16,19 +16,19 @@ export interface ClaimingParts {
   store: Store
   limits: Limits
   leaseMs: number
-  /** How long at most until due work of other nodes and crashed ones is looked for. */
+  /** The longest interval between two claims, to find due calls of other nodes and of crashed ones. */
   claimEveryMs: number
   begin(instance: Instance): void
-  /** For a call that was claimed while the node began to stop. */
+  /** Gives back a call that was claimed while the node began to stop. */
   giveBack(instance: Instance): Promise<void>
 }
 
-/** Child calls are claimed in any case, so many at a time. */
+/** Child calls are claimed even without a free slot, at most this many at a time. */
 const CHILD_BATCH = 64
 
 export class Claiming {
   readonly #parts: ClaimingParts
-  /** Those with a bound of their own, of the operations there were when it was last looked. */
+  /** The operations with a concurrency limit, from the last seen list of operations. */
   #bounded: readonly Operation[] = []
   #boundedOf: readonly Operation[] = []
   #claiming = false
@@ -45,14 +45,14 @@ export class Claiming {
     return this.#stopped
   }
 
-  /** Looks for due work now. */
+  /** Claims due calls now. */
   wake(): void {
     if (this.#stopped) return
     if (this.#claiming) this.#again = true
     else this.#underWay = this.#claim()
   }
 
-  /** Takes no new work; settles when what is under way is taken or given back. */
+  /** Stops claiming. Resolves when the calls of the current claim are started or given back. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#cancelTimer?.()
@@ -72,11 +72,11 @@ export class Claiming {
         else begin(instance)
       }
       if (claimed.instances.length === free) this.#again = true
-      // Without a free slot somebody else's due time is of no use: a slot that is given back wakes us.
+      // Without a free slot the next due time does not matter: a freed slot wakes the loop.
       if (claimed.nextDueAt !== undefined && free > 0)
         nextInMs = Math.min(nextInMs, Math.max(1, claimed.nextDueAt - env.clock.now()))
     } catch (thrown) {
-      env.log.error({ err: thrown }, 'could not claim work; it is tried again')
+      env.log.error({ err: thrown }, 'could not claim calls; trying again')
     }
     limits.claimed(free > 0)
     this.#claiming = false
@@ -89,7 +89,7 @@ export class Claiming {
     this.#cancelTimer = env.clock.schedule(nextInMs, () => this.wake())
   }
 
-  /** Without a free slot only what running calls wait for: they hold the slots their children would need. */
+  /** Without a free slot, only child calls are claimed: their parents hold the slots that they would need. */
   #claimFor(free: number): Claim {
     const { registry, limits, leaseMs } = this.#parts
     const operations = registry.keys

@@ -1,6 +1,6 @@
 /**
- * Decides what happens to a call this node has claimed: it is started, given back for lack of room, held for its
- * approval, or ended where running it again would be wrong.
+ * Decides what happens to a claimed call: it is started, given back because no slot is free, held for its approval, or
+ * ended because running it again would be wrong.
  */
 
 import type { Fault } from '../../core/fault.ts'
@@ -27,7 +27,7 @@ export interface ClaimedCallsParts {
   ends: CallEnds
   starting: Starting
   heldStart: HeldStart
-  /** A call that was cut off more often than this is given up. */
+  /** A call that was interrupted more often than this is given up. */
   maxCutOffs: number
 }
 
@@ -43,7 +43,7 @@ export class ClaimedCalls {
     if (this.#goesOn(instance)) return
     const operation = registry.byKey(instance.operation)
     if (!operation) {
-      // The operation was removed while the call was being claimed: the call waits until it comes back.
+      // The operation was removed during the claim. The call waits until the operation is defined again.
       void conclusions.giveBackUnbegun(instance)
       return
     }
@@ -57,7 +57,7 @@ export class ClaimedCalls {
     else this.#beginIfRoom(instance, operation)
   }
 
-  /** Whether this node still has the call in hand: its end is yet to be written, or its handler still runs. */
+  /** True if this node still works on the call: its end is not written yet, or its handler still runs. */
   #goesOn(instance: Instance): boolean {
     const running = this.#parts.running.get(instance.id)
     if (this.#parts.conclusions.takesUp(instance)) {
@@ -65,7 +65,7 @@ export class ClaimedCalls {
       return true
     }
     if (!running || running.concluding || running.attempt.stoppedBy) return false
-    // The lease ran out while the whole process stood still: the handler goes on under the new lease.
+    // The lease expired while the whole process was suspended. The handler continues under the new lease.
     running.instance = instance
     return true
   }
@@ -87,7 +87,7 @@ export class ClaimedCalls {
     try {
       this.#beginOrGiveBack(await taking, instance, operation)
     } catch (err) {
-      this.#lookAgain(instance, operation, err, 'a slot could not be asked for')
+      this.#lookAgain(instance, operation, err, 'could not request a slot')
     }
   }
 
@@ -97,20 +97,22 @@ export class ClaimedCalls {
     else this.#parts.starting.start(instance, operation)
   }
 
-  /** Begins a call that waited for an approval, now decided or expired. It takes its slot before it uses the approval. */
+  /** Starts a call whose approval was decided or expired. The call takes a slot before it uses the approval. */
   async #beginHeld(instance: Instance, operation: Operation): Promise<void> {
     const { limits, starting, heldStart } = this.#parts
     let ready: Instance | undefined
     try {
       ready = await heldStart.begin(instance, operation)
     } catch (err) {
-      this.#lookAgain(instance, operation, err, 'an approval could not be looked up')
+      this.#lookAgain(instance, operation, err, 'could not read an approval')
     }
     if (ready) starting.start(ready, operation)
     else limits.ended(operation, instance)
   }
 
-  /** Nothing of the call has begun, and the next node must not take it for one that was cut off. */
+  /**
+   * Gives the call back for a later claim. The call has not started, so the next node must not count it as interrupted.
+   */
   #lookAgain(instance: Instance, operation: Operation, err: unknown, message: string): void {
     const { clock, log } = this.#parts.attempts.env
     log.error({ operation: operation.key, err }, message)

@@ -1,4 +1,4 @@
-/** Keeps the leases of what runs here, and passes on what is heard in return: a lease that was lost, a wish to stop. */
+/** Renews the leases of running calls. Stops calls whose lease was lost or whose cancellation was requested. */
 
 import type { Fault } from '../../core/fault.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
@@ -9,9 +9,9 @@ export interface LeaseKeepingParts {
   env: Environment
   store: Store
   leaseMs: number
-  /** Of all that runs now. */
+  /** The leases of all running calls. */
   leases(): readonly Lease[]
-  /** Whether this lease is still the one that counts: the call may have ended, or been claimed anew, meanwhile. */
+  /** True if this lease is current. The call may have ended, or been claimed again, meanwhile. */
   counts(lease: Lease): boolean
   stop(id: string, why: Fault): void
 }
@@ -24,7 +24,7 @@ export class LeaseKeeping {
     this.#parts = parts
   }
 
-  /** From now on, until nothing runs any more. */
+  /** Starts to renew leases, until no call runs. */
   start(): void {
     const { env, leaseMs } = this.#parts
     this.stop()
@@ -46,7 +46,7 @@ export class LeaseKeeping {
         else if (renewal.stopRequested) stop(renewal.id, canceled())
       }
     } catch (thrown) {
-      env.log.error({ err: thrown }, 'leases could not be extended; it is tried again')
+      env.log.error({ err: thrown }, 'could not renew leases; trying again')
     }
     if (leases().length > 0) this.start()
   }

@@ -1,14 +1,17 @@
-/** Progress on its way to the store: at most one write per interval, always the latest, and the last one before the end. */
+/**
+ * Limits progress writes to one per interval. It always writes the latest report, and writes the last one before the
+ * end.
+ */
 import type { Progress } from '../../core/instance.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 
 export interface ProgressWriter {
   report(progress: Progress): void
-  /** Writes what is still held back. Settles when all is written; nothing where nothing was ever reported. */
+  /** Writes the pending report. Resolves when all reports are written. `undefined` if there never was one. */
   flush(): Promise<void> | undefined
 }
 
-/** `write` never rejects, and answers nothing once nobody is interested any more. */
+/** `write` never rejects. It returns `undefined` once the call no longer runs here. */
 export function throttleProgress(
   clock: Clock,
   everyMs: number,
@@ -39,7 +42,7 @@ export function throttleProgress(
   }
 }
 
-/** What a try reports, as it is stored: never less than before, also if a crash had the handler begin anew. */
+/** The progress of a try as it is stored. It never decreases, even if the handler starts again after a crash. */
 export function progressOfTry(number: number, before: Progress | undefined): (reported: Progress) => Progress {
   let most = before?.attempt === number ? before.fraction : 0
   return ({ fraction, message }) => {

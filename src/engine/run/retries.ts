@@ -1,6 +1,6 @@
 /**
- * When a failed call is tried again on this node. A handler that still runs after its attempt has ended holds up the
- * next attempt, until it returns or the grace is over, so that two attempts of one call do not overlap without need.
+ * Schedules the next attempt of a failed call. A handler that still runs after its attempt has ended delays the next
+ * attempt until it returns or the grace is over, so that two attempts of one call rarely overlap.
  */
 
 import type { FaultRecord } from '../../core/fault.ts'
@@ -15,7 +15,7 @@ export interface RetriesParts {
   env: Environment
   stopGraceMs: number
   conclusions: Conclusions
-  /** Whether this node takes no more work. */
+  /** True if this node claims no more calls. */
   stopped(): boolean
   wake(): void
 }
@@ -27,7 +27,10 @@ export class Retries {
     this.#parts = parts
   }
 
-  /** Ends a try of a recorded call. The time of the next one is stored at once: any node may make it if this one dies. */
+  /**
+   * Ends a try of a recorded call. The time of the next try is stored at once, so that any node can run it if this one
+   * dies.
+   */
   async schedule(attempt: Attempt, instance: Instance, fault: FaultRecord, delayMs: number): Promise<void> {
     const { env, conclusions, wake } = this.#parts
     const failedAt = attempt.now()
@@ -39,8 +42,8 @@ export class Retries {
   }
 
   /**
-   * Gives a call back that failed because of the server's own storage: that is no failure of the operation, so its
-   * retries do not count it. A caller who waits for a sync call is told instead, and can send it again.
+   * Gives back a call that failed because of the server's own storage. This is not a failure of the operation, so it
+   * does not count as a try. A caller that waits for a sync call gets the fault instead, and can send the call again.
    */
   async afterStorageFailure(attempt: Attempt, instance: Instance): Promise<boolean> {
     const { env, conclusions, wake } = this.#parts
@@ -49,19 +52,19 @@ export class Retries {
     const delayMs = storageDelay(instance.attempt, env.random)
     if (attempt.now() + delayMs >= lastAt(instance, attempt)) return false
     const { operation, requestId } = instance
-    env.log.warn({ operation, requestId, err: storageFault }, 'the storage failed a call; it is run again')
+    env.log.warn({ operation, requestId, err: storageFault }, 'a call failed because of the storage; it runs again')
     await conclusions.giveBack(instance, env.clock.now() + delayMs)
     wake()
     return true
   }
 
-  /** In how long the next attempt may begin if this one's handler does not return; the end of the call's own time counts. */
+  /** The delay before the next attempt if the handler of this one does not return. The call's deadline limits it. */
   holdMs(attempt: Attempt, delayMs: number, deadlineAt = Number.POSITIVE_INFINITY): number {
     if (attempt.returned) return delayMs
     return Math.max(delayMs, Math.ceil(Math.min(this.#parts.stopGraceMs, deadlineAt - attempt.now())))
   }
 
-  /** Makes a call that is held up due as soon as the handler has returned. Both times are the attempt's. */
+  /** Makes a delayed call due as soon as the handler has returned. Both times are on the attempt's clock. */
   pullForward(attempt: Attempt, { id, attempt: number }: Instance, dueAt: number, heldUntil: number): void {
     if (heldUntil <= dueAt) return
     const { env, conclusions, stopped, wake } = this.#parts
@@ -70,20 +73,20 @@ export class Retries {
       if (at >= heldUntil || stopped()) return
       conclusions
         .makeDue(id, number, at + attempt.wallSetMs)
-        .then(wake, (err) => env.log.warn({ err }, 'could not pull a retry forward; it begins when the grace is over'))
+        .then(wake, (err) => env.log.warn({ err }, 'could not start a retry earlier; it starts when the grace is over'))
     })
   }
 
-  /** The caller hears only of the last attempt: the earlier ones are in the log. */
+  /** The caller sees only the last attempt. The log has the earlier ones. */
   log({ job, number }: Attempt, { kind, code, message }: FaultRecord, retryInMs: number): void {
     this.#parts.env.log.warn(
       { operation: job.operation.key, requestId: job.requestId, attempt: number, kind, code, message, retryInMs },
-      'an attempt failed; the call is tried again',
+      'an attempt failed; the call will be tried again',
     )
   }
 }
 
-/** A try that comes when nobody can see the call any more is none. */
+/** The latest time for another try. After the expiry no caller can see the call. */
 export function lastAt({ expiresAt }: Instance, { run }: Attempt): number {
   return Math.min(run.deadlineAt ?? Number.POSITIVE_INFINITY, expiresAt)
 }

@@ -21,7 +21,7 @@ export interface RunningCallsParts {
   leaseMs: number
   /** Progress is stored at most this often. */
   progressEveryMs: number
-  /** `progressWritten` settles when the last progress report is stored; absent where there was none. */
+  /** `progressWritten` resolves when the last progress report is stored. Absent if there was no report. */
   ended(running: Running, ending: Ending, progressWritten?: Promise<void>): void
 }
 
@@ -30,7 +30,7 @@ export class RunningCalls {
   readonly #running = new BriefMap<Running>()
   readonly #leases: LeaseKeeping
   readonly #shutdown = cutOffByShutdown()
-  /** Calls that begin from now on are told to stop at once. */
+  /** If true, a call that starts is asked to stop at once. */
   #graceOver = false
   #whenIdle: (() => void) | undefined
 
@@ -59,7 +59,7 @@ export class RunningCalls {
       reported ??= this.#progressOf(running)
       reported.report(progress)
     }
-    // A caller that follows the call sees that it starts again.
+    // A caller that watches the call sees that it starts again.
     if (instance.failures > 0 && instance.progress?.attempt !== instance.failures + 1)
       attempt.onProgress({ fraction: 0 })
     if (this.#running.size === 1) this.#leases.start()
@@ -73,7 +73,7 @@ export class RunningCalls {
     if (this.#running.size === 0) this.#whenIdle?.()
   }
 
-  /** Stops the attempt if it runs here; false if it does not, or not any more. */
+  /** Stops the attempt if it runs on this node. False if it does not. */
   stopAttempt(id: string, why: Fault): boolean {
     const running = this.#running.get(id)
     if (!running || running.concluding) return false
@@ -81,18 +81,18 @@ export class RunningCalls {
     return true
   }
 
-  /** The grace of a shutdown is over: tells every call to stop, and every later one when it begins. */
+  /** The grace of a shutdown is over. Asks every running call to stop, and every later one when it starts. */
   cutOffAll(): void {
     this.#graceOver = true
     for (const running of this.#running.values()) this.#cutOff(running)
   }
 
-  /** Whether the shutdown stopped this attempt, and another node may run the call again. */
+  /** True if the shutdown stopped this attempt and another node may run the call again. */
   wasCutOff({ attempt }: Running): boolean {
     return attempt.stoppedBy === this.#shutdown
   }
 
-  /** Settles when no call runs here. */
+  /** Resolves when no call runs on this node. */
   async idle(): Promise<void> {
     if (this.#running.size === 0) return
     await new Promise<void>((resolve) => {
@@ -116,7 +116,7 @@ export class RunningCalls {
       const { id, attempt } = running.instance
       if (this.#running.get(id) !== running) return undefined
       const writing = store.progress({ id, attempt }, ofTry(progress))
-      return writing.catch((err) => env.log.warn({ err }, 'progress could not be stored'))
+      return writing.catch((err) => env.log.warn({ err }, 'could not store progress'))
     })
   }
 }

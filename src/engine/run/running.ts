@@ -1,4 +1,4 @@
-/** A recorded call while an attempt of it runs here, and what can be told of it. */
+/** A recorded call with an attempt that runs on this node, and what can be derived from it. */
 
 import { correlate } from '../../core/call.ts'
 import type { FaultKind } from '../../core/fault.ts'
@@ -25,7 +25,7 @@ export function jobOf(instance: Instance, operation: Operation): Job {
   return job
 }
 
-/** Whether it may be taken up after it was cut off: it has no effects, or knows where it stands with the other side. */
+/** True if an interrupted call may run again: it has no side effects, or it stored the state of its remote call. */
 export function canGoOn({ rerunnable, waiting }: Instance): boolean {
   return rerunnable || waiting !== undefined
 }
@@ -35,14 +35,14 @@ export function isHeld({ extras }: Instance): boolean {
 }
 
 /**
- * Whether a repeat could do twice what this call has done. A handler that ends by saying what it lacks counts as not
- * started, unless it has effects and has been run before or has called others: then some of them may have happened.
- * Where it lacks the approval of a call it makes, others that were not refused may have done something in any case.
+ * True if a repeat could duplicate an effect of this call. A handler that ends because a requirement is missing counts
+ * as not started. The exceptions are a handler with side effects that ran before or has called other operations, and a
+ * handler that lacks the approval of a child call while other child calls were accepted.
  */
 export function mayHaveActed({ attempt, instance, operation }: Running, outcome: Outcome): boolean {
   const runBefore = instance.attempt > 1
   if (!isLacking(outcome)) return attempt.began || runBefore
-  // One that asks is run again from its start in any case, and knows it.
+  // A handler that asks questions always runs again from its start, and is written for that.
   if (outcome.kind === 'fault' && questionsIn(outcome.fault)) return false
   if (lacks(outcome, 'approval-pending') && attempt.othersBegan) return true
   return operation.sideEffecting && (attempt.calledOthers || runBefore)
@@ -56,7 +56,7 @@ function lacks(outcome: Outcome, kind: FaultKind): boolean {
   return outcome.kind === 'fault' && outcome.fault.kind === kind
 }
 
-/** Whether its caller can come back with answers, and can be asked all of these. */
+/** True if the caller can return with answers and supports all of these questions. */
 export function canWaitForAnswers({ extras }: Instance, questions: Questions): boolean {
   const { waits, kinds = [] } = extras?.asking ?? {}
   return waits === true && Object.values(questions).every(({ kind }) => kinds.includes(kind))

@@ -1,6 +1,6 @@
 /**
- * Decides what follows the end of an attempt: the call ends, is tried again, waits for an answer, or goes back to be
- * run by another node.
+ * Decides what follows the end of an attempt: the call ends, is tried again, waits for a callback or for answers, or is
+ * given back for another node.
  */
 
 import type { Outcome } from '../../core/instance.ts'
@@ -40,20 +40,20 @@ export class Settling {
     this.#parts = parts
   }
 
-  /** Here and below each promise counts: five async functions in a row were 5 % of a durable call. */
+  /** This path avoids promises: five async functions in a row took 5 % of a durable call. */
   ended(running: Running, ending: Ending, progressWritten?: Promise<void>): void {
     const { attempts, limits, running: table } = this.#parts
     const failed = (err: unknown) => {
       table.leave(running)
-      attempts.env.log.error({ operation: running.operation.key, err }, 'what follows the end of a call failed')
+      attempts.env.log.error({ operation: running.operation.key, err }, 'could not process the end of an attempt')
     }
     running.concluding = true
     try {
       const { attempt, operation, instance } = running
-      // The slot is taken until the handler returns, whatever has become of the call.
+      // The handler keeps its slot until it returns, even if the call has ended.
       if (attempt.returned) limits.ended(operation, instance)
       else attempt.whenReturned(() => limits.ended(operation, instance))
-      // The last progress report is seen before the end, or never.
+      // The last progress report must be visible before the end.
       const settling = progressWritten
         ? progressWritten.then(() => this.#settle(running, ending))
         : this.#settle(running, ending)
@@ -85,7 +85,7 @@ export class Settling {
     }
     if (!attempt.began) abandon(attempts, instance, operation)
     const questions = questionsIn(outcome.fault)
-    // A caller that waits for the outcome itself gets the questions, and sends the call again with the answers.
+    // A caller that waits for the outcome gets the questions, and sends the call again with the answers.
     if (questions && !awaited.isAwaited(instance.id) && canWaitForAnswers(instance, questions)) {
       await conclusions.leaveAsking(instance, questions, attempt)
       wake()
@@ -94,7 +94,7 @@ export class Settling {
     if (await retries.afterStorageFailure(attempt, instance)) return
     const failures = instance.failures + 1
     const delayMs = retryDelay(attempt.terms.retry, failures, outcome.fault, attempts.env.random)
-    // Both times are the attempt's, whatever the wall clock was set to since.
+    // Both times are on the attempt's clock, so setting the wall clock does not matter.
     if (delayMs === undefined || attempt.now() + delayMs >= lastAt(instance, attempt))
       return this.#conclude(running, outcome)
     await retries.schedule(attempt, instance, outcome.fault, delayMs)
@@ -108,7 +108,7 @@ export class Settling {
     return this.#parts.ends.end(instance, operation, told, acted, attempt.traceparent)
   }
 
-  /** Whether an answer has come that this attempt did not know of: it counts, however the attempt ended. */
+  /** True if a callback has come that this attempt did not have. It counts, however the attempt ended. */
   async #wasAnswered({ instance, attempt }: Running): Promise<boolean> {
     if (instance.waiting === undefined || attempt.run.answer !== undefined) return false
     if (attempt.stoppedBy?.kind === 'canceled') return false

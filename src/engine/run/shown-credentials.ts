@@ -1,4 +1,7 @@
-/** Keeps what a tool is shown for as long as its call may wait: only calls that can wait, and that show something. */
+/**
+ * Stores the credentials that a tool receives for as long as its call may wait. This applies only to operations that
+ * send credentials and can wait.
+ */
 
 import type { Instance } from '../../core/instance.ts'
 import type { Operation } from '../../core/operation.ts'

@@ -1,4 +1,4 @@
-/** Starts an attempt of a recorded call that this node holds the lease and a slot for. */
+/** Starts an attempt of a recorded call for which this node holds the lease and a slot. */
 
 import { Fault } from '../../core/fault.ts'
 import type { Instance } from '../../core/instance.ts'
@@ -24,7 +24,7 @@ export interface StartingParts {
   leaseMs: number
 }
 
-/** After a failure of the server's own, before the call is looked at again. */
+/** The delay before a call is claimed again after a failure of the server itself. */
 export const LOOK_AGAIN_MS = 1_000
 
 export class Starting {
@@ -34,14 +34,14 @@ export class Starting {
     this.#parts = parts
   }
 
-  /** `args` saves parsing again where they were parsed just now. */
+  /** `args` avoids parsing the arguments a second time. */
   start(instance: Instance, operation: Operation, args?: { parsed: unknown }): void {
     const given = this.#parts.secrets.of(instance)
     if (given instanceof Promise) void this.#startUnsealing(given, instance, operation)
     else this.#startWith(given, instance, operation, args)
   }
 
-  /** Another process may have accepted the call, or this one before a restart: its secrets are in the store. */
+  /** For a call that another process accepted, or this one before a restart: its secrets are in the store. */
   async #startUnsealing(
     given: Promise<Given | Fault | undefined>,
     instance: Instance,
@@ -51,7 +51,7 @@ export class Starting {
       this.#startWith(await given, instance, operation)
     } catch (err) {
       const { attempts, limits, conclusions } = this.#parts
-      attempts.env.log.error({ operation: operation.key, err }, "could not read the call's secrets; it is tried again")
+      attempts.env.log.error({ operation: operation.key, err }, "could not read the call's secrets; trying again")
       limits.ended(operation, instance)
       await conclusions.giveBackUnbegun(instance, attempts.env.clock.now() + LOOK_AGAIN_MS)
     }
@@ -106,7 +106,10 @@ export class Starting {
   }
 }
 
-/** Arguments are stored as received and parsed at each attempt, so that today's schema gives its defaults and transforms. */
+/**
+ * Arguments are stored as received and parsed at each attempt, so that the current schema applies its defaults and
+ * transforms.
+ */
 async function parseAndStart(attempt: Attempt, instance: Instance, operation: Operation): Promise<void> {
   try {
     const args = await operation.parseArgs(instance.args)

@@ -1,4 +1,7 @@
-/** Runs a call on the spot: no side effects and nothing retained, so no write, unless it takes longer than anyone waits. */
+/**
+ * Runs a call without recording it, because it has no side effects and nothing is retained. The call is recorded only
+ * if it outlasts the caller's wait.
+ */
 
 import { ANONYMOUS } from '../../core/caller.ts'
 import type { SlotOwner } from '../../core/fairness/slot-shares.ts'
@@ -22,7 +25,7 @@ import { busy, type Recorder, type RunOptions } from '../record/recorder.ts'
 import { retryDelay } from './retry.ts'
 import type { Worker } from './worker.ts'
 
-/** Watching for a client's departure costs more than most calls; those that end sooner never pay for it. */
+/** Listening for a client's departure costs more than most calls, so it starts only after this time. */
 const PRESENCE_AFTER_MS = 25
 
 type Failure = Extract<Outcome, { kind: 'fault' }>
@@ -54,7 +57,7 @@ export class InlineRunner {
   run(admitted: Admitted, options: RunOptions): Reply | Promise<Reply> {
     const { operation, call } = admitted
     const { cache } = operation
-    // A result that was made with somebody's token, or with what somebody answered, is for them alone.
+    // A result that depends on a person's token or answers must not be shared with other callers.
     const own = operation.requires !== undefined || Object.keys(call.asking?.answers ?? {}).length > 0
     return cache.policy === 'server' && !own
       ? this.#runCached(admitted, options, cache.ttlSeconds)
@@ -70,7 +73,7 @@ export class InlineRunner {
     const remembered = this.#cache.get(key)
     if (remembered) return replyWith(identityOf(admitted), remembered)
     const job = jobFor(admitted)
-    // What is remembered for everybody must not depend on who was the first to ask.
+    // A result that is shared by all callers must not depend on the first caller.
     const reply = await this.#run(admitted, options, operation.public ? { ...job, caller: ANONYMOUS } : job)
     if (reply.state === 'complete' && 'result' in reply) {
       this.#cache.set(key, { kind: 'result', value: reply.result }, ttlSeconds * 1000)
@@ -78,7 +81,7 @@ export class InlineRunner {
     return reply
   }
 
-  /** A handler that answers at once, for good, costs no promise. */
+  /** A synchronous handler whose outcome is final needs no promise. */
   #run(admitted: Admitted, options: RunOptions, job = jobFor(admitted)): Reply | Promise<Reply> {
     const { operation } = admitted
     if (options.child) this.#limits.started(operation, admitted)
@@ -100,7 +103,7 @@ export class InlineRunner {
     throw canceled()
   }
 
-  /** `waitedMs`: for a slot, which counts as part of the wait for the reply. */
+  /** `waitedMs` is the time spent waiting for a slot. It counts as part of the wait for the reply. */
   #begin(admitted: Admitted, options: RunOptions, job: Job, waitedMs = 0): Reply | Promise<Reply> {
     const { operation } = admitted
     const startedAt = this.#parts.env.clock.now()
@@ -161,7 +164,9 @@ export class InlineRunner {
     }
   }
 
-  /** Nothing if the outcome is the call's: for good, or because its time would be over by then. */
+  /**
+   * The delay before the next try. `undefined` if the outcome is final, or if the call's time would be over by then.
+   */
   #retryIn(attempt: Attempt, outcome: Outcome): number | undefined {
     if (outcome.kind !== 'fault') return undefined
     const { terms, run, job } = attempt
@@ -171,8 +176,8 @@ export class InlineRunner {
   }
 
   /**
-   * Waits until the next attempt may begin: it is due, and the handler of this one has returned or its grace is over.
-   * `later` if the caller does not wait that long, or there is no room for a handler beside the one that still runs.
+   * Waits until the next attempt may start: it is due, and the handler of this one has returned or its grace is over.
+   * `later` if the caller does not wait that long, or if there is no slot for a second handler.
    */
   async #turn(
     attempt: Attempt,
@@ -206,7 +211,7 @@ export class InlineRunner {
     return heldUntil <= endsAt && (await this.#takeBeside(attempt, who, options)) ? 'now' : 'later'
   }
 
-  /** A slot for the next attempt; that of the handler which still runs is given back when it returns. */
+  /** Takes a slot for the next attempt. The handler that still runs frees its slot when it returns. */
   async #takeBeside(late: Attempt, who: SlotOwner, options: RunOptions): Promise<boolean> {
     const { operation } = late.job
     if (options.child) this.#limits.started(operation, who)
@@ -242,7 +247,7 @@ export class InlineRunner {
     return this.#replyOf(admitted, attempt, outcome, startedAt)
   }
 
-  /** A call that a rule let pass, or that leaves a record, is in the trail before its outcome is told. */
+  /** A call that a rule allowed, or that leaves a record, is in the audit trail before the caller gets its outcome. */
   async #account(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Promise<Reply> {
     const { observer } = this.#parts
     const execution = this.#executionOf(admitted, attempt, outcome, startedAt)
@@ -280,7 +285,9 @@ export class InlineRunner {
     return attempt.storedObjects ? this.#recorder.discard(admitted.id).then(() => reply) : reply
   }
 
-  /** Bytes that can be fetched belong to an instance, which says who may fetch them and until when; others go. */
+  /**
+   * Records the call, because the instance controls who may fetch the object and until when. Other bytes are removed.
+   */
   async #recordObject(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Promise<Reply> {
     const { env } = this.#parts
     const { failures } = attempt.run
@@ -297,12 +304,12 @@ export class InlineRunner {
   }
 }
 
-/** Whether the result is bytes on our side. */
+/** True if the result is an object in this server's store. */
 function objectIn(outcome: Outcome): boolean {
   return outcome.kind === 'location' && outcome.location.kind === 'object'
 }
 
-/** What runs unrecorded cannot be left waiting: an attempt that is tells so itself. */
+/** An unrecorded call cannot wait: `handler-run.ts` refuses a `Deferred` of such a call. */
 function settled(ending: Ending | undefined): Outcome | undefined {
   return ending?.kind === 'deferred' ? undefined : ending
 }

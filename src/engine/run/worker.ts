@@ -1,6 +1,6 @@
 /**
- * Runs recorded calls: puts together the claim loop, the table of running calls, and what starts, settles and ends
- * them. It is what the rest of the engine asks to start, stop and end calls.
+ * Runs recorded calls: connects the claim loop, the table of running calls, and the parts that start, settle and end
+ * them. The rest of the engine uses it to start, stop and end calls.
  */
 
 import type { SlotOwner } from '../../core/fairness/slot-shares.ts'
@@ -30,9 +30,12 @@ import { Starting } from './starting.ts'
 
 export interface WorkerSettings {
   leaseMs: number
-  /** The longest interval between two looks for due work of other nodes and crashed ones. */
+  /** The longest interval between two claims, to find due calls of other nodes and of crashed ones. */
   claimEveryMs: number
-  /** A call that was cut off this often (crash, lost lease) is given up: it may be what crashes the process. */
+  /**
+   * A call that was interrupted more often than this (crash, lost lease) is given up, because it may be what crashes
+   * the process.
+   */
   maxCutOffs: number
   /** Progress is stored at most this often. */
   progressEveryMs: number
@@ -119,22 +122,22 @@ export class Worker {
     limits.onFreed = wake
   }
 
-  /** Whether a call accepted now may be started at once if it has a slot. */
+  /** True if a call accepted now may start at once if it has a slot. */
   canStart(who: SlotOwner): boolean {
     return !this.#claiming.stopped && this.#limits.mayStart(who)
   }
 
-  /** Runs a call this node holds the lease and a slot for. `args` saves parsing again where they were parsed just now. */
+  /** Runs a call for which this node holds the lease and a slot. `args` avoids parsing the arguments a second time. */
   start(instance: Instance, operation: Operation, args?: { parsed: unknown }): void {
     this.#starting.start(instance, operation, args)
   }
 
-  /** Takes over an attempt that began before its call was recorded. */
+  /** Takes over an attempt that started before its call was recorded. */
   adopt(attempt: Attempt, instance: Instance, operation: Operation): void {
     this.#running.watch(attempt, instance, operation)
   }
 
-  /** Its caller waits here for the outcome itself. */
+  /** The caller waits on this node for the outcome. */
   expectDirectly(id: string): void {
     this.#awaited.expectDirectly(id)
   }
@@ -143,24 +146,24 @@ export class Worker {
     this.#awaited.end(id)
   }
 
-  /** Stops the attempt if it runs here, and asks the other processes of this server if not. */
+  /** Stops the attempt if it runs on this node. Otherwise asks the other processes of this server. */
   stopAnywhere(id: string, why: Fault): void {
     if (!this.stopAttempt(id, why)) this.#attempts.siblings?.stop(id, why)
   }
 
-  /** Stops the attempt if it runs here; false if it does not, or not any more. */
+  /** Stops the attempt if it runs on this node. False if it does not. */
   stopAttempt(id: string, why: Fault): boolean {
     return this.#running.stopAttempt(id, why)
   }
 
-  /** Ends a call as it was seen; false, and nothing happens, if a worker has taken it up since. */
+  /** Ends a call that no worker runs. Returns false and changes nothing if a worker has claimed it since. */
   endUnrun(seen: Instance, why: Fault): Promise<boolean> {
     return this.#ends.endUnrun(seen, why)
   }
 
   /**
-   * Takes an answer from outside: `taken` if the call waited for it, `answered` if it comes too late, `unknown` if no
-   * such call waits. `failures` says which try it belongs to.
+   * Delivers a callback: `taken` if the call waited for it, `answered` if it comes too late, `unknown` if no such call
+   * waits. `failures` says which try it belongs to.
    */
   async deliver(id: string, answer: JsonValue, failures?: number): Promise<'taken' | 'answered' | 'unknown'> {
     const { applied, instance } = await this.#store.answer(id, answer, failures)
@@ -172,12 +175,12 @@ export class Worker {
     return over ? 'answered' : 'unknown'
   }
 
-  /** Looks for due work now. */
+  /** Claims due calls now. */
   wake(): void {
     this.#claiming.wake()
   }
 
-  /** Takes no new work, waits for running calls, then tells the rest to stop and hands them back. */
+  /** Stops claiming, waits for running calls, then asks the rest to stop and gives them back. */
   async stop(graceMs: number): Promise<void> {
     const claimed = this.#claiming.stop()
     this.#conclusions.hurry()
@@ -193,7 +196,7 @@ export class Worker {
   }
 }
 
-/** A call whose end cannot be written takes a slot: otherwise there would be no bound on how many end like that. */
+/** A call whose end cannot be written takes a slot. Otherwise the number of such calls would be unbounded. */
 function occupying(registry: Registry, limits: Limits): (instance: Instance) => () => void {
   return (instance) => {
     const operation = registry.byKey(instance.operation)
