@@ -1,6 +1,6 @@
 /**
- * The way in for protocols: the engine and what follows up on calls, behind the port `core/ports/calls.ts`. The duties
- * that all protocols share are done here.
+ * Implements the port `core/ports/calls.ts` for protocols, on top of the engine and `FollowUp`. The duties that all
+ * protocols share are implemented here.
  */
 import type { Call } from '../core/call.ts'
 import { ANONYMOUS, type Caller } from '../core/caller.ts'
@@ -23,7 +23,7 @@ export interface InboundParts {
   followUp: FollowUp
   env: Environment
   waiters: Waiters
-  /** Absent where no provider is configured. */
+  /** Absent if no provider is configured. */
   authorizations?: Pick<Authorizations, 'challenge'>
 }
 
@@ -45,7 +45,7 @@ class InboundCalls implements Calls {
     return this.#call(call, identify, options)
   }
 
-  /** A call that ends at once, as most sync ones do, costs no promise. */
+  /** A call that ends at once, as most sync calls do, needs no promise. */
   #call(call: Call, identify: Identify, options: CallOptions): Reply | Promise<Reply> {
     try {
       const replying = this.#parts.engine.call(call, identify, options)
@@ -75,7 +75,7 @@ class InboundCalls implements Calls {
     }
   }
 
-  /** An operation may give up waiting sooner than the client does. */
+  /** Waits on, because an operation may stop waiting sooner than the client does. */
   async #untilEnd(
     { requestId }: Reply,
     startedMs: number,
@@ -88,7 +88,10 @@ class InboundCalls implements Calls {
     return followUp.untilEnd(caller, requestId, { waitMs, ...(client && { client }) })
   }
 
-  /** The person is the one that the call acts for. A provider that cannot be reached is a fault of its own. */
+  /**
+   * Adds the authorization URLs for the person for whom the call acts. Throws a fault if the provider cannot be
+   * reached.
+   */
   async #challenge(fault: Fault, call: Call, identify: Identify, options: CallOptions): Promise<Fault> {
     const { engine, env, authorizations } = this.#parts
     const { client, given = NOTHING_GIVEN } = options
@@ -99,8 +102,8 @@ class InboundCalls implements Calls {
   }
 
   /**
-   * Cancels the call when the client leaves, unless the same request is waited for elsewhere, such as on the connection
-   * that took the place of a broken one. A deadline of the client is the engine's own to keep.
+   * Cancels the call when the client leaves, unless the same request is waiting on another connection, such as the one
+   * that replaced a broken one. The engine itself enforces a client's deadline.
    */
   async #callAndStay(call: Call, identify: Identify, options: CallOptions): Promise<Reply> {
     const { followUp, env, waiters } = this.#parts
@@ -113,7 +116,7 @@ class InboundCalls implements Calls {
     }
     const leave = () => {
       if (signal?.reason instanceof Fault && signal.reason.kind === 'timeout') return
-      cancelIfLast().catch((err) => env.log.warn({ err, requestId }, 'could not cancel a call whose client has left'))
+      cancelIfLast().catch((err) => env.log.warn({ err, requestId }, 'could not cancel a call after its client left'))
     }
     signal?.addEventListener('abort', leave, { once: true })
     try {
@@ -210,7 +213,10 @@ class InboundCalls implements Calls {
     }
   }
 
-  /** Without a credential only the calls of public operations are found. What such a call lacks is `not-found`. */
+  /**
+   * Without a credential, only calls of public operations are found. If such a call exists, a missing part of it is
+   * `not-found`.
+   */
   async #orUnauthenticated(thrown: unknown, caller: Caller | undefined, requestId: string): Promise<unknown> {
     if (caller || !isNotFound(thrown) || (await this.known(caller, requestId))) return thrown
     return needsItsCredential()
@@ -222,10 +228,10 @@ function isNotFound(thrown: unknown): boolean {
 }
 
 function needsItsCredential(): Fault {
-  return new Fault('unauthenticated', 'Send the credential the call was made with.')
+  return new Fault('unauthenticated', 'Send the credential that was used for the call.')
 }
 
-/** Where the same call, sent again, may have a new token, the person need not be asked. */
+/** If a retry may get a new token, the person need not authorize again. */
 function lacksAuthorization(thrown: unknown): thrown is Fault {
   return thrown instanceof Fault && thrown.kind === 'requirements-missing' && !thrown.retryable
 }

@@ -1,6 +1,6 @@
 /**
- * What happens to a call, from top to bottom: resolve, admit, validate, decide, then either run it on the spot or
- * record it and have the worker run it. It knows no protocol, no status code and no SQL.
+ * The path of a call: resolve, admit, validate, decide, then either run it at once or record it for the worker. The
+ * engine contains no protocol, no status code and no SQL.
  */
 
 import type { Call, MediaInput } from '../core/call.ts'
@@ -77,7 +77,7 @@ export class Engine {
     this.#inline = new InlineRunner(attempts, limits, this.#recorder, this.worker, parts.cache, store.audit)
   }
 
-  /** From now on no call is taken; what runs goes on, with the calls its handlers make. */
+  /** Accepts no more calls. Running calls continue, including the calls that their handlers make. */
   drain(): void {
     this.#draining = true
   }
@@ -87,9 +87,8 @@ export class Engine {
   }
 
   /**
-   * Runs or records one call. Refusals are thrown as faults; what became of the call is the reply. Here and below a
-   * promise is made only where there is something to wait for: a dozen of them for nothing were a tenth of what a small
-   * call costs.
+   * Runs or records one call. Throws a fault if the call is refused. The reply has the state of the call. A promise is
+   * created only if the engine has to wait: a dozen unneeded promises took a tenth of the time of a small call.
    */
   call(call: Call, identify: Identify, options: RunOptions = {}): Reply | Promise<Reply> {
     if (call.uploads !== undefined) return this.#callWithUploads(call, call.uploads, identify, options)
@@ -118,7 +117,7 @@ export class Engine {
     return this.#callCounted(caller, operation, call, options)
   }
 
-  /** The same text for the same caller, or it would be made, and hashed by whoever looks it up, for every call. */
+  /** Caches the owner string of the last caller, because building and hashing a new string for every call is slow. */
   #ownerOf(caller: Caller): string {
     if (caller !== this.#lastCaller) {
       this.#lastCaller = caller
@@ -134,7 +133,7 @@ export class Engine {
     return this.#run(validating, options)
   }
 
-  /** Whether this caller may call this operation at all: for protocols that must know before they read on. */
+  /** Checks that this caller may call this operation, for protocols that must know before they read the body. */
   async admit(name: string, identify: Identify): Promise<Operation> {
     const operation = this.registry.resolve(name, this.#parts.env.clock.now())
     await this.#admit(operation, identify)
@@ -142,13 +141,15 @@ export class Engine {
     return operation
   }
 
-  /** The id of a call that has yet to come: its uploads are stored under it. */
+  /** The id of a future call. Its uploads are stored under this id. */
   async newCallId(identify: Identify): Promise<string> {
     const caller = await identifyOrNobody(identify)
     return this.#parts.env.newCallId(caller.tenant, ownerOf(caller))
   }
 
-  /** Counts a request that makes no call and costs as much as checking one. Without a good credential it is nobody's. */
+  /**
+   * Counts a request that makes no call but costs as much as one. Without a valid credential it counts as anonymous.
+   */
   async count(identify: Identify): Promise<void> {
     const caller = await identifyOrNobody(identify)
     await this.#parts.limits.countCall(ownerOf(caller))
@@ -195,7 +196,7 @@ export class Engine {
     { freezes = false, hold = false, given }: RunOptions,
   ): Admitted | Promise<Admitted> {
     if (operation.idempotencyRequired && call.idempotencyKey === undefined) {
-      const message = `${operation.name.full} has side effects: send an idempotency key, so that a repeat is not a second call.`
+      const message = `${operation.name.full} has side effects. Send an idempotency key, so that a repeat does not run it again.`
       throw new Fault('invalid-input', message, { code: 'IDEMPOTENCY_KEY_REQUIRED' })
     }
     const deciders = this.#concerned(operation)
@@ -218,7 +219,7 @@ export class Engine {
     return this.#rule(admitted, decided, hold)
   }
 
-  /** Those guards that can have something to say of it: of most operations none has. */
+  /** The guards that may have an opinion about this operation. Most operations have none. */
   #concerned(operation: Operation): readonly Guard[] {
     const known = this.#decidersOf.get(operation)
     if (known) return known
@@ -227,7 +228,7 @@ export class Engine {
     return concerned
   }
 
-  /** What the guards said, and what the operation needs of the person it acts for. */
+  /** Applies the guards' decision and checks the operation's requirements. */
   async #rule(
     admitted: Admitted,
     decided: Decision | undefined | Promise<Decision | undefined>,
@@ -246,7 +247,7 @@ export class Engine {
     return decision.verdict === 'hold' ? this.#askApproval(admitted, decision, hold) : { ...admitted, decision }
   }
 
-  /** What was not let pass is in the trail before its caller hears of it. */
+  /** A refusal is in the audit trail before the caller gets it. */
   async #accountForRefusal(admitted: Admitted, decision: Decision, why: Fault): Promise<Fault> {
     const { env, store, observer } = this.#parts
     const { operation, call } = admitted
@@ -260,12 +261,15 @@ export class Engine {
     return why
   }
 
-  /** Whether this refusal was told to the observer as the end of an execution. */
+  /** True if this refusal was reported to the observer as the end of an execution. */
   hasToldOf(refusal: Fault): boolean {
     return this.#toldOf.has(refusal)
   }
 
-  /** An approval that was given before is used up; else the call waits for one, or is refused until there is one. */
+  /**
+   * Uses an earlier approval if there is one. Otherwise the call waits for an approval, or is refused until there is
+   * one.
+   */
   async #askApproval(admitted: Admitted, decision: Decision, hold: boolean, tries = 1): Promise<Admitted> {
     try {
       if (tries > MOST_TRIES) throw contended()
@@ -289,14 +293,14 @@ export class Engine {
     return admitted.grant ? this.#runGranted(admitted, admitted.grant, options) : this.#inline.run(admitted, options)
   }
 
-  /** What is not recorded uses its approval before it runs: it might be run twice otherwise. */
+  /** An unrecorded call uses its approval before it runs. Otherwise it could run twice. */
   async #runGranted(admitted: Admitted, grant: Grant, options: RunOptions): Promise<Reply> {
     if (await this.approvals.spend(grant)) return this.#inline.run(admitted, options)
     const again = await (admitted.askAgain as () => Promise<Admitted>)()
     return this.#run(again, options)
   }
 
-  /** A handler calls another operation: same caller, same session, and the outcome is waited for. */
+  /** A handler calls another operation, with the same caller and session, and waits for the outcome. */
   async #callChild(
     parent: Job,
     position: number,
@@ -316,13 +320,13 @@ export class Engine {
       requestId: env.newId(),
       lineage,
       ...askingBelow(parent),
-      // Derived from the parent's own key, so that a second attempt of the parent joins what its first one started.
+      // Derived from the parent's id, so that a second attempt of the parent joins the child call of the first one.
       ...(isKeyed(operation) && { idempotencyKey: options.idempotencyKey ?? `${parent.id}.${position}` }),
     }
     correlate(call, { ...parent, ...options, parentId: parent.requestId })
     const caller = await this.#admit(operation, () => parent.caller)
-    // What was handed over for a call is for all that it calls in turn. And it is not held: its parent would keep a
-    // slot, and its time would run, for as long as somebody thinks about it.
+    // Child calls can use the secrets of their parent. They are not held for an approval, because the parent would keep
+    // its slot, and its time would run, until a person decides.
     const given = parent.given && { given: parent.given }
     const admitted = await this.#validate(operation, caller, call, { hold: false, ...given })
     begun()
@@ -331,7 +335,7 @@ export class Engine {
     return resultOf(await this.#unlessStopped(ended, admitted, signal))
   }
 
-  /** A parent that is told to stop waits no longer; one that is canceled takes its child with it. */
+  /** Stops waiting when the parent is stopped. If the parent is canceled, its child is canceled too. */
   async #unlessStopped(ended: Promise<Reply>, child: Admitted, signal: AbortSignal): Promise<Reply> {
     const { env } = this.#parts
     let stop = () => {}
@@ -339,7 +343,7 @@ export class Engine {
       stop = () => {
         const why = signal.reason
         if (why instanceof Fault && why.kind === 'canceled') {
-          this.#stopChild(child, why).catch((err) => env.log.warn({ err }, 'a child call could not be stopped'))
+          this.#stopChild(child, why).catch((err) => env.log.warn({ err }, 'could not stop a child call'))
         }
         reject(why)
       }
@@ -353,7 +357,10 @@ export class Engine {
     }
   }
 
-  /** By its request id: a second attempt of the parent has joined what its first one started. */
+  /**
+   * Looks the child up by its request id, because a second attempt of the parent may have joined the child of the first
+   * one.
+   */
   async #stopChild({ id, caller, owner, call }: Admitted, why: Fault): Promise<void> {
     const { store } = this.#parts
     const found = await store.find(caller.tenant, owner, call.requestId)
@@ -377,19 +384,22 @@ export class Engine {
     }
   }
 
-  /** Uploads are stored under the id their call would be recorded with; if it was not, nobody will ever read them. */
+  /**
+   * Removes uploads whose call was not recorded. They are stored under the id of that call, and nothing else refers to
+   * them.
+   */
   async #dropUnusedUploads(id: string): Promise<void> {
     const { store, objects } = this.#parts
     try {
       if (!(await store.get(id))) await objects.removeOwner(id)
     } catch (thrown) {
-      // The reply is what counts; what is left behind is found by the sweep.
-      this.#parts.env.log.warn({ err: thrown }, 'uploads could not be removed')
+      // A failure does not change the reply. The sweep removes the bytes later.
+      this.#parts.env.log.warn({ err: thrown }, 'could not remove uploads')
     }
   }
 }
 
-/** What a child call descends from, or a fault where operations call each other without end. */
+/** The ancestors of a child call. Throws a fault if the calls are nested too deeply. */
 export function lineageBelow(parent: Job, name: string): readonly string[] {
   const lineage = [...parent.lineage, parent.operation.key]
   if (lineage.length <= MAX_DEPTH) return lineage
@@ -397,7 +407,7 @@ export function lineageBelow(parent: Job, name: string): readonly string[] {
   throw new Fault('internal', message, { code: 'CALL_TOO_DEEP' })
 }
 
-/** What a child wants to know its parent asks: the parent ends with the child's questions, and both run again. */
+/** The caller, or the anonymous caller if there is no valid credential. */
 async function identifyOrNobody(identify: Identify): Promise<Caller> {
   try {
     return (await identify()) ?? ANONYMOUS
@@ -407,6 +417,7 @@ async function identifyOrNobody(identify: Identify): Promise<Caller> {
   }
 }
 
+/** A parent ends with the questions of its child, and both run again with the answers. */
 function askingBelow({ asking }: Job): Pick<Call, 'asking'> {
   return asking ? { asking: { kinds: asking.kinds, answers: asking.answers } } : {}
 }
@@ -418,7 +429,7 @@ function shuttingDown(): Fault {
   })
 }
 
-/** What a caller would send over a wire: a Date becomes its text, not an empty object. */
+/** Converts a value as a wire would: a Date becomes a string, not an empty object. */
 function asJson(value: unknown): JsonValue {
   return JSON.parse(JSON.stringify(value))
 }
@@ -433,7 +444,7 @@ function withoutKey({ idempotencyKey: _, ...call }: Call): Call {
   return call
 }
 
-/** Asks one guard after the other, as they are listed; a promise only if one of them needs time. */
+/** Asks the guards in order. Returns a promise only if a guard does. */
 function admitAll(guards: readonly Guard[], caller: Caller, operation: Operation, from = 0): Promise<void> | undefined {
   for (let at = from; at < guards.length; at++) {
     const answer = (guards[at] as Guard).admit?.(caller, operation)

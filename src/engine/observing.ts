@@ -1,4 +1,4 @@
-/** Whoever watches the engine must not be able to stop it: what an observer throws is logged, and the call goes on. */
+/** Isolates the engine from its observers: an error in an observer is logged, and the call continues. */
 import type { AttemptObservation, Observer } from '../core/ports/observer.ts'
 import type { Log } from '../core/ports/runtime.ts'
 
@@ -49,7 +49,7 @@ function harmlessObservation(observation: AttemptObservation, log: Log): Attempt
   const { traceparent } = observation
   return {
     ...(traceparent !== undefined && { traceparent }),
-    /** Run once, whatever the observation makes of it. */
+    /** Runs `run` exactly once, even if the observation fails. */
     within(run) {
       let ran: { value: ReturnType<typeof run> } | undefined
       try {
@@ -72,5 +72,5 @@ function harmlessObservation(observation: AttemptObservation, log: Log): Attempt
 }
 
 function report(log: Log, err: unknown): undefined {
-  log.error({ err }, 'an observer failed; the call goes on without it')
+  log.error({ err }, 'an observer failed; the call continues')
 }

@@ -1,6 +1,6 @@
 /**
- * All operations of a server by name, those that are gone included. Collisions and gaps are found here: at start-up
- * they are refused, and of what is added later whatever collides is left out.
+ * All operations of a server by name, including removed ones. It finds collisions and missing versions. They are an
+ * error at start-up. Later, an operation that collides is left out.
  */
 
 import { Fault } from '../core/fault.ts'
@@ -9,22 +9,22 @@ import type { Operation, Tombstone } from '../core/operation.ts'
 import { sunsetOf } from '../core/operation-defaults.ts'
 import type { Catalog } from '../core/ports/catalog.ts'
 
-/** All of it. Protocols see what `Catalog` has. */
+/** The engine's view. Protocols see only `Catalog`. */
 export interface Registry extends Catalog {
-  /** Whether it is not past its sunset. */
+  /** True if the operation is not past its sunset. */
   isServed(operation: Operation, now: number): boolean
-  /** By registry key, for instances accepted earlier: it is found even past its sunset. */
+  /** By registry key, for calls that were accepted earlier. It also finds operations past their sunset. */
   byKey(key: string): Operation | undefined
-  /** Registry keys of all operations that can be run; the same array while they do not change. */
+  /** Registry keys of all operations that can run. The array is the same object until they change. */
   readonly keys: readonly string[]
   /**
-   * Lets calls that were accepted under a version that is gone be run by the one that has taken its place: under one
-   * name every version keeps to the same contract. False if there is none.
+   * Lets the current version of an operation run calls that were accepted under a version that no longer exists. All
+   * versions under one name have the same contract. False if there is no current version.
    */
   inherit(key: string): boolean
   /**
-   * Puts these in the place of all that came from this source before. An operation that would take the name of another
-   * one is left out: the server runs, and what runs keeps its name.
+   * Replaces all operations of this source. An operation that collides with another one is left out, so that the server
+   * keeps running and existing operations keep their names.
    */
   replace(source: string, operations: readonly Operation[]): readonly Omission[]
 }
@@ -46,7 +46,7 @@ interface Index {
   byName: Map<string, Entry>
   keys: readonly string[]
   hasPublic: boolean
-  /** There are few, and they are looked for at each discovery. */
+  /** Indexed separately, because there are few and each discovery reads them. */
   internal: readonly Entry[]
 }
 
@@ -92,7 +92,7 @@ export function createRegistry(defined: readonly Operation[], tombstones: readon
       return omissions
     },
     watch(changed) {
-      // A function of its own each time: the same may be given twice, and ended once.
+      // A new function each time, because the same callback may be registered twice and removed once.
       const told = () => changed()
       watchers.add(told)
       return () => watchers.delete(told)
@@ -151,7 +151,7 @@ function tombstoneOf({ operation, goneAt }: Entry, now: number): Tombstone[] {
   return [{ name: name.full, removed: { on, ...(replacement !== undefined && { replacement }) } }]
 }
 
-/** Which of these cannot stand beside the others. */
+/** The operations that collide with others or have no v1. */
 function admit(
   others: readonly Operation[],
   operations: readonly Operation[],
@@ -183,7 +183,7 @@ function goneAt(operation: Operation): number {
   return sunset === undefined ? Number.POSITIVE_INFINITY : sunsetOf(operation.name.full, sunset)
 }
 
-/** OpenCALL, "Operation Naming Convention": all operations start at v1, so a lineage without one has lost its start. */
+/** OpenCALL, "Operation Naming Convention": all operations start at v1, so each lineage must have a v1. */
 function firstVersions(names: readonly OperationName[]): ReadonlySet<string> {
   return new Set(names.filter((name) => name.major === 1).map(lineageOf))
 }

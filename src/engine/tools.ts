@@ -1,6 +1,6 @@
 /**
- * Operations under the names that tool-shaped protocols give them. One mapping for all of them, made when
- * operations come and go, so that two which would answer to the same name are found before anybody calls one.
+ * Operations under the names of tool-shaped protocols. All such protocols share one mapping. It is rebuilt when
+ * operations change, so that name collisions are found before a call.
  */
 import { Fault } from '../core/fault.ts'
 import { compareVersions, lineageOf, tooLongForTool, toolIdOf, toolNameOf } from '../core/names.ts'
@@ -8,25 +8,25 @@ import type { Operation } from '../core/operation.ts'
 import type { Tool, Tools } from '../core/ports/catalog.ts'
 import type { Omission, Registry } from './registry.ts'
 
-/** All of it. Protocols see what `Tools` has. */
+/** The engine's view. Protocols see only `Tools`. */
 export interface ToolIndex extends Tools {
-  /** Which of these would be taken for another of them, or for one they are to stand beside. */
+  /** The operations that collide with each other or with one of `beside`. */
   objections(operations: readonly Operation[], beside: readonly Operation[]): readonly Omission[]
 }
 
 type Lists = (operation: Operation) => boolean
 
-/** How operations get their names. */
+/** How operations get their tool names. */
 interface Naming {
   toolkit: string
-  /** Whether the name of the tool has no namespace. Its id always has one. */
+  /** True if the name of the tool has no namespace. Its id always has one. */
   isBare: (operation: Operation) => boolean
 }
 
 /**
- * `toolkit` stands in for the namespace an operation does not have. `lists` says which operations a protocol can
- * express. `report` is told once of each that is left out, because its name is too long for a tool. `isBare` says whose
- * tools are named without their namespace.
+ * `toolkit` replaces the namespace of an operation that has none. `lists` says which operations a protocol can express.
+ * `report` is called once for each operation whose name is too long for a tool. `isBare` says which tools are named
+ * without their namespace.
  */
 export function createTools(
   registry: Registry,
@@ -48,7 +48,7 @@ export function createTools(
     return !why
   }
   let index = indexTools(registry.operations, naming, fits)
-  /** What is listed changes while the server runs. */
+  /** Rebuilds the index if the operations have changed. */
   const current = () => {
     if (index.of !== registry.operations) index = indexTools(registry.operations, naming, fits)
     return index
@@ -84,7 +84,10 @@ export function createTools(
 
 type Index = ReturnType<typeof indexTools>
 
-/** Most calls are of the tool of the one before: to put its key together and look it up took 0.2 µs. */
+/**
+ * Caches the last lookup, because most calls use the same tool as the call before. Building and looking up the key took
+ * 0.2 µs.
+ */
 function rememberVersion(): (index: Index, id: string, version: string) => readonly Tool[] | undefined {
   let last: { index: Index; id: string; version: string; tools: readonly Tool[] } | undefined
   return (index, id, version) => {
@@ -123,7 +126,7 @@ function toolOf(operation: Operation, { toolkit, isBare }: Naming): Tool {
   return { id: toolIdOf(name, toolkit), name: toolNameOf(name, isBare(operation) ? undefined : toolkit), operation }
 }
 
-/** Who answers to which name. */
+/** The tool names in use, to find collisions. */
 class ToolNames {
   readonly #naming: Naming
   readonly #lists: Lists
@@ -137,7 +140,7 @@ class ToolNames {
     this.#lists = lists
   }
 
-  /** Nothing is added if it would be taken for another: then the fault says for which. */
+  /** Returns a fault and adds nothing if the operation collides with another one. */
   add(operation: Operation): Fault | undefined {
     if (!this.#lists(operation)) return undefined
     try {
@@ -171,7 +174,7 @@ class ToolNames {
       if (by && by.id !== id) throw collision(by, tool, claimed, this.#remedy(by, tool))
   }
 
-  /** Two that only lost their namespaces need no other names of their own. */
+  /** If a missing namespace caused the collision, restoring the namespace is enough. */
   #remedy(first: Tool, other: Tool): string {
     const bare = [first, other].some(({ operation }) => this.#naming.isBare(operation))
     return bare ? 'Rename one of them, or let one keep its namespace.' : 'Rename one of them.'
@@ -194,9 +197,9 @@ function compareTexts(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
-/** Only a bare name can be this one. `/tools/call` is a path of its own in OXP, so that nobody could look at the tool. */
+/** Only a bare name can be `call`. In OXP `/tools/call` is another path, so a tool of that name could not be read. */
 function namedCall({ operation }: Tool): Fault {
-  const message = `${operation.name.full} cannot be the tool "call": other protocols have that path. Let it keep its namespace.`
+  const message = `${operation.name.full} cannot be the tool "call": the path /tools/call is reserved. Let it keep its namespace.`
   return new Fault('malformed', message, { code: 'INVALID_REGISTRY' })
 }
 

@@ -114,7 +114,7 @@ test('a call with side effects and no idempotency key is refused before anything
 
   const response = await server.call({ op: 'v1:Cards.Charge', args: { amount: 5 } })
 
-  expect((await expectRefusal(response, 400, 'IDEMPOTENCY_KEY_REQUIRED')).message).toMatch(/send an idempotency key/)
+  expect((await expectRefusal(response, 400, 'IDEMPOTENCY_KEY_REQUIRED')).message).toMatch(/Send an idempotency key/)
   await server.expectUnharmed()
 })
 
