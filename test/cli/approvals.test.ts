@@ -53,7 +53,7 @@ test('calls that wait are listed, shown, approved and denied', async () => {
   })
   expect(denied.stdout).toBe('v1:orders.refund for none|anonymous is denied.\n')
   expect(again.code).toBe(1)
-  expect(again.stderr).toMatch(/^callplane: The approval "\S+" is (approved|used) already\.\n$/)
+  expect(again.stderr).toMatch(/^callplane: The approval "\S+" is already (approved|used)\.\n$/)
   expect(all.stdout).toContain('denied')
   expect(await ended(ids[0] ?? '')).toMatchObject({ state: 'complete' })
   expect(await ended(ids[1] ?? '')).toMatchObject({
