@@ -461,7 +461,7 @@ test('a failed attempt that is tried again is in the log', async () => {
   const failure = { attempt: 1, kind: 'upstream', code: 'DOWN', message: 'The tool is down.', retryInMs: 100 }
   const line = (operation: string, requestId: string) => ({
     level: 'warn',
-    message: 'an attempt failed; the call is tried again',
+    message: 'an attempt failed; the call will be tried again',
     fields: { operation, requestId, ...failure },
   })
   expect(node.log).toHaveLength(2)
