@@ -1,16 +1,16 @@
-/** How the cost of some work grows with its input, in time of the processor, which a busy machine does not stretch. */
+/** Measures how the cost of work grows with its input, in CPU time, which other load on the machine does not change. */
 
-/** The cost of 16 times the length over that of one: about 16 where it grows in proportion, 256 where in the square. */
+/** Cost at 16 times the length over the cost at one: about 16 for linear growth, 256 for quadratic. */
 export function growth(work: (length: number) => void, length: number): number {
-  // The first run pays for compilation; what takes below a millisecond is lost in noise.
+  // The first run includes compilation. A cost below one millisecond is lost in noise.
   work(length)
   return cost(work, 16 * length) / Math.max(cost(work, length), 1)
 }
 
-/** In proportion, with room for what the garbage collector takes. */
+/** Limit for linear growth, with a margin for the garbage collector. */
 export const PROPORTIONAL = 80
 
-/** A text of this length that repeats a piece. */
+/** Returns a text of this length that repeats a piece. */
 export function textOf(piece: string, length: number): string {
   return piece.repeat(Math.ceil(length / piece.length)).slice(0, length)
 }

@@ -1,6 +1,6 @@
 /**
- * The test files that `npm test` leaves to `npm run test:all`: crash series, long attacks and tests that need an engine.
- * Everything else stays in `npm test`, however slow, because it tells whether the code works.
+ * The test files that `npm test` leaves to `npm run test:all`: crash series, long attacks and tests that need an
+ * engine. All other files stay in `npm test`, even slow ones, because they show whether the code works.
  */
 import type { Reporter } from 'vitest/node'
 
@@ -14,20 +14,20 @@ const LONG: readonly { files: string; what: string }[] = [
 
 const ALL = ['test/**/*.test.ts', 'examples/**/*.test.ts']
 
-/** `quick` is `npm test`, `long` is `npm run test:all`; every other run has all files. */
+/** `quick` is `npm test`, `long` is `npm run test:all`; any other run includes all files. */
 export type Part = 'quick' | 'long' | 'whole'
 
 export function partOf(mode: string): Part {
   return mode === 'quick' || mode === 'long' ? mode : 'whole'
 }
 
-/** Glob patterns of one part, as vitest takes them. */
+/** Glob patterns of one part, in vitest's syntax. */
 export function filesOf(part: Part): { include: string[]; exclude: string[] } {
   const long = LONG.map(({ files }) => files)
   return { include: part === 'long' ? long : ALL, exclude: ['**/node_modules/**', ...(part === 'quick' ? long : [])] }
 }
 
-/** Says after `npm test` which tests it did not run. */
+/** Prints after `npm test` which tests it did not run. */
 export class LeftOut implements Reporter {
   onTestRunEnd(): void {
     const lines = LONG.map(({ files, what }) => `    ${what} (${files})`)

@@ -1,6 +1,6 @@
 /**
- * A test says which numbered requirements it proves: `verifies('opencall:091')` in its body. At the end of a full run
- * the gate fails on a requirement that no passing test cites, unless it is listed as not yet built.
+ * A test names the numbered requirements that it proves: `verifies('opencall:091')` in its body. At the end of a full
+ * run the gate fails on a requirement that no passing test cites, unless it is listed as not yet built.
  */
 import { TestRunner } from 'vitest'
 import { requirements } from './requirements/catalogue.ts'
@@ -18,7 +18,7 @@ export function verifies(...ids: readonly string[]): void {
   }
   const test = TestRunner.getCurrentTest()
   if (!test) throw new Error('verifies() belongs in the body of a test; here there is none running.')
-  // With several tests under way at once nobody can tell which of them is asking.
+  // While tests run concurrently, vitest cannot tell which of them makes the call.
   if (test.concurrent)
     throw new Error(`verifies() cannot be used in a concurrent test; make "${test.name}" sequential.`)
   test.meta.requirements = [...new Set([...(test.meta.requirements ?? []), ...ids])]

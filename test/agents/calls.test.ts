@@ -1,4 +1,4 @@
-/** Calls that take their time, are repeated, aborted, or answered with files. */
+/** Calls that take long, are repeated or aborted, or return files. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { operation } from 'callplane'

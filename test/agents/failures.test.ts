@@ -1,4 +1,4 @@
-/** What goes wrong: a model hears what it can mend, and the application what it must. */
+/** Failures: the model gets the errors that it can correct, the application gets the others. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { operation } from 'callplane'

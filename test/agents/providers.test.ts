@@ -1,4 +1,4 @@
-/** Each provider's own package with a model that says what the test tells it to: one tool call, its answer, the end. */
+/** Each provider's own package with a scripted model: one tool call, its result, the end. */
 import Anthropic from '@anthropic-ai/sdk'
 import { generateText, isStepCount } from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'

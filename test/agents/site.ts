@@ -1,4 +1,4 @@
-/** A server with a few operations and a token, to be spoken with in this process and at its address. */
+/** A server with a few operations and a token, used both in this process and over HTTP. */
 import { createToken, operation, type ServerOptions } from 'callplane'
 import type { ToolSource } from 'callplane/agents'
 import { z } from 'zod'
@@ -26,7 +26,7 @@ export const refundOrder = operation('v1:orders.refund', {
 export interface Served {
   site: Site
   token: string
-  /** The same server in both ways. */
+  /** The same server, in process and over HTTP. */
   sources: Record<'process' | 'url', ToolSource>
 }
 

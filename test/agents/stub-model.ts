@@ -1,4 +1,4 @@
-/** A provider's API on loopback whose model says, request by request, what a test tells it to. */
+/** A provider's API on loopback. The test scripts the model's response to each request. */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest'
 
 export interface StubModel<Request> {
   url: string
-  /** What it was asked, so far. */
+  /** The requests received so far. */
   requests: Request[]
 }
 

@@ -1,4 +1,4 @@
-/** What the helpers give is what the packages take. The compiler proves it; running adds nothing. */
+/** The types that the helpers return fit the packages' parameters. The compiler proves it; running adds nothing. */
 import type Anthropic from '@anthropic-ai/sdk'
 import type { ToolSet } from 'ai'
 import { type CallplaneServer, createServer } from 'callplane'

@@ -1,16 +1,16 @@
 /**
- * Who may import whom, as data, and the check of it with dependency-cruiser. Type-only imports count as well: a type
- * of an adapter in core ties the two together just as its code would.
+ * The rules about which files may import which, as data, and their check with dependency-cruiser. Type-only imports
+ * count as well: a type of an adapter in core couples the two as much as its code would.
  */
 import { cruise, type ICruiseResult, type IForbiddenRuleType } from 'dependency-cruiser'
 
 export interface FolderRule {
   name: string
-  /** Regular expression of the files it is about; a group in it is `$1` in `may`. */
+  /** Regular expression of the files that the rule applies to; its group is `$1` in `may`. */
   files: string
-  /** Regular expressions of what of our own code they may import. */
+  /** Regular expressions of the files of our own code that they may import. */
   may: readonly string[]
-  /** Whether they may import Node's modules and packages from npm. */
+  /** True if they may import Node's modules and npm packages. */
   platform: boolean
 }
 
@@ -23,7 +23,7 @@ export const folderRules: readonly FolderRule[] = [
   { name: 'core', files: CORE, may: [CORE], platform: false },
   { name: 'engine', files: '^src/engine/', may: [CORE, '^src/engine/'], platform: false },
   { name: 'wire', files: WIRE, may: [CORE, WIRE], platform: false },
-  // What several Node adapters need of the system.
+  // The operating-system code that several Node adapters share.
   { name: 'platform', files: PLATFORM_CODE, may: [CORE, PLATFORM_CODE], platform: true },
   {
     name: 'protocols',
@@ -102,7 +102,7 @@ export const folderRules: readonly FolderRule[] = [
   },
 ]
 
-/** Node's modules and installed packages; what is not found is no package either and has a rule of its own. */
+/** Node's modules and installed packages. An import that cannot be resolved has its own rule. */
 const PLATFORM = ['core', 'npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-bundled'] as const
 
 const forbidden: IForbiddenRuleType[] = [
@@ -117,7 +117,7 @@ const forbidden: IForbiddenRuleType[] = [
   {
     name: 'adapters-meet-in-compose',
     severity: 'error',
-    // What an answer to a webhook looks like is the client side's to know, wherever it comes in.
+    // The client side defines the format of a webhook's callback, wherever the callback arrives.
     from: {
       path: '^src/server/',
       pathNot:
@@ -146,11 +146,11 @@ const forbidden: IForbiddenRuleType[] = [
   },
 ]
 
-/** Every rule has a planted violation in the test. */
+/** The test plants a violation of every rule. */
 export const ruleNames: readonly string[] = forbidden.flatMap(({ name }) => name ?? [])
 
 export interface ImportReport {
-  /** Our own files that were read. */
+  /** Our own files that the check read. */
   files: readonly string[]
   violations: readonly { rule: string; from: string; to: string }[]
 }

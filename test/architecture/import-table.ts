@@ -1,6 +1,6 @@
 /**
- * The table "Who may import whom" of ARCHITECTURE.md, written from the import rules. Run this file to rewrite the page:
- * `npm run docs:imports`.
+ * Generates the table "Who may import whom" of ARCHITECTURE.md from the import rules. Run this file to rewrite the
+ * page: `npm run docs:imports`.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ const BEGIN = '<!-- The table is generated from test/architecture/import-rules.t
 const OF_A_PROTOCOL = 'protocols/[^/]+/'
 const END = '<!-- End of the table -->'
 
-/** The page as it is, and as the rules want it. */
+/** The current page, and the page that the rules generate. */
 export function readPage(): { present: string; wanted: string } {
   const present = readFileSync(PAGE, 'utf8')
   const [from, to] = [present.indexOf(BEGIN), present.indexOf(END)]
@@ -44,12 +44,12 @@ function wordsFor(path: string): string[] {
   )
 }
 
-/** A regular expression of the rules as a path: without its anchors, escapes and last slash. */
+/** Turns a regular expression of the rules into a path: without its anchors, escapes and last slash. */
 function plain(path: string): string {
   return path.replace(/^\^(?:src\/)?|\$$|\\/g, '').replace(/\/$/, '')
 }
 
-/** `((?:stores|objects)/x)` is `stores/x` and `objects/x`. */
+/** Expands `((?:stores|objects)/x)` to `stores/x` and `objects/x`. */
 function choicesIn(path: string): readonly string[] {
   const [before = '', choice, after = ''] = path.split(/\((?:\?:)?([^()]*\|[^()]*)\)/)
   return (choice ?? '').split('|').map((name) => `${before}${name}${after}`.replace(/[()]/g, ''))

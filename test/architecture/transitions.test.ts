@@ -1,4 +1,4 @@
-/** One file of the engine advances instances: a second place that decides a step would escape the state table. */
+/** Only one file of the engine advances instances, because a second one could bypass the state table. */
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** A server in a process of its own: one that hangs or dies turns a test red, and does not take the suite with it. */
+/** Runs a server in a child process, so that a hang or crash fails one test and not the whole suite. */
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -6,14 +6,14 @@ import { join } from 'node:path'
 export interface Child {
   readonly url: string
   post(path: string, body: unknown): Promise<{ status: number; json: unknown }>
-  /** Milliseconds of processor time that the child spends on this. */
+  /** Returns the CPU time in milliseconds that the child spends on this work. */
   costOf(work: () => Promise<unknown>): Promise<number>
-  /** The most memory it ever had, in MB. */
+  /** Returns the child's peak memory in MB. */
   peakMb(): Promise<number>
   stop(): Promise<void>
 }
 
-/** No request here should take a second; a child that is silent for longer than this hangs. */
+/** No request here should take a second. A child that is silent for longer than this counts as hung. */
 const KILL_AFTER_MS = 30_000
 const HEAP_MB = 400
 
@@ -64,7 +64,7 @@ export async function startChild(script: string): Promise<Child> {
   }
 }
 
-/** Its next message, or a failure if it dies before. */
+/** Resolves with the child's next message. Rejects if the child exits first. */
 function answer(child: ChildProcess): Promise<unknown[]> {
   const gone = new AbortController()
   const died = once(child, 'exit', { signal: gone.signal }).then(([code, signal]) => {

@@ -1,4 +1,4 @@
-/** A server whose operations have schemas that hostile input makes dear. Run by costly-validation.test.ts as a child. */
+/** A server whose schemas make hostile input expensive to validate. costly-validation.test.ts runs it as a child. */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
@@ -12,7 +12,7 @@ import { z } from 'zod'
 
 const run = () => null
 
-/** Rules of rules: each level tries each alternative on the level below. */
+/** Recursive rules: each level tries each alternative on the level below. */
 const rules = {
   $defs: {
     rule: {
@@ -32,14 +32,17 @@ const rules = {
   properties: { rule: { $ref: '#/$defs/rule' } },
 }
 
-/** The same for a check that stops at the first problem: the children come before the name that tells alternatives apart. */
+/**
+ * The same for a validator that stops at the first problem: the children come before the name that selects the
+ * alternative.
+ */
 const kid = { properties: { kids: { type: 'array', items: { $ref: '#/$defs/kid' } } } }
 const either = {
   $defs: { kid: { anyOf: ['a', 'b', 'c'].map((name) => ({ allOf: [kid, { required: [name] }] })) } },
   properties: { tree: { $ref: '#/$defs/kid' } },
 }
 
-/** Each definition uses the next one twice: thirty of them are a billion checks. */
+/** Each definition uses the next one twice, so thirty of them cause a billion checks. */
 const doubling = {
   type: 'object',
   properties: { n: { $ref: '#/$defs/d0' } },
@@ -55,7 +58,7 @@ const listOf = (items: object) => ({ properties: { list: { type: 'array', items 
 const kinds = (count: number) =>
   Array.from({ length: count }, (_, at) => ({ properties: { kind: { const: `k${at}` } }, required: ['kind'] }))
 
-/** The first alternative fits all levels; one that tries the others as well tries three for each level. */
+/** The first alternative fits all levels. A validator that also tries the others tries three per level. */
 const chain = { $ref: '#/$defs/chain' }
 const chains = {
   $defs: {
@@ -71,7 +74,7 @@ const chains = {
   properties: { chain },
 }
 
-/** What tells the operators apart comes after the operands. */
+/** The field that selects the operator comes after the operands. */
 const term = { $ref: '#/$defs/term' }
 const terms = {
   $defs: {
@@ -139,7 +142,10 @@ const operations = [
   }),
 ]
 
-/** A server of tools that is not ours: its schema has a pattern, and its result a text that the pattern never ends on. */
+/**
+ * An upstream MCP server: its schema has a pattern, and its result has a text that makes the pattern backtrack
+ * endlessly.
+ */
 const HOSTILE: Record<string, (params: { protocolVersion?: string }) => unknown> = {
   initialize: ({ protocolVersion }) => ({
     protocolVersion: protocolVersion ?? '2025-06-18',

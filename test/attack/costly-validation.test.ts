@@ -1,4 +1,4 @@
-/** What a stranger can make validation cost, over HTTP and without a credential. */
+/** The validation cost that a client can cause over HTTP without a credential. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type Child, startChild } from './child.ts'
 

@@ -1,4 +1,7 @@
-/** A short siege: every route answers mutated requests as it promises, and the server is as it was afterwards. */
+/**
+ * A short siege: every route sends documented responses to mutated requests, and the server's state is unchanged
+ * afterwards.
+ */
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'

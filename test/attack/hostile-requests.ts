@@ -1,6 +1,6 @@
 /**
- * Sends mutated requests to every route of a server on loopback and reports answers that no route promises. The same seed
- * makes the same requests; how many there are and how long each may take is bounded.
+ * Sends mutated requests to every route of a server on loopback and reports responses that no route documents. The same
+ * seed produces the same requests. Their number and the time for each are limited.
  */
 import { type Answered, exchange, type Outcome } from './hostile/exchange.ts'
 import { makeHostile } from './hostile/mutations.ts'
@@ -8,20 +8,20 @@ import { createRandom } from './hostile/random.ts'
 import { type Draft, goodRequests, type Surface } from './hostile/requests.ts'
 
 export interface HostileRun {
-  /** Of a server on loopback. */
+  /** Address of a server on loopback. */
   baseUrl: string
   count: number
   seed: number
-  /** Good bearer tokens; most requests carry one. */
+  /** Valid bearer tokens; most requests carry one. */
   tokens?: readonly string[]
-  /** How many are under way at a time; 8 by default. */
+  /** Number of requests in flight. Default: 8. */
   concurrency?: number
-  /** A request that is not answered by then hangs; 45 s by default, above the longest wait for a call. */
+  /** A request without a response after this time counts as hung. Default: 45 s, above the longest wait for a call. */
   limitMs?: number
 }
 
 export interface Finding {
-  /** Which request of the seed. */
+  /** The position of the request in the seed's sequence. */
   index: number
   what: string
   request: string
@@ -30,7 +30,7 @@ export interface Finding {
 
 export interface HostileReport {
   sent: number
-  /** By status; `closed` for connections that were closed without an answer. */
+  /** Counts by status; `closed` counts connections that were closed without a response. */
   statuses: Record<string, number>
   findings: Finding[]
 }
@@ -104,12 +104,12 @@ function judge(draft: Draft, outcome: Outcome, broken: boolean): Breach[] {
 function breachIn({ surface, method, path }: Draft, answered: Answered, broken: boolean): string | undefined {
   const { status, type, body } = answered
   const json = parseJson(body)
-  // "Status Codes" of the Tool Execution API: a tool that did not succeed is 500 with a CallToolResult.
+  // Tool Execution API, "Status Codes": a failed tool is 500 with a CallToolResult.
   const isFailedTool = surface === 'rest' && status === 500 && path.endsWith('/call') && has(json, 'isError')
   if (status >= 500 && status !== 503 && status !== 504 && !isFailedTool) return `status ${status}`
   if (status < 400)
     return /json/.test(type) && json === undefined && body !== '' ? 'JSON that cannot be read' : undefined
-  // HTTP that cannot be understood is no request to any route.
+  // Malformed HTTP reaches no route.
   if (body === '' && (broken || method === 'HEAD' || UNREAD.has(status))) return undefined
   if (json === undefined) return body === '' ? 'an error without a body' : 'an error that is not JSON'
   if (!/^application\/(?:problem\+)?json/.test(type)) return `an error of type "${type}"`
@@ -118,10 +118,12 @@ function breachIn({ surface, method, path }: Draft, answered: Answered, broken: 
     : 'an error of no declared shape'
 }
 
-/** Refused by Node before any route: bad HTTP, an expectation that nobody meets, a head that is too large. */
+/**
+ * Statuses that Node sends before any route runs: malformed HTTP, an unsupported expectation, a head that is too large.
+ */
 const UNREAD = new Set([400, 417, 431, 505])
 
-/** One of these is in every error of the protocol. */
+/** Every error of the protocol has one of these members. */
 const SHAPES: Record<Surface, readonly string[]> = {
   opencall: ['error'],
   oxp: ['message', 'success'],

@@ -1,4 +1,4 @@
-/** The quickstart and operations with awkward schemas. Run by hostile-requests.test.ts as a child. */
+/** The quickstart plus operations with unusual schemas. hostile-requests.test.ts runs it as a child. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

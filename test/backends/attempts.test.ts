@@ -1,4 +1,4 @@
-/** Tools that run here, not at an address: what the answer of a server says of its tries at them. */
+/** Tools that run on this machine: the attempts that the server's response reports for them. */
 import { join } from 'node:path'
 import { importTools, operation, type ServerOptions } from 'callplane'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'

@@ -1,4 +1,4 @@
-/** Input that a container does not read, with a program in the engine's place that has no race in it. */
+/** Input that a container does not read, tested with a race-free program in place of the container engine. */
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What a backend is given in a test that looks at one request of it: everything can be set. */
+/** The context of a backend for tests of a single request, with every field settable. */
 
 import { ANONYMOUS } from '../../src/core/caller.ts'
 import type { BackendContext } from '../../src/core/context.ts'
@@ -43,7 +43,7 @@ export function backendContext({ rules = {}, auth, ...more }: ContextOptions = {
   return given as BackendContext
 }
 
-/** Credentials as an OAuth cache hands them out: each `refused` is believed as often as there is another token. */
+/** Credentials as an OAuth cache supplies them: each `refused` moves on to the next token, if there is one. */
 export function tokens(...values: readonly string[]): { credential: BackendContext['credential']; refused: string[] } {
   const refused: string[] = []
   let at = 0

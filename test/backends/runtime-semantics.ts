@@ -1,4 +1,4 @@
-/** Which requirements the stories of the shared backend suite prove: Tool Contract v1, "Runtime Semantics". */
+/** The requirements that the stories of the shared backend suite prove: Tool Contract v1, "Runtime Semantics". */
 import type { BackendStories } from '../../src/testing/suites/backend/backend.ts'
 import { verifies } from '../requirements.ts'
 

@@ -1,4 +1,4 @@
-/** A tool that is silent for ever is not waited for that long, though nobody has said how long. */
+/** A tool that never responds is cut off at the default time limit. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { createStepClock, startSite } from '../scenarios/server.ts'

@@ -1,4 +1,4 @@
-/** A remote tool: a real server on loopback that does as the test says and remembers what it was asked. */
+/** A remote tool: a real server on loopback that responds as the test says and records its requests. */
 import { once } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -23,7 +23,7 @@ export interface ToolServer {
   asked: Asked[]
   /** Resolves with the first request. */
   begun: Promise<void>
-  /** Resolves when a request was broken off by its sender, or the tool was told to stop. */
+  /** Resolves when the sender aborted a request, or the tool got a stop request. */
   stopped: Promise<void>
   connections(): number
   close(): Promise<void>
@@ -38,7 +38,7 @@ export async function startTool(respond: Respond): Promise<ToolServer> {
   let connections = 0
   const server = createServer(async (request, response) => {
     response.on('close', () => response.writableFinished || stopped.resolve())
-    // Whoever breaks off while sending is not heard out.
+    // Ignores the request if its sender aborts while sending.
     const body = await readText(request).catch(() => undefined)
     if (body === undefined) return
     const one = { method: request.method ?? '', path: request.url ?? '', headers: request.headers, body }
@@ -68,7 +68,7 @@ export async function startTool(respond: Respond): Promise<ToolServer> {
   }
 }
 
-/** The same, gone when the test is. */
+/** Opens the same tool and closes it when the test ends. */
 export async function openTool(respond: Respond): Promise<ToolServer> {
   const tool = await startTool(respond)
   onTestFinished(() => tool.close())
@@ -88,7 +88,7 @@ export function requestIn({ body }: Asked): ToolExecutionRequest {
   return JSON.parse(body)
 }
 
-/** A good answer to this request, with whatever else is wanted of it. */
+/** Returns a valid response to this request; `more` adds or replaces members. */
 export function responseTo({ request_id, trace, input }: ToolExecutionRequest, more: JsonObject = {}): string {
   return JSON.stringify({
     tool_contract_version: 'v1',
@@ -101,7 +101,7 @@ export function responseTo({ request_id, trace, input }: ToolExecutionRequest, m
   })
 }
 
-/** Sends without end, as fast as the other side takes it, until it is cut off. */
+/** Sends data as fast as the other side reads it, until the connection is cut. */
 export function flood(response: ServerResponse): void {
   const piece = Buffer.alloc(65_536, 'a')
   const pour = () => {

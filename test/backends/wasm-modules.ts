@@ -1,4 +1,4 @@
-/** Tools as WebAssembly modules: written as text, or in C where the engine for it is there. */
+/** Tools as WebAssembly modules, written as text, or in C if the compiler is installed. */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,7 @@ const IMPORTS = `
   (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
   (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))`
 
-/** A WASI command with one page of memory; what it reads and writes is described at address 0, the count is at 8. */
+/** A WASI command with one page of memory. The buffer descriptor is at address 0, the byte count at 8. */
 const command = (body: string, more = '') => `(module ${IMPORTS}
   (memory (export "memory") 1) ${more}
   (func (export "_start") ${body}))`
@@ -33,7 +33,7 @@ export const WAT = {
       (br $more))))`),
   loop: command('(loop $again (br $again))'),
   flood: command(`(loop $again ${say(0, 65_536)} (br $again))`),
-  /** Takes page after page, and traps when it gets no more. */
+  /** Grows its memory page by page, and traps when it gets no more. */
   eater: command('(loop $more (br_if $more (i32.ge_s (memory.grow (i32.const 1)) (i32.const 0)))) (unreachable)'),
   tableEater: command(
     '(loop $more (br_if $more (i32.ge_s (table.grow $t (ref.null func) (i32.const 500000)) (i32.const 0))))' +
@@ -45,9 +45,9 @@ export const WAT = {
   notText: command(say(64, 2), '(data (i32.const 64) "\\ff\\fe")'),
   exits: command(`${say(64, 4, 2)} (call $exit (i32.const 3))`, text('oops')),
   exitsWell: command(`${say(64, 8)} (call $exit (i32.const 0)) (unreachable)`, text('{"a": 1}')),
-  /** More buffers than anybody needs, all of them of the whole memory. */
+  /** Passes an excessive number of buffers, each covering the whole memory. */
   manyBuffers: command('(call $exit (call $write (i32.const 1) (i32.const 0) (i32.const 8000) (i32.const 8)))'),
-  /** Counts in its memory how often it was called: 1 in every fresh one. */
+  /** Counts its calls in its memory: 1 in every fresh instance. */
   counter: command(
     `(i32.store8 (i32.const 70) (i32.add (i32.load8_u (i32.const 70)) (i32.const 1))) ${say(64, 8)}`,
     text('{"n": 0}'),
@@ -64,14 +64,14 @@ export async function compileWat(source: string): Promise<Uint8Array> {
   }
 }
 
-/** A folder with this module as `tool.wasm`, for as long as the test runs. */
+/** Returns a folder with this module as `tool.wasm`; removed when the test ends. */
 export function folderWith(module: Uint8Array): string {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'tool.wasm'), module)
   return folder
 }
 
-/** The same, from C. */
+/** The same, compiled from C. */
 export function folderWithC(source: string): string {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'tool.c'), source)

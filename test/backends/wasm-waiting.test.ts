@@ -1,4 +1,4 @@
-/** A wasm tool with fewer threads than calls: how long a call waits for one is not the tool's time. */
+/** A wasm tool with fewer threads than calls: waiting for a thread does not count as the tool's time. */
 import { operation } from 'callplane'
 import { expect, test, vi } from 'vitest'
 import { createStepClock, startSite } from '../scenarios/server.ts'

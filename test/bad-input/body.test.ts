@@ -1,4 +1,4 @@
-/** Bodies that are no envelope at all: each is told what is wrong with it, and the server goes on. */
+/** Bodies that are not envelopes: each gets an error that names its problem, and the server continues. */
 import { gzipSync } from 'node:zlib'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openSocket, readToClose, readUntil, say } from '../carriers/http-fixture.ts'

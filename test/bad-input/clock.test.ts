@@ -1,4 +1,4 @@
-/** A clock that is set while calls are under way: nothing is forgotten, run twice, cut off or kept waiting for the hour. */
+/** The wall clock is set while calls are open: no call is lost, run twice, cut off early or delayed by an hour. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { z } from 'zod'

@@ -1,4 +1,4 @@
-/** Files that do not declare what they mean to: each problem is told with its place and what to do, and none is missed. */
+/** Invalid declaration files: the loader reports every problem with its place and what to do. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

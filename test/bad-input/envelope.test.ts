@@ -1,4 +1,4 @@
-/** Envelopes that are JSON but wrong: each refusal names the field, and what is merely unknown is ignored. */
+/** Envelopes that are valid JSON but wrong: each error names the field, and unknown fields are ignored. */
 import { expect, test } from 'vitest'
 import { verifies } from '../requirements.ts'
 import { expectRefusal, startServer, UUID } from './server.ts'

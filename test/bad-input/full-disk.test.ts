@@ -1,4 +1,4 @@
-/** A disk without room: what was accepted stays, what cannot be kept is refused, and with room again all goes on. */
+/** A full disk: accepted calls stay, new calls are refused, and calls continue when there is room again. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

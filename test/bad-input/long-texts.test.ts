@@ -1,4 +1,4 @@
-/** Texts of a caller's making that would be slow to look through if a pattern tried every place anew. */
+/** Long texts from a caller that would be slow to scan if a pattern restarted at every position. */
 import { describe, expect, test } from 'vitest'
 import { FetchExchange } from '../../src/carriers/fetch/fetch-exchange.ts'
 import { plainText } from '../../src/cli/terminal/text.ts'

@@ -1,4 +1,7 @@
-/** What MCP refuses in every revision and on every way in, and what a client that leaves does not stop. */
+/**
+ * The requests that MCP refuses in every revision and on every transport, and the work that continues when a client
+ * leaves.
+ */
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { operation } from 'callplane'

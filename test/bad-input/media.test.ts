@@ -1,4 +1,7 @@
-/** Attachments that are missing, unexpected, of the wrong kind, too large or cut off: refused, and nothing stays on disk. */
+/**
+ * Attachments that are missing, unexpected, of the wrong type, too large or truncated: refused, and nothing stays on
+ * disk.
+ */
 import type { Socket } from 'node:net'
 import { createToken } from 'callplane'
 import { expect, test, vi } from 'vitest'

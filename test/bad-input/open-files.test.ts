@@ -1,4 +1,4 @@
-/** A process that may have few files open: what it accepted is done all the same, a little later. */
+/** A process with a low limit on open files completes all accepted calls, only later. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'

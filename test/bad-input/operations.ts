@@ -1,4 +1,4 @@
-/** One operation of each kind that bad requests are tried on, for servers in this process and in others. */
+/** One operation of each kind for tests with bad requests, for servers in this process and in others. */
 import { operation } from 'callplane'
 import { z } from 'zod'
 
@@ -8,7 +8,7 @@ export const add = operation('v1:Calculator.Add', {
   run: ({ a, b }) => a + b,
 })
 
-/** Takes anything and gives it back, so that a test sees what arrived. */
+/** Returns its arguments, so that a test sees what arrived. */
 export const echo = operation('v1:Mirror.Echo', { run: (args) => args })
 
 export const describeFile = operation('v1:Files.Describe', {
@@ -42,7 +42,7 @@ export const charge = operation('v1:Cards.Charge', {
   run: ({ amount }) => amount,
 })
 
-/** Its calls are gone soon, and the room they took with them. */
+/** Its calls expire soon, which frees their space. */
 export const fill = operation('v1:Jobs.Fill', {
   args: z.object({ text: z.string() }),
   model: 'async',
@@ -64,7 +64,7 @@ export const keep = operation('v1:Files.Keep', {
 
 const released = Promise.withResolvers<void>()
 
-/** All of them at the same time, once they are released. */
+/** All its calls write at the same time, once `v1:Rows.Release` was called. */
 export const exportMany = operation('v1:Rows.ExportMany', {
   model: 'async',
   chunked: { mimeType: 'text/csv' },

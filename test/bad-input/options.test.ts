@@ -1,4 +1,4 @@
-/** Options that TypeScript would have refused, from those who do not have it: refused before anything is opened. */
+/** Options that TypeScript would reject, passed from JavaScript: refused before anything is opened. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createServer, createToken, operation, type ServerOptions } from 'callplane'

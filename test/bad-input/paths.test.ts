@@ -1,4 +1,4 @@
-/** Paths, ids, cursors and methods that lead nowhere: each gets an answer that says where to go. */
+/** Unknown paths, ids, cursors and methods: each response says where to go. */
 import { createToken } from 'callplane'
 import { expect, test } from 'vitest'
 import { say } from '../carriers/http-fixture.ts'

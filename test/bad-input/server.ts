@@ -1,4 +1,4 @@
-/** A real server on a free port, with what a test needs to see that a bad request did no harm. */
+/** A real server on a free port, with checks that a bad request did no harm. */
 import { readdirSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -42,7 +42,7 @@ export async function startServer(options: Partial<ServerOptions> = {}) {
   async function send(body: string | Uint8Array | FormData, headers: Record<string, string> = {}): Promise<Response> {
     return fetch(`${url}/call`, { method: 'POST', headers, body })
   }
-  /** The next call is answered, and of all that was refused before nothing was kept. */
+  /** Expects that the next call succeeds and that nothing is stored of the refused ones. */
   async function expectUnharmed(headers: Record<string, string> = {}): Promise<void> {
     const next = await call({ op: 'v1:Calculator.Add', args: { a: 1, b: 2 } }, headers)
     expect(await next.json()).toMatchObject({ state: 'complete', result: 3 })
@@ -53,7 +53,7 @@ export async function startServer(options: Partial<ServerOptions> = {}) {
   return { url, port, data, server, call, send, close, expectUnharmed }
 }
 
-/** How many calls a closed server has on record. */
+/** Returns the number of calls that a closed server has stored. */
 export function storedCalls(data: string): number {
   const db = new Database(join(data, 'callplane.db'), { readonly: true })
   try {
@@ -63,13 +63,13 @@ export function storedCalls(data: string): number {
   }
 }
 
-/** Every file among the objects, the unfinished ones included. */
+/** Returns every file of the object store, including unfinished ones. */
 export function storedFiles(data: string): string[] {
   const entries = readdirSync(join(data, 'objects'), { recursive: true, withFileTypes: true })
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
 }
 
-/** A refusal in OpenCALL's own shape, with a message somebody can act on. */
+/** Expects a refusal in OpenCALL's format with a useful message. */
 export async function expectRefusal(
   response: Response,
   status: number,
@@ -86,7 +86,7 @@ export function expectRefusalEnvelope(got: number, envelope: Envelope, status: n
   const { requestId, state, error, result, location } = envelope
   expect({ state, result, location }).toEqual({ state: 'error' })
   expect(requestId).toMatch(/./)
-  // A sentence, which says more than the code does.
+  // A sentence, not only a code.
   expect(error?.message).toMatch(/\w+ \w+ .*[.-]$/)
   return { requestId, ...(error as Required<Envelope>['error']) }
 }

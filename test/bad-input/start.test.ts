@@ -1,4 +1,4 @@
-/** A data folder that cannot be used: the process says so in one message, exits with 1 and changes no file. */
+/** An unusable data folder: the process prints one message, exits with 1 and changes no file. */
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'

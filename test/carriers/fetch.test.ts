@@ -1,4 +1,4 @@
-/** What only the Fetch carrier has to do: its own time limits, its own streams, its prefix. */
+/** Behaviour of the Fetch carrier alone: its time limits, its streams, its prefix. */
 import { expect, test } from 'vitest'
 import { createFetchHandler } from '../../src/carriers/fetch/index.ts'
 import type { Fault } from '../../src/core/fault.ts'

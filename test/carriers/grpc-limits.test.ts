@@ -1,4 +1,4 @@
-/** Clients that have not said who they are: what they send without end is neither waited for nor kept. */
+/** Unauthenticated clients that send without end: the server neither waits for their data nor buffers it. */
 import { once } from 'node:events'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:http2'
 import { expect, onTestFinished, test } from 'vitest'

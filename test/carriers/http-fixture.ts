@@ -1,4 +1,4 @@
-/** A carrier on a free loopback port, and a bare socket to say things to it that no HTTP client would say. */
+/** A carrier on a free loopback port, and a raw socket to send it what no HTTP client would send. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
@@ -12,7 +12,7 @@ import {
 } from '../../src/carriers/http/index.ts'
 import type { Answer, Exchange, Handle, Refusal, Route } from '../../src/core/ports/exchange.ts'
 
-/** Words every refusal so that a test can see which one it was. */
+/** Names the reason of each refusal, so that a test can tell them apart. */
 export function refuse(_exchange: Exchange, why: Refusal): Answer {
   const headers: Record<string, string> = { 'Content-Type': 'application/json' }
   if (why.kind === 'path') return { status: 404, headers, body: JSON.stringify({ code: 'PATH' }) }
@@ -38,7 +38,7 @@ export const text = (body: string, status = 200): Answer => ({
   body,
 })
 
-/** Answers with what it was sent. */
+/** Responds with the request's body. */
 export const echo: Handle = async (exchange) => text(await exchange.text(1_000))
 
 export async function startCarrier(
@@ -59,14 +59,14 @@ export async function openSocket(port: number): Promise<Socket> {
   return socket
 }
 
-/** All that comes until the other side closes. */
+/** Reads until the other side closes. */
 export async function readToClose(socket: Socket): Promise<string> {
   let all = ''
   for await (const chunk of socket) all += (chunk as Buffer).toString('latin1')
   return all
 }
 
-/** What comes until the text holds `mark`. */
+/** Reads until the text contains `mark`. */
 export function readUntil(socket: Socket, mark: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let all = ''
@@ -81,7 +81,7 @@ export function readUntil(socket: Socket, mark: string): Promise<string> {
   })
 }
 
-/** Says all of it at once on a connection of its own, with `Connection: close` expected to be in it. */
+/** Sends all bytes at once on a new connection. They should contain `Connection: close`. */
 export async function say(port: number, bytes: string): Promise<string> {
   const socket = await openSocket(port)
   socket.write(bytes, 'latin1')

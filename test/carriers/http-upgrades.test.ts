@@ -1,4 +1,4 @@
-/** Requests for an upgrade: claimed ones get the socket, the others are answered as requests, and closing ends both. */
+/** Upgrade requests: claimed ones get the socket, others get an HTTP response, and closing the carrier ends both. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { createServer } from 'callplane'

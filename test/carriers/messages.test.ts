@@ -1,4 +1,4 @@
-/** The carriers of messages pass the suite that all of them must pass. */
+/** The message carriers pass the suite that all of them must pass. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { tmpdir } from 'node:os'

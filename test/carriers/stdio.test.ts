@@ -1,4 +1,4 @@
-/** Lines on a pair of streams: in pieces, several at once, too long, and what happens at the end. */
+/** Lines on a pair of streams: split, several at once, too long, and at the end of the stream. */
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { createLineCarrier } from '../../src/carriers/stdio/index.ts'

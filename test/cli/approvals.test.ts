@@ -1,4 +1,4 @@
-/** Deciding from the command line, with the administrator's token of the data folder. */
+/** Decisions from the command line, with the data folder's administrator token. */
 import { readFile } from 'node:fs/promises'
 import { expect, test, vi } from 'vitest'
 import { callOver, runProcess, SOURCE, serveProcess, temporaryFolder } from './processes.ts'

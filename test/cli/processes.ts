@@ -1,4 +1,4 @@
-/** Runs the command line as a person would: as a process of its own, from the sources. */
+/** Runs the command line as a user does: as a separate process, from the sources. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -47,18 +47,18 @@ export async function runProcess(args: readonly string[], options: ProcessOption
 
 export interface Served {
   url: string
-  /** What the server said when it began to listen. */
+  /** The fields that the server logged when it began to listen. */
   started: Record<string, unknown>
-  /** Of the serving process, or of the one that watches it. */
+  /** Signals the serving process, or the process that watches it. */
   kill(signal: NodeJS.Signals): void
   ended: Promise<number | null>
-  /** The next server the same process starts. */
+  /** Resolves when the same process starts its next server. */
   nextStart(): Promise<{ url: string }>
-  /** The next line on standard error that holds this. */
+  /** Resolves with the next line on standard error that contains this text. */
   complaint(part: string): Promise<string>
 }
 
-/** A server on a free port; it is ended with the test, whatever happens. */
+/** Starts a server on a free port. It always ends with the test. */
 export async function serveProcess(args: readonly string[], options: ProcessOptions = {}): Promise<Served> {
   const child = start(['serve', '--port', '0', ...args], options)
   const ended = once(child, 'exit').then(([code]) => code as number | null)
@@ -81,7 +81,7 @@ export async function serveProcess(args: readonly string[], options: ProcessOpti
   }
 }
 
-/** Lines that come when they come; those nobody waits for are kept. */
+/** Lines of a stream. Lines that no test waits for yet are kept. */
 class Lines {
   readonly #seen: string[] = []
   #wake = () => {}
@@ -111,7 +111,7 @@ class Lines {
   }
 }
 
-/** A folder that goes with the test. */
+/** Creates a folder that is removed with the test. */
 export async function temporaryFolder(files: Record<string, string> = {}): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'callplane-cli-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))

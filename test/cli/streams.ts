@@ -1,4 +1,4 @@
-/** Runs a command inside the test, with streams that can be read afterwards. */
+/** Runs a command inside the test, with streams that the test can read afterwards. */
 import { PassThrough, Readable } from 'node:stream'
 import type { Output } from '../../src/cli/command.ts'
 import { run } from '../../src/cli/run.ts'
@@ -7,7 +7,7 @@ interface RunOptions {
   stdin?: string
   env?: Record<string, string>
   signal?: AbortSignal
-  /** Standard error is a terminal. */
+  /** True if standard error is a terminal. */
   terminal?: boolean
 }
 

@@ -1,4 +1,4 @@
-/** The AI SDK's MCP client against the quickstart: its tools in the hands of a model that says what the test tells it to. */
+/** The AI SDK's MCP client against the quickstart, with a scripted model that uses its tools. */
 import { createMCPClient, type MCPClient, type MCPClientConfig } from '@ai-sdk/mcp'
 import { StdioMCPTransport } from '@ai-sdk/mcp/mcp-stdio'
 import { generateText, isStepCount, type ToolSet } from 'ai'

@@ -1,4 +1,4 @@
-/** The configurations for agents that the documentation shows, pasted into a client that reads them. */
+/** The agent configurations in the documentation, loaded by a client that reads them. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createToken } from 'callplane'

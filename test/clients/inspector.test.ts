@@ -1,4 +1,4 @@
-/** `@modelcontextprotocol/inspector --cli` against the quickstart, in both eras of the protocol. */
+/** `@modelcontextprotocol/inspector --cli` against the quickstart, in both generations of the protocol. */
 import { join } from 'node:path'
 import { createToken } from 'callplane'
 import { expect, test, vi } from 'vitest'

@@ -1,4 +1,4 @@
-/** The command line of the official inspector, run as a person would run it. */
+/** Runs the command line of the official inspector, as a user would. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
@@ -11,7 +11,7 @@ const LAUNCHER = require.resolve('@modelcontextprotocol/inspector/clients/launch
 
 export interface Inspected {
   code: number | null
-  /** What the server answered; its fields are those of the method. */
+  /** The server's result; its fields depend on the method. */
   result: InspectedResult
   error: { code: string; message: string }
 }
@@ -25,7 +25,7 @@ interface InspectedResult {
   contents: [{ mimeType: string; text: string; blob: string }]
 }
 
-/** `words` are its arguments; what it keeps of its own goes with the test, and no keychain is asked. */
+/** `words` are its arguments. Its own files are removed with the test, and it uses no keychain. */
 export async function inspect(...words: readonly string[]): Promise<Inspected> {
   const own = { HOME: await temporaryFolder(), MCP_INSPECTOR_SECRET_STORE: 'memory' }
   const options = ['--format', 'json', '--quiet', '--stored-auth-only']
@@ -42,7 +42,7 @@ export async function inspect(...words: readonly string[]): Promise<Inspected> {
   return { code, ...parse(output), ...parse(complaint) } as Inspected
 }
 
-/** Each of the two streams is one object, or nothing. */
+/** Each of the two streams contains one JSON object or nothing. */
 function parse(output: string): object {
   return output.trim() === '' ? {} : JSON.parse(output)
 }

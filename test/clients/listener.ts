@@ -1,9 +1,9 @@
-/** Stands between a client and a server, passes everything on as it comes, and notes which methods were asked for. */
+/** A proxy between a client and a server that forwards everything unchanged and records the requested methods. */
 import { createServer, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** `methods` are those of the stateless revision, which has them in a header. */
+/** `methods` has the methods of the stateless revision, which sends them in a header. */
 export async function listenTo(upstream: string): Promise<{ url: string; methods: string[] }> {
   const methods: string[] = []
   const server = createServer((request, response) => {

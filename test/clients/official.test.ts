@@ -1,4 +1,4 @@
-/** The official clients of both generations against the quickstart, over HTTP and on standard input and output. */
+/** The official clients of both generations against the quickstart, over HTTP and over stdio. */
 import { Client as NewerClient, StreamableHTTPClientTransport as NewerHttp } from '@modelcontextprotocol/client'
 import { StdioClientTransport as NewerStdio } from '@modelcontextprotocol/client/stdio'
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js'

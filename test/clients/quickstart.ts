@@ -1,4 +1,4 @@
-/** The quickstart as an agent meets it: at an address, or as a command that the agent starts itself. */
+/** The quickstart as an agent uses it: at an address, or as a command that the agent starts. */
 import { join } from 'node:path'
 import { QUICKSTART, serveProcess, temporaryFolder } from '../cli/processes.ts'
 
@@ -17,7 +17,7 @@ export const TOOLS = [
   'Text_Shout',
 ]
 
-/** With a token, only its bearer is served. */
+/** If a token is set, the server requires it. */
 export async function serveQuickstart(token?: string): Promise<string> {
   const data = await temporaryFolder()
   const { url } = await serveProcess(
@@ -27,7 +27,7 @@ export async function serveQuickstart(token?: string): Promise<string> {
   return url
 }
 
-/** As `callplane mcp examples/quickstart`, from the sources and with a data folder that goes with the test. */
+/** Runs `callplane mcp examples/quickstart` from the sources, with a data folder that is removed with the test. */
 export async function quickstartCommand(): Promise<{ command: string; args: string[] }> {
   return {
     command: process.execPath,

@@ -1,6 +1,6 @@
 /**
- * The server that the official suite is run against. It wants a tool named `greet`; ours have a namespace in their
- * name, so that this one gets it on the way in and loses it on the way out.
+ * The server for the official MCP suite. The suite calls a tool named `greet`, and our tool names have a namespace. The
+ * fixture adds the namespace to requests and removes it from responses.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
@@ -25,14 +25,14 @@ export async function startFixture(): Promise<Fixture> {
   const server = await createServer({
     operations: [...operations, ...asking],
     data,
-    // The suite polls as fast as it can, and three changes within 100 ms are to be seen one by one.
+    // The suite polls as fast as it can, and must see three changes within 100 ms one by one.
     limits: { pollBurst: 10_000 },
     work: { progressEveryMs: 1 },
     mcp: { name: 'callplane-conformance', version: '1.0.0', resources, prompts, tasksOnly: ['v1:failing.job'] },
   })
   const front = createHttpServer(async (request, response) => {
     const answer = await server.fetch(await requestOf(request))
-    // The length is another once a name in it is.
+    // The renamed tool changes the length of the body.
     const { 'content-length': _length, ...headers } = Object.fromEntries(answer.headers)
     response.writeHead(answer.status, headers)
     if (!answer.body) return void response.end()

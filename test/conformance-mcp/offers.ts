@@ -1,4 +1,4 @@
-/** The resources and prompts that the official suite expects to find. */
+/** The resources and prompts that the official suite expects. */
 import type { ServerOptions } from 'callplane'
 import { PNG } from './operations.ts'
 

@@ -1,4 +1,4 @@
-/** The tools that the official suite expects to find, by the names it expects. */
+/** The tools that the official suite expects, under the names it expects. */
 import { type OperationDefinition, operation } from 'callplane'
 
 /** One red pixel. */
@@ -9,7 +9,7 @@ const WAV = 'UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAAAAA=='
 const image = { type: 'image', mimeType: 'image/png', data: PNG }
 const text = (said: string) => ({ type: 'text', text: said })
 
-/** An operation that returns content of MCP as it is. */
+/** An operation that returns MCP content unchanged. */
 function showing(name: string, description: string, content: object[]): OperationDefinition {
   return operation(name, { description, run: () => ({ content }) })
 }

@@ -1,4 +1,4 @@
-/** The tools that the official suite expects to ask its client something, in both generations. */
+/** The tools that the official suite expects to ask their client a question, in both generations. */
 import { operation } from 'callplane'
 
 const form = (message: string, properties: object, required: string[] = Object.keys(properties)) => ({

@@ -1,6 +1,6 @@
 /**
- * Runs the official suite of MCP against the fixture: what each revision requires, and the Tasks extension. Nothing is
- * expected to fail.
+ * Runs the official MCP suite against the fixture: the requirements of each revision, and the Tasks extension. No
+ * failure is expected.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { startFixture } from './fixture.ts'
 
 const folder = import.meta.dirname
 const suite = join(folder, '../../node_modules/@modelcontextprotocol/conformance/dist/index.js')
-/** Not required by any revision, so that the suite runs them there without counting them. */
+/** No revision requires these cases, so the suite runs them without counting them. */
 const EXTENSIONS = [
   'tasks-lifecycle',
   'tasks-capability-negotiation',

@@ -1,18 +1,18 @@
-/** A proxy that breaks one rule of the protocol at a time, in front of a server that keeps them all. */
+/** A proxy that breaks one rule of the protocol at a time, in front of a conforming server. */
 import { createServer, type IncomingMessage, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
 
-/** A request on its way to the server; what a breach changes in it, the server gets. */
+/** A request on its way to the server. The server gets it as the breach changed it. */
 export interface Asked {
   method: string
-  /** With its query. */
+  /** Path with query. */
   path: string
   headers: Record<string, string>
   body: Buffer
 }
 
-/** An answer on its way back. */
+/** A response on its way back. */
 export interface Served {
   status: number
   headers: Record<string, string>
@@ -26,7 +26,7 @@ export interface Hooks {
 
 export interface BrokenProxy {
   url: string
-  /** From now on, this is broken. */
+  /** Applies this breach from now on. */
   break(hooks: Hooks): void
   close(): Promise<void>
 }
@@ -48,7 +48,7 @@ export async function startBrokenProxy(upstream: string): Promise<BrokenProxy> {
         headers: plainHeaders(incoming),
         body: await buffer(incoming),
       }
-      // A breach reads and rewrites bodies, so they come as they are.
+      // A breach reads and rewrites bodies, so they must not be compressed.
       delete asked.headers['accept-encoding']
       before?.(asked)
       const served = await forward(upstream, asked)
@@ -83,7 +83,7 @@ function forward(upstream: string, { method, path, headers, body }: Asked): Prom
   })
 }
 
-/** Without those that are about one connection, which is not the other. */
+/** Removes the headers that apply to a single connection. */
 function ownHeaders(message: IncomingMessage): Record<string, string> {
   const headers = plainHeaders(message)
   for (const name of ['connection', 'keep-alive', 'transfer-encoding', 'content-length']) delete headers[name]

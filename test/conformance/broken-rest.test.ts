@@ -1,4 +1,4 @@
-/** The suite of the Tool Execution API can fail: for every rule that is broken here, the cases about it go red. */
+/** The suite of the Tool Execution API can fail: for each rule broken here, the cases about it fail. */
 import { createToken } from 'callplane'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { conformanceCases, type Target } from '../../src/testing/conformance/index.ts'

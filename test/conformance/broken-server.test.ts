@@ -1,4 +1,4 @@
-/** The suite can fail: for every rule that is broken here on purpose, the cases about it go red. */
+/** The suite can fail: for each rule broken here on purpose, the cases about it fail. */
 import { createToken } from 'callplane'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { conformanceCases, type Target } from '../../src/testing/conformance/index.ts'

@@ -1,4 +1,4 @@
-/** `callplane conformance` as a program: what weighs how much, what is written where, and what is refused. */
+/** `callplane conformance` as a program: the findings that fail a run, the files it writes, and the input it refuses. */
 
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'

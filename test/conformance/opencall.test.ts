@@ -1,4 +1,4 @@
-/** The published suite against the quickstart, once open to everybody on this machine and once behind a token. */
+/** The published suite against the quickstart, without authentication and with a token. */
 import { createToken } from 'callplane'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { conformanceCases, type Target } from '../../src/testing/conformance/index.ts'

@@ -1,4 +1,7 @@
-/** The published suites for OXP and OTC against the quickstart, open and behind a token; and each case shown to fail. */
+/**
+ * The published suites for OXP and OTC against the quickstart, with and without a token. Each case is also shown to
+ * fail.
+ */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,8 +1,8 @@
-/** What the quickstart's operations do, so that the suites can hold them to the letter. */
+/** Describes the quickstart's operations, so that the suites can check their exact results. */
 import { createHash } from 'node:crypto'
 import type { ConformanceProtocol, Example, Parts, Target } from '../../src/testing/conformance/index.ts'
 
-/** About 850 KB: several chunks of any size that makes sense. */
+/** About 850 KB: several chunks for any reasonable chunk size. */
 const ROWS = 45_000
 const CIRCLE = '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40"><circle cx="20" cy="20" r="20"/></svg>'
 
@@ -48,7 +48,10 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   'v1:Text.Shout': { args: { text: 'hey' }, versions: ['1.0.0', '1.2.0', '2.0.0'] },
 }
 
-/** OXP and OTC have no version in front; REST has no dots either. In both, `Calculator.Add` is validated by its numbers. */
+/**
+ * Names have no version prefix in OXP and OTC, and no dots either in REST. In these protocols the validated operation is
+ * `Calculator.Add`.
+ */
 export function quickstartParts(protocol: ConformanceProtocol): Required<Pick<Target, 'operations' | 'examples'>> {
   if (protocol === 'opencall') return { operations: PARTS, examples: EXAMPLES }
   const named = (op: string) => op.replace(/^v\d+:/, '').replace('.', protocol === 'rest' ? '_' : '.')

@@ -1,11 +1,11 @@
-/** The quickstart, served from a folder of its own on a free loopback port. */
+/** Serves the quickstart from its own folder on a free loopback port. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type AuthConfig, createServer, type ServerOptions } from 'callplane'
 import * as quickstart from '../../examples/quickstart/operations.ts'
 
-/** Tools can be run unless `rest` says otherwise. */
+/** Tool execution is enabled unless `rest` disables it. */
 export async function serveQuickstart(
   auth?: AuthConfig,
   rest: ServerOptions['rest'] = { allowExecute: true },

@@ -1,4 +1,4 @@
-/** The operations of the reference server: a weather service, as its registry lists them and as they run. */
+/** The operations of the reference server, a weather service: their registry entries and their code. */
 
 export type Json = Record<string, unknown>
 
@@ -11,7 +11,7 @@ export class DomainFailure extends Error {
   }
 }
 
-/** What a handler can see of its call. */
+/** The part of a call that a handler sees. */
 export interface Ran {
   args: Json
   /** Attachments by name. */
@@ -20,7 +20,7 @@ export interface Ran {
 
 export interface ReferenceOperation {
   entry: Json & { op: string }
-  /** Returns the result, a file, or a text that is fetched in chunks. */
+  /** Returns the result, a file, or a text that the client fetches in chunks. */
   run(ran: Ran): unknown
 }
 
@@ -154,10 +154,10 @@ export const referenceOperations: readonly ReferenceOperation[] = [
   },
 ]
 
-/** Past its sunset, and so not listed. */
+/** Operations past their sunset, so they are not listed. */
 export const REMOVED: Readonly<Record<string, string>> = { 'v1:weather.tides': 'v2:weather.tides' }
 
-/** The few words of JSON Schema that the registry uses. Says what is wrong, or nothing. */
+/** Checks the few JSON Schema keywords that the registry uses. Returns the problem, or `undefined`. */
 export function complaintAbout(schema: Json, args: unknown): string | undefined {
   if (typeof args !== 'object' || args === null || Array.isArray(args)) return 'args must be an object'
   const { properties, required } = schema as { properties: Record<string, Json>; required: string[] }

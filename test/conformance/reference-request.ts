@@ -1,11 +1,11 @@
-/** How the reference server reads a request: the envelope, alone or in a multipart body, and the attachments. */
+/** The request parser of the reference server: the envelope, alone or in a multipart body, and the attachments. */
 import type { IncomingMessage } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import type { Json, Ran } from './reference-operations.ts'
 
 export type Defect = 'null-body' | 'no-location' | 'utf16-offsets' | 'shared-keys' | 'open-polls' | 'put-404'
 
-/** Refusals of the protocol, with their status. */
+/** An error of the protocol, with its status. */
 export class Refusal extends Error {
   readonly status: number
   readonly code: string
@@ -48,7 +48,7 @@ function parseEnvelope(bytes: Buffer, defect: Defect | undefined): Json {
   } catch {
     throw new Refusal(400, 'INVALID_REQUEST', 'The body is not JSON in UTF-8.')
   }
-  // What a server does that reads `body.op` without looking at the body first.
+  // The failure of a server that reads `body.op` without checking the body first.
   if (defect === 'null-body' && value === null) throw new TypeError('Cannot read properties of null')
   if (!isObject(value)) throw new Refusal(400, 'INVALID_REQUEST', 'The body must be a JSON object.')
   return value

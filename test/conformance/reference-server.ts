@@ -1,6 +1,5 @@
 /**
- * A small OpenCALL server on bare node:http, which shares no code with ours. It conforms, apart from the one defect that
- * is planted in it.
+ * A small OpenCALL server on bare node:http that shares no code with ours. It conforms, apart from one planted defect.
  */
 import { createHash, randomUUID } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -28,7 +27,7 @@ interface Instance {
   sessionId: string | undefined
   operation: ReferenceOperation
   outcome: unknown
-  /** How often it was polled: it is accepted at first, then pending, then complete. */
+  /** Number of polls so far. The call is accepted at first, then pending, then complete. */
   polls: number
   expiresAt: number
 }
@@ -132,7 +131,7 @@ class ReferenceServer {
     return this.#reply(operation, outcome, caller, requestId, sessionId)
   }
 
-  /** A refusal that comes from inside carries the ids of the request. */
+  /** An error raised inside the server carries the ids of the request. */
   #as<T>(work: () => T, ids: Refusal['details']): T {
     try {
       return work()
@@ -276,7 +275,7 @@ function notFound(message: string): Refusal {
   return new Refusal(404, 'NOT_FOUND', message)
 }
 
-/** About a kilobyte each, cut between characters. */
+/** Chunks of about a kilobyte, cut between characters. */
 function piecesOf(text: string): string[] {
   const pieces: string[] = []
   let piece = ''

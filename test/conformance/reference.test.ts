@@ -1,4 +1,7 @@
-/** `callplane conformance` on a server that is not ours: nothing is found in it, and each planted defect is. */
+/**
+ * `callplane conformance` on a server that is not ours: it reports nothing without a defect, and finds each planted
+ * one.
+ */
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

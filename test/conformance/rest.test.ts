@@ -1,4 +1,7 @@
-/** The published suite of the Tool Execution API against the quickstart: open, behind a token, with execution disabled. */
+/**
+ * The published suite of the Tool Execution API against the quickstart: open, with a token, and with execution
+ * disabled.
+ */
 import { createToken } from 'callplane'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { conformanceCases, type Target } from '../../src/testing/conformance/index.ts'

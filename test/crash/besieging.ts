@@ -1,6 +1,6 @@
 /**
- * Many clients use a server while it is disturbed again and again; then everything is read together: what the clients
- * saw, what the handlers did, and what is on the disk. It knows no test runner, so that a long siege can run by itself.
+ * Disturbs a server repeatedly while many clients use it. Afterwards it checks the clients' observations, the handlers'
+ * effects and the data on disk together. It uses no test runner, so that a long siege can run by itself.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ import { children, readEffects, seeded, wishes } from './wishes.ts'
 export interface Siege {
   rounds: number
   clientsARound: number
-  /** How many answers the clients hear in a round before it is disturbed; `random(n)` is below n. */
+  /** Number of replies that the clients get in a round before the disturbance; `random(n)` is below n. */
   answersBefore(round: number, random: (below: number) => number): number
   disturb(round: number, random: (below: number) => number): Promise<void> | void
 }
@@ -24,7 +24,7 @@ export interface Besieged {
   calls: readonly ClientCall[]
   effects: readonly Effect[]
   approvalsGiven: number
-  /** Every rule that was broken, in words. */
+  /** A description of every broken rule. */
   findings: readonly string[]
 }
 
@@ -75,7 +75,7 @@ export async function besiege(server: CrashingServer, siege: Siege, seed: number
 
 const PLACE_MS = 61_000
 
-/** Not all at once: a long siege has tens of thousands of them. */
+/** Runs the clients in groups, because a long siege has tens of thousands of them. */
 async function inTurns(clients: readonly Client[], act: (client: Client) => Promise<void>): Promise<void> {
   for (let from = 0; from < clients.length; from += 200) {
     await Promise.all(clients.slice(from, from + 200).map(act))
@@ -85,7 +85,7 @@ async function inTurns(clients: readonly Client[], act: (client: Client) => Prom
 export interface SiegeOptions {
   kills: number
   seed: number
-  /** Told of how far it is, every few kills. */
+  /** Called with the progress after every few kills. */
   log(line: string): void
 }
 
@@ -93,16 +93,13 @@ export interface SiegeReport {
   kills: number
   calls: number
   effects: number
-  /** Attempts that were cut off and made again. */
+  /** Attempts that were interrupted and repeated. */
   repeatedAttempts: number
   approvalsGiven: number
   findings: readonly string[]
 }
 
-/**
- * Kills a real server process so many times under mixed load. A second or two for each kill.
-
- */
+/** Kills a real server process `kills` times under mixed load. Each kill takes a second or two. */
 export async function siegeByKills({ kills, seed, log }: SiegeOptions): Promise<SiegeReport> {
   const folder = await mkdtemp(join(tmpdir(), 'callplane-siege-'))
   const server = new CrashingServer(folder)

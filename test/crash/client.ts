@@ -1,4 +1,4 @@
-/** A client that wants one thing done and does not give up: it sends, follows, and goes on after every restart. */
+/** A client with one task that it does not give up: it sends, follows the call, and continues after every restart. */
 import { createHash, randomUUID } from 'node:crypto'
 import type { CrashingServer } from './crashing-server.ts'
 import type { Decider } from './decider.ts'
@@ -6,10 +6,12 @@ import type { ClientCall, SeenChunk, SeenState, Sighting } from './history.ts'
 
 export interface Wish {
   label: string
-  /** `Grant` runs what `Held` does, in a protocol that cannot wait for the approval. */
+  /** `Grant` does the same work as `Held`, in a protocol that cannot wait for the approval. */
   operation: 'Work' | 'Charge' | 'Order' | 'Export' | 'Held' | 'Grant'
   args: { ms: number; fail?: 'never' | 'once' | 'always' }
-  /** What it does when a connection dies before the answer: repeat the key, repeat the request id, or leave it. */
+  /**
+   * What the client does if the connection breaks before the reply: repeat the key, repeat the request id, or give up.
+   */
   whenCutOff: 'same-key' | 'same-id' | 'leave'
 }
 
@@ -22,7 +24,7 @@ interface Envelope {
 
 type Seen = ClientCall & { sightings: Sighting[]; readings: SeenChunk[][] }
 
-/** On a slow machine several kills in a row can hit the same call, and after so many it is not tried again. */
+/** On a slow machine several kills in a row can hit the same call, and the server stops retrying it after a limit. */
 const CUT_OFF = 'PANIC_CUT_OFF'
 const MAY_FAIL_WITH = {
   Work: ['AS_ASKED', CUT_OFF],
@@ -34,14 +36,14 @@ const MAY_FAIL_WITH = {
 } as const
 
 export class Client {
-  /** One for each request id it used. */
+  /** One entry for each request id that it used. */
   readonly calls: Seen[] = []
   readonly #server: CrashingServer
   readonly #wish: Wish
   readonly #heard: () => void
   readonly #decider: Pick<Decider, 'nextRound'>
 
-  /** `heard` is told of every answer. */
+  /** Calls `heard` for every reply. */
   constructor(server: CrashingServer, wish: Wish, heard: () => void, decider: Pick<Decider, 'nextRound'>) {
     this.#decider = decider
     this.#server = server
@@ -49,7 +51,7 @@ export class Client {
     this.#heard = heard
   }
 
-  /** Until the wish has an end, or is left. */
+  /** Runs until the wish has an outcome or the client gives up. */
   async pursue(): Promise<void> {
     if (this.#wish.operation === 'Grant') return this.#pursueGrant(this.#newCall())
     for (let call = this.#newCall(); ; ) {
@@ -60,7 +62,7 @@ export class Client {
     }
   }
 
-  /** Sends the same until it was approved and has run; one that leaves leaves its approval to nobody. */
+  /** Sends the same request until it is approved and has run. A client that gives up leaves its approval unused. */
   async #pursueGrant(call: Seen): Promise<void> {
     for (;;) {
       const sent = await this.#trying((url) => this.#sendGrant(url, call))
@@ -84,7 +86,7 @@ export class Client {
     return 'ran'
   }
 
-  /** Looks at each of its calls until there is nothing more to see: they have ended, or never were. */
+  /** Polls each of its calls until the call has ended or is known not to exist. */
   async settle(): Promise<void> {
     if (this.#wish.operation === 'Grant') return this.#settleGrant()
     for (const call of this.calls) {
@@ -95,7 +97,7 @@ export class Client {
     }
   }
 
-  /** Its id is for this server alone: what became of it is what a repeat is told. */
+  /** The call id is internal to this server, so the client learns the outcome by repeating the request. */
   async #settleGrant(): Promise<void> {
     const [call] = this.calls
     if (!call || call.sightings.length > 0) return
@@ -126,7 +128,7 @@ export class Client {
     return call
   }
 
-  /** Nothing if the server was killed meanwhile; by then the next one is up. */
+  /** Returns `undefined` if the server was killed meanwhile. By then the next server is running. */
   async #trying<T>(act: (url: string) => Promise<T>): Promise<T | undefined> {
     const url = await this.#server.address
     try {
@@ -137,7 +139,7 @@ export class Client {
       if (thrown instanceof StoreGone) return undefined
       if (!(thrown instanceof TypeError)) throw thrown
       if (this.#server.outlivesConnections || (await this.#server.address) !== url) return undefined
-      // The server closes idle connections, and a request may be on its way into one just then.
+      // The server closes idle connections, and may close one just as a request is sent on it.
       if (!isReset(thrown)) throw thrown
       return undefined
     }
@@ -179,7 +181,7 @@ export class Client {
     if (this.#wish.operation === 'Export' && url !== undefined) await this.#readChunks(url, call)
   }
 
-  /** From the first chunk to the last there is now; what was read before a kill counts as read. */
+  /** Reads from the first chunk to the last available one. Chunks read before a kill count as read. */
   async #readChunks(url: string, call: Seen): Promise<void> {
     const reading: SeenChunk[] = []
     call.readings.push(reading)
@@ -208,7 +210,7 @@ function isReset({ cause }: TypeError): boolean {
   )
 }
 
-/** A worker says that the process that keeps its calls was killed: what became of the request nobody knows. */
+/** A worker reports that the process with the store was killed, so the outcome of the request is unknown. */
 class StoreGone extends Error {}
 
 async function envelopeIn(response: Response): Promise<Envelope> {

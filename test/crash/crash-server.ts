@@ -1,4 +1,4 @@
-/** The server that is killed, in one process. */
+/** The server process that the crash tests kill. */
 import { writeSync } from 'node:fs'
 import { createServer } from 'callplane'
 import { charge, exported, held, order, server as settings, work } from './operations.ts'

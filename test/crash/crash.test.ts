@@ -1,4 +1,4 @@
-/** A real server process is killed again and again while many clients use it; then the history is checked. */
+/** Kills a real server process repeatedly while many clients use it, then checks the history. */
 import { onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../cli/processes.ts'
 import { verifies } from '../requirements.ts'

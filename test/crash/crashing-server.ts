@@ -1,4 +1,4 @@
-/** Starts the server process, kills it, starts it again on the same folder, and tells clients where it is now. */
+/** Starts the server process, kills it, restarts it on the same folder, and gives clients its current address. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -17,13 +17,13 @@ export class CrashingServer {
   #address = Promise.withResolvers<string>()
   kills = 0
 
-  /** With workers: started from the command line, in so many processes and the one that keeps their calls. */
+  /** With `workers`, it starts from the command line with that many worker processes and the hub process. */
   constructor(folder: string, workers?: number) {
     this.#folder = folder
     this.#workers = workers
   }
 
-  /** Whether it may still be there, at the same address, when a connection to it has died. */
+  /** True if the server may still run at the same address after a connection to it broke. */
   get outlivesConnections(): boolean {
     return this.#workers !== undefined
   }
@@ -36,7 +36,7 @@ export class CrashingServer {
     return join(this.#folder, 'data')
   }
 
-  /** Where it listens; while it is down, where it will. */
+  /** The server's address. While the server is down, it resolves at the next start. */
   get address(): Promise<string> {
     return this.#address.promise
   }
@@ -63,7 +63,7 @@ export class CrashingServer {
     const child = this.#child
     if (!child) return
     this.#child = undefined
-    // Before the signal, so that no client that loses its connection asks for the old address again.
+    // Set before the signal, so that a client that loses its connection does not get the old address again.
     this.#address = Promise.withResolvers()
     const exited = once(child, 'exit')
     child.kill('SIGKILL')
@@ -71,7 +71,7 @@ export class CrashingServer {
     this.kills += 1
   }
 
-  /** One of its workers, if there is one at this moment; the rest goes on. */
+  /** Kills one of its workers, if there is one at the moment. The others continue. */
   killWorker(which: number): void {
     const pid = this.#child?.pid as number
     const workers = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean)

@@ -1,9 +1,9 @@
-/** Somebody who looks at the approvals that wait, again and again, and gives all of them, whoever is killed meanwhile. */
+/** A person who polls the pending approvals and approves all of them, also while servers are killed. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { findAdminToken } from '../../src/server/open/admin-token.ts'
 import type { CrashingServer } from './crashing-server.ts'
 
-/** As often as a person would not: the load is what the server is tested under. */
+/** More often than a person would, to put load on the server. */
 const LOOK_EVERY_MS = 25
 
 export class Decider {
@@ -16,7 +16,7 @@ export class Decider {
     this.#server = server
   }
 
-  /** Resolves when all that waits at the moment has been looked at. */
+  /** Resolves when all currently pending approvals have been handled. */
   get nextRound(): Promise<void> {
     return this.#round.promise
   }
@@ -44,7 +44,7 @@ export class Decider {
         if (decided.state === 'complete') this.given += 1
       }
     } catch (thrown) {
-      // Killed meanwhile.
+      // The server was killed meanwhile.
       if (!(thrown instanceof TypeError)) throw thrown
     }
   }

@@ -1,4 +1,4 @@
-/** A real server process is killed while a call waits for an approval, and right after it was given. */
+/** Kills a real server process while a call waits for an approval, and right after the approval. */
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'

@@ -1,4 +1,4 @@
-/** The checker against histories no server may produce: each must be complained about, and for the right reason. */
+/** Tests the checker with histories that no server may produce: it must report each, for the right reason. */
 import { expect, test } from 'vitest'
 import { type ClientCall, type Effect, type History, problemsIn, type SeenChunk, type Sighting } from './history.ts'
 

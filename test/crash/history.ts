@@ -1,14 +1,14 @@
 /**
- * What clients saw and what handlers did, and the rules that must hold over both. Pure: the crash test feeds it a real
- * history, its own tests feed it bad ones.
+ * The observations of clients, the effects of handlers, and the rules that both must satisfy. It is pure: the crash
+ * test gives it a real history, its own tests give it invalid ones.
  */
 
 export type SeenState = 'accepted' | 'pending' | 'complete' | 'error' | 'missing'
 
-/** One look at a call, from its own answer or from a poll. */
+/** One observation of a call, from its own reply or from a poll. */
 export interface Sighting {
   state: SeenState
-  /** The result as JSON, or the error's code; only at the end. */
+  /** The result as JSON, or the error's code. Only set at the end. */
   outcome?: string
 }
 
@@ -17,24 +17,24 @@ export interface SeenChunk {
   length: number
   checksum: string
   checksumPrevious: string | null
-  /** What the receiver computed over the data. */
+  /** The checksum that the receiver computed over the data. */
   computed: string
 }
 
-/** One request id as one client knew it. Several calls share a label where a client repeated an idempotency key. */
+/** One request id as one client saw it. Several calls share a label if a client repeated an idempotency key. */
 export interface ClientCall {
   requestId: string
-  /** What the client wanted done, once: its effects carry it. */
+  /** Identifies the client's task, which must happen once. Effects carry the same label. */
   label: string
-  /** `once`: its effect must never be doubled. `repeatable`: at least once. `no-effect`: only its end counts. */
+  /** `once`: the effect must not be repeated. `repeatable`: at least once. `no-effect`: only the outcome counts. */
   effect: 'once' | 'repeatable' | 'no-effect'
-  /** Error codes that are an honest end of this call. */
+  /** Error codes that are an acceptable outcome of this call. */
   mayFailWith: readonly string[]
-  /** In the order the client had them. Empty: it never heard of its call. */
+  /** In the order the client saw them. Empty if the client got no reply. */
   sightings: readonly Sighting[]
-  /** Its time was over before its end was seen. */
+  /** True if the call expired before the client saw its outcome. */
   gone?: boolean
-  /** Every reading of a chunked result, from its first chunk. */
+  /** Every read of a chunked result, from its first chunk. */
   readings?: readonly (readonly SeenChunk[])[]
 }
 
@@ -52,7 +52,7 @@ export interface History {
 
 const RANK: Record<SeenState, number> = { missing: 0, accepted: 1, pending: 2, complete: 3, error: 3 }
 
-/** Every rule that was broken, in words; an empty list is what a good server gives. */
+/** Returns a description of every broken rule; empty for a correct server. */
 export function problemsIn({ calls, effects }: History): string[] {
   const effectsOf = Map.groupBy(effects, (effect) => effect.label)
   const callsOf = Map.groupBy(calls, (call) => call.label)
@@ -70,7 +70,7 @@ function endOf(call: ClientCall): Sighting | undefined {
   return last && RANK[last.state] === RANK.complete ? last : undefined
 }
 
-/** What was seen stays true: no state goes back, no end changes, nothing disappears. */
+/** Observations stay true: no state goes back, no outcome changes, no call disappears. */
 function sightingProblems({ requestId, sightings }: ClientCall): string[] {
   return sightings.flatMap((now, index) => {
     const before = sightings[index - 1]
@@ -89,7 +89,7 @@ function endProblems(call: ClientCall, effects: readonly Effect[]): string[] {
   const { requestId, sightings, mayFailWith } = call
   const last = sightings.at(-1)
   if (!last) return [`${requestId} was never looked for`]
-  // A client that was cut off before it had an answer may find nothing.
+  // A client that was cut off before a reply may find no call.
   if (last.state === 'missing') return []
   const end = endOf(call)
   if (!end && call.gone) return []
@@ -101,7 +101,7 @@ function endProblems(call: ClientCall, effects: readonly Effect[]): string[] {
   return call.effect !== 'no-effect' && effects.length === 0 ? [`${requestId} is complete without its effect`] : []
 }
 
-/** The same key with the same input is one call, under however many request ids: it has one end. */
+/** The same key with the same input is one call with one outcome, even under several request ids. */
 function repeatProblems(label: string, calls: readonly ClientCall[]): string[] {
   const ends = new Set(calls.flatMap((call) => endOf(call) ?? []).map(({ state, outcome }) => `${state} ${outcome}`))
   return ends.size > 1 ? [`${label} was run to an end more than once: ${[...ends].join(' and ')}`] : []

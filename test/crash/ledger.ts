@@ -1,6 +1,7 @@
 /**
- * What a data folder holds when no server has it: calls, approvals, standing keys, list entries, announcements, the trail
- * and objects, read together; and the rules that must hold between them, whenever the server before was killed.
+ * Reads the contents of a data folder that no server has open: calls, approvals, standing keys, list entries,
+ * announcements, the audit trail and objects. Checks the rules between them, which must hold no matter when the server
+ * was killed.
  */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,20 +28,20 @@ export interface LedgerCall {
 export interface Ledger {
   now: number
   calls: readonly LedgerCall[]
-  /** Those that are not past their expiry. */
+  /** Records that have not expired. */
   records: ReadonlyMap<string, string>
   aliases: readonly { requestId: string; instanceId: string }[]
   trail: readonly { id: string }[]
-  /** Ids of calls that have bytes. */
+  /** Ids of calls that have stored objects. */
   owners: readonly string[]
 }
 
 export interface LedgerRules {
-  /** Whether the ends of calls and the approvals that were opened are announced. */
+  /** True if ended calls and opened approvals are announced. */
   announced?: boolean
-  /** Whether nothing is left to do: no call runs or is due. */
+  /** True if no work is left: no call runs or is due. */
   atRest?: boolean
-  /** Whether approvals are used by calls that leave no row. */
+  /** True if approvals are used by calls that leave no row. */
   unrecordedUse?: boolean
 }
 
@@ -85,7 +86,7 @@ function callOf(row: Record<string, never>): LedgerCall {
 
 const CALL_ID = /[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/
 
-/** Every file lies below the id of its call. What is half written lies elsewhere, and is swept after an hour. */
+/** Every file is in a folder named after its call. Unfinished files are elsewhere and are removed after an hour. */
 function ownersBelow(folder: string): string[] {
   if (!existsSync(folder)) return []
   const files = readdirSync(folder, { withFileTypes: true, recursive: true }).filter((entry) => entry.isFile())
@@ -93,7 +94,7 @@ function ownersBelow(folder: string): string[] {
   return whole.flatMap(({ parentPath }) => CALL_ID.exec(parentPath.slice(folder.length))?.[0] ?? [])
 }
 
-/** Every rule that is broken, in words; an empty list is what a good server leaves. */
+/** Returns a description of every broken rule; empty for a correct server. */
 export function problemsInLedger(ledger: Ledger, rules: LedgerRules = {}): string[] {
   const { announced = false, atRest = true, unrecordedUse = false } = rules
   const index = new Index(ledger)
@@ -111,7 +112,7 @@ export function problemsInLedger(ledger: Ledger, rules: LedgerRules = {}): strin
   ]
 }
 
-/** What is sealed for a call goes with its end. */
+/** The sealed secrets of a call are removed when it ends. */
 function sealedProblems(prefix: string, index: Index): string[] {
   return entriesOf(index.ledger, prefix)
     .filter(([key]) => index.call(key.slice(prefix.length))?.ended !== false)
@@ -192,7 +193,7 @@ function approvalProblems(approval: Approval, index: Index, unrecordedUse: boole
   ].filter((problem) => typeof problem === 'string')
 }
 
-/** Nobody runs it, and nobody will for a while. */
+/** True if no worker runs the call or will soon. */
 function isIdle({ dueAt, attempt, settled }: LedgerCall, { now }: Ledger): boolean {
   return attempt === settled && (dueAt === null || dueAt > now)
 }

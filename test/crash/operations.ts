@@ -1,13 +1,13 @@
-/** What is run while servers are killed: effects are lines in a file, synced before the handler goes on. */
+/** The operations of the crash tests. Each effect is a line in a file, synced before the handler continues. */
 import { fsyncSync, openSync, writeSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { type HandlerContext, operation, type ServerOptions } from 'callplane'
 import { z } from 'zod'
 
-/** Where the effects go. */
+/** The file for the effects. */
 const effects = openSync(process.env.CRASH_EFFECTS as string, 'a')
 
-/** One line for each effect: what it was for, the handler's key and its attempt. */
+/** Writes one line for each effect: its label, the handler's key and its attempt. */
 function takeEffect(label: string, { key, attempt }: HandlerContext): void {
   writeSync(effects, `${label} ${key} ${attempt}\n`)
   fsyncSync(effects)
@@ -38,7 +38,7 @@ export const work = operation('v1:Crash.Work', {
   },
 })
 
-/** Needs an approval, which somebody gives. */
+/** Needs an approval, which the decider gives. */
 export const held = operation('v1:Crash.Held', {
   args,
   result,
@@ -63,7 +63,7 @@ export const charge = operation('v1:Crash.Charge', {
   },
 })
 
-/** Its child has an effect that must not be doubled when this one is run again. */
+/** Its child call has an effect that must not be repeated when this operation runs again. */
 export const order = operation('v1:Crash.Order', {
   args,
   result,

@@ -1,4 +1,4 @@
-/** A process that stood still for longer than its leases, as a laptop that slept: it finds its own calls due. */
+/** A process that was paused for longer than its leases, like a laptop that slept, finds its own calls due. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** Any order of calls, repeats, polls, cancels, ends and restarts, on one server with a clock that stands still. */
+/** Random sequences of calls, repeats, polls, cancels, ends and restarts, on one server with a manual clock. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { verifies } from '../requirements.ts'

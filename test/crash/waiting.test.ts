@@ -1,6 +1,6 @@
 /**
- * A real server process is killed while a tool works on its call, at every point where it can stand then, and another
- * one on the same folder takes the answer. The tool is a server of its own, as it would be elsewhere.
+ * Kills a real server process while a tool works on its call, at every point of that call. Another server on the same
+ * folder receives the tool's callback. The tool is a separate server, as in production.
  */
 import { createHmac } from 'node:crypto'
 import { expect, test, vi } from 'vitest'

@@ -1,9 +1,9 @@
-/** What the clients of a crash test want, at random but from a seed, and how their effects are read back. */
+/** Generates the clients' tasks of a crash test at random from a seed, and reads back their effects. */
 import { readFile } from 'node:fs/promises'
 import type { Wish } from './client.ts'
 import type { ClientCall, Effect } from './history.ts'
 
-/** Of thirteen, by their number. */
+/** The operations by their share of thirteen. */
 const OPERATIONS: readonly (readonly [number, Wish['operation']])[] = [
   [5, 'Work'],
   [7, 'Charge'],
@@ -25,7 +25,9 @@ export function wishes(round: number, count: number, random: (below: number) => 
   })
 }
 
-/** The charges that orders made. Nobody has their request ids; the order's own end says whether they were made. */
+/**
+ * The charges that orders made. No client has their request ids, so the order's outcome says whether they were made.
+ */
 export function children(calls: readonly ClientCall[], effects: readonly Effect[]): ClientCall[] {
   const charged = new Set(effects.map(({ label }) => label).filter((label) => label.endsWith('.charge')))
   return calls
@@ -41,7 +43,7 @@ export async function readEffects(file: string): Promise<Effect[]> {
   })
 }
 
-/** A whole number from 0 up to the bound. mulberry32. */
+/** Returns integers from 0 up to, but not including, the bound (mulberry32). */
 export function seeded(seed: number): (below: number) => number {
   let state = seed
   return (below) => {

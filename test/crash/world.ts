@@ -1,4 +1,4 @@
-/** One server on a clock that stands still, whose handlers end when they are told to, and what its clients see. */
+/** One server on a manual clock whose handlers end when the test says so, and the observations of its clients. */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,17 +9,17 @@ import { createManualClock } from '../../src/testing/fakes/clock.ts'
 import type { ClientCall, Effect, SeenState, Sighting } from './history.ts'
 
 /**
- * `Work` may be repeated, `Charge` and `Pay` must not be, and only `Charge` is retained; an `Order` waits for an
- * `Item`, which its clients do not see.
+ * `Work` may be repeated; `Charge` and `Pay` must not be. Only `Charge` is retained. An `Order` waits for an `Item`,
+ * which its clients do not see.
  */
 export type Kind = 'Work' | 'Charge' | 'Pay' | 'Order'
 
 export interface Wish {
   kind: Kind
   keyed: boolean
-  /** Answers the word to stop with a failure of its own that says it is worth another try. */
+  /** True if the handler reacts to a stop request with its own retryable failure. */
   stubborn: boolean
-  /** Waits for the outcome instead of asking for the address. */
+  /** True if the client waits for the outcome instead of polling. */
   patient: boolean
 }
 
@@ -33,11 +33,13 @@ export type Step =
 interface Seen extends ClientCall {
   sightings: Sighting[]
   wish: Wish
-  /** What the key and the arguments are made of. A call that ends before it began gives its key back, so a later one
-   * with the same name is another call: it has the next `round`, and so another label. */
+  /**
+   * The key and the arguments are made from this name. A call that ends before it began releases its key, so a later
+   * call with the same name is a different call. It gets the next `round` and therefore another label.
+   */
   name: string
   round: number
-  /** Until when it was said that it can be polled. */
+  /** The time until which the server promised that the call can be polled. */
   keptUntil: number
 }
 
@@ -49,7 +51,7 @@ export class World {
   readonly #data: string
   readonly #runningCalls: number
   readonly #clock = createManualClock()
-  /** Handlers by name, in the order they began; each waits to be told how to end. */
+  /** Handlers by name, in the order they began. Each waits until the test ends it. */
   readonly #gates: { name: string; end: (how: Ending) => void }[] = []
   readonly #rounds = new Map<string, number>()
   #open = false
@@ -88,13 +90,13 @@ export class World {
     this.#end(next.do, call.wish.kind === 'Order' ? `${call.name}.item` : call.name)
   }
 
-  /** Every handler may end from now on; then each call is looked at until it has ended, and once more. */
+  /** Lets every handler end, then polls each call until it has ended, and once more. */
   async settle(): Promise<void> {
     this.#open = true
     for (const call of [...this.calls]) {
       await this.#until(call, () => this.#look(call))
       if (!call.wish.keyed || call.sightings.some(({ state }) => state !== 'missing')) continue
-      // Cut off before any answer, and not retained: what became of it is what a repeat of its key is told.
+      // Cut off before any reply, and not retained: only a repeat of its key shows its outcome.
       const repeat = this.#newCall(call.name, { ...call.wish, patient: false })
       await this.#until(repeat, () => this.#send(repeat))
     }
@@ -116,7 +118,9 @@ export class World {
     return expect.poll(seen, { interval: 5, timeout: 5_000, message }).toMatch(/complete|error|missing|gone/)
   }
 
-  /** The items that orders made. Nobody has their request ids; the order's own end says whether they were made. */
+  /**
+   * The items that orders made. No client has their request ids, so the order's outcome says whether they were made.
+   */
   get items(): ClientCall[] {
     const made = new Set(this.effects.map(({ label }) => label))
     return this.calls
@@ -155,7 +159,7 @@ export class World {
     this.#clock.advance(1)
     for (let turn = 1; !closed; turn++) {
       await new Promise((resolve) => setImmediate(resolve))
-      // Only for what does not end by itself, or leases would run out on the way.
+      // Advances the clock only for calls that do not end by themselves, because leases would expire otherwise.
       if (turn % 1_000 === 0) this.#clock.advance(1_000)
       if (turn === 30_000) throw new Error('The server does not close, although everybody was told to stop.')
     }
@@ -213,12 +217,12 @@ export class World {
     const before = this.effects.length
     let answered = false
     void this.#ask(call, '/call', request, 'late')
-      // Cut off by a restart: then nothing was heard.
+      // A restart cut the request off, so there is no reply.
       .catch(() => undefined)
       .finally(() => {
         answered = true
       })
-    // Its answer comes when it comes. That it was taken up shows in what it does, unless it joins another.
+    // The reply may come later. An effect shows that the call was accepted, unless the call joins another.
     for (let turn = 0; turn < 500 && !answered && this.effects.length === before; turn++) {
       await new Promise((resolve) => setImmediate(resolve))
     }
@@ -229,7 +233,7 @@ export class World {
   }
 
   async #ask(call: Seen, path: string, request: RequestInit, order?: 'late'): Promise<void> {
-    // The clock stands still, so whoever waits for it waits for ever.
+    // The clock stands still, so a client that waits on it would wait forever.
     const signal = AbortSignal.timeout(order ? 60_000 : 5_000)
     const response = await fetch(this.#url + path, { ...request, signal })
     const {
@@ -243,19 +247,19 @@ export class World {
       error?: { code: string }
       expiresAt?: number
     }
-    // Refused for want of room: this call, or this repeat of it, was never made.
+    // The server was full: it did not accept this call or this repeat.
     if (error?.code === 'PANIC_BUSY') return
     if (response.status === 404) return this.#missed(call)
     call.keptUntil = Math.max(call.keptUntil, expiresAt * 1_000)
     const ended = state === 'error' || state === 'complete'
-    // What was said while others looked may have been overtaken on its way.
+    // Another client may have seen a later state before this reply arrived.
     if (order === 'late' && !ended) return
     const outcome = state === 'error' ? error?.code : state === 'complete' ? JSON.stringify(result) : undefined
     call.sightings.push({ state, ...(outcome !== undefined && { outcome }) })
     if (outcome === 'CANCELED') this.#nextRound(call)
   }
 
-  /** What was promised to be there must be; what was not, or not for so long, may be gone. */
+  /** A call that was promised to be kept must be found. Other calls may be gone. */
   #missed(call: Seen): void {
     const last = call.sightings.at(-1)
     if (!last || this.#clock.now() < call.keptUntil) call.sightings.push({ state: 'missing' })

@@ -1,6 +1,6 @@
 /**
- * Builds the examples of docs/adapters/add-an-adapter.md and runs their suites. The files of the page are written to a
- * folder beside the sources, and imports of the sources lead to the sources.
+ * Builds the examples of docs/adapters/add-an-adapter.md and runs their suites. It writes the files of the page to a
+ * folder beside the sources, and redirects imports of the sources.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'

@@ -1,4 +1,4 @@
-/** Figures in the pages are those of bench/results.json: nothing is written by hand. */
+/** The figures in the pages come from bench/results.json; none is written by hand. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Results } from '../../bench/results.ts'

@@ -1,7 +1,7 @@
 /**
- * Every code block in the pages is checked: TypeScript by the compiler, YAML by the loaders, JSON and HTTP by parsing,
- * shell commands against the commands and flags that exist. A block that cannot be checked says why in a comment above
- * it, and the list of those is here. The commands of the first pages are run in `commands.test.ts`.
+ * Checks every code block in the pages: TypeScript with the compiler, YAML with the loaders, JSON and HTTP with a
+ * parser, shell commands against the existing commands and flags. A block that cannot be checked says why in a comment
+ * above it, and this file lists those blocks. `commands.test.ts` runs the commands of the first pages.
  */
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

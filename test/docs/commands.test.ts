@@ -1,4 +1,4 @@
-/** The commands of the README's first screen, of docs/start.md and of the page on policies, run as a reader would. */
+/** Runs the commands of the README's first screen, of docs/start.md and of the page on policies, as a reader would. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'

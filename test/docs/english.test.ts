@@ -1,4 +1,4 @@
-/** The pages use common words: a list of phrases that hide who does what, with what to write instead. */
+/** The pages use common words: lists phrases that hide who does what, with the replacement for each. */
 import { expect, test } from 'vitest'
 import { listPages, readPage } from './pages.ts'
 

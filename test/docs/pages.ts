@@ -6,16 +6,16 @@ import { dirname, join, normalize } from 'node:path'
 export const ROOT = join(import.meta.dirname, '../..')
 
 export interface Link {
-  /** As written: `../guides/policy.md#what`. */
+  /** The target as written: `../guides/policy.md#what`. */
   readonly written: string
-  /** From the root of the repository, without a slash at its end. */
+  /** The path from the root of the repository, without a trailing slash. */
   readonly path: string
   readonly anchor: string | undefined
 }
 
 export interface Block {
   readonly page: string
-  /** The line of the opening fence. */
+  /** Line number of the opening fence. */
   readonly line: number
   readonly language: string
   readonly code: string
@@ -33,7 +33,7 @@ export function readPage(page: string): string {
   return readFileSync(join(ROOT, page), 'utf8')
 }
 
-/** Links to places in the repository; those in code are not links. */
+/** Links to places in the repository, without those inside code. */
 export function linksIn(page: string, text: string): Link[] {
   const prose = text.replaceAll(/^```[\s\S]*?^```/gm, '').replaceAll(/`[^`\n]*`(?!\])/g, '')
   const targets = [...prose.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target = '']) => target)

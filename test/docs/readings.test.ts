@@ -1,4 +1,4 @@
-/** A comment that cites a reading names a section of docs/readings.md, and every section is cited. */
+/** Every comment that cites a reading names a section of docs/readings.md, and every section is cited. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

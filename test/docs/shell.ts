@@ -1,9 +1,9 @@
-/** Reads the shell blocks of the pages: the commands in them, and whether each is one that exists. */
+/** Reads the shell blocks of the pages and checks that each command exists. */
 import { PassThrough, Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { run } from '../../src/cli/run.ts'
 
-/** The commands of a block as lists of words; comments, pipes and redirections end a command. */
+/** Returns the commands of a block as lists of words. Comments, pipes and redirections end a command. */
 export function commandsIn(code: string): string[][] {
   const commands: string[][] = [[]]
   const tokens = code
@@ -22,15 +22,15 @@ function beforeRedirection(words: string[]): string[] {
   return at === -1 ? words : words.slice(0, at)
 }
 
-/** Programs that are not ours. A reader has them, or the page says how to get them. */
+/** Programs that are not ours. A reader has them, or the page says how to install them. */
 const FOREIGN = new Set(['curl', 'export', 'clang', 'cd', 'git', 'sqlite3'])
 
-/** Nothing if the command exists and has these flags. */
+/** Returns `undefined` if the command exists and has these flags. */
 export async function problemWith(words: readonly string[], scripts: readonly string[]): Promise<string | undefined> {
   const [program = '', ...rest] = words
   if (FOREIGN.has(program)) return undefined
   if (program === 'callplane') return problemWithCallplane(rest)
-  // `alias name='command …'` is the words alias, name= and the command.
+  // `alias name='command …'` parses as the words alias, name= and the command.
   if (program === 'alias') return problemWith((rest[1] ?? '').split(' '), scripts)
   if (program === 'npx') return rest[0] === 'callplane' ? problemWithCallplane(rest.slice(1)) : undefined
   if (program === 'npm') return problemWithNpm(rest, scripts)

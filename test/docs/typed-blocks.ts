@@ -1,13 +1,13 @@
 /**
  * Type-checks the TypeScript blocks of the pages in one program, as if each were a file in a project with the package
- * installed. Names that a block leaves to the reader's program are listed in the comment above it: `given: db, orders`.
+ * installed. The comment above a block lists the names that the reader's program must define: `given: db, orders`.
  */
 import { readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import ts from 'typescript'
 import { type Block, ROOT } from './pages.ts'
 
-/** Blocks may leave out these imports, as long as the page shows them once. */
+/** Blocks may omit these imports if the page shows them once. */
 const GLOBALS = `
 declare global {
   const operation: typeof import('callplane').operation
@@ -29,8 +29,8 @@ export interface TypedFile {
 }
 
 /**
- * Pages of one folder are files of one folder here, so that a block can import another by the name that its comment has.
- * A name that begins with a slash is a place in the repository.
+ * The pages of one folder become files of one folder, so that a block can import another by the name in its comment. A
+ * name that begins with a slash is a path in the repository.
  */
 export function filesOf(blocks: readonly Block[]): TypedFile[] {
   return blocks.map((block) => {
@@ -47,7 +47,7 @@ export function filesOf(blocks: readonly Block[]): TypedFile[] {
   })
 }
 
-/** `<!-- file: a.ts; given: db -->` has two settings. */
+/** Parses the settings of a comment: `<!-- file: a.ts; given: db -->` has two. */
 export function settingOf({ note }: Block, name: string): string | undefined {
   const settings = (note ?? '').split(/;\s*/)
   return settings
@@ -56,7 +56,10 @@ export function settingOf({ note }: Block, name: string): string | undefined {
     .trim()
 }
 
-/** As most projects have it: `strict`, and nothing beyond. What is given has no type, so that nothing can be inferred from it. */
+/**
+ * The settings of most projects: `strict`, and no more. The `given` names have no type, so nothing can be inferred from
+ * them.
+ */
 const RELAXED = {
   exactOptionalPropertyTypes: false,
   noImplicitAny: false,
@@ -64,7 +67,7 @@ const RELAXED = {
   noUnusedParameters: false,
 }
 
-/** One line for each mistake: the page, the line in it, and what the compiler says. */
+/** Returns one line for each error: the page, the line in it, and the compiler's message. */
 export function mistakesIn(files: readonly TypedFile[]): string[] {
   const options = { ...compilerOptions(), ...RELAXED }
   const globals = join(ROOT, '.doc-blocks/globals.ts')
@@ -80,12 +83,12 @@ export function mistakesIn(files: readonly TypedFile[]): string[] {
 
 function compilerOptions(): ts.CompilerOptions {
   const { config } = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => readFileSync(path, 'utf8'))
-  // Fetch hosts and agents' SDKs need the types of the DOM.
+  // Fetch hosts and agent SDKs need the DOM types.
   config.compilerOptions.lib.push('dom')
   return ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, ROOT).options
 }
 
-/** The files of the pages are in memory only; everything else is on disk. */
+/** The files of the pages exist only in memory; all others are on disk. */
 function hostOf(options: ts.CompilerOptions, texts: ReadonlyMap<string, string>): ts.CompilerHost {
   const host = ts.createCompilerHost(options)
   const folders = new Set([...texts.keys()].flatMap((path) => parentsOf(path)))

@@ -1,4 +1,4 @@
-/** The shortcut by which most ends are known without reading them back keeps every field of an instance. */
+/** The shortcut that computes most ended instances without reading them back keeps every field of an instance. */
 import { expect, test } from 'vitest'
 import { applyChange } from '../../src/core/applied-change.ts'
 import type { Instance } from '../../src/core/instance.ts'

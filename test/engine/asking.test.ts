@@ -1,4 +1,4 @@
-/** Calls that wait for their caller's answers: over cancels, deadlines, restarts and what came too late to be told. */
+/** Calls that wait for their caller's replies: with cancels, deadlines, restarts and late replies. */
 import { expect, test } from 'vitest'
 import type { Asking } from '../../src/core/questions.ts'
 import { operation } from '../../src/index.ts'

@@ -1,4 +1,4 @@
-/** One call, several attempts: retries, time limits, waits that run out, and what is told on the way. */
+/** One call with several attempts: retries, time limits, waits that time out, and progress. */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation.ts'
 import { ADA, Gate, LEASE_MS, Node, openCluster, settled } from './node.ts'

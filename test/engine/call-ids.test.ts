@@ -1,4 +1,4 @@
-/** Ids of calls are UUIDs of version 7, in the order of time, and carry the slot of their owner. */
+/** Call ids are UUIDs of version 7, ordered by time, and contain the slot of their owner. */
 import { hash } from 'node:crypto'
 import { operation } from 'callplane'
 import fc from 'fast-check'

@@ -1,4 +1,4 @@
-/** What a request has started is called off by it; what it joined is not. */
+/** A request that is called off stops the call that it started, but not a call that it joined. */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation.ts'
 import { ADA, Gate, Node, openCluster } from './node.ts'

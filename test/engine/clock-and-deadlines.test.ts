@@ -1,4 +1,4 @@
-/** The wall clock is set by an hour while a handler runs: the call has the time it was given, no more and no less. */
+/** The wall clock is set by an hour while a handler runs: the call keeps exactly its time limit. */
 import { describe, expect, test } from 'vitest'
 import type { BackendContext } from '../../src/core/context.ts'
 import { Fault } from '../../src/core/fault.ts'

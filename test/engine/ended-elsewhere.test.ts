@@ -1,4 +1,4 @@
-/** A call that waits in the queue of one node and is run by another. */
+/** A call that is queued on one node and run by another. */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation.ts'
 import { Node, openCluster, settled } from './node.ts'

@@ -1,4 +1,4 @@
-/** One caller with more calls than there are slots: every other caller goes on as if it were alone. */
+/** One caller has more calls than there are slots: other callers are not slowed down. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Caller } from '../../src/core/caller.ts'

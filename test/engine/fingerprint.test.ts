@@ -1,4 +1,4 @@
-/** A fingerprint that is made from a stored call is the one that was made of the call when it came. */
+/** The fingerprint computed from a stored call equals the one computed when the call arrived. */
 import { hash } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

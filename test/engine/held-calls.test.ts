@@ -1,4 +1,7 @@
-/** What a held call and its approval must not do: outlive their time, their policy or their call, or be lost or used twice. */
+/**
+ * A held call and its approval do not outlive their time, their policy or their call, and are neither lost nor used
+ * twice.
+ */
 import { expect, test } from 'vitest'
 import type { Call, MediaInput } from '../../src/core/call.ts'
 import { Fault } from '../../src/core/fault.ts'

@@ -1,4 +1,4 @@
-/** The duties that all protocols share, done behind the port for calls. */
+/** The duties that all protocols share and that the port for calls performs. */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation.ts'
 import { ADA, Gate, Node, openCluster, settled } from './node.ts'

@@ -1,4 +1,7 @@
-/** Two who act on one call at the same time: whoever comes second finds it changed, and nothing is undone or lost. */
+/**
+ * Two actors change one call at the same time: the second sees the change of the first, and no change is undone or
+ * lost.
+ */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation.ts'
 import { ADA, Gate, Node, openCluster, settled } from './node.ts'

@@ -1,4 +1,4 @@
-/** JSON in: one meaning or a refusal. JSON as a key: one text for one value. */
+/** Incoming JSON has one meaning or is refused. JSON used as a key has one text for each value. */
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** What one caller can reach of another's calls and bytes, and of its own beyond the result: nothing. */
+/** A caller cannot reach another caller's calls or bytes, nor internal data of its own calls. */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation.ts'
 import { createResultCache } from '../../src/server/build/result-cache.ts'

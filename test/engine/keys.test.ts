@@ -1,4 +1,7 @@
-/** Who joins under an idempotency key, and when it is given back: only where nothing can have happened under it. */
+/**
+ * Which calls join under an idempotency key, and when the key is released: only if no effect can have happened under
+ * it.
+ */
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { operation } from '../../src/core/operation.ts'

@@ -1,4 +1,4 @@
-/** A handler that goes on after its attempt has ended: what it can still change (nothing), and what it still holds. */
+/** A handler that continues after its attempt has ended changes nothing, and keeps its slot until it returns. */
 import { expect, test } from 'vitest'
 import type { HandlerContext } from '../../src/core/context.ts'
 import { Fault } from '../../src/core/fault.ts'

@@ -1,4 +1,4 @@
-/** Several nodes on one store: one of them keeps house, and another takes over when it stops. */
+/** Several nodes on one store: one of them does the maintenance, and another takes over when it stops. */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation.ts'
 import { type Cluster, Node, openCluster, settled } from './node.ts'

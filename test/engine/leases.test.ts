@@ -1,4 +1,6 @@
-/** Nodes that hang, die and shut down: their calls go on elsewhere, once, and late news from them changes nothing. */
+/**
+ * Nodes that hang, die or shut down: their calls continue elsewhere, once, and late reports from them change nothing.
+ */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation.ts'
 import { verifies } from '../requirements.ts'

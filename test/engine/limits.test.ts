@@ -1,4 +1,4 @@
-/** Limits count right whatever happens in whichever order, and say truly when to come back. */
+/** Limits count correctly in every order of events, and report the correct time to retry. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Operation } from '../../src/core/operation.ts'

@@ -1,4 +1,4 @@
-/** Keeping house beside calls: what has piled up goes in batches, with rests in between that calls can have. */
+/** Maintenance beside calls: it removes a backlog in batches, with pauses in between for calls. */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation.ts'
 import { type Cluster, Node, openCluster, settled } from './node.ts'

@@ -1,4 +1,4 @@
-/** Keeping house: what has expired ends, what is past keeping goes, and the counts are put right. */
+/** Maintenance: it ends expired calls, removes calls past their retention, and corrects the counts. */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation.ts'
 import { bytes } from '../../src/testing/suites/objects/object-content.ts'

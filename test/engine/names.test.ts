@@ -1,4 +1,4 @@
-/** Operation names and versions: what is one, what is not, and how versions compare. */
+/** Operation names and versions: which are valid, and how versions compare. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { compareVersions, isName, lineageOf, parseName, parseVersion } from '../../src/core/names.ts'

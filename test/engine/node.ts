@@ -1,4 +1,4 @@
-/** Engines on a clock that stands still and a real SQLite file: as many nodes as a test wants, each of which can die. */
+/** Engines on a manual clock and a real SQLite file: any number of nodes, each of which can die. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -43,7 +43,7 @@ export const STOP_GRACE_MS = 5_000
 const NO_CACHE: ResultCache = { get: () => undefined, set: () => {} }
 const WORK: WorkerSettings = { leaseMs: LEASE_MS, claimEveryMs: 5_000, maxCutOffs: 10, progressEveryMs: 100 }
 
-/** What nodes share: time, the file, the bytes. */
+/** The parts that nodes share: the clock, the file, the objects. */
 export class Cluster implements AsyncDisposable {
   readonly clock: ManualClock = createManualClock()
   readonly objects: ObjectStore = createMemoryObjects(() => this.clock.now())
@@ -54,7 +54,7 @@ export class Cluster implements AsyncDisposable {
     return freezeInstances(createSqliteStore({ file: join(this.#folder, 'calls.db'), clock: this.clock }))
   }
 
-  /** Everything in memory is gone; what was committed is not. */
+  /** Discards everything in memory. Committed data stays. */
   async restart(): Promise<void> {
     await this.store.close()
     this.store = this.#open()
@@ -65,7 +65,7 @@ export class Cluster implements AsyncDisposable {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  /** Resolves when a stored instance is as wanted: now, or after a change. */
+  /** Resolves when a stored instance satisfies `wanted`, now or after a change. */
   async until(id: string, wanted: (instance: Instance) => boolean): Promise<Instance> {
     const found = Promise.withResolvers<Instance>()
     const stop = this.store.watch(id, (instance) => wanted(instance) && found.resolve(instance))
@@ -88,7 +88,7 @@ export class Cluster implements AsyncDisposable {
   }
 }
 
-/** The store, its watchers and the engine share instances: one that is changed afterwards throws in every test. */
+/** The store, its watchers and the engine share instances, so changing one afterwards throws in every test. */
 function freezeInstances(store: Store): Store {
   const advanced = (after: Advanced) => {
     if (after.instance) Object.freeze(after.instance)
@@ -120,7 +120,7 @@ export interface NodeOptions {
   operations: readonly OperationDefinition[]
   limits?: Partial<LimitRules>
   work?: Partial<WorkerSettings>
-  /** What an operation declared with this kind of backend runs on. */
+  /** Backends by the kind that an operation declares. */
   backends?: Readonly<Record<string, Backend>>
   guards?: readonly Guard[]
   observer?: Observer
@@ -186,7 +186,7 @@ export class Node {
     })
   }
 
-  /** Timers are what a process that hangs or is gone no longer has. */
+  /** A clock whose timers do not fire while the process hangs or after it has died. */
   #mortal(clock: ManualClock): Clock {
     return {
       now: clock.now,
@@ -211,7 +211,7 @@ export class Node {
     return this.engine.call(call, () => caller, options)
   }
 
-  /** Stops for a while, as under a debugger or a long garbage collection. */
+  /** Pauses the node, as a debugger or a long garbage collection would. */
   freeze(): void {
     this.#life = 'frozen'
   }
@@ -226,13 +226,13 @@ export class Node {
   }
 }
 
-/** A handler that waits until the test lets it go on, and says when it has begun. */
+/** A handler that waits until the test releases it, and reports when it has begun. */
 export class Gate<T = unknown> {
   readonly #begun = Promise.withResolvers<void>()
   readonly #opened = Promise.withResolvers<T>()
   runs = 0
 
-  /** Settles when a handler stands at the gate. */
+  /** Settles when a handler waits at the gate. */
   get reached(): Promise<void> {
     return this.#begun.promise
   }
@@ -248,7 +248,7 @@ export class Gate<T = unknown> {
   }
 }
 
-/** Lets everything that is under way run as far as it can without the clock: writes commit within one of these turns. */
+/** Lets all work proceed as far as it can without the clock. Writes commit within one of these turns. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate)
 }

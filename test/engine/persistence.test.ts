@@ -1,4 +1,4 @@
-/** What is written down of a call at every step of its life, and what that says after everything in memory is gone. */
+/** The stored state of a call at every step of its life, and its meaning after everything in memory is lost. */
 import { expect, test } from 'vitest'
 import type { Instance } from '../../src/core/instance.ts'
 import { operation } from '../../src/core/operation.ts'

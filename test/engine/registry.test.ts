@@ -1,4 +1,4 @@
-/** The registry finds what callers name, and start-up finds what cannot work. */
+/** The registry finds operations by name, and the start reports operations that cannot work. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type OperationDefinition, operation, removed, type Tombstone } from '../../src/core/operation.ts'

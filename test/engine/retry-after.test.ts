@@ -1,4 +1,4 @@
-/** A failure may say when to come back; whatever it says, a call is neither run too often for it nor parked for good. */
+/** A failure may set a time to retry. No value makes a call run too often or wait forever. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'

@@ -1,4 +1,4 @@
-/** When a failed attempt is tried again: bounded by the rules, never before the failure says. */
+/** When a failed attempt is retried: limited by the rules, and never before the time that the failure sets. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { FaultRecord } from '../../src/core/fault.ts'

@@ -1,4 +1,4 @@
-/** A slot that comes free for somebody who waits is not left lying: whoever may take it now is woken. */
+/** A slot that becomes free wakes a waiting call that may use it. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { SlotShares } from '../../src/core/fairness/slot-shares.ts'

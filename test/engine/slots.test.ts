@@ -1,4 +1,4 @@
-/** Who runs when: the order of the queue, the bounds on running work, and calls that wait for calls. */
+/** The order of the queue, the limits on running work, and calls that wait for calls. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { type OperationDefinition, operation } from '../../src/core/operation.ts'

@@ -1,4 +1,4 @@
-/** A store may take seconds to accept a call: by then the lease that came with it can be over. */
+/** A store may take seconds to accept a call, and the lease of that call may expire meanwhile. */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation.ts'
 import { type Cluster, LEASE_MS, Node, openCluster, settled } from './node.ts'

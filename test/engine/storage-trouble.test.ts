@@ -1,4 +1,4 @@
-/** The storage fails for a moment, at the worst one: nothing that was promised is lost, and nothing is counted for ever. */
+/** The storage fails briefly at the worst moment: no promise is broken, and no count stays wrong. */
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
 import { operation } from '../../src/core/operation.ts'

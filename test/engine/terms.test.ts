@@ -1,4 +1,4 @@
-/** The limits of one call: it may ask for tighter ones than its operation has, and never gets looser ones. */
+/** The limits of one call: it may request tighter limits than its operation has, but never looser ones. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { CallTerms } from '../../src/core/call.ts'

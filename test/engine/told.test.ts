@@ -1,4 +1,4 @@
-/** A caller that was told of a call before its end finds the end, on whichever node it asks and whoever was faster. */
+/** A caller that got a reply before the end of its call finds the outcome on every node, in every order of events. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { ADA, Gate, Node, openCluster, settled } from './node.ts'

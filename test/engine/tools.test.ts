@@ -1,4 +1,4 @@
-/** Operations under tool names: found by id, version and name, and no two under the same. */
+/** Operations under tool names: found by id, version and name, and each name is unique. */
 import { expect, test } from 'vitest'
 import { type OperationDefinition, operation, type Tombstone } from '../../src/core/operation.ts'
 import { createTools } from '../../src/engine/tools.ts'

@@ -1,4 +1,4 @@
-/** Calls that are not written down leave nothing behind when they fail: no slot, no bytes. */
+/** Unrecorded calls leave nothing behind when they fail: no slot, no bytes. */
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { operation } from '../../src/core/operation.ts'

@@ -1,4 +1,4 @@
-/** Calls whose answer comes later, from outside or at the next look: nobody holds anything for them meanwhile. */
+/** Calls whose result comes later, by a callback or a poll: they hold no resources meanwhile. */
 import { expect, test } from 'vitest'
 import type { BackendContext } from '../../src/core/context.ts'
 import { Fault } from '../../src/core/fault.ts'

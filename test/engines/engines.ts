@@ -1,6 +1,6 @@
 /**
- * What some tests run against besides npm packages: a container engine, a C compiler for WebAssembly. Where one is not
- * there its tests are left out and it is said which; with CALLPLANE_REQUIRE_ENGINES=1 that is a failure.
+ * Programs that some tests need besides npm packages: a container engine, a C compiler for WebAssembly. If one is
+ * missing, its tests are skipped and the run names it. With CALLPLANE_REQUIRE_ENGINES=1 that is a failure.
  */
 import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
@@ -8,7 +8,7 @@ import { describe, test } from 'vitest'
 
 export interface TestEngine {
   name: string
-  /** What of it is not there. */
+  /** The missing part, if any. */
   missing: readonly string[]
 }
 
@@ -29,7 +29,7 @@ function onPath(program: string): boolean {
   return (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, program)))
 }
 
-/** `describe` for stories that need the engine. */
+/** `describe` for tests that need the engine. */
 export function describeWith({ name, missing }: TestEngine, title: string, stories: () => void): void {
   if (missing.length === 0) {
     describe(title, stories)

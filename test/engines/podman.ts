@@ -1,17 +1,17 @@
-/** podman with a storage of its own in a temporary folder, and an image in it that holds nothing but busybox. */
+/** podman with its own storage in a temporary folder, and an image that contains only busybox. */
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export interface Podman {
-  /** What a declaration needs to use it. */
+  /** The settings that a declaration needs to use it. */
   settings: { engine: string; engineArgs: string[]; runArgs: string[]; image: string }
-  /** Names of the containers there are; with `running`, of those at work. */
+  /** Names of all containers; with `running`, only of the running ones. */
   containers(only?: 'running'): string[]
-  /** Returns when a container is at work. */
+  /** Resolves when a container is running. */
   untilRunning(): Promise<void>
-  /** Returns when no container is there any more. */
+  /** Resolves when there is no container. */
   untilGone(): Promise<void>
   remove(): void
 }
@@ -24,7 +24,7 @@ export function startPodman(): Podman {
     `--root=${folder}/root`,
     `--runroot=${folder}/run`,
     `--tmpdir=${folder}/tmp`,
-    // Needs nothing of the kernel, and leaves no mounts behind.
+    // Needs no kernel support, and leaves no mounts behind.
     '--storage-driver=vfs',
     '--runtime=runc',
     '--cgroup-manager=cgroupfs',
@@ -51,7 +51,7 @@ export function startPodman(): Podman {
     settings: {
       engine: 'podman',
       engineArgs,
-      // Higher ones are not ours to give in every virtual machine.
+      // Some virtual machines do not permit higher limits.
       runArgs: ['--ulimit=nofile=1024:1024', '--ulimit=nproc=1024:1024'],
       image: IMAGE,
     },

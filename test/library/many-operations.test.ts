@@ -1,4 +1,4 @@
-/** Ten thousand operations behind one server. */
+/** Ten thousand operations on one server. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

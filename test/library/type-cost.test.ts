@@ -1,4 +1,7 @@
-/** A program with many operations must stay cheap to check. Counted in instantiations: the same on every machine. */
+/**
+ * A program with many operations stays cheap to type-check. The test counts instantiations, which are the same on every
+ * machine.
+ */
 import { expect, test } from 'vitest'
 import { BASELINE, describeTypeCost, measureTypeCosts, type TypeCost } from '../../scripts/type-cost.ts'
 

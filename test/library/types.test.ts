@@ -1,4 +1,4 @@
-/** Types flow from the schemas into `run`, whichever library they come from. The compiler proves it; running adds nothing. */
+/** Types flow from the schemas of every library into `run`. The compiler proves it; running adds nothing. */
 
 import { type } from 'arktype'
 import {

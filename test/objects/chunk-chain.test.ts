@@ -1,4 +1,4 @@
-/** Whatever is written, however it is sliced and whatever the chunk size: one chain, and a receiver accepts it. */
+/** For any data, slicing and chunk size there is one chain, and a receiver accepts it. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createCutter } from '../../src/objects/files/cutter.ts'

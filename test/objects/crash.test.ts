@@ -1,4 +1,4 @@
-/** Writers that are killed or run out of room, each a process of its own, and what is then found on disk. */
+/** Writer processes that are killed or run out of space, and the files that they leave on disk. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What is particular to objects in files. */
+/** Behaviour specific to the object store in files. */
 import { readdir, readFile, readlink, stat, truncate, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'

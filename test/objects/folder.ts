@@ -1,4 +1,4 @@
-/** An object store in a folder of its own, gone when the test ends. */
+/** An object store in its own folder, removed when the test ends. */
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ export async function openFolder() {
   }
 }
 
-/** Every file below, as paths relative to the folder. */
+/** Every file in the folder, as relative paths. */
 export async function filesIn(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))

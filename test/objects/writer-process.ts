@@ -1,6 +1,6 @@
 /**
- * A process to be killed or starved: `writer-process.ts <put|chunks> <folder> <pieces>`. It prints a line before each
- * piece it hands over, and at the end `done` or the code of the fault. It does not end before its standard input does.
+ * A process for tests to kill or to run out of space: `writer-process.ts <put|chunks> <folder> <pieces>`. It prints a
+ * line before each piece, and at the end `done` or the code of the fault. It exits when its standard input ends.
  */
 import { once } from 'node:events'
 import { Fault } from '../../src/core/fault.ts'
@@ -10,7 +10,7 @@ import { systemClock } from '../../src/server/build/environment.ts'
 export const PIECE_BYTES = 5000
 export const CHUNKS = { mimeType: 'image/png', chunkBytes: 4096, text: false }
 
-/** The same at every run, and no two pieces alike. */
+/** The same in every run, and no two pieces are equal. */
 export function piece(index: number): Uint8Array {
   return Uint8Array.from({ length: PIECE_BYTES }, (_, at) => (at * 31 + index * 7 + (at >> 8)) & 0xff)
 }

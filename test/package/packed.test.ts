@@ -1,4 +1,4 @@
-/** What is in the package that people install, and whether its pages hold together there. */
+/** The contents of the published package, and the links between its pages. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'

@@ -1,6 +1,7 @@
 /**
- * A gate against calls that get dearer without anybody noticing. It counts bytes, not time, so that it means the same on
- * a busy machine. Each limit is a quarter above what was counted when it was set; lower it when the cost goes down.
+ * A gate against calls that become more expensive unnoticed. It counts bytes instead of time, so the result does not
+ * depend on the load of the machine. Each limit is a quarter above the value measured when it was set. Lower it when
+ * the cost goes down.
  */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * How many bytes of heap one call costs, counted with room enough that nothing is collected meanwhile: the same on every
- * machine, and it grows with every object that is built for a call. Run by allocations.test.ts in a process of its own.
+ * Counts the heap bytes of one call, with enough memory that no garbage collection runs. The count is the same on every
+ * machine and grows with every object built for a call. allocations.test.ts runs it in a separate process.
  */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -15,7 +15,7 @@ import { META, STATELESS_VERSION } from '../../src/protocols/mcp/wire.ts'
 const WARM_UP = 3_000
 const CALLS = 4_000
 
-/** Built for each call and let go, to see that it is found. */
+/** An extra allocation for each call, to show that the count detects it. */
 const wasteBytes = Number(process.argv[2] ?? 0)
 const wasted: number[][] = []
 
@@ -40,7 +40,10 @@ async function inProcess(name: string): Promise<void> {
   if (reply.state !== 'complete') throw new Error(`${name} is ${reply.state}`)
 }
 
-/** One request after the other on one connection; the same bytes each time, so that the client builds next to nothing. */
+/**
+ * Sends one request after another on one connection. It sends the same bytes each time, so that the client allocates
+ * almost nothing.
+ */
 async function overHttp(request: string, times: number): Promise<void> {
   const bytes = Buffer.from(request)
   const socket = connect(port, '127.0.0.1')

@@ -1,4 +1,4 @@
-/** Programs that the server starts are bounded, and end with everything that they started. */
+/** Programs that the server starts have limits, and end together with all their child processes. */
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'

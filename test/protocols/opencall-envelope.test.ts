@@ -1,4 +1,4 @@
-/** OpenCALL's request envelope: whatever is valid is read, whatever is not is refused by the name of its field. */
+/** OpenCALL's request envelope: every valid one is read, and every error names the invalid field. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { JsonObject, JsonValue } from '../../src/core/json.ts'

@@ -1,4 +1,4 @@
-/** An OpenCALL session on a carrier that delivers again what was not acknowledged. */
+/** An OpenCALL session on a carrier that redelivers unacknowledged messages. */
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
 import type { CallOptions, Calls } from '../../src/core/ports/calls.ts'

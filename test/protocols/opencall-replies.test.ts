@@ -1,4 +1,6 @@
-/** Whatever the engine can say of a call, its envelope keeps OpenCALL's rules; and any chain of chunks can be followed. */
+/**
+ * Every reply of the engine becomes an envelope that follows OpenCALL's rules, and every chunk chain can be followed.
+ */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Fault, type FaultKind } from '../../src/core/fault.ts'

@@ -1,6 +1,6 @@
 /**
- * Every numbered requirement of the specifications we implement, as data. A further specification is one more JSON
- * file of the same shape, and one more `…-not-yet-built.ts` beside it, both listed here.
+ * Every numbered requirement of the specifications we implement, as data. To add a specification, add a JSON file of
+ * the same shape and a `…-not-yet-built.ts` beside it, and list both here.
  */
 
 import opencall from '../../src/testing/conformance/requirements/opencall.json' with { type: 'json' }
@@ -15,13 +15,13 @@ import { restNotYetBuilt } from './rest-not-yet-built.ts'
 export interface Requirement {
   /** Specification and number, `opencall:091`. */
   id: string
-  /** As the text says; REQUIRED: its prose says so; IMPLIED: follows from a field, a table or prose. */
+  /** The keyword in the text. REQUIRED: the prose requires it. IMPLIED: it follows from a field, a table or prose. */
   level: string
-  /** Who has to keep it: server, registry, client, or both sides. */
+  /** The party that must satisfy it: server, registry, client, or both sides. */
   actor: string
   section: string
   text: string
-  /** Lines of the specification's text. */
+  /** Line range in the specification's text. */
   source: string
 }
 
@@ -40,7 +40,10 @@ export const requirements: ReadonlyMap<string, Requirement> = new Map(
     .map((requirement) => [requirement.id, requirement]),
 )
 
-/** What this release does not do yet, and why. A listed id that a passing test cites fails the gate. */
+/**
+ * Requirements that this release does not implement, with the reason. The gate fails if a passing test cites a listed
+ * id.
+ */
 export const notYetBuilt: ReadonlyMap<string, string> = new Map([
   ...opencallNotYetBuilt,
   ...oxpNotYetBuilt,

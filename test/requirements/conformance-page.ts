@@ -1,4 +1,6 @@
-/** Renders docs/conformance.md: every requirement with the test files that prove it, or the reason why none does yet. */
+/**
+ * Renders docs/conformance.md: every requirement with the test files that prove it, or the reason why no test does yet.
+ */
 import type { Specification } from './catalogue.ts'
 import type { Citation } from './gate.ts'
 
@@ -41,7 +43,7 @@ export function renderConformancePage({ specifications, notYetBuilt, citations }
   return `${lines.join('\n')}\n`
 }
 
-/** A bar ends a table cell, also inside backticks; `<form>` outside them would be taken for HTML. */
+/** A bar ends a table cell even inside backticks, and `<form>` outside them would be parsed as HTML. */
 function cell(text: string): string {
   return text
     .split('`')

@@ -1,3 +1,3 @@
-/** Requirements of the Tool Contract that wait for work of their own, each with the reason. */
+/** Requirements of the Tool Contract that are not implemented yet, each with the reason. */
 
 export const contractNotYetBuilt: readonly (readonly [id: string, reason: string])[] = []

@@ -1,4 +1,4 @@
-/** The rule of the gate, as a pure function: from what the tests cited to what is wrong with it. */
+/** The rule of the gate as a pure function: takes the citations of the tests and returns the problems. */
 
 export interface Citation {
   id: string
@@ -8,7 +8,7 @@ export interface Citation {
 }
 
 export interface GateInput {
-  /** Every id there is. */
+  /** All requirement ids. */
   known: Iterable<string>
   notYetBuilt: Iterable<string>
   citations: readonly Citation[]
@@ -17,7 +17,7 @@ export interface GateInput {
 export interface GateProblem {
   kind: 'unproven' | 'built-but-listed' | 'unknown-id'
   ids: readonly string[]
-  /** What to do about it. */
+  /** What the developer should do about it. */
   advice: string
 }
 

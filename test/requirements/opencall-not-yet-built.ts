@@ -1,4 +1,4 @@
-/** OpenCALL requirements that wait for work of their own, each with the reason. An id leaves this list when a test proves it. */
+/** OpenCALL requirements that are not implemented yet, each with the reason. Remove an id when a test proves it. */
 
 const STREAMS = 'streams are not built yet'
 const TRANSPORTS = 'HTTP is the only transport so far'

@@ -1,4 +1,4 @@
-/** OXP and OTC requirements that wait for work of their own, each with the reason. */
+/** OXP and OTC requirements that are not implemented yet, each with the reason. */
 
 const CLIENT = 'the typed client is not built yet'
 

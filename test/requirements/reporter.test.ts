@@ -1,4 +1,4 @@
-/** What the gate takes into account in `npm test`, in `npm run test:all`, and in both together. */
+/** The citations that the gate judges in `npm test`, in `npm run test:all`, and in both together. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,7 +1,7 @@
 /**
  * The vitest reporter behind the gate. After a run of all files it judges the citations, then compares
- * docs/conformance.md with them, or writes it when asked to. `npm test` and `npm run test:all` are judged together where
- * the first hands its citations to the second, as CI does. A run of some files or some tests only is not judged.
+ * docs/conformance.md with them, or writes the page on request. `npm test` and `npm run test:all` are judged together
+ * if the first passes its citations to the second, as CI does. A run of only some files or tests is not judged.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
@@ -18,9 +18,9 @@ const PAGE_FILE = new URL(`../../${PAGE}`, import.meta.url)
 export interface GateOptions {
   part: Part
   writePage: boolean
-  /** Where `npm test` writes its citations and `npm run test:all` reads them. */
+  /** The file that `npm test` writes its citations to and `npm run test:all` reads. */
   citationsFile?: string | undefined
-  /** Told of every problem; by default it is printed and the run fails. */
+  /** Called for every problem. Default: prints it and fails the run. */
   fail?: (message: string) => void
 }
 
@@ -60,7 +60,7 @@ export class RequirementGate implements Reporter {
     }
   }
 
-  /** The citations to judge; `undefined` for long tests alone, which are some files only. */
+  /** Returns the citations to judge; `undefined` for the long tests alone, which are only some of the files. */
   #withOtherPart(own: Citation[], root: string): Citation[] | undefined {
     const { part, citationsFile } = this.#options
     if (part === 'whole') return own
@@ -76,7 +76,7 @@ export class RequirementGate implements Reporter {
   }
 }
 
-/** Every test file there is took part, and none was narrowed by name, tag or shard. */
+/** True if every test file took part and none was narrowed by name, tag or shard. */
 async function isFullRun(vitest: Vitest, modules: readonly TestModule[]): Promise<boolean> {
   const { watch, testNamePattern, tagsFilter, shard } = vitest.config
   if (watch || testNamePattern || tagsFilter?.length || shard) return false

@@ -1,4 +1,4 @@
-/** Requirements of the Tool Execution API that wait for work of their own, each with the reason. */
+/** Requirements of the Tool Execution API that are not implemented yet, each with the reason. */
 
 const byReason: readonly [reason: string, ids: readonly string[]][] = [
   ['only a package for that language could keep it, and this one is for TypeScript', ['rest:30', 'rest:31', 'rest:32']],

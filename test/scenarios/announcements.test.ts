@@ -1,4 +1,4 @@
-/** Signed announcements of pending approvals and ended calls, to a receiver that is not always there. */
+/** Signed announcements of pending approvals and ended calls, to a receiver that is sometimes unavailable. */
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** What approvals must not become: a way into another tenant, past a scope, around the trail, or to stop the server. */
+/** Approvals give no access to another tenant, do not bypass a scope or the audit trail, and cannot stop the server. */
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { createToken, operation } from 'callplane'

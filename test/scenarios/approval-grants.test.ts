@@ -1,4 +1,7 @@
-/** Held calls in protocols that cannot wait for an approval: they end unexecuted, and the approval is good for one more. */
+/**
+ * Held calls in protocols that cannot wait for an approval: they end without running, and the approval permits one
+ * repeat.
+ */
 import { expect, test } from 'vitest'
 import { verifies } from '../requirements.ts'
 import { onlyOne, openDesk, PEOPLE } from './approving.ts'

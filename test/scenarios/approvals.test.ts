@@ -1,4 +1,4 @@
-/** Calls that a policy holds until somebody else lets them run: over OpenCALL, where they wait and resume. */
+/** Calls that a policy holds until another person approves them: over OpenCALL, where they wait and resume. */
 import { hash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** A server whose policy holds refunds above 100, people who ask for them, and people who decide. */
+/** A server whose policy holds refunds above 100, callers who request refunds, and people who decide. */
 import { createToken, operation, type PolicyDefinition, type ServerOptions } from 'callplane'
 import { expect } from 'vitest'
 import type { ApprovalView } from '../../src/engine/admin/approval-view.ts'
@@ -33,12 +33,12 @@ export const policy: PolicyDefinition = {
 }
 
 export interface Desk extends Site {
-  /** What the handler was run with, in order. */
+  /** Arguments of the handler's runs, in order. */
   ran: unknown[]
   /** Sends a call as this person. */
   as(who: Name, op: string, args?: object, ctx?: object): Promise<Answered>
   refund(amount: number, ctx?: object): Promise<Answered>
-  /** The approvals that wait, as somebody who may decide sees them. */
+  /** The pending approvals, as a person who may decide sees them. */
   waiting(who?: Name): Promise<ApprovalView[]>
   decide(id: string, verdict?: 'approve' | 'deny', who?: Name): Promise<Answered>
   outcome(requestId: string): Promise<Answered>
@@ -74,7 +74,7 @@ export async function openDesk(options: Partial<ServerOptions> = {}): Promise<De
   }
 }
 
-/** The only one that waits. */
+/** Returns the only pending approval. */
 export async function onlyOne(desk: Desk): Promise<ApprovalView> {
   const [one, ...others] = await desk.waiting()
   expect(others).toEqual([])

@@ -1,4 +1,4 @@
-/** How an attached file is called, wherever that is known. */
+/** The file name of an attachment, in every place that shows it. */
 import { operation } from 'callplane'
 import { runOperation } from 'callplane/testing'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** What the trail keeps of a call, whole: of one that ran, recorded or not, and of one that was refused. */
+/** The complete audit entry of a call: one that ran, recorded or not, and one that was refused. */
 import { hash } from 'node:crypto'
 import { operation, type PolicyDefinition } from 'callplane'
 import { expect, test } from 'vitest'

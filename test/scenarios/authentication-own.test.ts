@@ -1,4 +1,4 @@
-/** `auth.verify`: the application itself tells who is calling, over every protocol. */
+/** `auth.verify`: the application identifies the caller itself, over every protocol. */
 import { createToken, Fault, operation, type VerifyCaller } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'

@@ -1,4 +1,4 @@
-/** Who may call, in which order it is checked, and that a credential goes nowhere else. */
+/** Who may call, in which order the checks run, and that a credential is not passed on. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createToken, operation, removed } from 'callplane'

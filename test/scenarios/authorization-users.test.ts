@@ -1,4 +1,4 @@
-/** Whose authorization a call uses: that of the user it names, at every attempt and in every call it makes in turn. */
+/** A call uses the authorization of the user it names, at every attempt and in every child call. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { verifies } from '../requirements.ts'

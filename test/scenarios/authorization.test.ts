@@ -1,4 +1,4 @@
-/** An operation acts for a person at another service: they are asked once, and their tokens stay where they belong. */
+/** An operation acts for a person at another service: the person is asked once, and the tokens are not disclosed. */
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createServer, createToken, operation, type ServerOptions } from 'callplane'

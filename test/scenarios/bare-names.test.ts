@@ -1,4 +1,4 @@
-/** Tools whose names have no namespace, where the operator says so. */
+/** Tools without a namespace in their names, if the operator enables that. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { ask, askOlder } from './mcp.ts'

@@ -1,4 +1,4 @@
-/** A JSON body that says it is compressed, or in another charset, is refused by every protocol and read by none. */
+/** Every protocol refuses a JSON body that is declared as compressed or as another charset. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { startSite } from './server.ts'

@@ -1,4 +1,4 @@
-/** Results the server remembers: for whom, for how long, and for which input. */
+/** Cached results: for which caller, for how long, and for which input. */
 import { createToken, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import type { RegistryEntry } from '../../src/protocols/opencall/wire.ts'

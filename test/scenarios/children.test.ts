@@ -1,4 +1,4 @@
-/** Handlers that call other operations: they never wait for a slot they hold themselves, and stop together. */
+/** Handlers that call other operations: they never wait for a slot that they hold themselves, and stop together. */
 import { Fault, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { createGate, startSite } from './server.ts'

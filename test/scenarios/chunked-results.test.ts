@@ -1,4 +1,4 @@
-/** Chunked results whose type each call chooses, and a value beside the bytes, through every protocol. */
+/** Chunked results whose media type each call chooses, and a value next to the bytes, through every protocol. */
 import { jsonSchema, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { z } from 'zod'

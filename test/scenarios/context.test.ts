@@ -1,4 +1,4 @@
-/** What a handler is given: who calls, what ties calls together, what the application adds, and other operations. */
+/** The context of a handler: the caller, correlation ids, the application's additions, and other operations. */
 import { join } from 'node:path'
 import { createToken, operation, operationsWith } from 'callplane'
 import { describe, expect, onTestFinished, test } from 'vitest'

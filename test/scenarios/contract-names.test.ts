@@ -1,6 +1,6 @@
 /**
- * The names of the Tool Contract's fields, as we send and as we read them. A name that changes without a new version
- * breaks every runtime and every tool out there: this table is what `v1` means, and a change belongs under `v2`.
+ * The names of the Tool Contract's fields, as we send and read them. A renamed field without a new version breaks
+ * existing runtimes and tools. This table defines `v1`; a change belongs under `v2`.
  */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** The Tool Contract's fields on the spans that an application's own SDK gets from a server. */
+/** The Tool Contract's fields on the spans that a server sends to an application's own SDK. */
 import { context, trace } from '@opentelemetry/api'
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { operation } from 'callplane'

@@ -1,4 +1,4 @@
-/** What a server keeps on disk: for its user alone, and with keys that are whole or missing, never half. */
+/** The server's files on disk: readable by its user only, and with keys that are complete or missing, never partial. */
 import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { createServer, operation } from 'callplane'

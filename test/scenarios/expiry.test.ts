@@ -1,4 +1,4 @@
-/** How long a call can be come back for, and what is left of it afterwards. */
+/** How long a caller can poll a call, and what remains of it afterwards. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { operation, type Store } from 'callplane'

@@ -1,4 +1,4 @@
-/** What a caller hears when a call does not go well, and what they do not hear. */
+/** The errors that a caller gets when a call fails, and the details that they do not contain. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Fault, type HandlerContext, operation } from 'callplane'

@@ -1,4 +1,4 @@
-/** What a call hands over is for all its attempts, and for nobody's eyes. */
+/** Secrets sent with a call are available to all its attempts, and are never shown. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'

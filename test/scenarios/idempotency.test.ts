@@ -1,4 +1,4 @@
-/** A repeat is not a second call: idempotency keys, and what they find when they come again. */
+/** A repeat is not a second call: idempotency keys, and what a repeat with the same key finds. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { ANONYMOUS } from '../../src/core/caller.ts'

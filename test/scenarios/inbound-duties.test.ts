@@ -1,4 +1,4 @@
-/** What the port for calls does for every protocol, seen in the replies of those that have no test of it elsewhere. */
+/** The duties of the port for calls, seen in the replies of protocols that have no other test of them. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'

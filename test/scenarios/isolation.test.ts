@@ -1,4 +1,4 @@
-/** What can do harm runs in a sandbox or not at all, unless a policy says otherwise. */
+/** Dangerous operations run in a sandbox or not at all, unless a policy allows them. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createToken, importTools, operation, type PolicyDefinition } from 'callplane'

@@ -1,4 +1,4 @@
-/** Too much of something, each with its answer and a time to come back. */
+/** Every exceeded limit has its own error and a time to retry. */
 import { createToken, operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import { ANONYMOUS } from '../../src/core/caller.ts'

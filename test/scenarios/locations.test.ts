@@ -1,4 +1,4 @@
-/** Results that are somewhere else: when a caller is sent there, when they are told, and what they find. */
+/** Results at another location: when the caller is redirected, when it gets the location, and what it finds there. */
 import { createServer as createHttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createToken, operation } from 'callplane'

@@ -1,4 +1,4 @@
-/** A tool's long message is cut, and what it was shown is taken out before that: half a secret is one too many. */
+/** A tool's long message is cut after secrets are removed from it, so that no partial secret remains. */
 import { createServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { operation } from 'callplane'

@@ -1,4 +1,4 @@
-/** Handlers that ask, and how a test answers them. */
+/** Handlers that ask questions, and the tests' replies to them. */
 import { operation } from 'callplane'
 
 export const SURE = {

@@ -1,4 +1,4 @@
-/** What MCP over HTTP refuses, with the code and the status that each revision gives it. */
+/** The requests that MCP over HTTP refuses, with the code and status of each revision. */
 import { createToken, operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'

@@ -1,4 +1,4 @@
-/** The single tool `call`: OpenCALL's envelopes carried by MCP, and finding what to call. OpenCALL, "Agent Binding". */
+/** The single tool `call`: OpenCALL's envelopes over MCP, and discovery of operations. OpenCALL, "Agent Binding". */
 import { createToken, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { z } from 'zod'

@@ -1,4 +1,4 @@
-/** Requests that a client calls off, in every way a revision has for it: what they started stops, and nothing else. */
+/** Requests that a client cancels, in every way that a revision has: the call they started stops, and no other. */
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { operation } from 'callplane'

@@ -1,4 +1,4 @@
-/** MCP over HTTP: tools as both generations see them, what calling one answers, and how failures read. */
+/** MCP over HTTP: tools as both generations see them, the results of calls, and the text of failures. */
 import { createToken, jsonSchema, operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'

@@ -1,4 +1,4 @@
-/** The official clients of both generations against a server of ours, over HTTP. */
+/** The official clients of both generations against our server, over HTTP. */
 import { Client as NewerClient, StreamableHTTPClientTransport as NewerHttp } from '@modelcontextprotocol/client'
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as OlderHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'

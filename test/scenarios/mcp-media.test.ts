@@ -1,4 +1,4 @@
-/** Files in and out of tools: attachments as arguments, and results too large for an answer as resources. */
+/** Files in and out of tools: attachments as arguments, and results that are too large for a response as resources. */
 import { createToken, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { z } from 'zod'

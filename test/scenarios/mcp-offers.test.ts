@@ -1,4 +1,4 @@
-/** What an application offers agents besides its operations: resources to read, and prompts to start from. */
+/** What an application offers agents besides operations: resources and prompts. */
 import { createToken, operation, type ServerOptions } from 'callplane'
 import { expect, test } from 'vitest'
 import { ask, askOlder } from './mcp.ts'

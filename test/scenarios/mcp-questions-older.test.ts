@@ -1,4 +1,4 @@
-/** Handlers that ask a client of the older revisions while it waits for the answer to its call. */
+/** Handlers that ask a client of the older revisions a question while it waits for the result of its call. */
 import { Client as OlderClient } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport as OlderHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'

@@ -1,4 +1,4 @@
-/** Handlers that ask their caller: by the stateless revision, and in a task. */
+/** Handlers that ask their caller a question: in the stateless revision, and in a task. */
 import { operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import { onlyOne, openDesk, PEOPLE } from './approving.ts'

@@ -1,4 +1,4 @@
-/** MCP on a pair of streams: requests at once, called off, told of progress, and answered before the end. */
+/** MCP on a pair of streams: concurrent requests, cancellation, progress, and replies before the stream ends. */
 import { once } from 'node:events'
 import { PassThrough } from 'node:stream'
 import { createToken, operation } from 'callplane'

@@ -1,4 +1,4 @@
-/** `callplane mcp` as an agent starts it: a process of its own, spoken to by the official clients of both generations. */
+/** `callplane mcp` as an agent starts it: a separate process, used by the official clients of both generations. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'

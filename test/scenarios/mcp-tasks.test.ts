@@ -1,4 +1,4 @@
-/** MCP's Tasks extension: calls that take their time, that outlive the server, and that wait for a person. */
+/** MCP's Tasks extension: calls that take long, that survive a restart of the server, and that wait for a person. */
 import { createToken, operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import { browse, CLIENT, startOAuthServer } from '../security/oauth-server.ts'

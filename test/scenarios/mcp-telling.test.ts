@@ -1,4 +1,4 @@
-/** What an MCP client hears besides answers: words of a handler, lists that change, resources that do. */
+/** Notifications to an MCP client: a handler's log messages, changed lists, changed resources. */
 import { Fault, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { META, STATELESS_VERSION } from '../../src/protocols/mcp/wire.ts'

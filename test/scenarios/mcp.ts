@@ -1,4 +1,4 @@
-/** A client of MCP that says exactly what a test tells it to. */
+/** An MCP client that sends exactly what a test specifies. */
 import { createToken } from 'callplane'
 import { META, STATELESS_VERSION, TASKS } from '../../src/protocols/mcp/wire.ts'
 import type { Site } from './server.ts'
@@ -9,7 +9,7 @@ export interface Answered {
   json: Message
 }
 
-/** What tests look into. No answer has all of it: whoever reads a member expects it to be there. */
+/** The members that tests read. No message has all of them; a test that reads a member expects it to be there. */
 interface Message {
   id: number
   result: Result
@@ -32,7 +32,7 @@ export interface Result extends Called {
   createdAt: string
   inputRequests: { approval: InputRequest; [key: string]: InputRequest }
   requestState: string
-  /** Of a task that has ended. */
+  /** Set for a task that has ended. */
   result: Called
   error: Message['error']
 }
@@ -54,7 +54,7 @@ interface InputRequest {
   params: { mode: string; url: string }
 }
 
-/** Of which the first two are looked at. */
+/** A list of which tests read the first two items. */
 type Several<Item> = [Item, Item, ...Item[]]
 
 export interface Asking {
@@ -64,7 +64,7 @@ export interface Asking {
   signal?: AbortSignal
 }
 
-/** Two who are known to a server, by the headers they send. */
+/** Two callers that the server knows, as the headers they send. */
 export function twoCallers() {
   const [ada, ben] = [createToken(), createToken()]
   const known = (subject: string, hash: string) => ({ kind: 'bearer' as const, subject, hash, scopes: [] })
@@ -78,7 +78,7 @@ export function twoCallers() {
 
 export const WITH_TASKS = { extensions: { [TASKS]: {} } }
 
-/** A request of the stateless revision. */
+/** Sends a request of the stateless revision. */
 export async function ask(site: Site, method: string, params: object = {}, asking: Asking = {}): Promise<Answered> {
   const { capabilities = {}, meta = {}, headers = {} } = asking
   const name = 'name' in params ? params.name : 'uri' in params ? params.uri : 'taskId' in params ? params.taskId : ''
@@ -100,7 +100,7 @@ export async function ask(site: Site, method: string, params: object = {}, askin
   )
 }
 
-/** A request of the revisions that begin with `initialize`. */
+/** Sends a request of the revisions that begin with `initialize`. */
 export function askOlder(
   site: Site,
   method: string,
@@ -127,7 +127,7 @@ export async function send(
   return { status: response.status, headers: response.headers, json: decode(response, text) as Message }
 }
 
-/** What a stream has brought, one message at a time, and how to leave it. */
+/** Opens a stream and reads it one message at a time. The test can close it. */
 export async function listen(site: Site, body: object | undefined, headers: Record<string, string>) {
   const leaving = new AbortController()
   const response = await site.request('/mcp', {
@@ -161,7 +161,7 @@ export interface Streamed {
   result: Result
 }
 
-/** The messages of a stream, or the one message there is, if any. */
+/** Returns the messages of a stream, or the single message, if any. */
 function decode(response: Response, text: string): unknown {
   if (text === '') return undefined
   if (!response.headers.get('content-type')?.startsWith('text/event-stream')) return JSON.parse(text)

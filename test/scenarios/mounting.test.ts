@@ -1,4 +1,4 @@
-/** The listener inside somebody else's server, and the paths that operators look at. */
+/** The listener inside another HTTP server, and the paths for operators. */
 import { once } from 'node:events'
 import {
   createServer as createHttpServer,

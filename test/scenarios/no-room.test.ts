@@ -1,4 +1,6 @@
-/** A storage without room when calls end: what they made is kept and stored later, and nothing is run or told twice. */
+/**
+ * The storage is full when calls end: their outcomes are kept and stored later, and nothing runs or is reported twice.
+ */
 import { join } from 'node:path'
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'

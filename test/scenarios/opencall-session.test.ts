@@ -1,4 +1,4 @@
-/** OpenCALL on messages, in memory and on a pair of streams: calls, later states, built-in operations and refusals. */
+/** OpenCALL over messages, in memory and on a pair of streams: calls, later states, built-in operations and errors. */
 import { PassThrough } from 'node:stream'
 import { createToken, operation } from 'callplane'
 import { describe, expect, onTestFinished, test } from 'vitest'

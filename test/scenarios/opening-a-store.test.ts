@@ -1,4 +1,4 @@
-/** A store of the application's own is opened by the server, which may take a while or fail. */
+/** The server opens the application's own store, which may take a while or fail. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** A sync call that takes longer than anybody waits, and a caller that does not wait at all. */
+/** A sync call that takes longer than the maximum wait, and a caller that does not wait at all. */
 import { operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import type { Log } from '../../src/core/ports/runtime.ts'

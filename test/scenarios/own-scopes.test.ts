@@ -1,4 +1,4 @@
-/** What each of the server's own scopes opens, and what it leaves closed. */
+/** What each of the server's built-in scopes permits and does not permit. */
 import { createToken, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { hasScope, SCOPES } from '../../src/core/scopes.ts'

@@ -1,4 +1,4 @@
-/** Who may call tools: keys, tokens and JWTs as OXP and OTC have them, and the statuses each page asks for. */
+/** Who may call tools: keys, tokens and JWTs in OXP and OTC, and the statuses that each document requires. */
 import { createToken, operation } from 'callplane'
 import { SignJWT } from 'jose'
 import { describe, expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** What `POST /tools/call` does with requests that are wrong: in which words, in which dialect, and which check comes first. */
+/** Invalid requests to `POST /tools/call`: the message, the dialect, and the order of the checks. */
 import { createToken, operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import * as quickstart from '../../examples/quickstart/operations.ts'

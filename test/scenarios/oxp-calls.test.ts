@@ -1,4 +1,4 @@
-/** Tools called over OXP and OTC: which version runs, what its outcome looks like, and what becomes of a repeat. */
+/** Tools called over OXP and OTC: which version runs, the format of its outcome, and the result of a repeat. */
 import { operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'

@@ -1,4 +1,6 @@
-/** The examples of the OXP and OTC documents, sent as printed and answered as printed; only the duration is ours. */
+/**
+ * The examples of the OXP and OTC documents: requests sent as printed, responses as printed except for the duration.
+ */
 import { describe, expect, test } from 'vitest'
 import * as quickstart from '../../examples/quickstart/operations.ts'
 import { verifies } from '../requirements.ts'

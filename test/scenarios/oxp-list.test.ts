@@ -1,4 +1,4 @@
-/** `GET /tools`, in OXP's shape and in OTC's. */
+/** `GET /tools` in the formats of OXP and OTC. */
 import { operation, removed } from 'callplane'
 import { expect, test } from 'vitest'
 import * as quickstart from '../../examples/quickstart/operations.ts'

@@ -1,4 +1,6 @@
-/** What a tool needs of the person it acts for: how a call that lacks it is refused, and what a call may bring itself. */
+/**
+ * What a tool requires of the user it acts for: how a call without it is refused, and what a call may supply itself.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { operation } from 'callplane'

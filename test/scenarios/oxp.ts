@@ -1,20 +1,20 @@
-/** A client of `/tools` and `/tools/call` for tests: whatever comes back is held against the published schemas. */
+/** A client of `/tools` and `/tools/call` for tests. It validates every response against the published schemas. */
 import { expect } from 'vitest'
 import { type Dialect, expectValidReply } from '../protocols/oxp/replies.ts'
 
 export interface OxpAnswer {
   status: number
   headers: Headers
-  /** As it came. */
+  /** The text as received. */
   text: string
   // biome-ignore lint/suspicious/noExplicitAny: tests read whatever members they expect.
   body: any
 }
 
 export interface OxpClient {
-  /** The body as it is; a text is sent unchanged. */
+  /** Sends the body; a string is sent unchanged. */
   send(body: unknown, headers?: Record<string, string>, path?: string): Promise<OxpAnswer>
-  /** One call in each of the three dialects, its members where the dialect has them. */
+  /** Sends one call in each of the three dialects, with its members where the dialect has them. */
   call(tool: string, input?: unknown, more?: object, headers?: Record<string, string>): Promise<OxpAnswer>
   list(path?: string, headers?: Record<string, string>): Promise<OxpAnswer>
 }

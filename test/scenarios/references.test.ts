@@ -1,4 +1,4 @@
-/** Attachments that a caller names by address: fetched under guard, and the same to a handler as those sent inline. */
+/** Attachments that a caller names by address: fetched under guard, and identical for a handler to inline ones. */
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** One registry, made from code, behind every way in. */
+/** One registry, built from code, behind every protocol. */
 import { createServer as createHttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { jsonSchema, operation, removed } from 'callplane'

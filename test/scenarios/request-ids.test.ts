@@ -1,4 +1,4 @@
-/** A request id names one call of one caller: sent again it finds that call, or is refused. */
+/** A request id names one call of one caller: a repeat finds that call or is refused. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { verifies } from '../requirements.ts'

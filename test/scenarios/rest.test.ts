@@ -1,4 +1,4 @@
-/** The Tool Execution API over the engine: what operations return, how they fail, who may call, and where it is served. */
+/** The Tool Execution API on the engine: results, failures, permissions, and the mount path. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createToken, jsonSchema, operation, removed, type ServerOptions } from 'callplane'
 import { Hono } from 'hono'

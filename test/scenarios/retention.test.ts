@@ -1,4 +1,4 @@
-/** What a caller was told stays true: ids that were shown can be polled, locations that were given can be fetched. */
+/** Promises to a caller are kept: disclosed ids can be polled, and given locations can be fetched. */
 import { Fault, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { createGate, createStepClock, startSite } from './server.ts'

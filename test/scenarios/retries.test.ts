@@ -1,4 +1,4 @@
-/** A failed attempt is tried again, later, and only where that makes sense. */
+/** A failed attempt is retried later, and only if a retry makes sense. */
 import { Fault, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { verifies } from '../requirements.ts'

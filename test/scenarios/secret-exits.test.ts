@@ -1,6 +1,6 @@
 /**
- * A handler that puts a secret to every exit its context has, in every form. Afterwards everything the server wrote
- * and said is searched for it.
+ * A handler writes a secret to every output of its context, in every encoding. Afterwards the test searches everything
+ * that the server wrote and sent for it.
  */
 import { type HandlerContext, jsonSchema, type OperationDefinition, operation } from 'callplane'
 import { expect, test, vi } from 'vitest'

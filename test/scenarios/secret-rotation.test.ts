@@ -1,4 +1,4 @@
-/** A secret that is replaced while a call waits for its next attempt. */
+/** A secret is replaced while a call waits for its next attempt. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { operation } from 'callplane'

@@ -1,4 +1,4 @@
-/** Searches everything a server wrote and said for secrets, in every form that encodings give them. */
+/** Searches everything that a server wrote and sent for secrets, in every encoding. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { context, trace } from '@opentelemetry/api'
@@ -6,7 +6,7 @@ import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-ho
 import { InMemorySpanExporter, SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { expect, onTestFinished } from 'vitest'
 
-/** As text, base64 of both alphabets, URL-encoded in every usual way, hex, HTML, and JSON of those who escape more. */
+/** Text, base64 in both alphabets, the usual URL encodings, hex, HTML, and JSON with additional escapes. */
 export function formsOf(secret: string): string[] {
   const bytes = Buffer.from(secret)
   const base64 = bytes.toString('base64').replace(/=+$/, '')
@@ -30,7 +30,7 @@ export function formsOf(secret: string): string[] {
   ]
 }
 
-/** Gives back what the spans say; gone when the test is. */
+/** Collects the spans and returns their text; removed when the test ends. */
 export function registerTraceSdk() {
   const exporter = new InMemorySpanExporter()
   trace.setGlobalTracerProvider(new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] }))
@@ -43,7 +43,7 @@ export function registerTraceSdk() {
     exporter.getFinishedSpans().map(({ name, attributes, events, status }) => ({ name, attributes, events, status }))
 }
 
-/** Every file below it. */
+/** Returns every file in the folder. */
 export function contentsOf(folder: string): Written[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -56,7 +56,7 @@ export interface Written {
   content: string | Buffer
 }
 
-/** None of these in any form. */
+/** Expects none of these secrets in any encoding. */
 export function expectNowhere(secrets: readonly string[], written: readonly Written[]): void {
   for (const form of new Set(secrets.flatMap(formsOf))) {
     const found = written.filter(({ content }) => content.includes(form)).map(({ name }) => name)

@@ -1,6 +1,6 @@
 /**
- * MCP servers that say again what they were shown, wherever a server can say something: in what they tell of their
- * tools, in results, failures, progress and on standard error. Afterwards everything is searched for the secrets.
+ * MCP servers that repeat the secrets they received, in every output: tool descriptions, results, failures, progress
+ * and standard error. Afterwards the test searches everything for the secrets.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * Every profile with a known secret, from every place a secret can be in, through tools that give back what they were
- * shown in whatever form. Afterwards everything the server wrote and said is searched for the secrets.
+ * Every profile with a known secret, from every source of secrets, through tools that return what they received in
+ * various encodings. Afterwards the test searches everything that the server wrote and sent for the secrets.
  */
 import { createHmac } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** A configured server on a free loopback port with a data folder of its own, a caller for it, and a clock to move. */
+/** A configured server on a free loopback port with its own data folder, a client for it, and a manual clock. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,7 +16,7 @@ export interface Answered {
 export interface Sending {
   headers?: Record<string, string>
   signal?: AbortSignal
-  /** Goes into the envelope beside `op`, `args` and `ctx`. */
+  /** Members of the envelope besides `op`, `args` and `ctx`. */
   envelope?: Record<string, unknown>
 }
 
@@ -38,7 +38,7 @@ export function temporaryFolder(): string {
   return folder
 }
 
-/** Give `data` to start on what an earlier server has left. Closed when the test ends, unless it was closed before. */
+/** Set `data` to start on the data of an earlier server. Closed when the test ends, if it is still open. */
 export async function startSite<App>(options: ServerOptions<App>): Promise<Site> {
   const data = options.data ?? temporaryFolder()
   const server = await createServer<App>({ ...options, data })
@@ -47,16 +47,16 @@ export async function startSite<App>(options: ServerOptions<App>): Promise<Site>
   const close = (graceMs = 0) => (closing ??= server.close(graceMs))
   onTestFinished(async () => {
     const closed = close()
-    // A clock that stands still would hold back the end of the grace.
+    // A clock that stands still would prevent the end of the grace period.
     if (isManual(options.clock)) await options.clock.passing(closed)
     else await closed
   })
   return { server, data, close, ...callerOf(url) }
 }
 
-/** The same for a server that somebody else listens for: mounted, or at another address. */
+/** The same for a server that the test does not start: mounted, or at another address. */
 export function callerOf(url: string): Omit<Site, 'server' | 'data' | 'close'> {
-  // 303 is to be seen, not followed.
+  // The test checks the 303 itself, so fetch must not follow it.
   const request = (path: string, init?: RequestInit) => fetch(url + path, { redirect: 'manual', ...init })
   const poll = async (requestId: string, headers: Record<string, string> = {}) =>
     answered(await request(`/ops/${encodeURIComponent(requestId)}`, { headers }))
@@ -88,7 +88,7 @@ export async function answered(response: Response): Promise<Answered> {
 export interface StepClock extends ManualClock {
   /** Resolves once a timer of this length is set. */
   timer(delayMs: number): Promise<void>
-  /** Lets time pass, a step at a time, until the promise has settled. */
+  /** Advances the clock step by step until the promise has settled. */
   passing<T>(promise: Promise<T>, stepMs?: number): Promise<T>
 }
 
@@ -138,7 +138,7 @@ function isManual(clock: ServerOptions['clock']): clock is StepClock {
   return clock !== undefined && 'passing' in clock
 }
 
-/** A handler's two moments: the test learns that it began, and says how it ends. */
+/** A handler that reports that it began, and ends as the test says. */
 export function createGate<T = unknown>(): {
   began: Promise<void>
   open: (value: T) => void

@@ -1,4 +1,4 @@
-/** A server that goes away in an orderly manner: what runs is finished or handed back, and the next server has it all. */
+/** An orderly shutdown: running calls are finished or handed back, and the next server has them all. */
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** A start that fails leaves nothing open, and one odd operation does not keep the others from being served. */
+/** A failed start leaves nothing open, and one faulty operation does not prevent the others from being served. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createServer, operation } from 'callplane'

@@ -1,4 +1,4 @@
-/** Every row of OpenCALL's table of HTTP statuses, by the one thing that leads to it. */
+/** Every row of OpenCALL's table of HTTP statuses, with a request that causes it. */
 import { createToken, Fault, type HandlerContext, operation, removed } from 'callplane'
 import { expect, test } from 'vitest'
 import { verifies } from '../requirements.ts'

@@ -1,4 +1,4 @@
-/** An operation on its way out: served through the last second of its sunset day, and remembered after that. */
+/** An operation with a sunset date: served until the last second of that day, and reported as removed afterwards. */
 import { Fault, operation, removed } from 'callplane'
 import { expect, test } from 'vitest'
 import type { RegistryEntry } from '../../src/protocols/opencall/wire.ts'

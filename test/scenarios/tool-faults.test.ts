@@ -1,6 +1,6 @@
 /**
- * One server process, and remote tools of every kind that is reached over a network which do what they should not. Each
- * fault is told to its caller, and whoever calls next gets an answer of their own.
+ * One server process with faulty remote tools of every networked kind. The caller gets an error for each fault, and the
+ * next caller gets its own result.
  */
 import { createHmac } from 'node:crypto'
 import type { ServerResponse } from 'node:http'

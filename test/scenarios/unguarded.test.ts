@@ -1,4 +1,4 @@
-/** A server without authentication: whom it answers, wherever it is mounted. */
+/** A server without authentication: which clients it serves, wherever it is mounted. */
 import { once } from 'node:events'
 import { createServer as createHttpServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'

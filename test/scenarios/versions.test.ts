@@ -1,4 +1,4 @@
-/** A server comes back with other versions of its operations: what was begun under the old ones is not lost. */
+/** A server restarts with other versions of its operations: calls started under the old versions are not lost. */
 import { type OperationDefinition, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'

@@ -1,4 +1,4 @@
-/** Answers that tools deliver: each counts once, for the try it is of, and without what the tool was shown. */
+/** Callbacks from tools: each counts once, for its own attempt, and without the secrets that the tool received. */
 import { createHmac } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

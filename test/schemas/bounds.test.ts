@@ -1,4 +1,4 @@
-/** Bounded checks say the same as unbounded ones, and the server tells of schemas that need a bound. */
+/** Bounded checks give the same verdict as unbounded ones, and the server warns about schemas that need a bound. */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats/dist/formats.js'
 import { operation } from 'callplane'

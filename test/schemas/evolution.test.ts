@@ -1,4 +1,4 @@
-/** The schema-evolution rules: what may change under the same version, and what needs a new one. */
+/** The schema-evolution rules: which changes may keep the version, and which need a new one. */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

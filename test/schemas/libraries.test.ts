@@ -1,4 +1,4 @@
-/** The same behaviour, whichever way an operation's schemas are written. */
+/** Operations behave the same with every schema library. */
 import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** Patterns: one engine whose time grows with the text, and what is known of the time of JavaScript's own. */
+/** Patterns: an engine with linear time, and the estimated time of JavaScript's own engine. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'

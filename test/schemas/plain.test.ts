@@ -1,4 +1,4 @@
-/** Plain JSON Schema: what is checked at start, what comes in safely, and what may go out. */
+/** Plain JSON Schema: the checks at start, on input and on output. */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

@@ -1,4 +1,4 @@
-/** Authorizations at providers that are not as the standard has it, or not as they were configured. */
+/** Authorizations at providers that deviate from the standard or from their configuration. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

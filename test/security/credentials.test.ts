@@ -1,4 +1,7 @@
-/** What remote tools are shown: made of secrets that are read each time, and of access tokens that a real endpoint gives. */
+/**
+ * The credentials sent to remote tools: built from secrets that are read each time, and from access tokens of a real
+ * endpoint.
+ */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -9,24 +9,24 @@ export const CLIENT = { id: 'callplane', secret: 'a secret: with % and +' }
 
 export interface OAuthServer {
   readonly issuer: string
-  /** The client may come back to these addresses; until this is called nothing is answered. */
+  /** Registers the client's redirect addresses. Until then the server sends no responses. */
   register(...redirectUris: string[]): void
-  /** Every token it gave out, so that one can look where they went. */
+  /** Every issued token, so that a test can search for leaks. */
   readonly issued: string[]
-  /** What came to the token endpoint. */
+  /** Requests to the token endpoint. */
   readonly tokenRequests: string[]
-  /** No access token that was given out is good any more; those that renew them are. */
+  /** Revokes all access tokens. Refresh tokens stay valid. */
   revokeAccess(): Promise<void>
-  /** The person withdraws everything they granted. */
+  /** The person revokes all grants. */
   revokeAll(): Promise<void>
-  /** Whose token it is; nothing if it is not good. */
+  /** Returns the owner of the token; `undefined` if the token is not valid. */
   whose(accessToken: string): Promise<string | undefined>
-  /** From now on every request is cut off, or not any more. */
+  /** True to cut off every request. */
   down: boolean
 }
 
 export async function startOAuthServer({ accessTokenSeconds = 3600 } = {}): Promise<OAuthServer> {
-  // It warns of its own pages for logging in, which are what is wanted here.
+  // The library warns about its built-in login pages, which these tests use on purpose.
   const silenced = [vi.spyOn(console, 'warn'), vi.spyOn(console, 'info')].map((spy) => spy.mockImplementation(() => {}))
   onTestFinished(() => silenced.forEach((spy) => void spy.mockRestore()))
   let handle: ReturnType<Provider['callback']> | undefined
@@ -97,7 +97,10 @@ export interface Visit {
   text: string
 }
 
-/** Opens the address, does what the pages ask, and says where it ended. `stopAt`: does not open addresses that start so. */
+/**
+ * Opens the address, completes the pages, and returns the final address. `stopAt`: does not open addresses with this
+ * prefix.
+ */
 export async function browse(address: string, { login = 'ada', declines = false, stopAt = '-' } = {}): Promise<Visit> {
   const cookies = new Map<string, string>()
   let url = new URL(address)

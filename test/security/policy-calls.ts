@@ -1,4 +1,4 @@
-/** Operations and callers to ask policies about. */
+/** Operations and callers for tests of policies. */
 
 import type { Caller } from '../../src/core/caller.ts'
 import type { JsonObject } from '../../src/core/json.ts'
@@ -23,7 +23,7 @@ export function aCaller(subject: string, claims?: JsonObject, issuer = 'https://
   return { tenant: 'main', issuer, subject, scopes: [], ...(claims && { claims }) }
 }
 
-/** What the policy decides, as the engine hears it. */
+/** Returns the policy's decision as the engine gets it. */
 export function decide(
   policy: unknown,
   operation: Operation | string,

@@ -1,4 +1,7 @@
-/** Secrets are found by name in real variables, files, programs and a database, anew each time, and named when they are not. */
+/**
+ * Secrets are read by name from real variables, files, programs and a database, each time anew. An error names a
+ * missing one.
+ */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The vault: what is stored is sealed, opens only with its key and only where it was put. */
+/** The vault seals stored values. A value opens only with its key and only in its own place. */
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

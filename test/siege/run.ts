@@ -1,13 +1,13 @@
 /**
- * `npm run siege [-- --kills 1000 --requests 1000000 --seed 1]`: an hour of what CI does in short. A server is killed
- * again and again under load while another one is sent hostile requests; then it says what it did and what it found.
+ * `npm run siege [-- --kills 1000 --requests 1000000 --seed 1]`: an hour-long version of the short sieges in CI. It
+ * kills a server repeatedly under load and sends hostile requests to another, then prints what it did and found.
  */
 import { parseArgs } from 'node:util'
 import { startChild } from '../attack/child.ts'
 import { type HostileReport, sendHostileRequests } from '../attack/hostile-requests.ts'
 import { siegeByKills } from '../crash/besieging.ts'
 
-/** Each slice is a seed of its own, so that a finding can be made again in seconds. */
+/** Each slice has its own seed, so that a finding can be reproduced in seconds. */
 const SLICE = 10_000
 
 const { values } = parseArgs({

@@ -1,4 +1,4 @@
-/** A folder of its own for each test, and stores in it. */
+/** A separate folder for each test, and stores in it. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What the index of request ids is made of. */
+/** The hashes that the index of request ids uses. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { HashFilter } from '../../src/stores/sqlite/requests/hash-filter.ts'

@@ -1,10 +1,10 @@
-/** Both ends of a real connection to a store, in one process, so that a test can hold the store's clock. */
+/** Both ends of a real connection to a store, in one process, so that a test can control the store's clock. */
 import { type Channel, createChannel, type StoreServer } from '../../src/stores/hub/index.ts'
 import { openSocketPair } from '../../src/testing/fakes/socket-pair.ts'
 
 export interface Connected {
   channel: Channel
-  /** What the side of the store says once this one has gone. */
+  /** Settles with the store side's result once this side has closed. */
   left: Promise<boolean>
   end(): Promise<boolean>
 }

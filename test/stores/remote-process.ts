@@ -1,4 +1,4 @@
-/** One side of a connection to a store, to be killed: `keep` has the store, `run` uses it and runs a call. */
+/** One side of a connection to a store, for tests to kill: `keep` has the store, `run` uses it and runs a call. */
 import { Socket } from 'node:net'
 import { createChannel, createStoreClient, createStoreServer } from '../../src/stores/hub/index.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'

@@ -1,4 +1,4 @@
-/** What is said shortly of a call is understood as what was meant, or it is said in full. */
+/** A short message about a call decodes to the original, or the call is sent in full. */
 import { expect, test } from 'vitest'
 import type { Caller } from '../../src/core/caller.ts'
 import type { Instance } from '../../src/core/instance.ts'

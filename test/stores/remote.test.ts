@@ -1,4 +1,4 @@
-/** A store between processes: who hears of what, what a fault looks like on the other side, and what the dead leave. */
+/** A store between processes: who is notified, how a fault crosses the connection, and what a dead process leaves. */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** The trail in SQLite: how it is shortened, and that large arguments are not read for it. */
+/** The audit trail in SQLite: how it is trimmed, and that it does not read large arguments. */
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'

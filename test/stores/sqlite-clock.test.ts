@@ -1,4 +1,4 @@
-/** The wall clock is set while calls are leased, wait or have a time limit: each takes as long as it was meant to. */
+/** The wall clock is set while calls are leased, wait or have a time limit: each duration stays as intended. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Instance } from '../../src/core/instance.ts'

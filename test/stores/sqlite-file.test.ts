@@ -1,4 +1,4 @@
-/** The SQLite store's file: what survives, what is refused at start, and what a lack of room does. */
+/** The SQLite store's file: what survives, what a start refuses, and the effect of a full disk. */
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'

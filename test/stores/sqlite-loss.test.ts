@@ -1,4 +1,4 @@
-/** Files that are lost or damaged: a start says what is missing, and a running store acknowledges nothing it cannot keep. */
+/** Lost or damaged files: a start reports what is missing, and a running store acknowledges only what it can keep. */
 import {
   copyFileSync,
   cpSync,

@@ -1,4 +1,4 @@
-/** A file that an earlier version wrote has the same calls in this one. */
+/** A file from an earlier version has the same calls after its migration. */
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** Random sequences of actions, several at a time, against the SQLite store and the model in memory. */
+/** Random sequences of concurrent actions against the SQLite store and the in-memory model. */
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** The counts of open calls are kept: the file is read for them once, and again only after a change that leaves doubt. */
+/**
+ * The store keeps the counts of open calls. It reads them from the file once, and again only after a change that makes
+ * them uncertain.
+ */
 import { expect, test } from 'vitest'
 import type { State } from '../../src/core/state.ts'
 import { statesBefore } from '../../src/core/state.ts'

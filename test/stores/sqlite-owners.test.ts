@@ -1,4 +1,7 @@
-/** Owners are kept once, beside their calls: who called is told of each call as it was, and nobody stays who has none. */
+/**
+ * Owners are stored once, beside their calls. Each call reports its caller as it was, and an owner without calls is
+ * removed.
+ */
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** The SQLite store among processes: one at a time, crashes, and a disk that stops taking writes. */
+/** The SQLite store among processes: exclusive use, crashes, and a disk that stops accepting writes. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** What removing many calls leaves in the log: nothing that a later commit would have to copy all at once. */
+/** Removing many calls leaves nothing in the log that a later commit would have to copy all at once. */
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

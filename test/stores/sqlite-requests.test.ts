@@ -1,4 +1,4 @@
-/** Request ids are found wherever their entries are: in memory, while they are being written, and in the file. */
+/** Request ids are found wherever their entries are: in memory, while being written, and in the file. */
 import { copyFileSync, existsSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'

@@ -1,4 +1,4 @@
-/** The files are away for a moment: what was committed to them meanwhile, or should have been, counts when they are back. */
+/** The files are briefly unavailable: commits made or attempted meanwhile count when the files are back. */
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

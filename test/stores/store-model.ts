@@ -1,4 +1,4 @@
-/** A store in memory, as simple as can be: what the real ones are compared with. */
+/** A minimal in-memory store, the model that real stores are compared with. */
 import type { Instance } from '../../src/core/instance.ts'
 import type { Clock } from '../../src/core/ports/runtime.ts'
 import type {
@@ -41,7 +41,7 @@ export class StoreModel {
     return instance && instance.expiresAt > this.#clock.now() ? instance : undefined
   }
 
-  /** Also where the new one is not inserted in the end. */
+  /** Also applies if the new instance is not inserted in the end. */
   #vacate({ owner, requestId }: Instance, over: string): void {
     const alias = this.#aliases.findIndex((each) => each.owner === owner && each.requestId === requestId)
     if (this.#aliases[alias]?.instanceId === over) this.#aliases.splice(alias, 1)

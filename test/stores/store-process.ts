@@ -1,4 +1,6 @@
-/** A process of its own that uses a store: `hold` keeps it open, `die` kills itself amid writes, `fail` meets a limit. */
+/**
+ * A separate process that uses a store: `hold` keeps it open, `die` kills itself during writes, `fail` reaches a limit.
+ */
 import { execFileSync } from 'node:child_process'
 import { writeSync } from 'node:fs'
 import { Fault } from '../../src/core/fault.ts'
@@ -8,7 +10,7 @@ import { sampleInstance } from '../../src/testing/fakes/instances.ts'
 
 const [mode, file] = process.argv.slice(2) as ['hold' | 'die' | 'fail', string]
 const clock = createManualClock()
-// Written at once, so that nothing said is lost when the process is killed.
+// Written synchronously, so that no output is lost when the process is killed.
 const say = (line: string) => writeSync(1, `${line}\n`)
 
 function open() {
@@ -50,7 +52,7 @@ async function die(): Promise<void> {
 }
 
 async function fail(): Promise<void> {
-  // With a handler, writing past the limit is an error of the write instead of the end of the process.
+  // With a handler, exceeding the limit fails the write instead of ending the process.
   process.on('SIGXFSZ', () => {})
   const submit = async () => {
     const instance = sampleInstance(clock.now(), { args: 'x'.repeat(20_000) })

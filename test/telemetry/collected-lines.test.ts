@@ -1,4 +1,7 @@
-/** Standard output gets the lines of a turn together, and no way to end a process loses one; real processes show it. */
+/**
+ * Standard output gets the lines of one event-loop turn together, and no line is lost when a process ends. Tested with
+ * real processes.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'

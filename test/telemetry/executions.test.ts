@@ -1,4 +1,4 @@
-/** Every execution leaves one line in the log, in the Tool Contract's words, whatever protocol its call came by. */
+/** Every execution writes one log line with the Tool Contract's field names, for calls of every protocol. */
 import { createServer as createHttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Fault, operation } from 'callplane'

@@ -1,4 +1,4 @@
-/** Lines that are put together as text are, to the byte, what the log itself would have written of the same fields. */
+/** Lines assembled as text have the same bytes as the logger's own output for the same fields. */
 import { randomBytes } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'

@@ -1,4 +1,4 @@
-/** A process of its own that logs to its standard output, and then ends in the way it is told. */
+/** A separate process that logs to its standard output and then ends in the given way. */
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 

@@ -1,4 +1,4 @@
-/** One operation in a unit test: what a developer gets without a server. */
+/** Unit tests of one operation: what a developer can test without a server. */
 import { jsonSchema, operation, operationsWith } from 'callplane'
 import { createManualClock, runOperation } from 'callplane/testing'
 import { expect, test } from 'vitest'

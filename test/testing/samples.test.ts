@@ -1,4 +1,4 @@
-/** Arguments made from schemas: valid by the schema, and invalid exactly where they say so. */
+/** Arguments generated from schemas: valid ones, and invalid ones that fail exactly where they say. */
 import Ajv from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** Server-sent events: what is written is read back, whatever the pieces it comes in, and no event grows without end. */
+/** Server-sent events: written events are read back from pieces of any size, and the size of an event is limited. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {

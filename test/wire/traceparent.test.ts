@@ -1,4 +1,4 @@
-/** The traceparent of the W3C's Trace Context, read strictly: what is not valid is ignored. */
+/** The W3C Trace Context's traceparent, parsed strictly: invalid values are ignored. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { decodeCall as decodeContract } from '../../src/protocols/contract/codec.ts'

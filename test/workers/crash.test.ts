@@ -1,4 +1,4 @@
-/** Workers, and the process that keeps their calls, are killed while many clients use the server; then the history is checked. */
+/** Workers and the hub process are killed while many clients use the server; then the history is checked. */
 import { onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../cli/processes.ts'
 import { CrashingServer } from '../crash/crashing-server.ts'

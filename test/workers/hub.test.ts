@@ -1,4 +1,4 @@
-/** The process in the middle outlives what befalls its workers and its disk, and says what it was. */
+/** The hub process survives failures of its workers and its disk, and reports them. */
 import { createServer, type HandlerContext, operation } from 'callplane'
 import { expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/server/build/environment.ts'

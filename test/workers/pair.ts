@@ -1,6 +1,6 @@
 /**
- * One server of two workers, both in the test's own process, so that it can hold their handlers and clocks: what they
- * share goes over real connections to a hub, as it does between processes.
+ * One server of two workers, both in the test's process, so that the test can control their handlers and clocks. The
+ * workers share state over real connections to a hub, as separate processes do.
  */
 import type { Socket } from 'node:net'
 import { join } from 'node:path'
@@ -13,9 +13,9 @@ import { openSocketPair } from '../../src/testing/fakes/socket-pair.ts'
 import { callerOf, type Site, temporaryFolder } from '../scenarios/server.ts'
 
 export interface WorkerSite extends Omit<Site, 'close'> {
-  /** As if its process had been killed: it says nothing more to anybody. */
+  /** Cuts the connection as if the process had been killed. */
   cut(): void
-  /** Its own end of the line to the hub. */
+  /** The worker's end of its connection to the hub. */
   readonly link: WorkerLink
 }
 
@@ -42,7 +42,7 @@ export async function startPair<App>(
   return sites as [WorkerSite, WorkerSite]
 }
 
-/** Another process's end of a line to the hub. */
+/** Opens another process's end of a connection to the hub. */
 export async function attach(hub: Hub, path: string): Promise<Socket> {
   const [socket, other] = await openSocketPair(path)
   hub.attach(other)

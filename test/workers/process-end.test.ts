@@ -1,4 +1,4 @@
-/** How the process in the middle learns that a worker has ended, and what does not count as its end. */
+/** How the hub process learns that a worker has ended, and what does not count as its end. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'

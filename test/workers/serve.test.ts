@@ -1,4 +1,4 @@
-/** `callplane serve --workers`: several processes at one address, which start, stay and end as one. */
+/** `callplane serve --workers`: several processes at one address that start, run and end together. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** What two workers of one server do as one: the same as one process would, wherever a request happens to come in. */
+/** Two workers of one server behave like one process, no matter which of them gets a request. */
 import { createToken, Fault, type HandlerContext, operation, type PolicyDefinition } from 'callplane'
 import { describe, expect, test } from 'vitest'
 import { request } from '../protocols/contract/host.ts'

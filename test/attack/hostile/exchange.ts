@@ -1,4 +1,4 @@
-/** Sends bytes on a connection of their own and reads what comes back, as far as it can be read. */
+/** Sends bytes on a new connection and reads the response as far as it can be parsed. */
 import { connect } from 'node:net'
 
 export interface Answered {
@@ -7,23 +7,23 @@ export interface Answered {
   body: string
 }
 
-/** `silent`: no answer, and the connection stayed open longer than it may. `unreachable`: nobody listens any more. */
+/** `silent`: no response, and the connection stayed open for too long. `unreachable`: the server no longer listens. */
 export type Outcome =
   | { kind: 'answers'; answers: Answered[] }
   | { kind: 'closed' }
   | { kind: 'silent' }
   | { kind: 'unreachable' }
 
-/** More of an answer than this is not read. */
+/** Maximum number of response bytes to read. */
 const MAX_BYTES = 4 * 1024 * 1024
 
 export interface Sending {
   host: string
   port: number
   bytes: Buffer
-  /** Nothing more will be sent, and the server is told so. It takes that as a caller who has left. */
+  /** True to half-close the connection after sending. The server treats that as a client that has left. */
   ends: boolean
-  /** Answers to HEAD say how long their body would be, and have none. */
+  /** True for responses to HEAD, which have a Content-Length but no body. */
   bodiless: boolean
   limitMs: number
 }
@@ -44,7 +44,7 @@ export function exchange({ host, port, bytes, ends, bodiless, limitMs }: Sending
     socket.on('data', (piece) => {
       received.push(piece)
       size += piece.length
-      // An event stream has no end, and its head is all that is looked at.
+      // An event stream does not end, so only its head is checked.
       const isStream =
         size < 4_096 && /^content-type: text\/event-stream/im.test(Buffer.concat(received).toString('latin1'))
       if (isStream || size > MAX_BYTES) finish({ kind: 'closed' })
@@ -70,7 +70,7 @@ function parseAnswers(text: string, bodiless: boolean): Answered[] {
       ? { body: '', rest: after }
       : readBody(after, header('content-length'), header('transfer-encoding'))
     rest = read.rest
-    // 100 Continue is no answer.
+    // 100 Continue is not the final response.
     if (Number(status) >= 200)
       answers.push({ status: Number(status), type: header('content-type') ?? '', body: utf8(read.body) })
   }

@@ -1,11 +1,13 @@
-/** Turns a good request into the bytes of a hostile one: in its values, its text, its head or its framing. */
+/** Turns a valid request into the bytes of a hostile one: in its values, its text, its head or its framing. */
 import type { Random } from './random.ts'
 import type { Draft } from './requests.ts'
 
 export interface Hostile {
   bytes: Buffer
   method: string
-  /** The server cannot know where the request ends, or what it is: it may close without an answer, or with a bare 400. */
+  /**
+   * True if the server cannot parse the request or find its end. It may close without a response, or send a bare 400.
+   */
   broken: boolean
 }
 
@@ -57,7 +59,7 @@ const ODD_VALUES: readonly unknown[] = [
   { '': {} },
 ]
 
-/** One place in a value becomes something else. */
+/** Replaces one place in a value. */
 function mutateValue(value: unknown, random: Random): unknown {
   if (value === undefined) return undefined
   if (typeof value !== 'object' || value === null || random.chance(0.15)) return oddValue(value, random)
@@ -69,7 +71,7 @@ function mutateValue(value: unknown, random: Random): unknown {
   const key = keys.length > 0 && random.chance(0.85) ? random.pick(keys) : random.pick(ODD_TEXTS)
   const { [key]: member, ...rest } = value as Record<string, unknown>
   if (random.chance(0.1)) return rest
-  // Own, even where it is called __proto__.
+  // `fromEntries` creates an own property even for the key __proto__.
   return Object.fromEntries([...Object.entries(rest), [key, mutateValue(member ?? null, random)]])
 }
 
@@ -116,7 +118,7 @@ function mutateText(text: string, random: Random): Buffer {
       ])
     }
     case 3:
-      // The same key twice.
+      // A duplicate key.
       return Buffer.from(text.replace(/"(\w+)":/, (found, key) => `${found}0,"${key}":`))
     default:
       return bytes
@@ -268,7 +270,7 @@ function frame(
         broken: true,
       }
     case 6: {
-      // Pipelined: the same again before the first is answered.
+      // Pipelined: the same request again before the first response.
       const first = Buffer.concat([head([length]), body])
       return { bytes: Buffer.concat([first, head([close, length]), body]), broken }
     }

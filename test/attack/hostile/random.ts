@@ -1,6 +1,6 @@
-/** Chance that repeats: the same seed draws the same numbers (mulberry32). */
+/** Repeatable random numbers: the same seed gives the same sequence (mulberry32). */
 export interface Random {
-  /** A whole number from 0 to below this. */
+  /** Returns an integer from 0 up to, but not including, this bound. */
   below(limit: number): number
   pick<T>(from: readonly T[]): T
   chance(share: number): boolean

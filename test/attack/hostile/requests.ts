@@ -1,4 +1,4 @@
-/** Good requests to every route there is: what the hostile ones are made of. */
+/** Valid requests to every route: the input of the mutations. */
 import { META, STATELESS_VERSION } from '../../../src/protocols/mcp/wire.ts'
 
 export type Surface = 'opencall' | 'oxp' | 'rest' | 'contract' | 'mcp' | 'server'
@@ -8,11 +8,11 @@ export interface Draft {
   method: string
   path: string
   headers: Record<string, string>
-  /** JSON, or text as it is. */
+  /** A JSON value, or text that is sent unchanged. */
   body?: unknown
 }
 
-/** `id` is another one for each request. */
+/** `id` is unique to each request. */
 export function goodRequests(id: string): Draft[] {
   const add = { a: 1, b: 2 }
   return [...openCall(id, add), ...oxp(id, add), ...rest(add), ...contract(id, add), ...mcp(id, add), ...others(id)]

@@ -1,12 +1,12 @@
-/** How a breach is written down: what is broken, which cases must notice, and how the proxy breaks it. */
+/** The shape of a breach: the broken rule, the cases that must detect it, and how the proxy breaks it. */
 import type { Asked, Hooks, Served } from '../broken-proxy.ts'
 
 export interface Breach {
   title: string
   cases: readonly string[]
-  /** Called anew for each case, so that what a breach remembers is of that case only. */
+  /** Called for each case, so that a breach keeps no state between cases. */
   start(): Hooks
-  /** Whether the server behind asks for a token. */
+  /** True if the server behind the proxy requires a token. */
   behindToken?: boolean
 }
 
@@ -25,7 +25,7 @@ export function onRequest(title: string, cases: readonly string[], request: NonN
   return breach(title, cases, () => ({ request }))
 }
 
-/** Changes every envelope that goes back; returning something puts that in its place. */
+/** Changes every envelope in a response. A returned value replaces the envelope. */
 export function onEnvelope(
   title: string,
   cases: readonly string[],
@@ -36,7 +36,7 @@ export function onEnvelope(
   })
 }
 
-/** Changes the chunks that go back, and nothing else. */
+/** Changes only the chunks in responses. */
 export function onChunk(title: string, cases: readonly string[], change: (chunk: Loose) => void): Breach {
   return onEnvelope(title, cases, (envelope) => {
     if (envelope.chunk) change(envelope)
@@ -54,12 +54,12 @@ export function onEntry(title: string, cases: readonly string[], change: (entry:
   return onRegistry(title, cases, ({ operations }) => operations.forEach(change))
 }
 
-/** Changes every JSON envelope on its way in, as a server would that does not care for something in it. */
+/** Changes every JSON envelope in a request, like a server that ignores part of it. */
 export function onSent(title: string, cases: readonly string[], change: (envelope: Loose) => void): Breach {
   return onRequest(title, cases, (asked) => changeSent(asked, change))
 }
 
-/** Answers as if all were well where the server refuses with one of these codes. */
+/** Sends a success response where the server refuses with one of these codes. */
 export function letThrough(codes: readonly string[], cases: readonly string[]): Breach {
   return onEnvelope(`what should be refused as ${codes.join(' or ')} is let through`, cases, (envelope, served) => {
     if (!codes.includes(envelope.error?.code)) return
@@ -68,7 +68,7 @@ export function letThrough(codes: readonly string[], cases: readonly string[]): 
   })
 }
 
-/** Refuses what the server would serve. */
+/** Refuses a request that the server would accept. */
 export function refuseIf(title: string, cases: readonly string[], objection: (envelope: Loose) => boolean): Breach {
   return onEnvelope(title, cases, (envelope, served, asked) => {
     if (asked.headers['content-type'] !== 'application/json') return
@@ -93,6 +93,6 @@ export function changeJson(served: Served, change: (value: Loose) => void): void
   const before = served.body
   const value = JSON.parse(before.toString())
   change(value)
-  // Unless the change has put a body of its own there.
+  // Skipped if the change has set its own body.
   if (served.body === before) served.body = Buffer.from(JSON.stringify(value))
 }

@@ -1,10 +1,10 @@
-/** Breaches in what becomes of a call: names, keys, async outcomes. */
+/** Breaches in the outcome of a call: names, keys, async outcomes. */
 import { randomUUID } from 'node:crypto'
 import { type Breach, breach, changeJson, changeSent, type Loose, letThrough, onEnvelope, onSent } from './breach.ts'
 
 const bare = /^(?:v[-\d.]*:|V1:|:)?(?=Calculator)/
 
-/** Runs one change after another on the answers to polls. */
+/** Applies one change after another to the responses to polls. */
 function onPolls(title: string, cases: readonly string[], start: () => (envelope: Loose) => void): Breach {
   return breach(title, cases, () => {
     const change = start()
@@ -160,7 +160,7 @@ export const outcomeBreaches: readonly Breach[] = [
   }),
 ]
 
-/** Answers with the first outcome to everything that has the same value there. */
+/** Returns the first outcome for every request with the same value in that field. */
 function remembering(key: 'args' | 'ctx.idempotencyKey', field: string): Breach['start'] {
   return () => {
     const known = new Map<string, Loose>()

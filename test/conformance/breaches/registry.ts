@@ -103,7 +103,7 @@ export const registryBreaches: readonly Breach[] = [
   }),
 ]
 
-/** These need a server that asks for a token. */
+/** These need a server that requires a token. */
 export function tokenBreaches(token: string, otherToken: string): readonly Breach[] {
   const authorization = `Bearer ${token}`
   const other = `Bearer ${otherToken}`

@@ -1,7 +1,7 @@
-/** Breaches of the Tool Execution API, exact bodies and order included. */
+/** Breaches of the Tool Execution API, including exact bodies and order. */
 import { type Breach, breach, changeJson, type Loose, onAnswer, onRequest } from './breach.ts'
 
-/** Changes every JSON answer to a call. */
+/** Changes every JSON response to a call. */
 function onCall(title: string, cases: readonly string[], change: (body: Loose, status: number) => void): Breach {
   return onAnswer(title, cases, (served, { path }) => {
     if (path.endsWith('/call')) changeJson(served, (body) => change(body, served.status))

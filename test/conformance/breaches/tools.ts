@@ -5,14 +5,14 @@ import { type Breach, changeJson, type Loose, onAnswer, onRequest } from './brea
 
 const isCall = ({ path }: Asked) => path.endsWith('/tools/call')
 
-/** Changes what tools come to, inside the wrapper where there is one. */
+/** Changes the results of tools, inside the wrapper if there is one. */
 function onResult(title: string, cases: readonly string[], change: (result: Loose, served: Served) => void): Breach {
   return onAnswer(title, cases, (served, asked) => {
     if (isCall(asked) && served.status === 200) changeJson(served, (body) => change(body.result ?? body, served))
   })
 }
 
-/** Changes every call on its way in, as a server would that does not care for something in it. */
+/** Changes every call in a request, like a server that ignores part of it. */
 function onCall(title: string, cases: readonly string[], change: (call: Loose, body: Loose) => void): Breach {
   return onRequest(title, cases, (asked) => {
     if (!isCall(asked) || asked.body.length === 0) return
@@ -208,7 +208,7 @@ export function toolBreaches(protocol: 'oxp' | 'otc'): readonly Breach[] {
   return [...both, ...(protocol === 'oxp' ? oxpOnly : otcOnly)]
 }
 
-/** These need a server that asks for a token. */
+/** These need a server that requires a token. */
 export function toolTokenBreaches(token: string): readonly Breach[] {
   const authorization = `Bearer ${token}`
   return [

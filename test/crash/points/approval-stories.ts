@@ -1,4 +1,6 @@
-/** What happens to approvals: a call waits for one or uses one, somebody decides, nobody does, the call goes away. */
+/**
+ * Stories about approvals: a call waits for one or uses one, a person decides, no person decides, the call is canceled.
+ */
 import { createToken, operation, type ServerOptions } from 'callplane'
 import { z } from 'zod'
 import type { PointStory } from './every-point.ts'
@@ -17,7 +19,7 @@ function person(subject: string, scopes: readonly string[]) {
 
 export const APPROVAL_MS = 20_000
 
-/** `v1:desk.refund` needs an approval; it may ask its caller something first. */
+/** `v1:desk.refund` needs an approval; it may ask its caller a question first. */
 export function officeOf(life: Life): Partial<ServerOptions> {
   const sure = { kind: 'form' as const, message: 'Sure?', schema: { type: 'object', required: ['sure'] } }
   const args = z.object({ n: z.number() })
@@ -63,7 +65,7 @@ export async function hold(life: Life, requestId = 'r1', n = 1, key?: string) {
   return (await life.request('/call', { op: 'v1:desk.refund', args: { n }, ctx }, AGENT.headers)).body
 }
 
-/** In a protocol that cannot wait. */
+/** In a protocol that cannot wait for approvals. */
 export async function use(life: Life, n = 1, callId?: string, tool = 'desk.refund') {
   const more = callId === undefined ? {} : { call_id: callId }
   return life.request('/tools/call', { tool_id: tool, input: { n }, ...more }, AGENT.headers)
@@ -87,7 +89,7 @@ export function cancel(life: Life, requestId = 'r1') {
   return life.request(`/ops/${requestId}`, undefined, AGENT.headers, 'DELETE')
 }
 
-/** Sends until it is let through, and says what it heard last. */
+/** Sends until the call is allowed, and returns the last reply. */
 async function useUntilRun(life: Life, callId?: string, tool?: string): Promise<unknown> {
   const first = await use(life, 1, callId, tool)
   if (first.status === 200) return first.body

@@ -1,4 +1,4 @@
-/** A server ends after each single write that an approval takes, and the next one makes sense of what it left. */
+/** A server ends after each single write of an approval, and the next server recovers from that state. */
 import { APPROVAL_STORIES } from './approval-stories.ts'
 import { testEveryPoint } from './every-point.ts'
 

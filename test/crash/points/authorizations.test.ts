@@ -1,4 +1,7 @@
-/** A server ends after each single write of an authorization; the person can finish, or is asked anew, and knows which. */
+/**
+ * A server ends after each single write of an authorization. The person can finish it or is asked again, and knows
+ * which.
+ */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Caller } from '../../../src/core/caller.ts'

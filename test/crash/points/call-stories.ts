@@ -1,4 +1,4 @@
-/** What calls leave besides themselves: aliases, chunks, objects, tasks, child calls, answers and announcements. */
+/** Stories about the data that calls leave: aliases, chunks, objects, tasks, child calls, replies and announcements. */
 import { createHmac } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -107,7 +107,7 @@ const story = (
   runs: readonly [number, number],
 ): PointStory => ({ name, options: plant, tell, outcome, runs })
 
-/** One message of MCP, in its stateless form. */
+/** Sends one MCP message of the stateless revision. */
 async function mcp(life: Life, method: string, params: object, key?: string) {
   const name = (params as { name?: string; taskId?: string }).name ?? (params as { taskId?: string }).taskId
   const headers = {
@@ -223,7 +223,7 @@ export const CALL_STORIES: readonly PointStory[] = [
     'a task that is canceled',
     async (life) => {
       const { result } = await mcp(life, 'tools/call', { name: 'plant_wait', arguments: { n: 1 } }, 'k')
-      // The call was canceled before, so that the same key has its end at once.
+      // The call was canceled before, so the same key returns its outcome at once.
       if (result.isError) return { status: result._meta['callplane/error'].code }
       await mcp(life, 'tasks/cancel', { taskId: result.taskId })
       const { status } = (await mcp(life, 'tasks/get', { taskId: result.taskId })).result
@@ -234,7 +234,7 @@ export const CALL_STORIES: readonly PointStory[] = [
   ),
 ]
 
-/** With somebody who is told of what happens. */
+/** Stories with a receiver for announcements. */
 export function announcedStories(url: string, secrets: string): readonly PointStory[] {
   const told = (office: (life: Life) => Partial<ServerOptions>) => (life: Life) => ({
     ...office(life),
@@ -271,7 +271,7 @@ export function announcedStories(url: string, secrets: string): readonly PointSt
 
 const CALLBACK_KEY = 'between the two of us'
 
-/** A tool that answers later, by a callback that is signed; it is shown a secret meanwhile. */
+/** A tool that replies later with a signed callback. The request to the tool carries a secret. */
 export function webhookStory(tool: Pick<ToolServer, 'url' | 'asked'>, secrets: string): PointStory {
   writeFileSync(join(secrets, 'callback-key'), CALLBACK_KEY)
   writeFileSync(join(secrets, 'tool-key'), 'a-key-that-the-tool-is-shown')
@@ -287,7 +287,7 @@ export function webhookStory(tool: Pick<ToolServer, 'url' | 'asked'>, secrets: s
   return {
     name: 'a tool that answers later',
     options(life) {
-      // Of the last story, which had other ids.
+      // Removes the requests of the previous story, which had other ids.
       if (life.isFirst) tool.asked.length = 0
       return {
         operations: [operation('v1:plant.remote', { model: 'async', backend, auth })],

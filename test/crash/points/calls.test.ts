@@ -1,4 +1,4 @@
-/** A server ends after each single write that a call takes, and the next one makes sense of what it left. */
+/** A server ends after each single write of a call, and the next server recovers from that state. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

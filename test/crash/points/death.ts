@@ -1,7 +1,6 @@
 /**
- * A process that ends right after its n-th write, seen from its store: that write is on the disk, nothing that was asked
- * for afterwards is, and nobody in the process hears of anything any more. Each write counts as a commit of its own,
- * which is the worst that a shared commit can come to.
+ * Simulates at the store a process that ends right after its n-th write: that write is on disk, no later write is, and
+ * the process gets no more replies. Each write counts as its own commit, which is the worst case of a shared commit.
  */
 import type { ObjectStore } from '../../../src/core/ports/objects.ts'
 import type { Clock } from '../../../src/core/ports/runtime.ts'
@@ -12,16 +11,16 @@ type Method = (...args: unknown[]) => unknown
 export class Death {
   #after: number | string
   readonly #happened = Promise.withResolvers<void>()
-  /** By name, in the order they were asked for. */
+  /** Names of the writes, in the order they were requested. */
   readonly writes: string[] = []
   #dead = false
 
-  /** After so many writes, or the first of this name; never, unless given. */
+  /** The process ends after this many writes, or after the first write with this name. Default: never. */
   constructor(after: number | string = Number.POSITIVE_INFINITY) {
     this.#after = after
   }
 
-  /** From now on it lives. */
+  /** From now on the process does not end. */
   spare(): void {
     if (!this.#dead) this.#after = Number.POSITIVE_INFINITY
   }
@@ -30,7 +29,7 @@ export class Death {
     return this.#dead
   }
 
-  /** Resolves once the last write is on the disk. */
+  /** Resolves once the last write is on disk. */
   get happened(): Promise<void> {
     return this.#happened.promise
   }
@@ -48,7 +47,7 @@ export class Death {
     return this.#dead ? never() : this.#heard(act())
   }
 
-  /** What the process hears while it lives. */
+  /** Settles like the promise while the process lives, and never afterwards. */
   async #heard<T>(promise: Promise<T>): Promise<T> {
     try {
       const value = await promise
@@ -76,11 +75,11 @@ export function mortalStore(store: Store, death: Death): Store {
     ...mortal(store, death, STORE_WRITES),
     records: mortal(store.records, death, STORE_WRITES, 'records.'),
     audit: mortal(store.audit, death, STORE_WRITES, 'audit.'),
-    // The row goes after the bytes, whose removals are writes of their own.
+    // The row is removed after the objects, and each removal is a write of its own.
     expire: (limit, removeObjects) => {
       const expiring: Promise<number> = store.expire(limit, async (ids) => {
         await removeObjects(ids)
-        // A failure is heard below.
+        // The failure is handled below.
         death.write('expire', () => expiring).catch(() => {})
       })
       return death.read(() => expiring)
@@ -109,7 +108,7 @@ export function mortalObjects(objects: ObjectStore, death: Death): ObjectStore {
   }
 }
 
-/** Timers are what a process that is gone no longer has. */
+/** A clock whose timers stop when the process ends. */
 export function mortalClock(clock: Clock, death: Death): Clock {
   return {
     now: clock.now,

@@ -1,18 +1,18 @@
-/** Tells stories with a server that ends after each single write, and says what does not fit together in the end. */
+/** Runs stories with a server that ends after each single write, and reports every inconsistency at the end. */
 import { expect, test } from 'vitest'
 import { type LedgerRules, problemsInLedger } from '../ledger.ts'
 import { type Story, type Told, tell } from './world.ts'
 
 export interface PointStory extends Story {
   name: string
-  /** What must have come of it, whenever the server ended. */
+  /** The required outcome, no matter when the server ended. */
   outcome: object
   /** How often handlers may have run. */
   runs: readonly [least: number, most: number]
   rules?: LedgerRules
 }
 
-/** More writes than any of these stories makes: one that goes on and on is a fault of its own. */
+/** More writes than any of these stories makes. A story that exceeds it fails. */
 const MOST_POINTS = 60
 
 export function testEveryPoint(stories: readonly PointStory[]): void {

@@ -1,4 +1,4 @@
-/** A server in a process of its own that is killed by the system right after the first write of a name. */
+/** A server in its own process that is killed by a signal right after the first write with a given name. */
 import { writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { createServer, operation } from 'callplane'

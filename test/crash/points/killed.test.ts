@@ -1,4 +1,4 @@
-/** The same with a real process and a real signal, at the points where two writes used to be. */
+/** The same with a real process and a real signal, at the points that used to take two writes. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'

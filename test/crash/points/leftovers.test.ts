@@ -1,4 +1,7 @@
-/** What a server of an earlier version left when it was killed between two writes: it is mended, and nobody waits for it. */
+/**
+ * State that an earlier version left when it was killed between two writes: the server repairs it, and no caller waits
+ * for it.
+ */
 import { expect, test } from 'vitest'
 import type { Fault } from '../../../src/core/fault.ts'
 import type { Instance } from '../../../src/core/instance.ts'

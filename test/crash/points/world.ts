@@ -1,6 +1,6 @@
 /**
- * One story told on servers that die: the first ends after its n-th write, the next opens what that one left on the disk
- * and hears the story again from its beginning, as from a client that had no answer.
+ * Runs one story on servers that die. The first server ends after its n-th write. The next opens the same data, and the
+ * story runs again from its beginning, as from a client that got no reply.
  */
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ import { Death, mortalClock, mortalObjects, mortalStore } from './death.ts'
 
 export interface Story {
   options(life: Life): Partial<ServerOptions>
-  /** Each step can be taken again: a call has the same ids, and what is decided is not decided anew. */
+  /** Each step can be repeated: a call keeps its ids, and a decision is not made twice. */
   tell(life: Life): Promise<unknown>
 }
 
@@ -23,11 +23,11 @@ export interface Told {
   ledger: Ledger
   /** The writes of the first server, in order. */
   writes: readonly string[]
-  /** Whether it died. */
+  /** True if the first server died. */
   died: boolean
-  /** What handlers noted, in all lives. */
+  /** Effects that handlers noted, on all servers. */
   effects: readonly string[]
-  /** What the story came to in the end. */
+  /** The outcome of the story. */
   outcome: unknown
 }
 
@@ -35,11 +35,11 @@ class Died extends Error {}
 
 const MOST_TURNS = 20_000
 
-/** A server while it lives, and a client's view of it. */
+/** A running server, and a client's view of it. */
 export class Life {
   readonly clock: ManualClock
   readonly death: Death
-  /** Whether it is the one that ends before its time. */
+  /** True if this is the server that ends early. */
   readonly isFirst: boolean
   readonly #effects: string[]
   #server: CallplaneServer | undefined
@@ -73,17 +73,17 @@ export class Life {
     this.#server = await this.alive(opening)
   }
 
-  /** Closes its file. */
+  /** Closes its database file. */
   async release(): Promise<void> {
     await this.#sqlite?.close()
   }
 
-  /** What a handler does outside; the dead do nothing. */
+  /** Records an external effect of a handler, unless the process has ended. */
   note(effect: string): void {
     if (!this.death.isDead) this.#effects.push(effect)
   }
 
-  /** One request, as over HTTP. */
+  /** Sends one request, as over HTTP. */
   async request(path: string, body?: object, headers: Record<string, string> = {}, method?: string) {
     const request = new Request(`http://127.0.0.1:4747${path}`, {
       method: method ?? (body ? 'POST' : 'GET'),
@@ -103,14 +103,14 @@ export class Life {
     return Promise.race([promise, dead])
   }
 
-  /** Lets everything go as far as it can without the clock. Files and sockets take real time, so turns are counted. */
+  /** Lets all work proceed as far as it can without the clock. Files and sockets take real time, so it counts turns. */
   async quiet(): Promise<void> {
     for (let quiet = 0, seen = -1; quiet < 30; quiet++) {
       await this.alive(new Promise(setImmediate))
       if (seen !== this.death.writes.length) quiet = 0
       seen = this.death.writes.length
     }
-    // Announcements cross a real connection.
+    // Announcements use a real connection.
     for (let turn = 0; turn < MOST_TURNS && (await this.#announces()); turn++)
       await this.alive(new Promise(setImmediate))
   }
@@ -120,12 +120,12 @@ export class Life {
     return [...(open?.byOperation.keys() ?? [])].some((key) => key.startsWith('v1:callplane.announce'))
   }
 
-  /** Until something is there; meanwhile time passes, a little in each turn. */
+  /** Waits until `look` finds a value, and advances the clock a little in each turn. */
   async until<T>(look: () => Promise<T | undefined>, stepMs = 1): Promise<T> {
     for (let turn = 0; turn < MOST_TURNS; turn++) {
       const found = await look()
       if (found !== undefined) return found
-      // Without a step of the clock it is another process or a socket that is waited for, and that takes real time.
+      // Without a clock step it waits for another process or a socket, which takes real time.
       await this.alive(new Promise((resolve) => (stepMs === 0 ? setTimeout(resolve, 1) : setImmediate(resolve))))
       this.clock.advance(stepMs)
     }
@@ -133,7 +133,7 @@ export class Life {
   }
 }
 
-/** Tells the story with a first server that ends after so many writes, or with one server to its end. */
+/** Runs the story with a first server that ends after `after` writes. By default one server runs it to the end. */
 export async function tell(story: Story, after?: number): Promise<Told> {
   const clock = createManualClock()
   const effects: string[] = []
@@ -148,7 +148,7 @@ export async function tell(story: Story, after?: number): Promise<Told> {
     } catch (thrown) {
       if (!(thrown instanceof Died)) throw thrown
     }
-    // As it is now: an orderly end would write more.
+    // Copies the data in its current state, because an orderly shutdown would write more.
     cpSync(first, second, { recursive: true })
     await life.release()
     const outcome = await liveOn(second, story, new Life(clock, new Death(), effects, false))
@@ -158,7 +158,7 @@ export async function tell(story: Story, after?: number): Promise<Told> {
   }
 }
 
-/** How long it goes on after the story: leases run out, sweeps come round, places that were only reserved are free. */
+/** Time after the story for leases to expire, sweeps to run and reserved places to become free. */
 const REST_MS = 70_000
 const REST_STEP_MS = 10_000
 
@@ -166,7 +166,7 @@ async function liveOn(data: string, story: Story, life: Life): Promise<unknown> 
   await life.start(data, story)
   const outcome = await story.tell(life)
   await life.quiet()
-  // What comes after the story is the same whenever it comes.
+  // The writes after the story are the same in every run, so the server need not end at each of them.
   life.death.spare()
   for (let passed = 0; passed < REST_MS; passed += REST_STEP_MS) {
     await life.quiet()

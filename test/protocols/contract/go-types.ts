@@ -1,6 +1,6 @@
 /**
- * A ToolExecutionResponse as Go's encoding/json reads it into Orloj's wire types: a value of another type than the
- * field's fails the whole answer, names match without regard to case, and unknown names are skipped.
+ * Reads a ToolExecutionResponse as Go's encoding/json reads it into Orloj's wire types: a value of the wrong type fails
+ * the whole response, names match case-insensitively, and unknown names are skipped.
  */
 type Type = 'string' | 'int' | 'bool' | 'map[string]string' | { [field: string]: Type }
 
@@ -27,7 +27,7 @@ export function decodeAsGo(text: string): GoResponse {
 }
 
 function decode(value: unknown, type: Type, at: string): unknown {
-  // null leaves a field as it is.
+  // null leaves a field unchanged.
   if (value === null) return undefined
   if (typeof type === 'object') return decodeStruct(objectOf(value, at), type, at)
   if (type === 'map[string]string') {

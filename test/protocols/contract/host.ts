@@ -1,4 +1,7 @@
-/** An engine that executes for others: the Contract's HTTP routes and its gRPC method on free loopback ports. */
+/**
+ * An engine that executes tools for other runtimes: the Contract's HTTP routes and its gRPC method on free loopback
+ * ports.
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -33,10 +36,10 @@ import { createMemoryObjects } from '../../../src/testing/fakes/memory-objects.t
 
 export interface HostOptions {
   operations: readonly OperationDefinition[]
-  /** In place of the handler's. */
+  /** Replaces parts of the handler's backend. */
   backend?: Partial<Backend>
   guards?: readonly Guard[]
-  /** Scopes by token; without it everybody may do everything. */
+  /** Scopes by token. Default: every caller may do everything. */
   tokens?: Readonly<Record<string, readonly string[]>>
   holdMs?: number
   jobWaitMs?: number
@@ -45,7 +48,7 @@ export interface HostOptions {
   tls?: { key: string; cert: string }
 }
 
-/** The parts of a request that a test sets; whatever else it says stays as it is. */
+/** The parts of a request that a test sets; the other parts keep their values. */
 export type Partly<T> = { [K in keyof T]?: unknown } & Record<string, unknown>
 
 export interface Answered {
@@ -157,7 +160,7 @@ async function answered(url: string, init: RequestInit): Promise<Answered> {
   return { status: response.status, headers: response.headers, body: (await response.json()) as ToolExecutionResponse }
 }
 
-/** A request as the document's example has it, for the tool at hand. */
+/** A request as in the document's example, for this tool. */
 export function request(id: string, tool: string, more: Partly<ToolExecutionRequest> = {}) {
   return {
     tool_contract_version: 'v1',

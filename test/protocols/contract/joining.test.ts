@@ -1,4 +1,4 @@
-/** The same request from several connections, and what whoever may not call a tool learns of it. */
+/** The same request from several connections, and what a caller without permission learns about a tool. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { openHost, request } from './host.ts'

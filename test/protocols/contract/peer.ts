@@ -1,4 +1,6 @@
-/** Another's gRPC implementation: connect-node with its JSON codec, for a service whose messages are JSON objects. */
+/**
+ * A third-party gRPC implementation: connect-node with its JSON codec, for a service whose messages are JSON objects.
+ */
 import { once } from 'node:events'
 import { createSecureServer, createServer, type ServerHttp2Session } from 'node:http2'
 import type { AddressInfo } from 'node:net'
@@ -13,7 +15,7 @@ import { type CallOptions, createClient, type HandlerContext } from '@connectrpc
 import { connectNodeAdapter, createGrpcTransport } from '@connectrpc/connect-node'
 import { onTestFinished } from 'vitest'
 
-/** `google.protobuf.Struct` as JSON is the object itself, so that it stands for the Contract's messages as they are. */
+/** `google.protobuf.Struct` in JSON is the object itself, so it can represent the Contract's messages unchanged. */
 function toolService(): DescService {
   const type = '.google.protobuf.Struct'
   const file = create(FileDescriptorProtoSchema, {
@@ -33,7 +35,7 @@ type Answer = any
 
 export type GrpcPeer = (request: object, options?: CallOptions) => Promise<Answer>
 
-/** Calls `Execute`; what comes back is the message, or a ConnectError with the status. */
+/** Calls `Execute`. Returns the message, or throws a ConnectError with the status. */
 export function grpcPeer(baseUrl: string, nodeOptions: object = {}): GrpcPeer {
   const transport = createGrpcTransport({ baseUrl, useBinaryFormat: false, nodeOptions })
   const client = createClient(toolService(), transport) as unknown as {
@@ -41,7 +43,7 @@ export function grpcPeer(baseUrl: string, nodeOptions: object = {}): GrpcPeer {
   }
   return async (request, options) => {
     const sent = fromJson(StructSchema, request as JsonObject)
-    // A Struct in a message's place is its plain object.
+    // A Struct in place of a message is a plain object.
     const received = await client.execute(sent, options)
     return toJson(StructSchema, received)
   }
@@ -49,18 +51,18 @@ export function grpcPeer(baseUrl: string, nodeOptions: object = {}): GrpcPeer {
 
 export interface GrpcTool {
   port: number
-  /** How many connections were opened. */
+  /** Number of connections opened so far. */
   connections: number
   requests: { body: Answer; header: Headers }[]
-  /** Resolves when the first call has reached it, and when its stream is gone. */
+  /** Resolves when the first call has arrived, and when its stream has closed. */
   begun: Promise<void>
   stopped: Promise<void>
-  /** Ends every connection, as a restart would. */
+  /** Closes every connection, as a restart would. */
   drop(): void
   close(): void
 }
 
-/** A tool that answers `Execute` with what the function gives back, or with the ConnectError it throws. */
+/** A tool that responds to `Execute` with the function's return value, or with the ConnectError that it throws. */
 export async function startGrpcTool(
   run: (body: Answer, context: HandlerContext) => object | Promise<object>,
   tls?: { key: string; cert: string },

@@ -1,4 +1,4 @@
-/** Replies of clients to requests of ours: whose they are, where they come to, and what is kept of them. */
+/** Client replies to the server's requests: who may send them, where they arrive, and what is stored of them. */
 import { expect, test } from 'vitest'
 import type { Asked } from '../../../src/protocols/mcp/asking/asked.ts'
 import { ClientReplies } from '../../../src/protocols/mcp/asking/client-replies.ts'

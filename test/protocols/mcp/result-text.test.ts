@@ -1,4 +1,4 @@
-/** A tool result that is written as text has the same bytes as the encoded object. */
+/** A tool result written as text has the same bytes as the encoded object. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { JsonValue } from '../../../src/core/json.ts'

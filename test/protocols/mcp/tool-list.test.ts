@@ -1,4 +1,4 @@
-/** The list of tools is written once, however many there are, and anew when the registry changes. */
+/** The tool list is encoded once, for any number of tools, and again when the registry changes. */
 import { expect, test } from 'vitest'
 import type { Operation } from '../../../src/core/operation.ts'
 import type { Tools } from '../../../src/core/ports/catalog.ts'

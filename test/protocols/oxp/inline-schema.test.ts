@@ -1,4 +1,4 @@
-/** Schemas without references: what a reference names stands in its place, and no schema makes the list endless. */
+/** Schemas without references: each reference is replaced by its target, and no schema makes the list infinite. */
 import { expect, test } from 'vitest'
 import type { JsonObject } from '../../../src/core/json.ts'
 import { inlineSchema } from '../../../src/protocols/oxp/inline-schema.ts'

@@ -1,4 +1,4 @@
-/** Holds every answer against the published schema documents, by the dialect it is in. */
+/** Validates every response against the published schema documents of its dialect. */
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
 import { expect } from 'vitest'
@@ -19,7 +19,7 @@ export function expectSchema(dialect: Dialect, pointer: string, value: unknown):
   expect(validate?.errors ?? [], `${JSON.stringify(value)} against ${dialect}${pointer}`).toEqual([])
 }
 
-/** The answer to a request on `path`, without the `/otc` it may begin with. */
+/** Validates the response to a request on `path`, without a leading `/otc`. */
 export function expectValidReply(dialect: Dialect, path: string, status: number, body: unknown): void {
   const method = path === '/tools/call' ? 'post' : 'get'
   if (status === 401 || status === 405) {

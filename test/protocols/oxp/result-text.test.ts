@@ -1,4 +1,4 @@
-/** The shortcut by which most results are written says what the long way says. */
+/** The fast path for most results writes the same text as the general encoder. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { JsonValue } from '../../../src/core/json.ts'

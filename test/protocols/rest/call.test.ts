@@ -1,4 +1,4 @@
-/** `POST /tools/{name}/call` over tools that the application runs itself. */
+/** `POST /tools/{name}/call` with tools that the application runs itself. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Content, ToolCallHandler, ToolHandlerConfig } from 'callplane'
 import { describe, expect, test, vi } from 'vitest'

@@ -1,4 +1,4 @@
-/** What the embedding API shows of an application's tools: lists, details, validation, the page; and where it is mounted. */
+/** Discovery in the embedding API: lists, details, validation, the page, and the mount path. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** `createToolHandler` behind each of its two faces, and requests to it that nothing on the way changes. */
+/** `createToolHandler` behind both of its interfaces, and requests to it that are sent unmodified. */
 import { once } from 'node:events'
 import { createServer, request as sendRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -39,10 +39,10 @@ export const WEATHER: HostTool = {
   },
 }
 
-/** Answers as the example of the document does. */
+/** Responds like the example of the document. */
 export const sunny: ToolCallHandler = async () => [[{ type: 'text', text: 'result here' }], false, 'abc-123']
 
-/** Tools can be run unless `config` says otherwise. */
+/** Tool execution is enabled unless `config` disables it. */
 export async function openHandler(
   face: Face,
   handleCall: ToolCallHandler,
@@ -73,7 +73,7 @@ async function sendOver(listener: Parameters<typeof createServer>[1]): Promise<O
   await once(server, 'listening')
   onTestFinished(() => void server.close().closeAllConnections())
   const { port } = server.address() as AddressInfo
-  // Not with fetch, which resolves paths before it sends them.
+  // Does not use fetch, which normalizes paths before it sends them.
   return (path, { method = 'GET', headers = {}, body } = {}) =>
     new Promise((resolve, reject) => {
       const sent = sendRequest({ port, host: '127.0.0.1', path, method, headers: headers as Record<string, string> })

@@ -1,4 +1,4 @@
-/** A result is written as text without the objects in between: to the byte what those would have been. */
+/** A result written directly as text has the same bytes as the encoded object. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { JsonValue } from '../../../src/core/json.ts'
