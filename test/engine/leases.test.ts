@@ -26,7 +26,7 @@ test('a call whose worker died is run by another, and the dead one is not heard 
 
   expect(ended).toMatchObject({ state: 'complete', attempt: 2, outcome: { kind: 'result', value: 'second' } })
   expect(await cluster.store.get(id)).toEqual(ended)
-  expect(first.log).toMatchObject([{ level: 'warn', message: expect.stringContaining('lease was lost') }])
+  expect(first.log).toMatchObject([{ level: 'warn', message: expect.stringContaining('lost the lease') }])
 })
 
 test('a result that comes after the call was taken over does not end it while the other still works', async () => {

@@ -85,7 +85,7 @@ describe('missing', () => {
     const { status, body } = await oxpClient(url).call('mail.read', {}, { context: GIVEN })
 
     expect([status, body.missing_requirements]).toEqual([400, { authorization: [] }])
-    expect(body.message).toContain('google has refused the token')
+    expect(body.message).toContain('google refused the token')
   })
 
   test('a tool that requires nothing runs with nothing, and with more than it needs', async () => {
