@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { ownerOf } from '../../src/core/caller.ts'
+import type { Clock } from '../../src/core/ports/runtime.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { type Caller, createServer, jsonSchema, operation } from '../../src/index.ts'
 import { createChannel, createStoreClient, createStoreServer } from '../../src/stores/hub/index.ts'
@@ -21,7 +22,7 @@ export async function openCallplaneJobs(folder: string, byMessages = false): Pro
   const clock = { now: Date.now, monotonicMs: () => Math.floor(performance.now()), schedule }
   // Opened here, so that the stored results can be counted.
   const kept = createSqliteStore({ file: join(folder, 'callplane.db'), clock, gatherMs: byMessages ? 1 : 0 })
-  const store = byMessages ? await reachByMessages(kept, join(folder, 'line')) : kept
+  const store = byMessages ? await reachByMessages(kept, join(folder, 'line'), clock) : kept
   const server = await createServer({
     operations: [
       operation(ADD_LATER, {
@@ -61,11 +62,11 @@ export async function openCallplaneJobs(folder: string, byMessages = false): Pro
   }
 }
 
-async function reachByMessages(kept: Store, path: string): Promise<Store> {
+async function reachByMessages(kept: Store, path: string, clock: Clock): Promise<Store> {
   const [socket, other] = await openSocketPair(path)
   const left = createStoreServer(kept).serve(createChannel(other))
   const channel = createChannel(socket)
-  const store = createStoreClient(channel)
+  const store = createStoreClient(channel, { clock })
   const close = async () => {
     await store.close()
     channel.close()

@@ -24,7 +24,7 @@ import { type Access, identifyBy, prepareAccess } from './build/access.ts'
 import { describeBackend } from './build/backends.ts'
 import { createBase, requireNode } from './build/base.ts'
 import { registerEngineReadings } from './build/engine-readings.ts'
-import { createEnvironment } from './build/environment.ts'
+import { createEnvironment, followStore } from './build/environment.ts'
 import { type Keys, loadAuthorizations, openSecrets } from './build/governing.ts'
 import { openImports } from './build/imports.ts'
 import { createObserving, type Observing } from './build/observing.ts'
@@ -84,9 +84,10 @@ export async function openServer<App>(options: ServerOptions<App>, link?: Worker
   const folder = openDataFolder(options.data ?? '.callplane')
   const authorization = await loadAuthorizations(options, folder, base)
   const observing = await createObserving(options, base, link)
-  const env = createEnvironment(base.log, folder.linkKey, base.clock, base.redactor)
   const storage = await openStorage(options, folder, base, link)
   const { store } = storage
+  const clock = followStore(base.clock, store)
+  const env = createEnvironment(base.log, folder.linkKey, clock, base.redactor)
   const keys: Keys = {
     ...openSecrets({
       places: options.secrets,
@@ -94,7 +95,7 @@ export async function openServer<App>(options: ServerOptions<App>, link?: Worker
       vaultKeys: () => vaultKeys(options.vault ?? {}, folder),
       store,
       remote: base.remote,
-      clock: base.clock,
+      clock,
     }),
     authorizations: authorization?.open({ env, store, anonymous: access.authenticator === undefined }),
   }

@@ -11,7 +11,7 @@ const channel = createChannel(new Socket({ fd: 4 }))
 
 if (mode === 'keep') createStoreServer(createSqliteStore({ file, clock })).serve(channel)
 else {
-  const store = createStoreClient(channel)
+  const store = createStoreClient(channel, { clock })
   const leased = { state: 'pending', attempt: 1, dueAt: clock.now() + 30_000 } as const
   const [runs, ended] = [sampleInstance(clock.now(), leased), sampleInstance(clock.now(), leased)]
   await Promise.all([store.accept(runs), store.accept(ended)])

@@ -13,7 +13,7 @@ describeStore({ describe, test, expect }, 'a store of another process', async ()
   const clock = createManualClock()
   const kept = createSqliteStore({ file: join(folder, 'calls.db'), clock })
   const { channel, end } = await connectTo(createStoreServer(kept), join(folder, 'socket'))
-  const store = createStoreClient(channel)
+  const store = createStoreClient(channel, { clock })
   return {
     store,
     clock,

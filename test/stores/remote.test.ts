@@ -29,7 +29,12 @@ async function openTwo() {
     await Promise.all([one.end(), two.end()])
     await kept.close()
   })
-  return { kept, one, here: createStoreClient(one.channel), there: createStoreClient(two.channel) }
+  return {
+    kept,
+    one,
+    here: createStoreClient(one.channel, { clock }),
+    there: createStoreClient(two.channel, { clock }),
+  }
 }
 
 /** Accepted by this process, to be run by it at once. */
@@ -278,7 +283,7 @@ test('when the process that keeps the store is killed, whoever waits for it is t
     stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'],
   })
   const channel = createChannel(child.stdio[4] as unknown as Duplex)
-  const store = createStoreClient(channel)
+  const store = createStoreClient(channel, { clock })
   await store.accept(sampleInstance(clock.now()))
   child.kill('SIGSTOP')
   const waiting = [store.get('a'), store.accept(sampleInstance(clock.now())), store.claim(CLAIM)]

@@ -15,8 +15,16 @@ export type OpenStore = (parts: { clock: Clock; log: Log }) => Promise<Store>
 /**
  * Keeps instances. Every write is durable when its promise resolves. Many calls at once share one commit, so a store
  * is free to answer them together. A store never judges a transition: it compares and sets.
+ *
+ * Every time that crosses this port is a reading of the store's own clock, `now()`. Nodes with different wall clocks
+ * therefore agree on leases and expiry. docs/decisions/0016-the-stores-clock.md.
  */
 export interface Store {
+  /**
+   * The store's clock, in Unix epoch milliseconds. It answers at once: a store on a database server follows the
+   * server's clock from here.
+   */
+  now(): number
   /**
    * Inserts unless the request id or the idempotency key is taken; then it says by whom, and nothing is inserted or
    * written with it. It may take seconds: a call that is accepted with a lease is started only while that lease stands.

@@ -2,6 +2,7 @@
 import { createHmac, hash, randomFillSync } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import type { Clock, Environment, Log } from '../../core/ports/runtime.ts'
+import type { Store } from '../../core/ports/store.ts'
 import { slotDigits } from '../../core/slots.ts'
 import { createConformance } from '../../schemas/index.ts'
 import type { Redactor } from '../../security/redaction/redaction.ts'
@@ -17,6 +18,15 @@ export const systemClock: Clock = {
     timer.unref()
     return () => clearTimeout(timer)
   },
+}
+
+/** Stored dates are read from the store's clock; intervals and timers stay on this machine's. */
+export function followStore(clock: Clock, store: Pick<Store, 'now'>): Clock {
+  return {
+    now: () => store.now(),
+    monotonicMs: () => clock.monotonicMs(),
+    schedule: (delayMs, run) => clock.schedule(delayMs, run),
+  }
 }
 
 export function createEnvironment(log: Log, linkKey: Uint8Array, clock: Clock, redactor: Redactor): Environment {

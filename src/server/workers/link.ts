@@ -54,7 +54,7 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
     siblings: reachSiblings(channel),
     async openStore(file, log, acceptLoss = false) {
       await channel.ask('open', [file, acceptLoss])
-      return createStoreClient(channel, log)
+      return createStoreClient(channel, { clock, log })
     },
     connect(worker) {
       channel.on('stopCall', (id: string, why: FaultRecord) => void worker.stopAttempt(id, Fault.fromRecord(why)))

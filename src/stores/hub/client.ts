@@ -6,7 +6,7 @@ import { applyChange } from '../../core/applied-change.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Instance } from '../../core/instance.ts'
 import { areSameKeys } from '../../core/names.ts'
-import type { Log } from '../../core/ports/runtime.ts'
+import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Acceptance, Advanced, Change, Claim, Claimed, Store } from '../../core/ports/store.ts'
 import { isTerminal } from '../../core/state.ts'
 import type { Channel } from './channel.ts'
@@ -16,8 +16,14 @@ import { type ClaimMessage, decodeCounts, decodeInstance, encodeInstance, type I
 
 const CREATED: Acceptance = { kind: 'created' }
 
+export interface StoreClientOptions {
+  /** Both processes are on one machine, so this is also the clock of the store behind the channel. */
+  clock: Clock
+  log?: Log
+}
+
 /** `close` leaves the channel open: others may still use it. */
-export function createStoreClient(channel: Channel, log?: Log): Store {
+export function createStoreClient(channel: Channel, { clock, log }: StoreClientOptions): Store {
   const { tell } = channel
   /** What this process runs, as it last was. */
   const leased = new Map<string, Instance>()
@@ -83,6 +89,7 @@ export function createStoreClient(channel: Channel, log?: Log): Store {
   }
 
   return {
+    now: () => clock.now(),
     accept(instance, more) {
       const begun = more === undefined ? encodeBegun(instance) : undefined
       const decode = (acceptance: 1 | Acceptance): Acceptance => {

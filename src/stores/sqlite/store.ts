@@ -107,6 +107,7 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
   }
 
   return {
+    now,
     accept: (instance, more) => write(() => acceptance.accept(instance, more)),
     alias: (alias) => write(() => acceptance.alias(alias)),
     get: (id) => read(() => acceptance.get(id)),

@@ -24,6 +24,13 @@ const claimedIds = async (store: Store, claim = CLAIM) => (await store.claim(cla
 
 export function describeWork({ describe, expect }: TestRunner, story: StoreStory): void {
   describe('handing out work', () => {
+    story('the store tells the time by its own clock', async (store, clock) => {
+      const before = store.now()
+      clock.advance(5_000)
+
+      expect([before, store.now()]).toEqual([clock.now() - 5_000, clock.now()])
+    })
+
     story('due instances come in the order they became due, each to one claim', async (store, clock) => {
       const dueIn = [-10, -50, -30, -20, -40, 5_000]
       const [fifth, first, third, fourth, second, future] = (await acceptDue(store, clock, ...dueIn)) as string[]
