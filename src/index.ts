@@ -1,12 +1,13 @@
 /** The public exports of `callplane`. */
 
-export type { Call } from './core/call.ts'
-export type { Caller } from './core/caller.ts'
-export type { ChildOptions, FailOptions, HandlerContext, MediaFile, ObjectOptions } from './core/context.ts'
-export type { AuthDeclaration } from './core/credential.ts'
+export type { Call } from './core/call/call.ts'
+export type { Caller } from './core/call/caller.ts'
+export type { ChildOptions, FailOptions, HandlerContext, MediaFile, ObjectOptions } from './core/call/context.ts'
+export type { Instance } from './core/call/instance.ts'
+export type { Reply } from './core/call/reply.ts'
 export { ApplicationFault as Fault, type FaultKind, type FaultOptions } from './core/fault.ts'
-export type { Instance } from './core/instance.ts'
 export type { JsonObject, JsonValue } from './core/json.ts'
+export type { AuthDeclaration } from './core/operation/credential.ts'
 export {
   type BackendSpec,
   Chunked,
@@ -23,13 +24,7 @@ export {
   type Risk,
   removed,
   type Tombstone,
-} from './core/operation.ts'
-export type { Decision, Guard } from './core/ports/guard.ts'
-export type { ObjectStore } from './core/ports/objects.ts'
-export type { Log } from './core/ports/runtime.ts'
-export type { Connection, Message, OpenSession, Session } from './core/ports/session.ts'
-export type { OpenStore, Store } from './core/ports/store.ts'
-export type { Reply } from './core/reply.ts'
+} from './core/operation/operation.ts'
 export {
   type Input,
   jsonSchema,
@@ -37,7 +32,12 @@ export {
   type PlainSchema,
   type Schema,
   type StandardSchema,
-} from './core/schema.ts'
+} from './core/operation/schema.ts'
+export type { Decision, Guard } from './core/ports/guard.ts'
+export type { ObjectStore } from './core/ports/objects.ts'
+export type { Log } from './core/ports/runtime.ts'
+export type { Connection, Message, OpenSession, Session } from './core/ports/session.ts'
+export type { OpenStore, Store } from './core/ports/store.ts'
 export type { AuthorizationConfig, OAuthProvider } from './security/consent/provider.ts'
 export type { AuthConfig, JwtRules, VerifiedCaller, VerifyCaller } from './security/identity/identify.ts'
 export { createToken, hashToken, type StaticToken } from './security/identity/tokens.ts'

@@ -1,6 +1,6 @@
 /** Prometheus: counting one ended call, and the text of a scrape of a hundred operations. */
 import { Counter, Histogram, Registry } from 'prom-client'
-import type { Operation } from '../../src/core/operation.ts'
+import type { Operation } from '../../src/core/operation/operation.ts'
 import { createMetrics } from '../../src/telemetry/metrics/metrics.ts'
 import { nothingToClose, type Pair } from './pair.ts'
 

@@ -1,7 +1,7 @@
 /** Callplane's engine called in process, each call until its terminal reply, on SQLite with synchronous FULL. */
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { ownerOf } from '../../src/core/caller.ts'
+import { ownerOf } from '../../src/core/call/caller.ts'
 import type { Clock } from '../../src/core/ports/runtime.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import { type Caller, createServer, jsonSchema, operation } from '../../src/index.ts'

@@ -1,6 +1,6 @@
 /** Evaluates a policy for calls, without an engine. */
 
-import { completeOperation } from '../../src/core/operation-defaults.ts'
+import { completeOperation } from '../../src/core/operation/defaults.ts'
 import type { Decision } from '../../src/core/ports/guard.ts'
 import { operation } from '../../src/index.ts'
 import { prepareSchemas } from '../../src/schemas/index.ts'

@@ -2,7 +2,7 @@
 import { closeSync, fsyncSync, mkdirSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { ownerOf } from '../../src/core/caller.ts'
+import { ownerOf } from '../../src/core/call/caller.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { CALLER } from '../contenders/growth-caller.ts'
 

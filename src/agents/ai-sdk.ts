@@ -1,6 +1,6 @@
 /** Tools for the `ai` package (the AI SDK): a ToolSet whose tools run their own calls. */
 import type { JsonObject } from '../core/json.ts'
-import type { StandardSchema } from '../core/schema.ts'
+import type { StandardSchema } from '../core/operation/schema.ts'
 import type { ToolSource } from './connection.ts'
 import { type ToolResult, textWithout } from './results.ts'
 import type { ObjectSchema } from './schema.ts'

@@ -1,7 +1,8 @@
 /** Splits a tool's result for the messages of each provider: text, the value, and files. */
+
+import { isTextual } from '../core/call/media.ts'
 import type { Fault } from '../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
-import { isTextual } from '../core/media.ts'
 import { textForModel } from '../wire/model-text.ts'
 
 export interface ToolResult {

@@ -2,16 +2,16 @@
  * Implements the port `core/ports/calls.ts` for protocols, on top of the engine and `FollowUp`. The duties that all
  * protocols share are implemented here.
  */
-import type { Call } from '../core/call.ts'
-import { ANONYMOUS, type Caller } from '../core/caller.ts'
+import type { Call } from '../core/call/call.ts'
+import { ANONYMOUS, type Caller } from '../core/call/caller.ts'
+import type { Answers, Questions } from '../core/call/questions.ts'
+import type { Reply } from '../core/call/reply.ts'
 import { Fault } from '../core/fault.ts'
-import type { Operation } from '../core/operation.ts'
+import type { Operation } from '../core/operation/operation.ts'
+import { NOTHING_GIVEN, personOf } from '../core/operation/requirements.ts'
 import type { CallOptions, Calls, ChunkReply, FoundObject, PendingApproval, Wait } from '../core/ports/calls.ts'
 import type { Authorizations, Identify } from '../core/ports/guard.ts'
 import type { Environment } from '../core/ports/runtime.ts'
-import type { Answers, Questions } from '../core/questions.ts'
-import type { Reply } from '../core/reply.ts'
-import { NOTHING_GIVEN, personOf } from '../core/requirements.ts'
 import type { Engine } from './engine.ts'
 import { withChallenges } from './follow/challenges.ts'
 import type { FollowUp } from './follow/follow-up.ts'

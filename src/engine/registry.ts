@@ -4,9 +4,16 @@
  */
 
 import { Fault } from '../core/fault.ts'
-import { compareVersions, lineageOf, nameIn, type OperationName, parseName, unknownOperation } from '../core/names.ts'
-import type { Operation, Tombstone } from '../core/operation.ts'
-import { sunsetOf } from '../core/operation-defaults.ts'
+import { sunsetOf } from '../core/operation/defaults.ts'
+import {
+  compareVersions,
+  lineageOf,
+  nameIn,
+  type OperationName,
+  parseName,
+  unknownOperation,
+} from '../core/operation/names.ts'
+import type { Operation, Tombstone } from '../core/operation/operation.ts'
 import type { Catalog } from '../core/ports/catalog.ts'
 
 /** The engine's view. Protocols see only `Catalog`. */

@@ -3,8 +3,8 @@
  * operations change, so that name collisions are found before a call.
  */
 import { Fault } from '../core/fault.ts'
-import { compareVersions, lineageOf, tooLongForTool, toolIdOf, toolNameOf } from '../core/names.ts'
-import type { Operation } from '../core/operation.ts'
+import { compareVersions, lineageOf, tooLongForTool, toolIdOf, toolNameOf } from '../core/operation/names.ts'
+import type { Operation } from '../core/operation/operation.ts'
 import type { Tool, Tools } from '../core/ports/catalog.ts'
 import type { Omission, Registry } from './registry.ts'
 

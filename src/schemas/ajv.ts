@@ -2,7 +2,7 @@
 import { createRequire } from 'node:module'
 import type { Options } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
-import type { PlainSchema } from '../core/schema.ts'
+import type { PlainSchema } from '../core/operation/schema.ts'
 import { forgetFailedTries, replaceAnyOf, replaceEnum, replaceUniqueItems } from './bounds/frugal-keywords.ts'
 import { addMeter, type Meter } from './bounds/meter.ts'
 import { isUrl } from './formats.ts'

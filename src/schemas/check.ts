@@ -3,7 +3,7 @@
  * stays inside the document. Written by hand, because ajv's meta-schema would add 130 ms to a start.
  */
 import { Fault } from '../core/fault.ts'
-import type { PlainSchema } from '../core/schema.ts'
+import type { PlainSchema } from '../core/operation/schema.ts'
 import { KEYWORDS, problemWith, RETIRED } from './keywords.ts'
 import { decodePointer, encodePointer } from './pointer.ts'
 

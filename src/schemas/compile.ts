@@ -1,7 +1,7 @@
 /** Validates plain JSON Schema with ajv. A schema is compiled when the first value arrives. */
 import type { ErrorObject, Options } from 'ajv'
 import { Fault } from '../core/fault.ts'
-import type { PlainSchema } from '../core/schema.ts'
+import type { PlainSchema } from '../core/operation/schema.ts'
 import { type BoundedCheck, createBoundedCheck } from './bounds/check.ts'
 import { type Issue, MAX_ISSUES, type Validate } from './issues.ts'
 import { encodePointer } from './pointer.ts'

@@ -4,7 +4,7 @@
  */
 import { LRUCache } from 'lru-cache'
 import { Fault } from '../core/fault.ts'
-import type { PlainSchema } from '../core/schema.ts'
+import type { PlainSchema } from '../core/operation/schema.ts'
 import { createBoundedTests } from './bounds/check.ts'
 import { TooCostly } from './bounds/too-costly.ts'
 

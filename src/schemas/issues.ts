@@ -4,7 +4,7 @@
  */
 import { Fault } from '../core/fault.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { StandardIssue } from '../core/schema.ts'
+import type { StandardIssue } from '../core/operation/schema.ts'
 import { encodePointer } from './pointer.ts'
 
 export interface Issue {

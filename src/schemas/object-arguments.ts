@@ -4,8 +4,8 @@
  */
 import { Fault } from '../core/fault.ts'
 import { isJsonObject } from '../core/json.ts'
-import type { OperationDefinition, PreparedSchemas } from '../core/operation.ts'
-import type { PlainSchema, StandardSchema } from '../core/schema.ts'
+import type { OperationDefinition, PreparedSchemas } from '../core/operation/operation.ts'
+import type { PlainSchema, StandardSchema } from '../core/operation/schema.ts'
 import { decodePointer } from './pointer.ts'
 import { isStandardSchema } from './standard.ts'
 

@@ -4,8 +4,8 @@
  */
 import type { Fault } from '../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../core/json.ts'
-import type { OperationDefinition, Parse, PreparedSchemas } from '../core/operation.ts'
-import type { PlainSchema } from '../core/schema.ts'
+import type { OperationDefinition, Parse, PreparedSchemas } from '../core/operation/operation.ts'
+import type { PlainSchema } from '../core/operation/schema.ts'
 import { costOf } from './bounds/cost.ts'
 import { TooCostly } from './bounds/too-costly.ts'
 import { checkSchema } from './check.ts'

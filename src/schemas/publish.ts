@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module'
 import { Fault } from '../core/fault.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { PlainSchema, StandardSchema } from '../core/schema.ts'
+import type { PlainSchema, StandardSchema } from '../core/operation/schema.ts'
 
 export type Side = 'args' | 'result'
 

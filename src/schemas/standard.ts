@@ -1,7 +1,7 @@
 /** Validates by a Standard Schema library. A synchronous result stays synchronous. */
 import { Fault } from '../core/fault.ts'
 import type { JsonObject } from '../core/json.ts'
-import type { StandardResult, StandardSchema } from '../core/schema.ts'
+import type { StandardResult, StandardSchema } from '../core/operation/schema.ts'
 import { type BoundedCheck, createBoundedCheck, worthMs } from './bounds/check.ts'
 import { createGuard, type Guard } from './bounds/guard.ts'
 import { type LibraryCost, libraryCost } from './bounds/library.ts'

@@ -3,7 +3,7 @@
  * reported as an issue, not as a failure, because it could not be checked at start.
  */
 import type { ErrorObject } from 'ajv'
-import type { PlainSchema } from '../core/schema.ts'
+import type { PlainSchema } from '../core/operation/schema.ts'
 import { type BoundedCheck, createBoundedCheck } from './bounds/check.ts'
 import { TooCostly } from './bounds/too-costly.ts'
 import { costlyIssue, type Issue } from './issues.ts'

@@ -2,8 +2,8 @@
  * Writes one log line for each execution that has ended: caller, operation, times, attempts and outcome. The line is
  * built as text, because every call writes one. Text chosen by others goes through `quoteText`.
  */
-import type { Outcome } from '../core/instance.ts'
-import type { Operation } from '../core/operation.ts'
+import type { Outcome } from '../core/call/instance.ts'
+import type { Operation } from '../core/operation/operation.ts'
 import type { Execution, Observer } from '../core/ports/observer.ts'
 import type { Log } from '../core/ports/runtime.ts'
 import type { AuditEntry } from '../core/ports/store.ts'

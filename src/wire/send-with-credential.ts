@@ -2,7 +2,7 @@
  * Sends the operation's credential to a remote tool. If the tool refuses a cached credential, it obtains a new one and
  * sends the request once more within the same attempt. If the tool refuses a new one, the call fails.
  */
-import type { BackendContext } from '../core/context.ts'
+import type { BackendContext } from '../core/call/context.ts'
 import { Fault } from '../core/fault.ts'
 
 const NO_HEADERS: Readonly<Record<string, string>> = {}

@@ -1,7 +1,7 @@
 /** Limits what a client without a credential can see: public operations, and that other requests need a credential. */
-import type { Caller } from '../core/caller.ts'
+import type { Caller } from '../core/call/caller.ts'
 import { Fault } from '../core/fault.ts'
-import type { Operation } from '../core/operation.ts'
+import type { Operation } from '../core/operation/operation.ts'
 import type { Catalog } from '../core/ports/catalog.ts'
 
 /** Refuses a client without a credential if no operation is public. */

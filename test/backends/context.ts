@@ -1,10 +1,10 @@
 /** The context of a backend for tests of a single request, with every field settable. */
 
-import { ANONYMOUS } from '../../src/core/caller.ts'
-import type { BackendContext } from '../../src/core/context.ts'
-import type { AuthDeclaration } from '../../src/core/credential.ts'
-import { type OperationRules, operation } from '../../src/core/operation.ts'
-import { completeOperation } from '../../src/core/operation-defaults.ts'
+import { ANONYMOUS } from '../../src/core/call/caller.ts'
+import type { BackendContext } from '../../src/core/call/context.ts'
+import type { AuthDeclaration } from '../../src/core/operation/credential.ts'
+import { completeOperation } from '../../src/core/operation/defaults.ts'
+import { type OperationRules, operation } from '../../src/core/operation/operation.ts'
 import { prepareSchemas } from '../../src/schemas/index.ts'
 import { createMemoryLog } from '../../src/testing/fakes/memory-log.ts'
 

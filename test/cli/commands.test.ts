@@ -5,7 +5,7 @@ import manifest from '../../package.json' with { type: 'json' }
 import { sampleCall } from '../../src/cli/serve/sample-call.ts'
 import { parseServe } from '../../src/cli/serve/settings.ts'
 import { formatLine } from '../../src/cli/terminal/log-lines.ts'
-import type { Operation } from '../../src/core/operation.ts'
+import type { Operation } from '../../src/core/operation/operation.ts'
 import { hashToken } from '../../src/security/identity/identify.ts'
 import { runProcess } from './processes.ts'
 import { runCommand } from './streams.ts'

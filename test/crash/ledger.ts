@@ -6,7 +6,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import type { InstanceExtras, Outcome } from '../../src/core/instance.ts'
+import type { InstanceExtras, Outcome } from '../../src/core/call/instance.ts'
 import type { Approval } from '../../src/engine/wait/approvals.ts'
 
 export interface LedgerCall {

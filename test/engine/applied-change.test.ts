@@ -1,7 +1,7 @@
 /** The shortcut that computes most ended instances without reading them back keeps every field of an instance. */
 import { expect, test } from 'vitest'
-import { applyChange } from '../../src/core/applied-change.ts'
-import type { Instance } from '../../src/core/instance.ts'
+import { applyChange } from '../../src/core/call/applied-change.ts'
+import type { Instance } from '../../src/core/call/instance.ts'
 import { ADA, OWNER } from './node.ts'
 
 /** With everything that an instance can have; a field that is added does not compile until it is here. */

@@ -1,6 +1,6 @@
 /** Calls that wait for their caller's replies: with cancels, deadlines, restarts and late replies. */
 import { expect, test } from 'vitest'
-import type { Asking } from '../../src/core/questions.ts'
+import type { Asking } from '../../src/core/call/questions.ts'
 import { operation } from '../../src/index.ts'
 import { ADA, Node, openCluster, settled } from './node.ts'
 

@@ -1,8 +1,8 @@
 /** The wall clock is set by an hour while a handler runs: the call keeps exactly its time limit. */
 import { describe, expect, test } from 'vitest'
-import type { BackendContext } from '../../src/core/context.ts'
+import type { BackendContext } from '../../src/core/call/context.ts'
 import { Fault } from '../../src/core/fault.ts'
-import { Deferred, operation } from '../../src/core/operation.ts'
+import { Deferred, operation } from '../../src/core/operation/operation.ts'
 import type { Backend } from '../../src/core/ports/backend.ts'
 import { type Cluster, Gate, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 

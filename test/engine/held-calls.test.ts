@@ -3,10 +3,10 @@
  * twice.
  */
 import { expect, test } from 'vitest'
-import type { Call, MediaInput } from '../../src/core/call.ts'
+import type { Call, MediaInput } from '../../src/core/call/call.ts'
+import type { Instance } from '../../src/core/call/instance.ts'
 import { Fault } from '../../src/core/fault.ts'
-import type { Instance } from '../../src/core/instance.ts'
-import { type OperationDefinition, operation } from '../../src/core/operation.ts'
+import { type OperationDefinition, operation } from '../../src/core/operation/operation.ts'
 import type { Decision, Guard } from '../../src/core/ports/guard.ts'
 import type { Store } from '../../src/core/ports/store.ts'
 import type { Approval } from '../../src/engine/wait/approvals.ts'

@@ -1,9 +1,9 @@
 /** A handler that continues after its attempt has ended changes nothing, and keeps its slot until it returns. */
 import { expect, test } from 'vitest'
-import type { HandlerContext } from '../../src/core/context.ts'
+import type { HandlerContext } from '../../src/core/call/context.ts'
 import { Fault } from '../../src/core/fault.ts'
-import { operation } from '../../src/core/operation.ts'
-import { completeOperation } from '../../src/core/operation-defaults.ts'
+import { completeOperation } from '../../src/core/operation/defaults.ts'
+import { operation } from '../../src/core/operation/operation.ts'
 import { Attempt } from '../../src/engine/attempt/attempt.ts'
 import type { AttemptParts, Job } from '../../src/engine/attempt/job.ts'
 import { prepareSchemas } from '../../src/schemas/index.ts'

@@ -1,7 +1,7 @@
 /** Limits count correctly in every order of events, and report the correct time to retry. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Operation } from '../../src/core/operation.ts'
+import type { Operation } from '../../src/core/operation/operation.ts'
 import { DEFAULT_LIMITS, type LimitRules, Limits } from '../../src/engine/limits/limits.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
 

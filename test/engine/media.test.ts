@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isLocation, isMediaType } from '../../src/core/media.ts'
+import { isLocation, isMediaType } from '../../src/core/call/media.ts'
 
 test.each([
   ['text/plain', true],

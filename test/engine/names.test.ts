@@ -1,7 +1,7 @@
 /** Operation names and versions: which are valid, and how versions compare. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { compareVersions, isName, lineageOf, parseName, parseVersion } from '../../src/core/names.ts'
+import { compareVersions, isName, lineageOf, parseName, parseVersion } from '../../src/core/operation/names.ts'
 import { verifies } from '../requirements.ts'
 
 const segment = fc.stringMatching(/^[A-Za-z][A-Za-z0-9_-]{0,20}$/)

@@ -1,8 +1,8 @@
 /** The stored state of a call at every step of its life, and its meaning after everything in memory is lost. */
 import { expect, test } from 'vitest'
-import type { Instance } from '../../src/core/instance.ts'
-import { operation } from '../../src/core/operation.ts'
-import { mayFollow } from '../../src/core/state.ts'
+import type { Instance } from '../../src/core/call/instance.ts'
+import { mayFollow } from '../../src/core/call/state.ts'
+import { operation } from '../../src/core/operation/operation.ts'
 import { verifies } from '../requirements.ts'
 import { ADA, Gate, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 

@@ -1,7 +1,7 @@
 /** The registry finds operations by name, and the start reports operations that cannot work. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type OperationDefinition, operation, removed, type Tombstone } from '../../src/core/operation.ts'
+import { type OperationDefinition, operation, removed, type Tombstone } from '../../src/core/operation/operation.ts'
 import { buildRegistry } from '../../src/server/build/operations.ts'
 import { verifies } from '../requirements.ts'
 

@@ -1,9 +1,9 @@
 /** The order of the queue, the limits on running work, and calls that wait for calls. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type OperationDefinition, operation } from '../../src/core/operation.ts'
-import { jsonSchema } from '../../src/core/schema.ts'
-import { mayFollow, type State } from '../../src/core/state.ts'
+import { mayFollow, type State } from '../../src/core/call/state.ts'
+import { type OperationDefinition, operation } from '../../src/core/operation/operation.ts'
+import { jsonSchema } from '../../src/core/operation/schema.ts'
 import { verifies } from '../requirements.ts'
 import { Cluster, Gate, Node, openCluster, settled } from './node.ts'
 

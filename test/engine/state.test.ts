@@ -1,7 +1,7 @@
 /** The state table: a call moves forward or stays, and can always end. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isTerminal, mayFollow, STATES, type State, statesBefore } from '../../src/core/state.ts'
+import { isTerminal, mayFollow, STATES, type State, statesBefore } from '../../src/core/call/state.ts'
 import { verifies } from '../requirements.ts'
 
 /** Every way a call's life can go on from a state, by always taking one of the steps that are allowed. */

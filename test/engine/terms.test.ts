@@ -1,10 +1,10 @@
 /** The limits of one call: it may request tighter limits than its operation has, but never looser ones. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { CallTerms } from '../../src/core/call.ts'
+import type { CallTerms } from '../../src/core/call/call.ts'
+import type { Reply } from '../../src/core/call/reply.ts'
 import { Fault } from '../../src/core/fault.ts'
-import { type Operation, type OperationRules, operation } from '../../src/core/operation.ts'
-import type { Reply } from '../../src/core/reply.ts'
+import { type Operation, type OperationRules, operation } from '../../src/core/operation/operation.ts'
 import { deadlineOf, effectiveTerms } from '../../src/engine/attempt/call-terms.ts'
 import { verifies } from '../requirements.ts'
 import { ADA, type Cluster, Node, openCluster, settled } from './node.ts'

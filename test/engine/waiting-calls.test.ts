@@ -1,9 +1,9 @@
 /** Calls whose result comes later, by a callback or a poll: they hold no resources meanwhile. */
 import { expect, test } from 'vitest'
-import type { BackendContext } from '../../src/core/context.ts'
+import type { BackendContext } from '../../src/core/call/context.ts'
 import { Fault } from '../../src/core/fault.ts'
 import type { JsonValue } from '../../src/core/json.ts'
-import { Deferred, type OperationRules, operation } from '../../src/core/operation.ts'
+import { Deferred, type OperationRules, operation } from '../../src/core/operation/operation.ts'
 import type { Backend } from '../../src/core/ports/backend.ts'
 import { ADA, type Cluster, Gate, LEASE_MS, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createServer, operation } from 'callplane'
 import { z } from 'zod'
-import type { Caller } from '../../src/core/caller.ts'
+import type { Caller } from '../../src/core/call/caller.ts'
 import { META, STATELESS_VERSION } from '../../src/protocols/mcp/wire.ts'
 
 const WARM_UP = 3_000

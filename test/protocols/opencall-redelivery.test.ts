@@ -1,9 +1,9 @@
 /** An OpenCALL session on a carrier that redelivers unacknowledged messages. */
 import { expect, test } from 'vitest'
+import type { Reply } from '../../src/core/call/reply.ts'
 import { Fault } from '../../src/core/fault.ts'
 import type { CallOptions, Calls } from '../../src/core/ports/calls.ts'
 import type { Environment } from '../../src/core/ports/runtime.ts'
-import type { Reply } from '../../src/core/reply.ts'
 import { createOpenCallSessions } from '../../src/protocols/opencall/index.ts'
 import { createMemoryLog } from '../../src/testing/fakes/memory-log.ts'
 import { createMessagePair } from '../../src/testing/fakes/message-pair.ts'

@@ -3,11 +3,11 @@
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import type { ResultLocation } from '../../src/core/call/instance.ts'
+import type { Reply } from '../../src/core/call/reply.ts'
 import { Fault, type FaultKind } from '../../src/core/fault.ts'
-import type { ResultLocation } from '../../src/core/instance.ts'
 import type { JsonObject, JsonValue } from '../../src/core/json.ts'
 import type { ChunkReply } from '../../src/core/ports/calls.ts'
-import type { Reply } from '../../src/core/reply.ts'
 import { decodeCursor, encodeChunk, encodeRefusal, encodeReply } from '../../src/protocols/opencall/codec.ts'
 import { statusOf } from '../../src/protocols/opencall/faults.ts'
 import type { ChunkEnvelope, Location, ResponseEnvelope } from '../../src/protocols/opencall/wire.ts'

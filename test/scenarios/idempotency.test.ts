@@ -1,7 +1,7 @@
 /** A repeat is not a second call: idempotency keys, and what a repeat with the same key finds. */
 import { operation } from 'callplane'
 import { expect, test } from 'vitest'
-import { ANONYMOUS } from '../../src/core/caller.ts'
+import { ANONYMOUS } from '../../src/core/call/caller.ts'
 import { verifies } from '../requirements.ts'
 import { answered, createGate, createStepClock, startSite, temporaryFolder } from './server.ts'
 

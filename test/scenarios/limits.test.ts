@@ -1,7 +1,7 @@
 /** Every exceeded limit has its own error and a time to retry. */
 import { createToken, operation } from 'callplane'
 import { describe, expect, test } from 'vitest'
-import { ANONYMOUS } from '../../src/core/caller.ts'
+import { ANONYMOUS } from '../../src/core/call/caller.ts'
 import { verifies } from '../requirements.ts'
 import { type Answered, createGate, createStepClock, startSite } from './server.ts'
 

@@ -1,7 +1,7 @@
 /** What each of the server's built-in scopes permits and does not permit. */
 import { createToken, operation } from 'callplane'
 import { expect, test } from 'vitest'
-import { hasScope, SCOPES } from '../../src/core/scopes.ts'
+import { hasScope, SCOPES } from '../../src/core/operation/scopes.ts'
 import { startSite } from './server.ts'
 
 const APPROVALS = ['v1:callplane.approvals.list', 'v1:callplane.approvals.get', 'v1:callplane.approvals.decide']

@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import * as mini from 'zod/mini'
-import type { PlainSchema, Schema } from '../../src/core/schema.ts'
+import type { PlainSchema, Schema } from '../../src/core/operation/schema.ts'
 import { buildRegistry } from '../../src/server/build/operations.ts'
 
 /** As a server does at its start. */

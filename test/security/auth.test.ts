@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import type { Operation } from '../../src/core/operation.ts'
+import type { Operation } from '../../src/core/operation/operation.ts'
 import {
   createAuthenticator,
   createToken,

@@ -1,9 +1,9 @@
 /** Operations and callers for tests of policies. */
 
-import type { Caller } from '../../src/core/caller.ts'
+import type { Caller } from '../../src/core/call/caller.ts'
 import type { JsonObject } from '../../src/core/json.ts'
-import { type Operation, type OperationRules, operation } from '../../src/core/operation.ts'
-import { completeOperation } from '../../src/core/operation-defaults.ts'
+import { completeOperation } from '../../src/core/operation/defaults.ts'
+import { type Operation, type OperationRules, operation } from '../../src/core/operation/operation.ts'
 import type { Decision } from '../../src/core/ports/guard.ts'
 import { prepareSchemas } from '../../src/schemas/index.ts'
 import { createPolicyGuard } from '../../src/security/policy/guard.ts'

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Caller } from '../../src/core/caller.ts'
+import type { Caller } from '../../src/core/call/caller.ts'
 import type { JsonObject, JsonValue } from '../../src/core/json.ts'
-import type { Operation } from '../../src/core/operation.ts'
+import type { Operation } from '../../src/core/operation/operation.ts'
 import type {
   Condition,
   Person,

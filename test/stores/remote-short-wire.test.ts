@@ -1,9 +1,9 @@
 /** A short message about a call decodes to the original, or the call is sent in full. */
 import { expect, test } from 'vitest'
-import type { Caller } from '../../src/core/caller.ts'
-import type { Instance } from '../../src/core/instance.ts'
+import type { Caller } from '../../src/core/call/caller.ts'
+import type { Instance } from '../../src/core/call/instance.ts'
+import { statesBefore } from '../../src/core/call/state.ts'
 import type { Change } from '../../src/core/ports/store.ts'
-import { statesBefore } from '../../src/core/state.ts'
 import {
   createBegunDecoder,
   createBegunEncoder,

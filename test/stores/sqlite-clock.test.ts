@@ -1,7 +1,7 @@
 /** The wall clock is set while calls are leased, wait or have a time limit: each duration stays as intended. */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Instance } from '../../src/core/instance.ts'
+import type { Instance } from '../../src/core/call/instance.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
 import { sampleInstance } from '../../src/testing/fakes/instances.ts'

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Instance } from '../../src/core/instance.ts'
+import type { Instance } from '../../src/core/call/instance.ts'
 import { migrate, readMigrations } from '../../src/stores/sqlite/files/migrate.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'

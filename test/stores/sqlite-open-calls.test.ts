@@ -3,8 +3,8 @@
  * them uncertain.
  */
 import { expect, test } from 'vitest'
-import type { State } from '../../src/core/state.ts'
-import { statesBefore } from '../../src/core/state.ts'
+import type { State } from '../../src/core/call/state.ts'
+import { statesBefore } from '../../src/core/call/state.ts'
 import { type CountedRow, OpenCalls } from '../../src/stores/sqlite/open-calls.ts'
 import { sampleInstance } from '../../src/testing/fakes/instances.ts'
 

@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Caller } from '../../src/core/caller.ts'
+import type { Caller } from '../../src/core/call/caller.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
 import { expireNow } from '../../src/testing/fakes/expire-now.ts'

@@ -2,7 +2,7 @@
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Instance } from '../../src/core/instance.ts'
+import type { Instance } from '../../src/core/call/instance.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
 import { sampleInstance } from '../../src/testing/fakes/instances.ts'

@@ -1,5 +1,6 @@
 /** A minimal in-memory store, the model that real stores are compared with. */
-import type { Instance } from '../../src/core/instance.ts'
+import type { Instance } from '../../src/core/call/instance.ts'
+import { isTerminal, mayFollow } from '../../src/core/call/state.ts'
 import type { Clock } from '../../src/core/ports/runtime.ts'
 import type {
   Acceptance,
@@ -14,7 +15,6 @@ import type {
   Renewal,
   Taken,
 } from '../../src/core/ports/store.ts'
-import { isTerminal, mayFollow } from '../../src/core/state.ts'
 
 export class StoreModel {
   readonly #instances: Instance[] = []

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Operation } from '../../src/core/operation.ts'
+import type { Operation } from '../../src/core/operation/operation.ts'
 import { contractCode } from '../../src/protocols/contract/words.ts'
 import { createMetrics, registerProcessReadings } from '../../src/telemetry/index.ts'
 

@@ -15,9 +15,9 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import { afterEach, describe, expect, test } from 'vitest'
+import type { Outcome } from '../../src/core/call/instance.ts'
 import { Fault, type FaultKind } from '../../src/core/fault.ts'
-import type { Outcome } from '../../src/core/instance.ts'
-import type { Operation } from '../../src/core/operation.ts'
+import type { Operation } from '../../src/core/operation/operation.ts'
 import type { AttemptObservation, Execution, ObservedAttempt, Observer } from '../../src/core/ports/observer.ts'
 import { contractWords } from '../../src/protocols/contract/words.ts'
 import { combineObservers } from '../../src/telemetry/index.ts'

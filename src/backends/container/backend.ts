@@ -2,9 +2,9 @@
  * Runs each call in one container: JSON on standard input, JSON or text on standard output, and the exit code as the
  * outcome.
  */
-import type { BackendContext } from '../../core/context.ts'
+import type { BackendContext } from '../../core/call/context.ts'
 import { Fault } from '../../core/fault.ts'
-import type { BackendSpec } from '../../core/operation.ts'
+import type { BackendSpec } from '../../core/operation/operation.ts'
 import type { Backend, BackendParts } from '../../core/ports/backend.ts'
 import type { ProgramExit } from '../../platform/processes.ts'
 import { decodeRawBytes, encodeRaw } from '../../protocols/contract/client.ts'

@@ -1,5 +1,5 @@
 /** Passes the call's credential to a container as an environment variable. */
-import type { BackendContext } from '../../core/context.ts'
+import type { BackendContext } from '../../core/call/context.ts'
 
 /**
  * Not on a command line, which every user of the machine can read. The engine reads the value from its own environment.

@@ -1,6 +1,6 @@
 /** The settings of a `container` backend. None of them can weaken the isolation. */
 import { Fault } from '../../core/fault.ts'
-import type { BackendSpec } from '../../core/operation.ts'
+import type { BackendSpec } from '../../core/operation/operation.ts'
 import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
 import { isPositive, isText, optional, refuseUnknown } from '../remote/settings.ts'
 

@@ -1,8 +1,8 @@
 /**
  * Tool Contract v1, "Transport-Specific Behavior", external: sends the whole request and requires a strict response.
  */
-import type { BackendContext } from '../../core/context.ts'
-import type { BackendSpec } from '../../core/operation.ts'
+import type { BackendContext } from '../../core/call/context.ts'
+import type { BackendSpec } from '../../core/operation/operation.ts'
 import type { Backend, BackendParts } from '../../core/ports/backend.ts'
 import { decodeResponse, encodeRequest, postToTool } from '../../protocols/contract/client.ts'
 import { CONTRACT_VERSION, VERSION_HEADER } from '../../protocols/contract/wire.ts'

@@ -2,9 +2,9 @@
  * Tool Contract v1, "Transport-Specific Behavior", grpc: sends the request and reads the response as JSON in a unary
  * RPC.
  */
-import type { BackendContext } from '../../core/context.ts'
+import type { BackendContext } from '../../core/call/context.ts'
 import { Fault } from '../../core/fault.ts'
-import type { BackendSpec } from '../../core/operation.ts'
+import type { BackendSpec } from '../../core/operation/operation.ts'
 import type { Backend, BackendParts } from '../../core/ports/backend.ts'
 import { decodeResponse, encodeRequest } from '../../protocols/contract/client.ts'
 import { CONTRACT_VERSION, EXECUTE_METHOD, VERSION_HEADER } from '../../protocols/contract/wire.ts'

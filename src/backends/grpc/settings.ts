@@ -1,6 +1,6 @@
 /** The settings of a `grpc` backend. */
 import { Fault } from '../../core/fault.ts'
-import type { BackendSpec } from '../../core/operation.ts'
+import type { BackendSpec } from '../../core/operation/operation.ts'
 import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
 import { isBoolean, isText, optional, parseRemoteSettings, type RemoteSettings } from '../remote/settings.ts'
 

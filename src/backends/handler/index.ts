@@ -1,5 +1,5 @@
 /** Runs an operation as a function in this process. */
-import type { HandlerContext } from '../../core/context.ts'
+import type { HandlerContext } from '../../core/call/context.ts'
 import type { Backend, BackendTraits } from '../../core/ports/backend.ts'
 
 export const handlerTraits: BackendTraits = {

@@ -1,6 +1,6 @@
 /** Tool Contract v1, "Transport-Specific Behavior", http: any endpoint that takes a POST can be a tool. */
-import type { BackendContext } from '../../core/context.ts'
-import type { BackendSpec } from '../../core/operation.ts'
+import type { BackendContext } from '../../core/call/context.ts'
+import type { BackendSpec } from '../../core/operation/operation.ts'
 import type { Backend, BackendParts } from '../../core/ports/backend.ts'
 import { decodeRaw, encodeRaw, postToTool } from '../../protocols/contract/client.ts'
 import { parseHttpSettings } from './settings.ts'

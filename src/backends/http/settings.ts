@@ -1,5 +1,5 @@
 /** The settings of an `http` backend. */
-import type { BackendSpec } from '../../core/operation.ts'
+import type { BackendSpec } from '../../core/operation/operation.ts'
 import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
 import { parseRemoteSettings, type RemoteSettings } from '../remote/settings.ts'
 

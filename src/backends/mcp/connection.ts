@@ -1,6 +1,6 @@
 /** Keeps one MCP server connected. Reconnects after a loss, with growing delays while the attempts fail. */
 import type { Tool } from '@modelcontextprotocol/client'
-import type { BackendContext } from '../../core/context.ts'
+import type { BackendContext } from '../../core/call/context.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { CONNECTION_LOST, NO_ANSWER, SESSION_GONE } from './faults.ts'

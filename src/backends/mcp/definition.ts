@@ -1,9 +1,9 @@
 /** Builds an operation from a tool's description. The import's own settings override the description. */
 import type { Tool } from '@modelcontextprotocol/client'
-import type { AuthDeclaration } from '../../core/credential.ts'
 import { Fault } from '../../core/fault.ts'
-import { importedName, parseName } from '../../core/names.ts'
-import type { OperationDefinition, OperationRules } from '../../core/operation.ts'
+import type { AuthDeclaration } from '../../core/operation/credential.ts'
+import { importedName, parseName } from '../../core/operation/names.ts'
+import type { OperationDefinition, OperationRules } from '../../core/operation/operation.ts'
 
 export interface ImportRules {
   namespace: string

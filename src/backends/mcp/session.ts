@@ -1,6 +1,6 @@
 /** One connection to a server, from its handshake to its end. Lists the server's tools and calls them. */
 import type { CallToolResult, Client, Tool, Transport } from '@modelcontextprotocol/client'
-import type { BackendContext } from '../../core/context.ts'
+import type { BackendContext } from '../../core/call/context.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { tooLarge } from './bounded-body.ts'

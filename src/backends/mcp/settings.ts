@@ -1,6 +1,6 @@
 /** The connection settings of an `import` of kind mcp. */
 import { Fault } from '../../core/fault.ts'
-import type { BackendSpec } from '../../core/operation.ts'
+import type { BackendSpec } from '../../core/operation/operation.ts'
 import { parseRemoteSettings } from '../remote/settings.ts'
 
 export type McpSettings = ProcessSettings | HttpSettings

@@ -1,6 +1,6 @@
 /** Parses and checks the settings shared by all backends whose tool has a URL. */
 import { Fault } from '../../core/fault.ts'
-import type { BackendSpec } from '../../core/operation.ts'
+import type { BackendSpec } from '../../core/operation/operation.ts'
 
 export interface RemoteSettings {
   readonly endpoint: string

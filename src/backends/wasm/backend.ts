@@ -1,7 +1,7 @@
 /** Runs each call as one WASI command: JSON on standard input, JSON or text on standard output. */
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { BackendSpec } from '../../core/operation.ts'
+import type { BackendSpec } from '../../core/operation/operation.ts'
 import type { Backend, BackendParts } from '../../core/ports/backend.ts'
 import { decodeRawBytes, encodeRaw } from '../../protocols/contract/client.ts'
 import { loadModule } from './load-module.ts'

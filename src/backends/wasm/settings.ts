@@ -1,7 +1,7 @@
 /** The settings of a `wasm` backend. */
 import { availableParallelism } from 'node:os'
 import { Fault } from '../../core/fault.ts'
-import type { BackendSpec } from '../../core/operation.ts'
+import type { BackendSpec } from '../../core/operation/operation.ts'
 import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
 import { isPositive, isText, optional, refuseUnknown } from '../remote/settings.ts'
 

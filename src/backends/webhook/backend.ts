@@ -2,10 +2,10 @@
  * Tool Contract v1, "Transport-Specific Behavior", webhook-callback. The engine does the waiting: between two polls
  * nothing runs here, and the stored state lets another process send the next poll.
  */
-import type { BackendContext } from '../../core/context.ts'
+import type { BackendContext } from '../../core/call/context.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
-import { type BackendSpec, Deferred } from '../../core/operation.ts'
+import { type BackendSpec, Deferred } from '../../core/operation/operation.ts'
 import type { Backend, BackendParts } from '../../core/ports/backend.ts'
 import type { RemoteAnswer } from '../../core/ports/outbound.ts'
 import {

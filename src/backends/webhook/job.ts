@@ -1,5 +1,5 @@
 /** The requests for one call of a webhook tool: submit, poll and cancel. */
-import type { BackendContext } from '../../core/context.ts'
+import type { BackendContext } from '../../core/call/context.ts'
 import { Fault } from '../../core/fault.ts'
 import type { BackendParts } from '../../core/ports/backend.ts'
 import type { RemoteAnswer, RemoteRequest } from '../../core/ports/outbound.ts'

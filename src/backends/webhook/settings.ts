@@ -1,7 +1,7 @@
 /** The settings of a `webhook` backend. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject } from '../../core/json.ts'
-import type { BackendSpec } from '../../core/operation.ts'
+import type { BackendSpec } from '../../core/operation/operation.ts'
 import { DEFAULT_MAX_BYTES } from '../../protocols/contract/client.ts'
 import { isPositive, isText, optional, parseRemoteSettings, type RemoteSettings } from '../remote/settings.ts'
 

@@ -1,8 +1,8 @@
 /** Finds the operation for `callplane policy test`: as its module defines it, or as the command line describes it. */
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { type Operation, operation, type Risk } from '../../core/operation.ts'
-import { completeOperation } from '../../core/operation-defaults.ts'
+import { completeOperation } from '../../core/operation/defaults.ts'
+import { type Operation, operation, type Risk } from '../../core/operation/operation.ts'
 import { prepareSchemas } from '../../schemas/index.ts'
 import { describeBackend } from '../../server/build/backends.ts'
 import { buildRegistry } from '../../server/build/operations.ts'

@@ -1,10 +1,10 @@
 /** `callplane policy test`: shows what a policy would decide about a call, and which rules match. It runs nothing. */
 
-import { ANONYMOUS, type Caller } from '../../core/caller.ts'
+import { ANONYMOUS, type Caller } from '../../core/call/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
 import { nearest } from '../../core/nearest.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Decision } from '../../core/ports/guard.ts'
 import { scopesGuard } from '../../security/identity/scope-guard.ts'
 import { type Evaluation, PolicyEvaluator } from '../../security/policy/evaluate.ts'

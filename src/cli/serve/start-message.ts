@@ -1,5 +1,5 @@
 /** The message when the server listens: for a person with a call to paste, for a program as one line of JSON. */
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import { sampleCall } from './sample-call.ts'
 
 export interface Started {

@@ -1,7 +1,7 @@
 /** The port for backends. A backend runs one attempt of one operation. */
-import type { BackendContext } from '../context.ts'
+import type { BackendContext } from '../call/context.ts'
 import type { JsonValue } from '../json.ts'
-import type { BackendSpec } from '../operation.ts'
+import type { BackendSpec } from '../operation/operation.ts'
 import type { RemoteAddress, RemoteClient } from './outbound.ts'
 import type { Clock, Log } from './runtime.ts'
 

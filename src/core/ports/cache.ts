@@ -1,5 +1,5 @@
 /** The port for caches of results. */
-import type { Outcome } from '../instance.ts'
+import type { Outcome } from '../call/instance.ts'
 
 /** Caches the results of operations that allow it. */
 export interface ResultCache {

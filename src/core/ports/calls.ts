@@ -18,14 +18,14 @@
  * - When a client leaves, its call continues. With `cancelsWhenGone` the engine cancels it, unless the same request
  *   is waiting on another connection.
  */
-import type { Call } from '../call.ts'
-import type { Caller } from '../caller.ts'
+import type { Call } from '../call/call.ts'
+import type { Caller } from '../call/caller.ts'
+import type { Answers, Questions } from '../call/questions.ts'
+import type { Reply } from '../call/reply.ts'
 import type { Fault } from '../fault.ts'
 import type { JsonValue } from '../json.ts'
-import type { Operation } from '../operation.ts'
-import type { Answers, Questions } from '../questions.ts'
-import type { Reply } from '../reply.ts'
-import type { Given } from '../requirements.ts'
+import type { Operation } from '../operation/operation.ts'
+import type { Given } from '../operation/requirements.ts'
 import type { Identify } from './guard.ts'
 import type { Chunk, ObjectInfo } from './objects.ts'
 

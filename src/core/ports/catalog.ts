@@ -1,5 +1,5 @@
 /** What a protocol can read about operations: by operation name, and by tool name. */
-import type { Operation, Tombstone } from '../operation.ts'
+import type { Operation, Tombstone } from '../operation/operation.ts'
 
 export interface Catalog {
   /**

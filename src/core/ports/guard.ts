@@ -1,9 +1,9 @@
 /** The ports for authentication and authorization of calls. */
-import type { Caller } from '../caller.ts'
+import type { Caller } from '../call/caller.ts'
 import type { Fault } from '../fault.ts'
 import type { JsonValue } from '../json.ts'
-import type { Operation } from '../operation.ts'
-import type { AuthorizationNeed } from '../requirements.ts'
+import type { Operation } from '../operation/operation.ts'
+import type { AuthorizationNeed } from '../operation/requirements.ts'
 
 /** Decides whether a call may proceed. A guard allows the call, throws a fault, or has no opinion. */
 export interface Guard {

@@ -1,6 +1,6 @@
 /** The ports for spans, metrics and announcements. */
-import type { Outcome } from '../instance.ts'
-import type { Operation } from '../operation.ts'
+import type { Outcome } from '../call/instance.ts'
+import type { Operation } from '../operation/operation.ts'
 import type { AuditEntry, RecordChange } from './store.ts'
 
 /** Receives spans and metrics from the engine. A method that is left out costs nothing. */

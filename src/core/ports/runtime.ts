@@ -7,7 +7,8 @@ export interface Environment {
   /** A UUID version 7: unique, and ordered by time, so that stores index it efficiently. */
   newId(): string
   /**
-   * The same for a call, with the slot of its owner inside (`core/slots.ts`), so that a shard can be found from the id.
+   * The same for a call, with the slot of its owner inside (`core/call/slots.ts`), so that a shard can be found from
+   * the id.
    */
   newCallId(tenant: string, owner: string): string
   /** 0 ≤ x < 1. */

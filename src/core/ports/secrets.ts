@@ -1,5 +1,5 @@
 /** The ports for credentials that operations refer to, and for the credentials that remote tools have received. */
-import type { AuthBinding } from '../credential.ts'
+import type { AuthBinding } from '../operation/credential.ts'
 import type { RecordChange } from './store.ts'
 
 /** Headers (or metadata) that authenticate this server to a remote tool. */

@@ -1,9 +1,10 @@
 /** What a store must implement: instances, small records, and the audit trail. */
+
+import type { Instance, InstanceExtras, Outcome, Progress } from '../call/instance.ts'
+import type { State } from '../call/state.ts'
 import type { Weights } from '../fairness/fair-turns.ts'
 import type { SharesSnapshot } from '../fairness/slot-shares.ts'
-import type { Instance, InstanceExtras, Outcome, Progress } from '../instance.ts'
 import type { JsonValue } from '../json.ts'
-import type { State } from '../state.ts'
 import type { Clock, Log } from './runtime.ts'
 
 /**

@@ -3,13 +3,13 @@
  * before the engine. `connect` gives them the engine's parts later.
  */
 
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
 import { Fault } from '../../core/fault.ts'
-import { type Operation, type OperationDefinition, operation, type Tombstone } from '../../core/operation.ts'
+import { type Operation, type OperationDefinition, operation, type Tombstone } from '../../core/operation/operation.ts'
+import { jsonSchema } from '../../core/operation/schema.ts'
+import { SCOPES } from '../../core/operation/scopes.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { AuditEntry, Store } from '../../core/ports/store.ts'
-import { jsonSchema } from '../../core/schema.ts'
-import { SCOPES } from '../../core/scopes.ts'
 import { hasEnded } from '../follow/waiting.ts'
 import type { Worker } from '../run/worker.ts'
 import { callEnded } from '../wait/approval-faults.ts'

@@ -1,9 +1,9 @@
 /** Combines the decisions of all guards about a call. The strictest decision applies. */
 
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Decision, Guard } from '../../core/ports/guard.ts'
 
 const STRICTNESS: Record<Decision['verdict'], number> = { allow: 0, hold: 1, deny: 2 }

@@ -1,12 +1,13 @@
 /** The context that a handler receives, created from its attempt. */
 
-import type { Caller } from '../../core/caller.ts'
-import type { BackendContext, ChildOptions, FailOptions, MediaFile, ObjectOptions } from '../../core/context.ts'
+import type { Caller } from '../../core/call/caller.ts'
+import type { BackendContext, ChildOptions, FailOptions, MediaFile, ObjectOptions } from '../../core/call/context.ts'
+import type { LocationAuth } from '../../core/call/instance.ts'
+import { isLocation, isMediaType, openMedia } from '../../core/call/media.ts'
+import { type AnswerTo, answersTo, type QuestionKind, type Questions } from '../../core/call/questions.ts'
 import { Fault } from '../../core/fault.ts'
-import type { LocationAuth } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'
-import { isLocation, isMediaType, openMedia } from '../../core/media.ts'
-import type { EffectiveTerms } from '../../core/operation.ts'
+import type { EffectiveTerms } from '../../core/operation/operation.ts'
 import {
   Chunked,
   type ChunkedOptions,
@@ -14,11 +15,10 @@ import {
   Located,
   type Operation,
   type OperationDefinition,
-} from '../../core/operation.ts'
+} from '../../core/operation/operation.ts'
+import { NOTHING_GIVEN, type SaidLevel, secretGone, tokenGone } from '../../core/operation/requirements.ts'
 import type { ByteRedactor, Log } from '../../core/ports/runtime.ts'
 import type { Credential } from '../../core/ports/secrets.ts'
-import { type AnswerTo, answersTo, type QuestionKind, type Questions } from '../../core/questions.ts'
-import { NOTHING_GIVEN, type SaidLevel, secretGone, tokenGone } from '../../core/requirements.ts'
 import type { Attempt } from './attempt.ts'
 import type { AttemptParts } from './job.ts'
 

@@ -4,13 +4,13 @@
  * return later. Other files handle retries and records.
  */
 
+import type { Outcome, Progress } from '../../core/call/instance.ts'
+import { questionsIn } from '../../core/call/questions.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Outcome, Progress } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'
-import type { Deferred, EffectiveTerms } from '../../core/operation.ts'
+import type { Deferred, EffectiveTerms } from '../../core/operation/operation.ts'
 import type { AttemptObservation } from '../../core/ports/observer.ts'
 import type { ByteRedactor } from '../../core/ports/runtime.ts'
-import { questionsIn } from '../../core/questions.ts'
 import { effectiveTerms } from './call-terms.ts'
 import { cleanOutcome } from './cleaning.ts'
 import { runHandler } from './handler-run.ts'

@@ -1,7 +1,7 @@
 /** The limits of a call: the operation's own, or the call's if they are tighter. */
 
-import type { CallTerms } from '../../core/call.ts'
-import type { EffectiveTerms, Operation } from '../../core/operation.ts'
+import type { CallTerms } from '../../core/call/call.ts'
+import type { EffectiveTerms, Operation } from '../../core/operation/operation.ts'
 
 export function effectiveTerms(operation: Operation, asked: CallTerms | undefined): EffectiveTerms {
   const { timeoutMs, retry } = operation

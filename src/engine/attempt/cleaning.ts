@@ -2,8 +2,9 @@
  * Redacts secrets from the outcome of an attempt. The fixed values of the records stay, even if a secret equals one of
  * them.
  */
+
+import type { Outcome, ResultLocation } from '../../core/call/instance.ts'
 import type { FaultRecord } from '../../core/fault.ts'
-import type { Outcome, ResultLocation } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'
 
 type Redact = (value: JsonValue) => JsonValue

@@ -3,11 +3,11 @@
  * chunks, a wait for a callback, or a fault. `attempt.ts` decides whether the ending still counts.
  */
 
+import type { Outcome } from '../../core/call/instance.ts'
+import { isTextual } from '../../core/call/media.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Outcome } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'
-import { isTextual } from '../../core/media.ts'
-import { Chunked, type ChunkSource, Deferred, Located } from '../../core/operation.ts'
+import { Chunked, type ChunkSource, Deferred, Located } from '../../core/operation/operation.ts'
 import type { Attempt, AttemptRun, Ending } from './attempt.ts'
 import { AttemptContext } from './attempt-context.ts'
 import { chunksId, pumpPieces } from './chunk-pieces.ts'

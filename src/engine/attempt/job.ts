@@ -1,9 +1,11 @@
 /** The input of an attempt: its call, and the parts that all attempts of a node share. */
 
-import type { CallTerms, MediaInput } from '../../core/call.ts'
-import type { Caller } from '../../core/caller.ts'
-import type { ChildOptions } from '../../core/context.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { CallTerms, MediaInput } from '../../core/call/call.ts'
+import type { Caller } from '../../core/call/caller.ts'
+import type { ChildOptions } from '../../core/call/context.ts'
+import type { Asking } from '../../core/call/questions.ts'
+import type { Operation } from '../../core/operation/operation.ts'
+import type { Given } from '../../core/operation/requirements.ts'
 import type { Authorizations } from '../../core/ports/guard.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Observer, Outbox } from '../../core/ports/observer.ts'
@@ -11,8 +13,6 @@ import type { Fetcher } from '../../core/ports/outbound.ts'
 import type { Siblings } from '../../core/ports/peers.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Credentials, Shown } from '../../core/ports/secrets.ts'
-import type { Asking } from '../../core/questions.ts'
-import type { Given } from '../../core/requirements.ts'
 
 /** The part of a call that an attempt needs. */
 export interface Job {

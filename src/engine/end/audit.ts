@@ -1,9 +1,9 @@
 /** Builds the entries of the audit trail. */
 
+import { type Digest, storedFingerprint } from '../../core/call/fingerprint.ts'
+import type { Instance, Outcome } from '../../core/call/instance.ts'
 import type { Fault } from '../../core/fault.ts'
-import { type Digest, storedFingerprint } from '../../core/fingerprint.ts'
-import type { Instance, Outcome } from '../../core/instance.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Decision } from '../../core/ports/guard.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { AuditEnding, AuditEntry } from '../../core/ports/store.ts'

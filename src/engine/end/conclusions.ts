@@ -4,15 +4,15 @@
  * unknown.
  */
 
+import { storedFingerprint } from '../../core/call/fingerprint.ts'
+import type { Instance, InstanceExtras, Outcome } from '../../core/call/instance.ts'
+import type { Questions } from '../../core/call/questions.ts'
 import { type Fault, wholeDelay } from '../../core/fault.ts'
-import { storedFingerprint } from '../../core/fingerprint.ts'
-import type { Instance, InstanceExtras, Outcome } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'
-import type { Deferred, Operation } from '../../core/operation.ts'
+import type { Deferred, Operation } from '../../core/operation/operation.ts'
 import type { Observer, Outbox } from '../../core/ports/observer.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Advanced, AuditEnding, Change, RecordChange, Store } from '../../core/ports/store.ts'
-import type { Questions } from '../../core/questions.ts'
 import { OVERRUN_RETENTION_MS } from '../admit/admitted.ts'
 import type { Attempt } from '../attempt/attempt.ts'
 import { removingSecrets } from '../wait/call-secrets.ts'

@@ -1,6 +1,7 @@
 /** The faults that end a call without its handler. */
+
+import type { Outcome } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Outcome } from '../../core/instance.ts'
 
 export function faultOutcome(fault: Fault): Outcome {
   return { kind: 'fault', fault: fault.toRecord() }

@@ -2,8 +2,9 @@
  * Ends of attempts that the storage could not accept. They are kept in memory and written when the storage works again.
  * Each counts as a running call, so a node keeps no more of them than it may run calls.
  */
+
+import type { Instance } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/instance.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Advanced, Change } from '../../core/ports/store.ts'
 import { underLease } from './transitions.ts'

@@ -1,8 +1,9 @@
 /** Builds the engine's reply from an instance. */
+
+import type { Instance, Outcome } from '../../core/call/instance.ts'
+import type { Questions } from '../../core/call/questions.ts'
+import type { Reply, Usage } from '../../core/call/reply.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Instance, Outcome } from '../../core/instance.ts'
-import type { Questions } from '../../core/questions.ts'
-import type { Reply, Usage } from '../../core/reply.ts'
 
 /** Slow enough for every poll limit, and short enough for a person who waits. */
 const POLL_HINT_MS = 250

@@ -3,10 +3,10 @@
  * files decide when to write a change. Acceptance and claims are the store's own writes.
  */
 
-import type { Instance, InstanceExtras, Outcome } from '../../core/instance.ts'
+import type { Instance, InstanceExtras, Outcome } from '../../core/call/instance.ts'
+import { type State, statesBefore } from '../../core/call/state.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { Advanced, AuditEnding, Change, RecordChange, Store } from '../../core/ports/store.ts'
-import { type State, statesBefore } from '../../core/state.ts'
 
 type Advancing = Pick<Store, 'advance'>
 

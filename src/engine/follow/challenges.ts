@@ -1,11 +1,11 @@
 /** Adds to a fault the URLs at which the person can grant each missing authorization. */
 
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
+import { missingAuthorization } from '../../core/operation/requirements.ts'
 import type { Authorizations } from '../../core/ports/guard.ts'
-import { missingAuthorization } from '../../core/requirements.ts'
 
 /** `url` and `checkUrl` are absent if this server has no provider for the id. */
 export async function withChallenges(

@@ -1,14 +1,14 @@
 /** Requests about an existing call: poll, wait, watch, cancel, fetch. Only the owner of an instance can find it. */
 
-import { type Caller, ownerOf } from '../../core/caller.ts'
+import { type Caller, ownerOf } from '../../core/call/caller.ts'
+import type { Instance, Progress } from '../../core/call/instance.ts'
+import type { Answers, Questions } from '../../core/call/questions.ts'
+import type { Reply } from '../../core/call/reply.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Instance, Progress } from '../../core/instance.ts'
 import type { ChunkReply, FoundObject, Wait } from '../../core/ports/calls.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
-import type { Answers, Questions } from '../../core/questions.ts'
-import type { Reply } from '../../core/reply.ts'
 import { within } from '../../core/within.ts'
 import { chunksId } from '../attempt/chunk-pieces.ts'
 import { canceled } from '../end/end-faults.ts'

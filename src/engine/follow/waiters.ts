@@ -2,7 +2,7 @@
  * Counts the connections that wait for each call. The same request may arrive on several connections and at several
  * processes of a server. The wait ends with the last of them.
  */
-import { type Caller, ownerOf } from '../../core/caller.ts'
+import { type Caller, ownerOf } from '../../core/call/caller.ts'
 
 export interface Waiter extends Disposable {
   /** Stops waiting. True if no other connection waits for the call. Later calls return false. */

@@ -1,8 +1,8 @@
 /** Waits for changes of an instance, with a time limit. */
-import type { Instance } from '../../core/instance.ts'
+import type { Instance } from '../../core/call/instance.ts'
+import { isTerminal } from '../../core/call/state.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { isTerminal } from '../../core/state.ts'
 
 export interface EndWatch {
   /** The instance once it has ended. `undefined` if that takes longer, or if the watch is stopped first. */

@@ -3,7 +3,7 @@
  * together. A process that claims a queued call and finds no slot waits for a reserved one, and claims no calls of that
  * operation until then.
  */
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { SharedLimits } from '../../core/ports/peers.ts'
 
 export class SharedSlots {

@@ -4,7 +4,7 @@
  */
 import { FairTurns, type Weights } from '../../core/fairness/fair-turns.ts'
 import type { SlotOwner } from '../../core/fairness/slot-shares.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 
 interface Waiter {

@@ -1,14 +1,14 @@
 /** Records calls before they run. `repeats.ts` handles calls that were recorded before. */
 
+import { storedFingerprint } from '../../core/call/fingerprint.ts'
+import type { Instance } from '../../core/call/instance.ts'
+import type { Reply } from '../../core/call/reply.ts'
 import { Fault } from '../../core/fault.ts'
-import { storedFingerprint } from '../../core/fingerprint.ts'
-import type { Instance } from '../../core/instance.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { CallOptions, Client } from '../../core/ports/calls.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Acceptance, RecordChange, Store } from '../../core/ports/store.ts'
-import type { Reply } from '../../core/reply.ts'
 import { type Admitted, approvalRequest, newInstance, waitLimit } from '../admit/admitted.ts'
 import type { Attempt } from '../attempt/attempt.ts'
 import { canceled } from '../end/end-faults.ts'

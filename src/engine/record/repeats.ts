@@ -3,12 +3,12 @@
  * refused.
  */
 
+import { storedFingerprint } from '../../core/call/fingerprint.ts'
+import type { Instance } from '../../core/call/instance.ts'
+import type { Reply } from '../../core/call/reply.ts'
 import { Fault } from '../../core/fault.ts'
-import { storedFingerprint } from '../../core/fingerprint.ts'
-import type { Instance } from '../../core/instance.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Store, Taken } from '../../core/ports/store.ts'
-import type { Reply } from '../../core/reply.ts'
 import { type Admitted, askedFingerprint, retentionMs } from '../admit/admitted.ts'
 import { replyTo } from '../end/replies.ts'
 import { endOf, hasEnded, tellOf, watchEnd } from '../follow/waiting.ts'

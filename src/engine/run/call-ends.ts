@@ -1,10 +1,10 @@
 /** Ends calls: writes the outcome with all records that belong to it, then frees what this node held for the call. */
 
+import type { Instance, Outcome } from '../../core/call/instance.ts'
+import { questionsIn } from '../../core/call/questions.ts'
 import type { Fault } from '../../core/fault.ts'
-import type { Instance, Outcome } from '../../core/instance.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { RecordChange } from '../../core/ports/store.ts'
-import { questionsIn } from '../../core/questions.ts'
 import type { AttemptParts } from '../attempt/job.ts'
 import type { Conclusions } from '../end/conclusions.ts'
 import type { Limits } from '../limits/limits.ts'

@@ -3,8 +3,8 @@
  * runs at a time. The worker decides what happens to a claimed call.
  */
 
-import type { Instance } from '../../core/instance.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Instance } from '../../core/call/instance.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Claim, Store } from '../../core/ports/store.ts'
 import type { Limits } from '../limits/limits.ts'

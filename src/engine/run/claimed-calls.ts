@@ -3,9 +3,9 @@
  * ended because running it again would be wrong.
  */
 
+import type { Instance } from '../../core/call/instance.ts'
 import type { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/instance.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { AttemptParts } from '../attempt/job.ts'
 import type { Conclusions } from '../end/conclusions.ts'
 import { canceled, faultOutcome, givenUp, outcomeUnknown } from '../end/end-faults.ts'

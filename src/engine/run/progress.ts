@@ -2,7 +2,7 @@
  * Limits progress writes to one per interval. It always writes the latest report, and writes the last one before the
  * end.
  */
-import type { Progress } from '../../core/instance.ts'
+import type { Progress } from '../../core/call/instance.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 
 export interface ProgressWriter {

@@ -3,8 +3,8 @@
  * attempt until it returns or the grace is over, so that two attempts of one call rarely overlap.
  */
 
+import type { Instance } from '../../core/call/instance.ts'
 import type { FaultRecord } from '../../core/fault.ts'
-import type { Instance } from '../../core/instance.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Attempt } from '../attempt/attempt.ts'
 import type { Conclusions } from '../end/conclusions.ts'

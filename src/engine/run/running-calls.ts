@@ -3,10 +3,10 @@
  * stop. `settling.ts` handles the end of an attempt.
  */
 
+import type { Instance } from '../../core/call/instance.ts'
 import { BriefMap } from '../../core/fairness/brief-map.ts'
 import type { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/instance.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import type { Attempt, Ending } from '../attempt/attempt.ts'

@@ -1,10 +1,10 @@
 /** A recorded call with an attempt that runs on this node, and what can be derived from it. */
 
-import { correlate } from '../../core/call.ts'
+import { correlate } from '../../core/call/call.ts'
+import type { Instance, Outcome } from '../../core/call/instance.ts'
+import { type Questions, questionsIn } from '../../core/call/questions.ts'
 import type { FaultKind } from '../../core/fault.ts'
-import type { Instance, Outcome } from '../../core/instance.ts'
-import type { Operation } from '../../core/operation.ts'
-import { type Questions, questionsIn } from '../../core/questions.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Attempt } from '../attempt/attempt.ts'
 import type { Job } from '../attempt/job.ts'
 

@@ -3,10 +3,10 @@
  * given back for another node.
  */
 
-import type { Outcome } from '../../core/instance.ts'
-import type { Deferred } from '../../core/operation.ts'
+import type { Outcome } from '../../core/call/instance.ts'
+import { questionsIn } from '../../core/call/questions.ts'
+import type { Deferred } from '../../core/operation/operation.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { questionsIn } from '../../core/questions.ts'
 import type { Ending } from '../attempt/attempt.ts'
 import type { AttemptParts } from '../attempt/job.ts'
 import type { Conclusions } from '../end/conclusions.ts'

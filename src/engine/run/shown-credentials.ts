@@ -3,8 +3,8 @@
  * send credentials and can wait.
  */
 
-import type { Instance } from '../../core/instance.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Instance } from '../../core/call/instance.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { AttemptRun } from '../attempt/attempt.ts'
 import type { AttemptParts } from '../attempt/job.ts'
 

@@ -1,10 +1,10 @@
 /** Starts an attempt of a recorded call for which this node holds the lease and a slot. */
 
+import type { Instance } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'
-import type { Operation } from '../../core/operation.ts'
-import type { Given } from '../../core/requirements.ts'
+import type { Operation } from '../../core/operation/operation.ts'
+import type { Given } from '../../core/operation/requirements.ts'
 import { Attempt, type AttemptRun } from '../attempt/attempt.ts'
 import type { AttemptParts } from '../attempt/job.ts'
 import type { Conclusions } from '../end/conclusions.ts'

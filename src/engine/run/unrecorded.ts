@@ -3,15 +3,15 @@
  * if it outlasts the caller's wait.
  */
 
-import { ANONYMOUS } from '../../core/caller.ts'
+import { ANONYMOUS } from '../../core/call/caller.ts'
+import type { Outcome } from '../../core/call/instance.ts'
+import { questionsIn } from '../../core/call/questions.ts'
+import type { Reply, Usage } from '../../core/call/reply.ts'
 import type { SlotOwner } from '../../core/fairness/slot-shares.ts'
-import type { Outcome } from '../../core/instance.ts'
 import { canonicalJson } from '../../core/json.ts'
 import type { ResultCache } from '../../core/ports/cache.ts'
 import type { Execution } from '../../core/ports/observer.ts'
 import type { AuditTrail } from '../../core/ports/store.ts'
-import { questionsIn } from '../../core/questions.ts'
-import type { Reply, Usage } from '../../core/reply.ts'
 import { within } from '../../core/within.ts'
 import { type Admitted, askedFingerprint, jobFor, newInstance, retentionMs, waitLimit } from '../admit/admitted.ts'
 import { Attempt, type AttemptRun, type Ending } from '../attempt/attempt.ts'

@@ -3,11 +3,11 @@
  * them. The rest of the engine uses it to start, stop and end calls.
  */
 
+import type { Instance } from '../../core/call/instance.ts'
 import type { SlotOwner } from '../../core/fairness/slot-shares.ts'
 import type { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Store } from '../../core/ports/store.ts'
 import type { Attempt } from '../attempt/attempt.ts'
 import type { AttemptParts } from '../attempt/job.ts'

@@ -1,7 +1,7 @@
 /** Tells the remote side of a waiting call that the call has ended. */
 
-import type { Instance } from '../../core/instance.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Instance } from '../../core/call/instance.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import { Attempt } from '../attempt/attempt.ts'
 import { AttemptContext } from '../attempt/attempt-context.ts'
 import type { AttemptParts } from '../attempt/job.ts'

@@ -4,7 +4,7 @@
  * there is one. `approvals.ts` decides which changes are allowed.
  */
 import type { JsonValue } from '../../core/json.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { RecordChange, Records } from '../../core/ports/store.ts'
 

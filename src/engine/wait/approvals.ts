@@ -5,11 +5,11 @@
  * that uses it.
  */
 
-import { type Caller, ownerOf } from '../../core/caller.ts'
+import { type Caller, ownerOf } from '../../core/call/caller.ts'
+import type { Instance } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Decision } from '../../core/ports/guard.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { RecordChange, Store } from '../../core/ports/store.ts'

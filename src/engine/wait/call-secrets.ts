@@ -2,12 +2,13 @@
  * Secrets and tokens sent with a call. They are sealed in the store from the call's acceptance to its end, so that any
  * node can run the call, also after a restart. This process keeps those of its own calls in memory as well, as a cache.
  */
+
+import type { Instance } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/instance.ts'
+import { type Given, leftOf } from '../../core/operation/requirements.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import type { Sealer } from '../../core/ports/secrets.ts'
 import type { RecordChange, Store } from '../../core/ports/store.ts'
-import { type Given, leftOf } from '../../core/requirements.ts'
 import { hasEnded } from '../follow/waiting.ts'
 
 type Needs = Pick<Store, 'watch' | 'get' | 'records'>

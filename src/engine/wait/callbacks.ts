@@ -2,14 +2,15 @@
  * Delivers callbacks to the calls that wait for them. A callback is accepted once, for the try in which it first
  * arrived. A tool may repeat credentials that it received, so they are redacted before the callback is stored.
  */
+
+import type { Instance } from '../../core/call/instance.ts'
+import { isTerminal } from '../../core/call/state.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/instance.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { SecretSource, Shown } from '../../core/ports/secrets.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { isTerminal } from '../../core/state.ts'
 import type { Registry } from '../registry.ts'
 import type { Worker } from '../run/worker.ts'
 

@@ -1,8 +1,8 @@
 /** Decides whether a call that waits for an approval may run now. */
 
+import type { Instance } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/instance.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Guard } from '../../core/ports/guard.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import type { RecordChange } from '../../core/ports/store.ts'

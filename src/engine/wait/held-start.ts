@@ -3,9 +3,9 @@
  * together.
  */
 
+import type { Instance } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/instance.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { Advanced, RecordChange } from '../../core/ports/store.ts'
 import { deadlineOf } from '../attempt/call-terms.ts'

@@ -2,10 +2,10 @@
  * Answers to the questions of a waiting call. Each answer is stored when it arrives, and the first one for a question
  * counts. The last answer makes the call due. So the answers may arrive at any node and in any order.
  */
-import type { Instance } from '../../core/instance.ts'
+import type { Instance } from '../../core/call/instance.ts'
+import { type Answers, isAnswer, type Questions } from '../../core/call/questions.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { type Answers, isAnswer, type Questions } from '../../core/questions.ts'
 import { goOnAnswered } from '../end/transitions.ts'
 
 export class Answering {

@@ -1,8 +1,8 @@
 /** The caller's side of the Tool Contract: encodes requests to a remote tool and decodes its responses. */
-import type { BackendContext } from '../../core/context.ts'
+import type { BackendContext } from '../../core/call/context.ts'
 import { Fault, type FaultOptions } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { toolNameOf } from '../../core/names.ts'
+import { toolNameOf } from '../../core/operation/names.ts'
 import type { BackendParts } from '../../core/ports/backend.ts'
 import type { RemoteRequest } from '../../core/ports/outbound.ts'
 import { sendWithCredential } from '../../wire/send-with-credential.ts'

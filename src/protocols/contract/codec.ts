@@ -1,10 +1,10 @@
 /** Converts between the Contract's messages and the engine's calls and replies. */
 
-import type { Call } from '../../core/call.ts'
+import type { Call } from '../../core/call/call.ts'
+import type { ResultLocation } from '../../core/call/instance.ts'
+import type { Reply } from '../../core/call/reply.ts'
 import type { Fault } from '../../core/fault.ts'
-import type { ResultLocation } from '../../core/instance.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
-import type { Reply } from '../../core/reply.ts'
 import { normalizeTraceparent } from '../../wire/traceparent.ts'
 import type { ParsedRequest } from './envelope.ts'
 import { CODES, codeOf } from './faults.ts'

@@ -1,9 +1,9 @@
 /** Reads a ToolExecutionRequest, or reports its first problem, in the order of docs/readings.md#a7. */
 
-import type { CallTerms } from '../../core/call.ts'
+import type { CallTerms } from '../../core/call/call.ts'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { RISKS } from '../../core/operation.ts'
+import { RISKS } from '../../core/operation/operation.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'
 import { CONTRACT_VERSION, type Trace } from './wire.ts'
 

@@ -1,15 +1,15 @@
 /** Runs ToolExecutionRequests, synchronously or as jobs. Routes (HTTP) and methods (gRPC) read the bytes. */
 
-import { ANONYMOUS, type Caller } from '../../core/caller.ts'
+import { ANONYMOUS, type Caller } from '../../core/call/caller.ts'
+import type { Reply } from '../../core/call/reply.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Calls } from '../../core/ports/calls.ts'
 import type { Catalog, Tools } from '../../core/ports/catalog.ts'
 import type { Identify } from '../../core/ports/guard.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Records } from '../../core/ports/store.ts'
-import type { Reply } from '../../core/reply.ts'
 import { explain } from '../../wire/explain.ts'
 import { requireCredential, visibleTo } from '../../wire/strangers.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'

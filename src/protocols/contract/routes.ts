@@ -1,7 +1,7 @@
 /** The Contract over HTTP, for runtimes of the kinds `external` and `webhook-callback`. */
 
+import { bareType } from '../../core/call/media.ts'
 import { Fault } from '../../core/fault.ts'
-import { bareType } from '../../core/media.ts'
 import type { Answer, Exchange, Refusal, Route } from '../../core/ports/exchange.ts'
 import { encodeFault, encodeResponse } from './codec.ts'
 import { type ContractParts, type ContractSettings, type Execution, Executions, type Incoming } from './executions.ts'

@@ -3,7 +3,7 @@
  * (docs/readings.md#a22). The engine compares time limits.
  */
 import { Fault } from '../../core/fault.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { ParsedRequest } from './envelope.ts'
 
 /**

@@ -1,6 +1,7 @@
 /** Encodes the engine's results as MCP's tool results. */
+
+import type { Reply } from '../../core/call/reply.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import type { Reply } from '../../core/reply.ts'
 import type { CallToolResult, Content, Generation } from './wire.ts'
 
 export type RunningReply = Extract<Reply, { state: 'accepted' | 'pending' }>

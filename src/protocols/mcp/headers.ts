@@ -1,7 +1,7 @@
 /** Checks that the stateless revision's headers match the body, because proxies route by these headers. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 
 type Header = (name: string) => string | undefined
 

@@ -4,15 +4,15 @@
  */
 
 import { collectBytes, joinBytes } from '../../core/bytes.ts'
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
+import type { ResultLocation } from '../../core/call/instance.ts'
+import { bareType, isTextual } from '../../core/call/media.ts'
+import type { Reply } from '../../core/call/reply.ts'
 import { Fault } from '../../core/fault.ts'
-import type { ResultLocation } from '../../core/instance.ts'
 import { isJsonObject } from '../../core/json.ts'
-import { bareType, isTextual } from '../../core/media.ts'
 import type { Calls } from '../../core/ports/calls.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
-import type { Reply } from '../../core/reply.ts'
 import type { CallToolResult, Content, ResourceContents } from './wire.ts'
 
 export type LocatedReply = Extract<Reply, { location: ResultLocation }>

@@ -1,11 +1,11 @@
 /** Maps method names to handlers, in both generations. Carriers parse requests and identify callers. */
 
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
+import { questionsIn } from '../../core/call/questions.ts'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject } from '../../core/json.ts'
-import type { Operation } from '../../core/operation.ts'
-import { questionsIn } from '../../core/questions.ts'
-import { hasScope } from '../../core/scopes.ts'
+import type { Operation } from '../../core/operation/operation.ts'
+import { hasScope } from '../../core/operation/scopes.ts'
 import { needsCredential, requireCredential } from '../../wire/strangers.ts'
 import { type Asked, type Outcome, textParam } from './asking/asked.ts'
 import { askingOf, inputRequired } from './asking/asking.ts'

@@ -1,6 +1,6 @@
 /** OAuth protected resource metadata (RFC 9728): other servers issue the tokens for this server. */
 
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Catalog } from '../../core/ports/catalog.ts'
 import type { Answer, Refuse, Route } from '../../core/ports/exchange.ts'
 import { HEADERS, METADATA_PATH } from './calls/answers.ts'

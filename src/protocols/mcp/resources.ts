@@ -1,7 +1,7 @@
 /** MCP resources: the registry, results that are too large for their response, and the application's own. */
 
 import { Fault } from '../../core/fault.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Catalog } from '../../core/ports/catalog.ts'
 import { type Asked, textParam } from './asking/asked.ts'
 import { type LocateParts, RESULT_URI, readResult } from './located.ts'

@@ -1,9 +1,9 @@
 /** HTTP routes of MCP: one path, and one message per POST. Determines the generation and checks the headers. */
 
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
+import { bareType } from '../../core/call/media.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
-import { bareType } from '../../core/media.ts'
 import type { Answer, Exchange, Refuse, Route } from '../../core/ports/exchange.ts'
 import type { Identify } from '../../core/ports/guard.ts'
 import { explain } from '../../wire/explain.ts'

@@ -1,10 +1,10 @@
 /** Encodes replies and faults as HTTP responses. OpenCALL, "HTTP Status Code Semantics". */
 
+import type { ResultLocation } from '../../core/call/instance.ts'
+import type { Reply } from '../../core/call/reply.ts'
 import type { Fault } from '../../core/fault.ts'
-import type { ResultLocation } from '../../core/instance.ts'
 import type { Answer, Exchange } from '../../core/ports/exchange.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
-import type { Reply } from '../../core/reply.ts'
 import { encodeRefusal, encodeReply, encodeResult, epochSeconds } from './codec.ts'
 import { statusOf } from './faults.ts'
 import type { Location, ResponseEnvelope } from './wire.ts'

@@ -1,6 +1,6 @@
 /** Encodes a chunk as JSON, or as raw bytes with its fields in headers. OpenCALL, "Chunk Data Encoding". */
 
-import { isTextual } from '../../core/media.ts'
+import { isTextual } from '../../core/call/media.ts'
 import type { Answer } from '../../core/ports/exchange.ts'
 import { JSON_HEADERS } from './answers.ts'
 import type { ChunkEnvelope } from './wire.ts'

@@ -1,10 +1,10 @@
 /** Converts between OpenCALL's envelopes and the engine's calls and replies. */
 
-import type { Call, MediaInput } from '../../core/call.ts'
+import type { Call, MediaInput } from '../../core/call/call.ts'
+import type { Reply } from '../../core/call/reply.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Operation, Tombstone } from '../../core/operation.ts'
+import type { Operation, Tombstone } from '../../core/operation/operation.ts'
 import type { ChunkReply } from '../../core/ports/calls.ts'
-import type { Reply } from '../../core/reply.ts'
 import { normalizeTraceparent } from '../../wire/traceparent.ts'
 import { encodeFault } from './faults.ts'
 import type {

@@ -1,9 +1,9 @@
 /** Runs OpenCALL envelopes without HTTP, for other protocols that contain them. "Agent Binding". */
 
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
-import { unknownOperation } from '../../core/names.ts'
+import { unknownOperation } from '../../core/operation/names.ts'
 import type { Calls, Client } from '../../core/ports/calls.ts'
 import type { Catalog } from '../../core/ports/catalog.ts'
 import type { Environment } from '../../core/ports/runtime.ts'

@@ -1,7 +1,8 @@
 /** Parses an unknown value as a request envelope, or reports the invalid field. */
+
+import { isMediaType } from '../../core/call/media.ts'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { isMediaType } from '../../core/media.ts'
 import type { PresentedAuth } from '../../core/ports/guard.ts'
 import type { MediaEntry, RequestContext, RequestEnvelope } from './wire.ts'
 

@@ -1,7 +1,7 @@
 /** Encodes a call's changes as server-sent events: `state` when the state changes, otherwise `progress`. */
 
+import type { Reply } from '../../core/call/reply.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
-import type { Reply } from '../../core/reply.ts'
 import { encodeEvent, HEARTBEAT, orHeartbeat } from '../../wire/http/event-stream.ts'
 import type { ResponseEnvelope } from './wire.ts'
 

@@ -3,14 +3,14 @@
  * Callers who may call internal operations also get those. All other callers get the same document.
  */
 
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
+import { hasScope } from '../../core/operation/scopes.ts'
 import type { Catalog } from '../../core/ports/catalog.ts'
 import type { Answer, Exchange } from '../../core/ports/exchange.ts'
 import type { Identify } from '../../core/ports/guard.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
-import { hasScope } from '../../core/scopes.ts'
 import { encodeOperation, encodeTombstone } from './codec.ts'
 import { CALL_VERSION, type RegistryEntry, type TombstoneEntry } from './wire.ts'
 

@@ -3,14 +3,14 @@
  * later state of a call as a further envelope. Built-in operations replace the HTTP addresses.
  * docs/readings.md#r33, #r34 and #r35.
  */
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
+import type { Reply } from '../../core/call/reply.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { Calls } from '../../core/ports/calls.ts'
 import type { Identify, Presented, PresentedAuth } from '../../core/ports/guard.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Connection, Message, OpenSession, Session } from '../../core/ports/session.ts'
-import type { Reply } from '../../core/reply.ts'
 import { explain } from '../../wire/explain.ts'
 import { readText } from '../../wire/messages/text.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'

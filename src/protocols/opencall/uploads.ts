@@ -1,10 +1,10 @@
 /** Reads a multipart request. Attachments are streamed to the object store. OpenCALL, "Media Ingress". */
 
-import type { MediaInput } from '../../core/call.ts'
+import type { MediaInput } from '../../core/call/call.ts'
+import { bareType, checkSize, checkType, cleanFilename, slotFor, tooLarge } from '../../core/call/media.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
-import { bareType, checkSize, checkType, cleanFilename, slotFor, tooLarge } from '../../core/media.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Calls } from '../../core/ports/calls.ts'
 import type { Exchange, Part } from '../../core/ports/exchange.ts'
 import type { Identify } from '../../core/ports/guard.ts'

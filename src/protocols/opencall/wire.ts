@@ -1,7 +1,8 @@
 /** OpenCALL's wire types: request and response envelopes, chunks and registry entries. */
+
+import type { State } from '../../core/call/state.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 import type { PresentedAuth } from '../../core/ports/guard.ts'
-import type { State } from '../../core/state.ts'
 
 /** The implemented revision of the specification. */
 export const CALL_VERSION = '2026-02-10'

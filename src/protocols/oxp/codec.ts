@@ -1,11 +1,11 @@
 /** Converts between OXP's messages and the engine's calls, replies and operations. */
 
-import type { Call } from '../../core/call.ts'
-import type { ResultLocation } from '../../core/instance.ts'
+import type { Call } from '../../core/call/call.ts'
+import type { ResultLocation } from '../../core/call/instance.ts'
+import type { Reply } from '../../core/call/reply.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Tool } from '../../core/ports/catalog.ts'
-import type { Reply } from '../../core/reply.ts'
 import { normalizeTraceparent } from '../../wire/traceparent.ts'
 import { encodeToolError } from './faults.ts'
 import { inlineSchema } from './inline-schema.ts'

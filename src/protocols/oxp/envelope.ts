@@ -1,7 +1,7 @@
 /** Parses the body of a call in any dialect, or reports its problem. Messages never quote values. */
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import type { Given } from '../../core/requirements.ts'
+import type { Given } from '../../core/operation/requirements.ts'
 import type { CallToolRequest, Dialect } from './wire.ts'
 
 const MAX_ID = 256

@@ -1,9 +1,9 @@
 /** Encodes refusals with more than a message: invalid parameters, missing requirements and pending approvals. */
 
-import { ANONYMOUS, type Caller } from '../../core/caller.ts'
+import { ANONYMOUS, type Caller } from '../../core/call/caller.ts'
 import type { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Calls } from '../../core/ports/calls.ts'
 import type { Answer, Exchange } from '../../core/ports/exchange.ts'
 import { answer, refusalAnswer } from './answers.ts'

@@ -1,6 +1,6 @@
 /** `GET /tools`: every version of every tool. Rebuilt only when a tool is added, removed or passes its sunset. */
 
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Catalog, Tools } from '../../core/ports/catalog.ts'
 import type { Answer } from '../../core/ports/exchange.ts'
 import { encodeTool, marked } from './codec.ts'

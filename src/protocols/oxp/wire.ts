@@ -3,7 +3,7 @@
  * a header. OXP wrapped (used by the published SDKs) and OTC wrap bodies in `request` and `result` with a `$schema`.
  */
 import type { JsonObject, JsonValue } from '../../core/json.ts'
-import type { Given } from '../../core/requirements.ts'
+import type { Given } from '../../core/operation/requirements.ts'
 
 export type Dialect = 'flat' | 'wrapped' | 'otc'
 

@@ -1,8 +1,9 @@
 /** Converts the engine's replies and faults to MCP's CallToolResult. */
+
+import type { Reply } from '../../core/call/reply.ts'
 import type { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import type { Operation } from '../../core/operation.ts'
-import type { Reply } from '../../core/reply.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { CallToolResult, Content, EncodedResult, ToolAnnotations, ToolDetail } from './wire.ts'
 
 /** `_meta` is left out if there is no trace id. */

@@ -1,11 +1,11 @@
 /** Encodes a binary result as content: small images, audio and text inline, everything else as a link. */
 
-import type { ResultLocation } from '../../core/instance.ts'
+import type { ResultLocation } from '../../core/call/instance.ts'
+import { bareType, isTextual } from '../../core/call/media.ts'
+import type { Reply } from '../../core/call/reply.ts'
 import type { JsonValue } from '../../core/json.ts'
-import { bareType, isTextual } from '../../core/media.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
-import type { Reply } from '../../core/reply.ts'
 import { encodeResult } from './codec.ts'
 import type { CallToolResult, Content } from './wire.ts'
 

@@ -1,6 +1,6 @@
 /** Compiles a JSON Schema with ajv and bounds the cost of finding and explaining errors by the size of the value. */
 import type { ErrorObject, Options, ValidateFunction } from 'ajv'
-import type { PlainSchema } from '../../core/schema.ts'
+import type { PlainSchema } from '../../core/operation/schema.ts'
 import { createAjv, noteEvaluatedFor } from '../ajv.ts'
 import { isBounded } from '../patterns/index.ts'
 import { costOf, type SchemaCost } from './cost.ts'

@@ -2,7 +2,7 @@
  * Decides how a library's schema is guarded. A library reports every problem of a value and cannot be stopped, so large
  * values are checked under a guard. The JSON Schema that it exports shows whether small values can be expensive too.
  */
-import type { PlainSchema } from '../../core/schema.ts'
+import type { PlainSchema } from '../../core/operation/schema.ts'
 import { growthOf } from '../patterns/index.ts'
 import { costOf } from './cost.ts'
 

@@ -5,7 +5,7 @@
 import { createRequire } from 'node:module'
 import type { KeywordCxt } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
-import type { PlainSchema } from '../../core/schema.ts'
+import type { PlainSchema } from '../../core/operation/schema.ts'
 import { KEYWORDS } from '../keywords.ts'
 import { ownSteps } from './cost.ts'
 import { TooCostly } from './too-costly.ts'

@@ -3,11 +3,11 @@
  * engine knows which calls need one, and a protocol presents the challenge.
  */
 import { randomBytes } from 'node:crypto'
-import { ANONYMOUS, type Caller, ownerOf } from '../../core/caller.ts'
+import { ANONYMOUS, type Caller, ownerOf } from '../../core/call/caller.ts'
 import { Fault } from '../../core/fault.ts'
+import type { AuthorizationNeed } from '../../core/operation/requirements.ts'
 import type { AuthorizationChallenge, Authorizations } from '../../core/ports/guard.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
-import type { AuthorizationNeed } from '../../core/requirements.ts'
 import type { Vault, VaultChange } from '../secrets/vault.ts'
 import { covers, createGrants, type Grants } from './grants.ts'
 import type { AuthorizationRequest, OAuthClient, OAuthClients } from './oauth.ts'

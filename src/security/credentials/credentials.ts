@@ -3,8 +3,8 @@
  * Profiles" and "Secret Rotation Semantics": secrets are read each time, and only access tokens are cached.
  */
 import { hash } from 'node:crypto'
-import type { AuthBinding } from '../../core/credential.ts'
 import { Fault } from '../../core/fault.ts'
+import type { AuthBinding } from '../../core/operation/credential.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { Credential, Credentials, Secret, SecretSource } from '../../core/ports/secrets.ts'

@@ -4,7 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { PresentedAuth } from '../../core/ports/guard.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'

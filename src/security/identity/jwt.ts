@@ -1,6 +1,6 @@
 /** Turns a JWT into a caller. jose checks signature, times, issuer and audience; this file sets the expected values. */
 import { decodeJwt, errors, type JWTPayload, jwtVerify } from 'jose'
-import { ANONYMOUS, type Caller } from '../../core/caller.ts'
+import { ANONYMOUS, type Caller } from '../../core/call/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'

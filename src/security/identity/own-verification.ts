@@ -1,6 +1,6 @@
 /** The application's own authentication. Its result is checked like any input from outside. */
 
-import { ANONYMOUS, type Caller } from '../../core/caller.ts'
+import { ANONYMOUS, type Caller } from '../../core/call/caller.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { Presented } from '../../core/ports/guard.ts'
 import { STATIC_ISSUER } from './tokens.ts'

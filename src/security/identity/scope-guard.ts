@@ -1,11 +1,11 @@
 /** Checks that a caller has every scope that an operation requires. */
 
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
 import { Fault } from '../../core/fault.ts'
-import { unknownOperation } from '../../core/names.ts'
-import type { Operation } from '../../core/operation.ts'
+import { unknownOperation } from '../../core/operation/names.ts'
+import type { Operation } from '../../core/operation/operation.ts'
+import { hasScope } from '../../core/operation/scopes.ts'
 import type { Guard } from '../../core/ports/guard.ts'
-import { hasScope } from '../../core/scopes.ts'
 
 export const scopesGuard: Guard = {
   admit(caller: Caller, operation: Operation): void {

@@ -3,7 +3,7 @@
  * for passwords: a token has 256 random bits, so it cannot be guessed from its hash.
  */
 import { hash, randomBytes } from 'node:crypto'
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Credential, CredentialScheme } from './presented-credential.ts'
 

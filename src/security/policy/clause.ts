@@ -3,7 +3,7 @@
  * least one of the keys.
  */
 
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
 import type { JsonValue } from '../../core/json.ts'
 
 /** The parts of a call that clauses read. */

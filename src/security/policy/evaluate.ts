@@ -3,9 +3,9 @@
  * rules has no effect.
  */
 
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
 import type { JsonValue } from '../../core/json.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Decision } from '../../core/ports/guard.ts'
 import { ClauseIndex } from './clause-index.ts'
 import type { Policy, Rule } from './parse.ts'

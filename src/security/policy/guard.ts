@@ -1,6 +1,6 @@
 /** Applies a policy to every call: its verdict, and the sandbox requirement for risky operations. */
 import { Fault } from '../../core/fault.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Guard } from '../../core/ports/guard.ts'
 import { PolicyEvaluator } from './evaluate.ts'
 import { wantOfIsolation } from './isolation.ts'

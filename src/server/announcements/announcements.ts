@@ -3,17 +3,17 @@
  * engine has accepted it as a call, and that call retries until it is delivered. A receiver may get an event twice.
  */
 
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
-import { type Operation, type OperationDefinition, operation } from '../../core/operation.ts'
+import { type Operation, type OperationDefinition, operation } from '../../core/operation/operation.ts'
+import { jsonSchema } from '../../core/operation/schema.ts'
 import type { Guard } from '../../core/ports/guard.ts'
 import type { Observer, Outbox } from '../../core/ports/observer.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { SecretSource } from '../../core/ports/secrets.ts'
 import type { AuditEntry, Store } from '../../core/ports/store.ts'
-import { jsonSchema } from '../../core/schema.ts'
 import { timeText } from '../../engine/admin/approval-view.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { Approval } from '../../engine/wait/approvals.ts'

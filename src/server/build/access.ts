@@ -1,9 +1,9 @@
 /** Who may call: how callers are identified, which guards decide, and what signs the responses. */
-import { ANONYMOUS, type Caller } from '../../core/caller.ts'
+import { ANONYMOUS, type Caller } from '../../core/call/caller.ts'
+import { SCOPES } from '../../core/operation/scopes.ts'
 import type { Guard, Identify, Presented } from '../../core/ports/guard.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
-import { SCOPES } from '../../core/scopes.ts'
 import type { AuthConfig, Authenticator } from '../../security/identity/identify.ts'
 import { scopesGuard } from '../../security/identity/scope-guard.ts'
 import { createSigner } from '../../security/signatures.ts'

@@ -1,6 +1,6 @@
 /** What the application injects into every handler's context. */
 
-import type { HandlerContext } from '../../core/context.ts'
+import type { HandlerContext } from '../../core/call/context.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Job } from '../../engine/attempt/job.ts'
 

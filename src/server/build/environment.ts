@@ -1,9 +1,9 @@
 /** The clock, randomness, ids and hashes, implemented with Node. */
 import { createHmac, hash, randomFillSync } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
+import { slotDigits } from '../../core/call/slots.ts'
 import type { Clock, Environment, Log } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
-import { slotDigits } from '../../core/slots.ts'
 import { createConformance } from '../../schemas/index.ts'
 import type { Redactor } from '../../security/redaction/redaction.ts'
 

@@ -1,5 +1,5 @@
 /** Builds what governs calls and what authenticates us to remote tools: the policy, the secrets and their vault. */
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Guard } from '../../core/ports/guard.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'

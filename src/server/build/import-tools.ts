@@ -1,8 +1,9 @@
 /** Imports tools of another server, declared in TypeScript as they would be in YAML. */
-import type { AuthDeclaration } from '../../core/credential.ts'
+
 import { Fault } from '../../core/fault.ts'
-import { isName, parseName } from '../../core/names.ts'
-import type { BackendSpec, OperationRules } from '../../core/operation.ts'
+import type { AuthDeclaration } from '../../core/operation/credential.ts'
+import { isName, parseName } from '../../core/operation/names.ts'
+import type { BackendSpec, OperationRules } from '../../core/operation/operation.ts'
 import type { ToolImport } from '../declarations/index.ts'
 
 export type ImportSettings = BackendSpec & {

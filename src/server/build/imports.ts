@@ -3,10 +3,10 @@
  * an unusable name or schema is left out and logged.
  */
 import type { McpParts, McpSettings, Tool } from '../../backends/mcp/index.ts'
-import { parseAuth } from '../../core/credential.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Operation } from '../../core/operation.ts'
-import { completeOperation } from '../../core/operation-defaults.ts'
+import { parseAuth } from '../../core/operation/credential.ts'
+import { completeOperation } from '../../core/operation/defaults.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { BackendParts } from '../../core/ports/backend.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Credentials, SecretSource } from '../../core/ports/secrets.ts'

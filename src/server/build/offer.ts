@@ -1,5 +1,5 @@
 /** The operations of a server and their backends. An invalid definition is refused here, before anything is opened. */
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { BackendParts } from '../../core/ports/backend.ts'
 import { createOwnOperations, refuseOwnNames } from '../../engine/admin/operations.ts'
 import type { Registry } from '../../engine/registry.ts'

@@ -1,7 +1,7 @@
 /** Builds the registry's operations from the developer's definitions. */
 import { Fault } from '../../core/fault.ts'
-import type { Operation, OperationDefinition, Tombstone } from '../../core/operation.ts'
-import { completeOperation } from '../../core/operation-defaults.ts'
+import { completeOperation } from '../../core/operation/defaults.ts'
+import type { Operation, OperationDefinition, Tombstone } from '../../core/operation/operation.ts'
 import type { Backend } from '../../core/ports/backend.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import { createRegistry, type Registry } from '../../engine/registry.ts'

@@ -1,6 +1,6 @@
 /** An in-memory cache of results that evicts the least recently used first. */
 import { LRUCache } from 'lru-cache'
-import type { Outcome } from '../../core/instance.ts'
+import type { Outcome } from '../../core/call/instance.ts'
 import type { ResultCache } from '../../core/ports/cache.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 

@@ -2,11 +2,11 @@
  * The fields of a declaration, the same as in TypeScript. They are records over the types of core, so that a new rule
  * does not compile until it is named here.
  */
-import type { AuthBinding } from '../../core/credential.ts'
-import { parseName, parseVersion } from '../../core/names.ts'
-import { type OperationRules, type RetryRules, RISKS } from '../../core/operation.ts'
-import { sunsetOf } from '../../core/operation-defaults.ts'
-import type { AuthorizationNeed, Requirements } from '../../core/requirements.ts'
+import type { AuthBinding } from '../../core/operation/credential.ts'
+import { sunsetOf } from '../../core/operation/defaults.ts'
+import { parseName, parseVersion } from '../../core/operation/names.ts'
+import { type OperationRules, type RetryRules, RISKS } from '../../core/operation/operation.ts'
+import type { AuthorizationNeed, Requirements } from '../../core/operation/requirements.ts'
 import { flag, listOf, object, oneOf, parsed, record, type Shape, text, whole, wholeOrZero } from './shapes.ts'
 
 type Shapes<T> = Record<keyof T, Shape>

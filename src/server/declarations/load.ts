@@ -1,7 +1,7 @@
 /** Reads declared tools from files. If there are problems, one fault names every problem of every file. */
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { OperationDefinition } from '../../core/operation.ts'
+import type { OperationDefinition } from '../../core/operation/operation.ts'
 import { fileName } from '../open/file-name.ts'
 import type { BackendChecks, Source } from './entry.ts'
 import { describeValue, isObject, type Located, type LocatedObject } from './located.ts'

@@ -1,14 +1,15 @@
 /** Turns one declared tool into an operation, as `operation(name, { …, backend, auth })` does in TypeScript. */
-import { parseName } from '../../core/names.ts'
+
+import { completeOperation } from '../../core/operation/defaults.ts'
+import { parseName } from '../../core/operation/names.ts'
 import {
   type BackendSpec,
   type OperationDefinition,
   type OperationOptions,
   operation,
   type PreparedSchemas,
-} from '../../core/operation.ts'
-import { completeOperation } from '../../core/operation-defaults.ts'
-import type { PlainSchema } from '../../core/schema.ts'
+} from '../../core/operation/operation.ts'
+import type { PlainSchema } from '../../core/operation/schema.ts'
 import { prepareSchemas } from '../../schemas/index.ts'
 import { attempt, type Source } from './entry.ts'
 import { OPERATION } from './fields.ts'

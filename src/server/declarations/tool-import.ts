@@ -1,7 +1,7 @@
 /** A declared import of another server's tools: the server to import from, and the name of the tools here. */
-import { type AuthDeclaration, parseAuth } from '../../core/credential.ts'
-import { parseName } from '../../core/names.ts'
-import type { BackendSpec, OperationRules } from '../../core/operation.ts'
+import { type AuthDeclaration, parseAuth } from '../../core/operation/credential.ts'
+import { parseName } from '../../core/operation/names.ts'
+import type { BackendSpec, OperationRules } from '../../core/operation/operation.ts'
 import { attempt, type Source } from './entry.ts'
 import { IMPORT } from './fields.ts'
 import { describeValue, type LocatedObject, placeAt } from './located.ts'

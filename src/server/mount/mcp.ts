@@ -1,6 +1,6 @@
 /** Configures the Model Context Protocol for this server: the operations it offers and its server information. */
 import { readFileSync } from 'node:fs'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Tools } from '../../core/ports/catalog.ts'
 import type { Route } from '../../core/ports/exchange.ts'
 import type { Identify, Presented } from '../../core/ports/guard.ts'

@@ -1,9 +1,9 @@
 /** The routes for operators: readiness and metrics. OXP defines `/health`. */
 
 import { Fault } from '../../core/fault.ts'
+import { hasScope, SCOPES } from '../../core/operation/scopes.ts'
 import type { Answer, Exchange, Refuse, Route } from '../../core/ports/exchange.ts'
 import type { Identify } from '../../core/ports/guard.ts'
-import { hasScope, SCOPES } from '../../core/scopes.ts'
 
 export interface SystemParts {
   draining: () => boolean

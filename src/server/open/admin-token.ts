@@ -5,9 +5,9 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
 import { Fault } from '../../core/fault.ts'
-import { SCOPES } from '../../core/scopes.ts'
+import { SCOPES } from '../../core/operation/scopes.ts'
 import { STATIC_ISSUER } from '../../security/identity/tokens.ts'
 import { readOrCreateFile } from './key-file.ts'
 

@@ -1,7 +1,7 @@
 /** Decides which tools have names without a namespace. */
 import { Fault } from '../../core/fault.ts'
-import { isName, lineageOf, parseName } from '../../core/names.ts'
-import type { Operation } from '../../core/operation.ts'
+import { isName, lineageOf, parseName } from '../../core/operation/names.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Registry } from '../../engine/registry.ts'
 import type { ToolOptions } from './options.ts'
 

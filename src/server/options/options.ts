@@ -1,7 +1,7 @@
 /** The options of a server. Every default is safe on a laptop. */
 import type { UpgradeClaim } from '../../carriers/http/index.ts'
-import type { HandlerContext } from '../../core/context.ts'
-import type { OperationDefinition, Tombstone } from '../../core/operation.ts'
+import type { HandlerContext } from '../../core/call/context.ts'
+import type { OperationDefinition, Tombstone } from '../../core/operation/operation.ts'
 import type { Guard } from '../../core/ports/guard.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'

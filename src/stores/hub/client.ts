@@ -2,13 +2,13 @@
  * A store that another process keeps. It sends what it is asked and knows nothing of how it is kept; what this process
  * can work out by itself, because it holds the lease and made the change, is not sent back to it.
  */
-import { applyChange } from '../../core/applied-change.ts'
+import { applyChange } from '../../core/call/applied-change.ts'
+import type { Instance } from '../../core/call/instance.ts'
+import { isTerminal } from '../../core/call/state.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/instance.ts'
-import { areSameKeys } from '../../core/names.ts'
+import { areSameKeys } from '../../core/operation/names.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Acceptance, Advanced, Change, Claim, Claimed, Store } from '../../core/ports/store.ts'
-import { isTerminal } from '../../core/state.ts'
 import type { Channel } from './channel.ts'
 import { createSeen } from './seen.ts'
 import { createBegunEncoder, encodeComplete } from './short-wire.ts'

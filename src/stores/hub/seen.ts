@@ -2,7 +2,7 @@
  * Who in this process wants to hear of which instance. Changes come with answers and by themselves; they are told once,
  * in the order they were made, when everything that came together is there.
  */
-import type { Instance } from '../../core/instance.ts'
+import type { Instance } from '../../core/call/instance.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 
 type Changed = (instance: Instance) => void

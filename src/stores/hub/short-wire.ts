@@ -3,12 +3,12 @@
  * it is complete. Whatever the other side knows or can work out is left out; a call that is not so is said in full.
  */
 
-import type { Caller } from '../../core/caller.ts'
+import type { Caller } from '../../core/call/caller.ts'
+import type { Instance, Outcome } from '../../core/call/instance.ts'
+import { type State, statesBefore } from '../../core/call/state.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Instance, Outcome } from '../../core/instance.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { AuditEnding, Change } from '../../core/ports/store.ts'
-import { type State, statesBefore } from '../../core/state.ts'
 
 /** What all calls of one caller and one operation have alike. It is said once, and then by its number. */
 type Alike = Pick<Instance, 'tenant' | 'owner' | 'caller' | 'operation' | 'model' | 'rerunnable'>

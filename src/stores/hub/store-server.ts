@@ -2,9 +2,9 @@
  * Lets other processes use a store of this one. What a process had under lease when it ended is free again at once; what
  * it watched is watched no more.
  */
-import type { Instance } from '../../core/instance.ts'
+import type { Instance } from '../../core/call/instance.ts'
+import { isTerminal } from '../../core/call/state.ts'
 import type { Acceptance, AcceptMore, Advanced, Change, Store } from '../../core/ports/store.ts'
-import { isTerminal } from '../../core/state.ts'
 import type { Channel } from './channel.ts'
 import { type BegunMessage, type CompleteMessage, createBegunDecoder, decodeComplete } from './short-wire.ts'
 import { createWatching, type Watching } from './watching.ts'

@@ -1,5 +1,5 @@
 /** What one other process hears of: instances it has asked to watch, and those it runs while somebody else changes them. */
-import type { Instance } from '../../core/instance.ts'
+import type { Instance } from '../../core/call/instance.ts'
 import type { Store } from '../../core/ports/store.ts'
 
 export interface Watching {

@@ -2,7 +2,7 @@
  * How the store's words are sent. An instance goes as a list, what every one has first: a list of values is read in half
  * the time that an object with as many names takes. What nearly all calls say is said shorter still, in `short-wire.ts`.
  */
-import type { Instance } from '../../core/instance.ts'
+import type { Instance } from '../../core/call/instance.ts'
 import type { Claim, OpenCounts } from '../../core/ports/store.ts'
 
 /** What every instance has, in the order it is sent in. */

@@ -3,9 +3,9 @@
  * exists, so also between the expiry that hides the row from callers and the purge that removes it.
  */
 import type { Database, Statement } from 'better-sqlite3'
+import type { Instance } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/instance.ts'
-import { nameIn } from '../../core/names.ts'
+import { nameIn } from '../../core/operation/names.ts'
 import type { Acceptance, AcceptMore, Alias, Created, Taken } from '../../core/ports/store.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'

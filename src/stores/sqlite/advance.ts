@@ -1,9 +1,9 @@
 /** Compare and set: the one way an instance changes state once it is taken in. */
 import type { Database, Statement } from 'better-sqlite3'
-import { applyChange } from '../../core/applied-change.ts'
-import type { Instance } from '../../core/instance.ts'
+import { applyChange } from '../../core/call/applied-change.ts'
+import type { Instance } from '../../core/call/instance.ts'
+import { isTerminal, STATES } from '../../core/call/state.ts'
 import type { Advanced, Change } from '../../core/ports/store.ts'
-import { isTerminal, STATES } from '../../core/state.ts'
 import { encodeEnding } from './audit.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'

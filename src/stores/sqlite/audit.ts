@@ -3,9 +3,9 @@
  * moves into a table of its own when the call goes; other entries are in that table from the start.
  */
 import type { Database } from 'better-sqlite3'
-import type { MediaInput } from '../../core/call.ts'
-import type { Caller } from '../../core/caller.ts'
-import { storedFingerprint } from '../../core/fingerprint.ts'
+import type { MediaInput } from '../../core/call/call.ts'
+import type { Caller } from '../../core/call/caller.ts'
+import { storedFingerprint } from '../../core/call/fingerprint.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { AuditEnding, AuditEntry, AuditQuery } from '../../core/ports/store.ts'
 import type { Action } from './group-commit.ts'

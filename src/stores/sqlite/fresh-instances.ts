@@ -3,8 +3,9 @@
  * that is here needs no reading back: 42 µs became 37 for the two together. Whatever else changes a row drops it from
  * here, whether or not that change is committed in the end; an entry whose row was never committed is never used.
  */
+
+import type { Instance } from '../../core/call/instance.ts'
 import { BriefMap } from '../../core/fairness/brief-map.ts'
-import type { Instance } from '../../core/instance.ts'
 
 export interface FreshInstances {
   add(instance: Instance, textLength: number): void

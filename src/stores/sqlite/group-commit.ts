@@ -3,8 +3,8 @@
  * settles after the commit that holds it.
  */
 import type { Database } from 'better-sqlite3'
+import type { Instance } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
-import type { Instance } from '../../core/instance.ts'
 import type { CommitWitness } from './files/commit-witness.ts'
 import { writeFault } from './storage-faults.ts'
 

@@ -3,9 +3,9 @@
  * one. The file is this process's alone, so it is counted when it is opened, and again after a change that may have
  * made the counts wrong.
  */
-import type { Instance } from '../../core/instance.ts'
+import type { Instance } from '../../core/call/instance.ts'
+import { isTerminal } from '../../core/call/state.ts'
 import type { Change, OpenCounts } from '../../core/ports/store.ts'
-import { isTerminal } from '../../core/state.ts'
 
 export interface CountedRow {
   owner: string

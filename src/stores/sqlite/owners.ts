@@ -1,7 +1,7 @@
 /** Whose calls there are. An owner is kept once, with the caller it once called as, for as long as it has a call. */
 import type { Database } from 'better-sqlite3'
-import type { Caller } from '../../core/caller.ts'
-import type { Instance } from '../../core/instance.ts'
+import type { Caller } from '../../core/call/caller.ts'
+import type { Instance } from '../../core/call/instance.ts'
 
 export interface KnownOwner {
   /** Stands for the owner in the rows of its calls. */

@@ -1,12 +1,12 @@
 /** How an instance lies in its row: plain columns, and JSON text for what SQL never looks into. */
 
-import type { MediaInput } from '../../core/call.ts'
-import type { Caller } from '../../core/caller.ts'
-import { storedFingerprint } from '../../core/fingerprint.ts'
-import type { ExecutionModel, Instance, InstanceExtras, Outcome, Progress } from '../../core/instance.ts'
+import type { MediaInput } from '../../core/call/call.ts'
+import type { Caller } from '../../core/call/caller.ts'
+import { storedFingerprint } from '../../core/call/fingerprint.ts'
+import type { ExecutionModel, Instance, InstanceExtras, Outcome, Progress } from '../../core/call/instance.ts'
+import { isTerminal, type State } from '../../core/call/state.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { Alias } from '../../core/ports/store.ts'
-import { isTerminal, type State } from '../../core/state.ts'
 import type { KnownOwner } from './owners.ts'
 import { digest } from './requests/digest.ts'
 

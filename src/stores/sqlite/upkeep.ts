@@ -1,6 +1,6 @@
 /** What the sweeper asks: what is past its expiry, what may go, how much is open. */
 import type { Database } from 'better-sqlite3'
-import type { Instance } from '../../core/instance.ts'
+import type { Instance } from '../../core/call/instance.ts'
 import { ENTRY_COLUMNS, type EntryRow } from './audit.ts'
 import type { Action } from './group-commit.ts'
 import type { CountedRow } from './open-calls.ts'

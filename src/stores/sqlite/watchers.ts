@@ -1,6 +1,7 @@
 /** Who wants to hear of which instance, within this process. */
+
+import type { Instance } from '../../core/call/instance.ts'
 import { BriefMap } from '../../core/fairness/brief-map.ts'
-import type { Instance } from '../../core/instance.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 
 type Changed = (instance: Instance) => void

@@ -2,9 +2,10 @@
  * The fields of executions in logs and spans, with the names of the Tool Contract ("Observability Requirements"). The
  * Contract's adapter supplies the words for failures.
  */
+
+import type { Outcome } from '../../core/call/instance.ts'
 import type { FaultKind, FaultRecord } from '../../core/fault.ts'
-import type { Outcome } from '../../core/instance.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 
 export interface ToolWords {
   /** The version of the Contract. */

@@ -3,7 +3,7 @@
  * lookups and a few additions, because the label texts are built once per operation and outcome.
  */
 import { Fault } from '../../core/fault.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { Observer } from '../../core/ports/observer.ts'
 import { escapeHelp, escapeLabel, formatNumber } from './prometheus.ts'
 

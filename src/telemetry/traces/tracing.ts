@@ -22,9 +22,9 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
+import type { Outcome } from '../../core/call/instance.ts'
 import type { FaultKind, FaultRecord } from '../../core/fault.ts'
-import type { Outcome } from '../../core/instance.ts'
-import type { Operation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
 import type { AttemptObservation, ObservedAttempt, Observer } from '../../core/ports/observer.ts'
 import { authFields, outcomeFields, type ToolWords } from '../logs/tool-fields.ts'
 import { encodeSpanContext, parseSpanContext } from './span-context.ts'

@@ -1,6 +1,6 @@
 /** Creates valid instances for tests. A test overrides the fields that matter to it. */
 import { randomUUID } from 'node:crypto'
-import type { Instance } from '../../core/instance.ts'
+import type { Instance } from '../../core/call/instance.ts'
 
 export function sampleInstance(now: number, changes: Partial<Instance> = {}): Instance {
   const id = randomUUID()

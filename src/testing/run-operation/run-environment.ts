@@ -1,8 +1,8 @@
 /** The clock, randomness and ids for an operation that runs without a server. */
 import { hash, randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
+import { slotDigits, withSlot } from '../../core/call/slots.ts'
 import type { Clock, Environment } from '../../core/ports/runtime.ts'
-import { slotDigits, withSlot } from '../../core/slots.ts'
 import { createConformance } from '../../schemas/index.ts'
 import { createRedactor } from '../../security/redaction/redaction.ts'
 import { createMemoryLog, type LogLine } from '../fakes/memory-log.ts'

@@ -3,10 +3,10 @@
  * them.
  */
 
-import type { MediaInput } from '../../core/call.ts'
+import type { MediaInput } from '../../core/call/call.ts'
+import { cleanFilename, slotFor } from '../../core/call/media.ts'
 import { Fault } from '../../core/fault.ts'
-import { cleanFilename, slotFor } from '../../core/media.ts'
-import type { MediaSlot, Operation } from '../../core/operation.ts'
+import type { MediaSlot, Operation } from '../../core/operation/operation.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Fetcher } from '../../core/ports/outbound.ts'
 import { bytes } from '../suites/objects/object-content.ts'

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Caller } from '../../../src/core/caller.ts'
+import type { Caller } from '../../../src/core/call/caller.ts'
 import { createAuthorizations } from '../../../src/security/consent/authorizations.ts'
 import type { OAuthClient } from '../../../src/security/consent/oauth.ts'
 import { createVault } from '../../../src/security/secrets/vault.ts'

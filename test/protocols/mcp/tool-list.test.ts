@@ -1,6 +1,6 @@
 /** The tool list is encoded once, for any number of tools, and again when the registry changes. */
 import { expect, test } from 'vitest'
-import type { Operation } from '../../../src/core/operation.ts'
+import type { Operation } from '../../../src/core/operation/operation.ts'
 import type { Tools } from '../../../src/core/ports/catalog.ts'
 import type { Registry } from '../../../src/engine/registry.ts'
 import { createToolList } from '../../../src/protocols/mcp/tools/list.ts'

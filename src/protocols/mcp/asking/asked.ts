@@ -1,6 +1,6 @@
 /** A request as the methods get it, independent of carrier and generation. */
 
-import { ANONYMOUS, type Caller, ownerOf } from '../../../core/caller.ts'
+import { ANONYMOUS, type Caller, ownerOf } from '../../../core/call/caller.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import { invalidParams } from '../faults.ts'
 import type { ClientSession } from '../sessions/sessions.ts'

@@ -3,11 +3,11 @@
  * two rounds: the client sends earlier answers back in the signed `requestState`.
  */
 
-import { ANONYMOUS, ownerOf } from '../../../core/caller.ts'
+import { ANONYMOUS, ownerOf } from '../../../core/call/caller.ts'
+import type { Answers, Asking, Question, QuestionKind, Questions } from '../../../core/call/questions.ts'
 import { Fault } from '../../../core/fault.ts'
 import { canonicalJson, isJsonObject, type JsonObject, type JsonValue } from '../../../core/json.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
-import type { Answers, Asking, Question, QuestionKind, Questions } from '../../../core/questions.ts'
 import { invalidParams } from '../faults.ts'
 import type { InputRequest, InputRequests } from '../wire.ts'
 import { type Asked, capabilitiesOf, elicits } from './asked.ts'

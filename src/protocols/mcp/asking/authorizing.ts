@@ -1,7 +1,7 @@
 /** Missing authorizations of a call: the client asks its user if it can, otherwise a text tells the model to ask. */
 import { Fault } from '../../../core/fault.ts'
 import { isJsonObject } from '../../../core/json.ts'
-import type { Operation } from '../../../core/operation.ts'
+import type { Operation } from '../../../core/operation/operation.ts'
 import { invalidParams } from '../faults.ts'
 import type { InputRequests } from '../wire.ts'
 import type { Asked } from './asked.ts'

@@ -3,12 +3,12 @@
  * replies are separate messages, which over HTTP may reach another process than the one that waits.
  */
 
-import type { Caller } from '../../../core/caller.ts'
+import type { Caller } from '../../../core/call/caller.ts'
+import type { Answers } from '../../../core/call/questions.ts'
 import { Fault } from '../../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../core/json.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
 import type { Records } from '../../../core/ports/store.ts'
-import type { Answers } from '../../../core/questions.ts'
 import { invalidParams } from '../faults.ts'
 import type { InputRequests, RpcMessage } from '../wire.ts'
 import { type Asked, callerKey } from './asked.ts'

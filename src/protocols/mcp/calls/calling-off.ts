@@ -3,7 +3,7 @@
  * idempotency key belongs to the request that started it, and continues.
  */
 
-import { ANONYMOUS } from '../../../core/caller.ts'
+import { ANONYMOUS } from '../../../core/call/caller.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { Calls } from '../../../core/ports/calls.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'

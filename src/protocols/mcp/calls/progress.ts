@@ -1,7 +1,7 @@
 /** Waits for a call up to a limit, and sends progress notifications in the meantime. */
 
+import type { Reply } from '../../../core/call/reply.ts'
 import type { Clock } from '../../../core/ports/runtime.ts'
-import type { Reply } from '../../../core/reply.ts'
 import { hasEnded, type RunningReply } from '../codec.ts'
 import { notification } from '../rpc.ts'
 import type { RpcNotification } from '../wire.ts'

@@ -3,9 +3,9 @@
  * tool with the same arguments. After the model got the outcome, the same arguments start a new call.
  */
 
-import { type Caller, ownerOf } from '../../../core/caller.ts'
+import { type Caller, ownerOf } from '../../../core/call/caller.ts'
 import { canonicalJson, type JsonValue } from '../../../core/json.ts'
-import type { Operation } from '../../../core/operation.ts'
+import type { Operation } from '../../../core/operation/operation.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
 import type { Records } from '../../../core/ports/store.ts'
 

@@ -3,13 +3,13 @@
  * only its caller can see it, and its outcome does not change until it expires.
  */
 
-import { ANONYMOUS, type Caller } from '../../../core/caller.ts'
+import { ANONYMOUS, type Caller } from '../../../core/call/caller.ts'
+import type { Reply } from '../../../core/call/reply.ts'
 import { Fault } from '../../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
+import { hasScope, SCOPES } from '../../../core/operation/scopes.ts'
 import type { Calls, PendingApproval } from '../../../core/ports/calls.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
-import type { Reply } from '../../../core/reply.ts'
-import { hasScope, SCOPES } from '../../../core/scopes.ts'
 import { type Asked, elicits, takesTasks, textParam } from '../asking/asked.ts'
 import { inputRequestsOf } from '../asking/asking.ts'
 import { encodeValue, hasEnded, type RunningReply } from '../codec.ts'

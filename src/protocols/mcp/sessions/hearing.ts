@@ -1,6 +1,6 @@
 /** Sends a handler's log messages as `notifications/message` to clients that want them. */
 import type { JsonObject } from '../../../core/json.ts'
-import type { Said } from '../../../core/requirements.ts'
+import type { Said } from '../../../core/operation/requirements.ts'
 import { notification } from '../rpc.ts'
 import type { RpcNotification } from '../wire.ts'
 

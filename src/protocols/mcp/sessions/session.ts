@@ -1,6 +1,6 @@
 /** MCP on a message connection, such as standard input and output. Requests run concurrently. */
 
-import type { Caller } from '../../../core/caller.ts'
+import type { Caller } from '../../../core/call/caller.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { JsonValue } from '../../../core/json.ts'
 import type { Identify, Presented } from '../../../core/ports/guard.ts'

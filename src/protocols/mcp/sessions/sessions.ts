@@ -4,7 +4,7 @@
  * stored as records.
  */
 
-import type { Caller } from '../../../core/caller.ts'
+import type { Caller } from '../../../core/call/caller.ts'
 import { Fault } from '../../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'

@@ -1,6 +1,6 @@
 /** Subscriptions and log levels, in both generations. */
 
-import type { Caller } from '../../../core/caller.ts'
+import type { Caller } from '../../../core/call/caller.ts'
 import { Fault } from '../../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import { type Asked, callerKey, metaOf, type Outcome, textParam } from '../asking/asked.ts'

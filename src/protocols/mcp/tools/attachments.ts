@@ -3,11 +3,11 @@
  * address. They are removed from the arguments before the operation gets them.
  */
 
-import type { MediaInput } from '../../../core/call.ts'
+import type { MediaInput } from '../../../core/call/call.ts'
+import { checkType, cleanFilename, slotFor } from '../../../core/call/media.ts'
 import { Fault } from '../../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../core/json.ts'
-import { checkType, cleanFilename, slotFor } from '../../../core/media.ts'
-import type { Operation } from '../../../core/operation.ts'
+import type { Operation } from '../../../core/operation/operation.ts'
 import type { ObjectStore } from '../../../core/ports/objects.ts'
 
 const NAME = 'attachments'

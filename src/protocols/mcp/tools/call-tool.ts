@@ -3,7 +3,7 @@
  * envelope. The tool `search` lets a model find operations among thousands without reading all of them.
  */
 
-import type { Caller } from '../../../core/caller.ts'
+import type { Caller } from '../../../core/call/caller.ts'
 import { Fault } from '../../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../core/json.ts'
 import { type Asked, idempotencyKeyOf, type Outcome, textParam } from '../asking/asked.ts'

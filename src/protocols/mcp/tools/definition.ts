@@ -1,6 +1,6 @@
 /** Encodes an operation as a tool: schemas for each generation, and hints about its effects. */
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
-import type { Operation } from '../../../core/operation.ts'
+import type { Operation } from '../../../core/operation/operation.ts'
 import type { Generation, ToolAnnotations, ToolDefinition } from '../wire.ts'
 import { withAttachments } from './attachments.ts'
 

@@ -1,5 +1,5 @@
 /** `tools/list`: cached for each generation and audience. Rebuilt when an operation is added, removed or expires. */
-import type { Operation } from '../../../core/operation.ts'
+import type { Operation } from '../../../core/operation/operation.ts'
 import type { Catalog, Tools } from '../../../core/ports/catalog.ts'
 import { completed } from '../codec.ts'
 import { Written } from '../rpc.ts'

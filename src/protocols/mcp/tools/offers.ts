@@ -1,11 +1,11 @@
 /** An application's own resources and prompts for agents. */
 
-import type { Caller } from '../../../core/caller.ts'
-import type { HandlerContext } from '../../../core/context.ts'
+import type { Caller } from '../../../core/call/caller.ts'
+import type { HandlerContext } from '../../../core/call/context.ts'
+import { type Asking, answersTo } from '../../../core/call/questions.ts'
 import { Fault } from '../../../core/fault.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
-import { type Asking, answersTo } from '../../../core/questions.ts'
 import type { ResourceContents } from '../wire.ts'
 
 interface Offer {

@@ -3,7 +3,7 @@
  * change.
  */
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
-import type { Operation } from '../../../core/operation.ts'
+import type { Operation } from '../../../core/operation/operation.ts'
 import type { Catalog } from '../../../core/ports/catalog.ts'
 
 /** Each word is compared with every operation, so a query of a megabyte would take minutes. */

@@ -3,9 +3,9 @@
  * caller's calls is next. Both see only what is handed out, however long the queues are.
  */
 import type { Database } from 'better-sqlite3'
+import type { Instance } from '../../../core/call/instance.ts'
 import { SlotShares } from '../../../core/fairness/slot-shares.ts'
-import type { Instance } from '../../../core/instance.ts'
-import { areSameKeys } from '../../../core/names.ts'
+import { areSameKeys } from '../../../core/operation/names.ts'
 import type { Claim, Claimed } from '../../../core/ports/store.ts'
 import type { FreshInstances } from '../fresh-instances.ts'
 import type { Action } from '../group-commit.ts'

@@ -1,6 +1,6 @@
 /** What a worker says of an attempt while it runs, and what it is told in return. */
 import type { Database } from 'better-sqlite3'
-import type { Instance, Progress } from '../../../core/instance.ts'
+import type { Instance, Progress } from '../../../core/call/instance.ts'
 import type { Lease, Renewal } from '../../../core/ports/store.ts'
 import type { FreshInstances } from '../fresh-instances.ts'
 import type { Action } from '../group-commit.ts'

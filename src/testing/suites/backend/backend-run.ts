@@ -3,11 +3,11 @@
  * and records are left out. A wait ends at once and advances the clock.
  */
 import { randomUUID } from 'node:crypto'
-import { ANONYMOUS } from '../../../core/caller.ts'
-import type { Outcome } from '../../../core/instance.ts'
+import { ANONYMOUS } from '../../../core/call/caller.ts'
+import type { Outcome } from '../../../core/call/instance.ts'
 import type { JsonValue } from '../../../core/json.ts'
-import { type OperationRules, operation } from '../../../core/operation.ts'
-import { completeOperation } from '../../../core/operation-defaults.ts'
+import { completeOperation } from '../../../core/operation/defaults.ts'
+import { type OperationRules, operation } from '../../../core/operation/operation.ts'
 import type { Backend } from '../../../core/ports/backend.ts'
 import { within } from '../../../core/within.ts'
 import { Attempt } from '../../../engine/attempt/attempt.ts'

@@ -3,7 +3,7 @@
  * backend whose tool has the given behaviour. The adapter itself tests its wire format, its settings and its own
  * failures. Tool Contract v1, "Runtime Semantics".
  */
-import type { BackendContext } from '../../../core/context.ts'
+import type { BackendContext } from '../../../core/call/context.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { Backend } from '../../../core/ports/backend.ts'
 import { createManualClock, type ManualClock } from '../../fakes/clock.ts'

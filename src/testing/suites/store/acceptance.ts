@@ -1,6 +1,6 @@
 /** Part of the store suite: accepting calls, finding them, and isolating callers. */
 
-import type { Instance } from '../../../core/instance.ts'
+import type { Instance } from '../../../core/call/instance.ts'
 import type { JsonValue } from '../../../core/json.ts'
 import { sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'

@@ -1,8 +1,8 @@
 /** Part of the store suite: the audit trail. */
 import { createHash } from 'node:crypto'
-import type { Instance } from '../../../core/instance.ts'
+import type { Instance } from '../../../core/call/instance.ts'
+import { statesBefore } from '../../../core/call/state.ts'
 import type { AuditEnding, AuditEntry, AuditQuery } from '../../../core/ports/store.ts'
-import { statesBefore } from '../../../core/state.ts'
 import { expireNow } from '../../fakes/expire-now.ts'
 import { sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'

@@ -1,5 +1,5 @@
 /** Part of the store suite: atomic writes. */
-import type { Instance } from '../../../core/instance.ts'
+import type { Instance } from '../../../core/call/instance.ts'
 import type { Change, RecordChange, Store } from '../../../core/ports/store.ts'
 import { sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'

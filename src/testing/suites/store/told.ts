@@ -1,8 +1,9 @@
 /**
  * Part of the store suite: a caller that learned of a call before its end can find the end, in every race of the two.
  */
+
+import { statesBefore } from '../../../core/call/state.ts'
 import type { Change, Store } from '../../../core/ports/store.ts'
-import { statesBefore } from '../../../core/state.ts'
 import type { ManualClock } from '../../fakes/clock.ts'
 import { sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'

@@ -1,5 +1,5 @@
 /** Part of the store suite: fairness between callers with due calls. */
-import type { Instance } from '../../../core/instance.ts'
+import type { Instance } from '../../../core/call/instance.ts'
 import type { Claim } from '../../../core/ports/store.ts'
 import { sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'

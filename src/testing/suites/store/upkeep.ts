@@ -1,7 +1,8 @@
 /** Part of the store suite: expiry, purging and counting. */
+
+import { statesBefore } from '../../../core/call/state.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { Store } from '../../../core/ports/store.ts'
-import { statesBefore } from '../../../core/state.ts'
 import { sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'
 import type { StoreStory } from './store.ts'

@@ -1,7 +1,8 @@
 /** Part of the store suite: calls that wait for an external result, and rarely used fields of a call. */
+
+import { statesBefore } from '../../../core/call/state.ts'
 import type { JsonValue } from '../../../core/json.ts'
 import type { Change, Claim, Store } from '../../../core/ports/store.ts'
-import { statesBefore } from '../../../core/state.ts'
 import type { ManualClock } from '../../fakes/clock.ts'
 import { sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'

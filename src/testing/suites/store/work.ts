@@ -1,6 +1,7 @@
 /** Part of the store suite: workers, their leases, and the race to end a call. */
+
+import { statesBefore } from '../../../core/call/state.ts'
 import type { Change, Claim, Store } from '../../../core/ports/store.ts'
-import { statesBefore } from '../../../core/state.ts'
 import type { ManualClock } from '../../fakes/clock.ts'
 import { sampleInstance } from '../../fakes/instances.ts'
 import type { TestRunner } from '../runner.ts'

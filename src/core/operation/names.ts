@@ -1,5 +1,5 @@
 /** Operation names and versions. Every mapping from our names to another protocol's names belongs in this file. */
-import { Fault } from './fault.ts'
+import { Fault } from '../fault.ts'
 
 export interface OperationName {
   /** `v1:orders.getItem` */

@@ -1,11 +1,11 @@
 /** Attachments and media types: checks them against the operation, and reads them wherever they are stored. */
-import { collectBytes } from './bytes.ts'
+import { collectBytes } from '../bytes.ts'
+import { Fault } from '../fault.ts'
+import type { MediaSlot, Operation } from '../operation/operation.ts'
+import type { ObjectStore } from '../ports/objects.ts'
+import type { Fetcher } from '../ports/outbound.ts'
 import type { MediaInput } from './call.ts'
 import type { MediaFile } from './context.ts'
-import { Fault } from './fault.ts'
-import type { MediaSlot, Operation } from './operation.ts'
-import type { ObjectStore } from './ports/objects.ts'
-import type { Fetcher } from './ports/outbound.ts'
 
 /** OpenCALL, docs/readings.md#r17: text, JSON, XML and CSV travel as text, all else as base64. */
 export function isTextual(mimeType: string): boolean {

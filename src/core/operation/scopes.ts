@@ -2,7 +2,7 @@
  * Checks a caller's scopes, and defines the server's own scopes, which begin with `callplane:`. `*` covers all scopes
  * except the server's own. `callplane:admin` covers all of the server's own.
  */
-import type { Caller } from './caller.ts'
+import type { Caller } from '../call/caller.ts'
 
 const ALL = '*'
 const OURS = 'callplane:'

@@ -1,5 +1,5 @@
 /** Declares the credential that an operation shows to a remote tool. It names a secret and never contains one. */
-import { Fault } from './fault.ts'
+import { Fault } from '../fault.ts'
 
 export type AuthProfile = 'bearer' | 'api_key_header' | 'basic' | 'oauth2_client_credentials'
 

@@ -1,5 +1,5 @@
 /** Who calls. */
-import type { JsonObject } from './json.ts'
+import type { JsonObject } from '../json.ts'
 
 export interface Caller {
   tenant: string

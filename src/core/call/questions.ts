@@ -2,9 +2,9 @@
  * Questions from a handler to its caller, and the answers. A handler that asks ends there. It runs again from its start
  * once the answers have arrived, so that nothing stays in memory while a person thinks.
  */
-import { Fault, type FaultRecord } from './fault.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from './json.ts'
-import type { Environment } from './ports/runtime.ts'
+import { Fault, type FaultRecord } from '../fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts'
+import type { Environment } from '../ports/runtime.ts'
 
 /** A form for the person behind the caller. */
 export interface FormQuestion {

@@ -1,6 +1,8 @@
 /** Applies the defaults of an operation at start-up and refuses invalid combinations, with a message that says how to fix them. */
+
+import { Fault } from '../fault.ts'
+import type { Backend } from '../ports/backend.ts'
 import { parseAuth } from './credential.ts'
-import { Fault } from './fault.ts'
 import { type OperationName, parseName, parseVersion } from './names.ts'
 import {
   type Operation,
@@ -9,7 +11,6 @@ import {
   type PreparedSchemas,
   RISKS,
 } from './operation.ts'
-import type { Backend } from './ports/backend.ts'
 
 const SYNC_TTL_SECONDS = 0
 const ASYNC_TTL_SECONDS = 86_400

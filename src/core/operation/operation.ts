@@ -2,13 +2,13 @@
  * Operations. `operation()` takes what a developer writes: schemas of any library, and a function. An `Operation` is what
  * the engine runs: checked, with validators and a backend. `src/schemas` and the backends turn one into the other.
  */
-import type { HandlerContext, MediaFile } from './context.ts'
+import type { HandlerContext, MediaFile } from '../call/context.ts'
+import type { ExecutionModel, ResultLocation } from '../call/instance.ts'
+import { Fault } from '../fault.ts'
+import type { JsonObject, JsonValue } from '../json.ts'
+import type { Backend } from '../ports/backend.ts'
 import type { AuthBinding, AuthDeclaration } from './credential.ts'
-import { Fault } from './fault.ts'
-import type { ExecutionModel, ResultLocation } from './instance.ts'
-import type { JsonObject, JsonValue } from './json.ts'
 import { type OperationName, parseName } from './names.ts'
-import type { Backend } from './ports/backend.ts'
 import type { Requirements } from './requirements.ts'
 import type { Input, Output, PlainSchema, Schema } from './schema.ts'
 

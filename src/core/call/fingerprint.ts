@@ -3,12 +3,12 @@
  * computed on demand from the stored call: computing and storing it with every call took an eighth of a durable call.
  */
 
+import { canonicalJson, type JsonValue } from '../json.ts'
+import { nameIn } from '../operation/names.ts'
+import type { Environment } from '../ports/runtime.ts'
 import type { MediaInput } from './call.ts'
 import type { Caller } from './caller.ts'
 import type { Instance } from './instance.ts'
-import { canonicalJson, type JsonValue } from './json.ts'
-import { nameIn } from './names.ts'
-import type { Environment } from './ports/runtime.ts'
 
 export type Digest = Environment['digest']
 

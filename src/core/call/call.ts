@@ -1,5 +1,5 @@
 /** One request to run an operation, as a protocol hands it to the engine. */
-import type { JsonValue } from './json.ts'
+import type { JsonValue } from '../json.ts'
 import type { Asking } from './questions.ts'
 
 /** One attachment of a call, wherever its bytes are. */

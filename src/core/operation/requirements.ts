@@ -1,13 +1,13 @@
 /** What an operation requires from the person it acts for, and what the caller sends to meet it. */
 
-import type { Caller } from './caller.ts'
-import { Fault } from './fault.ts'
-import type { Instance } from './instance.ts'
-import type { JsonObject, JsonValue } from './json.ts'
+import type { Caller } from '../call/caller.ts'
+import type { Instance } from '../call/instance.ts'
+import { type Asking, answersTo, type Questions } from '../call/questions.ts'
+import { Fault } from '../fault.ts'
+import type { JsonObject, JsonValue } from '../json.ts'
+import type { Authorizations } from '../ports/guard.ts'
+import type { Environment } from '../ports/runtime.ts'
 import type { Operation } from './operation.ts'
-import type { Authorizations } from './ports/guard.ts'
-import type { Environment } from './ports/runtime.ts'
-import { type Asking, answersTo, type Questions } from './questions.ts'
 
 export interface Requirements {
   /** Providers at which the person must have authorized this server. */

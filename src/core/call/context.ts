@@ -1,9 +1,7 @@
 /** The context that a handler receives with its arguments. */
 
-import type { Caller } from './caller.ts'
-import type { FaultOptions } from './fault.ts'
-import type { LocationAuth, Progress } from './instance.ts'
-import type { JsonValue } from './json.ts'
+import type { FaultOptions } from '../fault.ts'
+import type { JsonValue } from '../json.ts'
 import type {
   Chunked,
   ChunkedOptions,
@@ -13,11 +11,13 @@ import type {
   Operation,
   OperationDefinition,
   OperationTypes,
-} from './operation.ts'
-import type { Log } from './ports/runtime.ts'
-import type { Credential } from './ports/secrets.ts'
+} from '../operation/operation.ts'
+import type { SaidLevel } from '../operation/requirements.ts'
+import type { Log } from '../ports/runtime.ts'
+import type { Credential } from '../ports/secrets.ts'
+import type { Caller } from './caller.ts'
+import type { LocationAuth, Progress } from './instance.ts'
 import type { AnswerTo, QuestionKind, Questions } from './questions.ts'
-import type { SaidLevel } from './requirements.ts'
 
 export interface HandlerContext {
   readonly caller: Caller

@@ -1,7 +1,7 @@
 /** The engine's reply to a call. Each protocol encodes it in its own format. */
-import type { Fault } from './fault.ts'
+import type { Fault } from '../fault.ts'
+import type { JsonValue } from '../json.ts'
 import type { ExecutionModel, Progress, ResultLocation } from './instance.ts'
-import type { JsonValue } from './json.ts'
 import type { Questions } from './questions.ts'
 
 interface ReplyBase {

@@ -1,8 +1,9 @@
 /** The stored life of a call, and how it can end. */
+
+import type { FaultRecord } from '../fault.ts'
+import type { JsonValue } from '../json.ts'
 import type { CallTerms, MediaInput } from './call.ts'
 import type { Caller } from './caller.ts'
-import type { FaultRecord } from './fault.ts'
-import type { JsonValue } from './json.ts'
 import type { Asking } from './questions.ts'
 import type { State } from './state.ts'
 

@@ -1,7 +1,8 @@
 /** Applies a stored change to an instance in memory, as a store applies it to its row. */
+
+import type { Change } from '../ports/store.ts'
 import { correlate } from './call.ts'
 import type { Instance, InstanceDraft } from './instance.ts'
-import type { Change } from './ports/store.ts'
 
 /** Use it only for a change that the store applied to exactly this `before`. */
 export function applyChange(before: Instance, change: Change): Instance {
