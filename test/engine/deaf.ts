@@ -1,4 +1,4 @@
-import { type OperationRules, operation } from '../../src/core/operation.ts'
+import { type OperationRules, operation } from '../../src/core/operation/operation.ts'
 import { Gate } from './node.ts'
 
 /** An operation whose handler hears nothing: each attempt stands at a gate of its own. */
