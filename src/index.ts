@@ -8,23 +8,10 @@ export type { Reply } from './core/call/reply.ts'
 export { ApplicationFault as Fault, type FaultKind, type FaultOptions } from './core/fault.ts'
 export type { JsonObject, JsonValue } from './core/json.ts'
 export type { AuthDeclaration } from './core/operation/credential.ts'
-export {
-  type BackendSpec,
-  Chunked,
-  type ChunkedOptions,
-  type ChunkSource,
-  Located,
-  type MediaSlot,
-  type OperationDefinition,
-  type OperationOptions,
-  type OperationTypes,
-  operation,
-  operationsWith,
-  type RetryRules,
-  type Risk,
-  removed,
-  type Tombstone,
-} from './core/operation/operation.ts'
+export { type OperationOptions, operation, operationsWith, removed } from './core/operation/define.ts'
+export type { BackendSpec, OperationDefinition, OperationTypes, Tombstone } from './core/operation/operation.ts'
+export { Chunked, type ChunkedOptions, type ChunkSource, Located } from './core/operation/returned.ts'
+export type { MediaSlot, RetryRules, Risk } from './core/operation/rules.ts'
 export {
   type Input,
   jsonSchema,

@@ -1,6 +1,6 @@
 /** One call with several attempts: retries, time limits, waits that time out, and progress. */
 import { expect, test } from 'vitest'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { ADA, Gate, LEASE_MS, Node, openCluster, settled } from './node.ts'
 
 test('a recorded call is tried again after each back-off, under one key, until it succeeds', async () => {

@@ -1,6 +1,6 @@
 /** A request that is called off stops the call that it started, but not a call that it joined. */
 import { expect, test } from 'vitest'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { ADA, Gate, Node, openCluster } from './node.ts'
 
 test('a request id that joined a call by its key does not stop it; the one that started it does', async () => {

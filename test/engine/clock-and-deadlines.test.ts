@@ -2,7 +2,8 @@
 import { describe, expect, test } from 'vitest'
 import type { BackendContext } from '../../src/core/call/context.ts'
 import { Fault } from '../../src/core/fault.ts'
-import { Deferred, operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
+import { Deferred } from '../../src/core/operation/returned.ts'
 import type { Backend } from '../../src/core/ports/backend.ts'
 import { type Cluster, Gate, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 

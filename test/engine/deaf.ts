@@ -1,4 +1,5 @@
-import { type OperationRules, operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
+import type { OperationRules } from '../../src/core/operation/rules.ts'
 import { Gate } from './node.ts'
 
 /** An operation whose handler hears nothing: each attempt stands at a gate of its own. */

@@ -1,6 +1,6 @@
 /** A call that is queued on one node and run by another. */
 import { expect, test } from 'vitest'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { Node, openCluster, settled } from './node.ts'
 
 test('whoever holds on for a queued call is told its end, also if another node was done before the watch began', async () => {

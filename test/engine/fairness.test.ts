@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { Caller } from '../../src/core/call/caller.ts'
 import { FairTurns } from '../../src/core/fairness/fair-turns.ts'
 import { SlotShares } from '../../src/core/fairness/slot-shares.ts'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { ADA, Gate, Node, openCluster, settled } from './node.ts'
 
 const callerOf = (subject: string, tenant = 'main'): Caller => ({ ...ADA, subject, tenant })

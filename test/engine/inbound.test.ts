@@ -1,6 +1,6 @@
 /** The duties that all protocols share and that the port for calls performs. */
 import { expect, test } from 'vitest'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { ADA, Gate, Node, openCluster, settled } from './node.ts'
 
 const EVE = { ...ADA, subject: 'eve' }

@@ -3,7 +3,7 @@
  * lost.
  */
 import { expect, test } from 'vitest'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { ADA, Gate, Node, openCluster, settled } from './node.ts'
 
 test('an overdue call that is taken up before its end is written goes on, and its key stays taken', async () => {

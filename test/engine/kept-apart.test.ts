@@ -1,6 +1,6 @@
 /** A caller cannot reach another caller's calls or bytes, nor internal data of its own calls. */
 import { expect, test } from 'vitest'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { createResultCache } from '../../src/server/build/result-cache.ts'
 import { ADA, Node, openCluster } from './node.ts'
 

@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { ADA, Node, openCluster, settled } from './node.ts'
 
 const KEYED = { idempotencyKey: 'k1' }

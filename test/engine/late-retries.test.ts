@@ -1,7 +1,7 @@
 /** A retry waits for a handler that continues after its attempt has ended, for as long as the grace lasts. */
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { createDeaf } from './deaf.ts'
 import { ADA, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 

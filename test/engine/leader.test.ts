@@ -1,6 +1,6 @@
 /** Several nodes on one store: one of them does the maintenance, and another takes over when it stops. */
 import { expect, test } from 'vitest'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { type Cluster, Node, openCluster, settled } from './node.ts'
 
 const ROUND_MS = 5_000

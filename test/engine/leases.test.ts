@@ -2,7 +2,7 @@
  * Nodes that hang, die or shut down: their calls continue elsewhere, once, and late reports from them change nothing.
  */
 import { expect, test } from 'vitest'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { verifies } from '../requirements.ts'
 import { ADA, Gate, LEASE_MS, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 

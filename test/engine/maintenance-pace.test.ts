@@ -1,6 +1,6 @@
 /** Maintenance beside calls: it removes a backlog in batches, with pauses in between for calls. */
 import { expect, test } from 'vitest'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { type Cluster, Node, openCluster, settled } from './node.ts'
 
 const BATCH_TAKES_MS = 40

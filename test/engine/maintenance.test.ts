@@ -1,6 +1,6 @@
 /** Maintenance: it ends expired calls, removes calls past their retention, and corrects the counts. */
 import { expect, test } from 'vitest'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { bytes } from '../../src/testing/suites/objects/object-content.ts'
 import { Gate, Node, OWNER, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 

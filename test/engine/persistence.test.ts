@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { Instance } from '../../src/core/call/instance.ts'
 import { mayFollow } from '../../src/core/call/state.ts'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { verifies } from '../requirements.ts'
 import { ADA, Gate, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 

@@ -1,7 +1,8 @@
 /** The registry finds operations by name, and the start reports operations that cannot work. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type OperationDefinition, operation, removed, type Tombstone } from '../../src/core/operation/operation.ts'
+import { operation, removed } from '../../src/core/operation/define.ts'
+import type { OperationDefinition, Tombstone } from '../../src/core/operation/operation.ts'
 import { buildRegistry } from '../../src/server/build/operations.ts'
 import { verifies } from '../requirements.ts'
 

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { retryDelay } from '../../src/engine/run/retry.ts'
 import { Node, openCluster, settled } from './node.ts'
 

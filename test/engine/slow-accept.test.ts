@@ -1,6 +1,6 @@
 /** A store may take seconds to accept a call, and the lease of that call may expire meanwhile. */
 import { expect, test } from 'vitest'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import { type Cluster, LEASE_MS, Node, openCluster, settled } from './node.ts'
 
 /** The call is stored at once, and the store says so only after this long. */

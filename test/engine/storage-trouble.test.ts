@@ -1,7 +1,7 @@
 /** The storage fails briefly at the worst moment: no promise is broken, and no count stays wrong. */
 import { expect, test } from 'vitest'
 import { Fault } from '../../src/core/fault.ts'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import type { Guard } from '../../src/core/ports/guard.ts'
 import type { Advanced, Change } from '../../src/core/ports/store.ts'
 import { KeptWrites } from '../../src/engine/end/kept-writes.ts'

@@ -1,6 +1,7 @@
 /** Operations under tool names: found by id, version and name, and each name is unique. */
 import { expect, test } from 'vitest'
-import { type OperationDefinition, operation, type Tombstone } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
+import type { OperationDefinition, Tombstone } from '../../src/core/operation/operation.ts'
 import { createTools } from '../../src/engine/tools.ts'
 import { buildRegistry } from '../../src/server/build/operations.ts'
 

@@ -1,7 +1,7 @@
 /** Unrecorded calls leave nothing behind when they fail: no slot, no bytes. */
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { operation } from '../../src/core/operation/operation.ts'
+import { operation } from '../../src/core/operation/define.ts'
 import type { Observer } from '../../src/core/ports/observer.ts'
 import { type Cluster, Gate, Node, OWNER, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { JsonObject, JsonValue } from '../../src/core/json.ts'
 import { decodeCall, decodeCursor, encodeCursor } from '../../src/protocols/opencall/codec.ts'
 import { parseEnvelope, requestIdIn } from '../../src/protocols/opencall/envelope.ts'
-import { preferredWaitMs } from '../../src/protocols/opencall/routes.ts'
+import { preferredWaitMs } from '../../src/protocols/opencall/http/prefer.ts'
 
 const text = fc.string({ minLength: 1, maxLength: 256, unit: 'binary-ascii' })
 const json = fc.jsonValue({ maxDepth: 2 }).map((value) => JSON.parse(JSON.stringify(value)) as JsonValue)

@@ -3,7 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { JsonObject, JsonValue } from '../../src/core/json.ts'
-import { type Change, compareRegistries } from '../../src/schemas/evolution.ts'
+import { type Change, compareRegistries } from '../../src/schemas/evolution/registries.ts'
 import { verifies } from '../requirements.ts'
 
 const TODAY = '2026-06-15'

@@ -3,7 +3,8 @@ import type { Tool } from '@modelcontextprotocol/client'
 import { Fault } from '../../core/fault.ts'
 import type { AuthDeclaration } from '../../core/operation/credential.ts'
 import { importedName, parseName } from '../../core/operation/names.ts'
-import type { OperationDefinition, OperationRules } from '../../core/operation/operation.ts'
+import type { OperationDefinition } from '../../core/operation/operation.ts'
+import type { OperationRules } from '../../core/operation/rules.ts'
 
 export interface ImportRules {
   namespace: string

@@ -5,7 +5,8 @@
 import type { BackendContext } from '../../core/call/context.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
-import { type BackendSpec, Deferred } from '../../core/operation/operation.ts'
+import type { BackendSpec } from '../../core/operation/operation.ts'
+import { Deferred } from '../../core/operation/returned.ts'
 import type { Backend, BackendParts } from '../../core/ports/backend.ts'
 import type { RemoteAnswer } from '../../core/ports/outbound.ts'
 import {

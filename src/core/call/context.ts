@@ -2,17 +2,10 @@
 
 import type { FaultOptions } from '../fault.ts'
 import type { JsonValue } from '../json.ts'
-import type {
-  Chunked,
-  ChunkedOptions,
-  ChunkSource,
-  EffectiveTerms,
-  Located,
-  Operation,
-  OperationDefinition,
-  OperationTypes,
-} from '../operation/operation.ts'
+import type { Operation, OperationDefinition, OperationTypes } from '../operation/operation.ts'
 import type { SaidLevel } from '../operation/requirements.ts'
+import type { Chunked, ChunkedOptions, ChunkSource, Located } from '../operation/returned.ts'
+import type { EffectiveTerms } from '../operation/rules.ts'
 import type { Log } from '../ports/runtime.ts'
 import type { Credential } from '../ports/secrets.ts'
 import type { Caller } from './caller.ts'

@@ -1,7 +1,8 @@
 /** Attachments and media types: checks them against the operation, and reads them wherever they are stored. */
 import { collectBytes } from '../bytes.ts'
 import { Fault } from '../fault.ts'
-import type { MediaSlot, Operation } from '../operation/operation.ts'
+import type { Operation } from '../operation/operation.ts'
+import type { MediaSlot } from '../operation/rules.ts'
 import type { ObjectStore } from '../ports/objects.ts'
 import type { Fetcher } from '../ports/outbound.ts'
 import type { MediaInput } from './call.ts'

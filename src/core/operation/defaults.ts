@@ -4,13 +4,8 @@ import { Fault } from '../fault.ts'
 import type { Backend } from '../ports/backend.ts'
 import { parseAuth } from './credential.ts'
 import { type OperationName, parseName, parseVersion } from './names.ts'
-import {
-  type Operation,
-  type OperationDefinition,
-  type OperationRules,
-  type PreparedSchemas,
-  RISKS,
-} from './operation.ts'
+import type { Operation, OperationDefinition, PreparedSchemas } from './operation.ts'
+import { type OperationRules, RISKS } from './rules.ts'
 
 const SYNC_TTL_SECONDS = 0
 const ASYNC_TTL_SECONDS = 86_400

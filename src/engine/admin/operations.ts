@@ -5,7 +5,8 @@
 
 import type { Caller } from '../../core/call/caller.ts'
 import { Fault } from '../../core/fault.ts'
-import { type Operation, type OperationDefinition, operation, type Tombstone } from '../../core/operation/operation.ts'
+import { operation } from '../../core/operation/define.ts'
+import type { Operation, OperationDefinition, Tombstone } from '../../core/operation/operation.ts'
 import { jsonSchema } from '../../core/operation/schema.ts'
 import { SCOPES } from '../../core/operation/scopes.ts'
 import type { Clock } from '../../core/ports/runtime.ts'

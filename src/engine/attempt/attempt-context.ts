@@ -7,16 +7,10 @@ import { isLocation, isMediaType, openMedia } from '../../core/call/media.ts'
 import { type AnswerTo, answersTo, type QuestionKind, type Questions } from '../../core/call/questions.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
-import type { EffectiveTerms } from '../../core/operation/operation.ts'
-import {
-  Chunked,
-  type ChunkedOptions,
-  type ChunkSource,
-  Located,
-  type Operation,
-  type OperationDefinition,
-} from '../../core/operation/operation.ts'
+import type { Operation, OperationDefinition } from '../../core/operation/operation.ts'
 import { NOTHING_GIVEN, type SaidLevel, secretGone, tokenGone } from '../../core/operation/requirements.ts'
+import { Chunked, type ChunkedOptions, type ChunkSource, Located } from '../../core/operation/returned.ts'
+import type { EffectiveTerms } from '../../core/operation/rules.ts'
 import type { ByteRedactor, Log } from '../../core/ports/runtime.ts'
 import type { Credential } from '../../core/ports/secrets.ts'
 import type { Attempt } from './attempt.ts'

@@ -1,7 +1,8 @@
 /** The limits of a call: the operation's own, or the call's if they are tighter. */
 
 import type { CallTerms } from '../../core/call/call.ts'
-import type { EffectiveTerms, Operation } from '../../core/operation/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
+import type { EffectiveTerms } from '../../core/operation/rules.ts'
 
 export function effectiveTerms(operation: Operation, asked: CallTerms | undefined): EffectiveTerms {
   const { timeoutMs, retry } = operation

@@ -1,5 +1,5 @@
 /** Reads the pieces of a chunked result from a handler's iterable of strings and bytes. */
-import type { ChunkSource } from '../../core/operation/operation.ts'
+import type { ChunkSource } from '../../core/operation/returned.ts'
 
 /** Passes each piece to `write` as bytes. Returns the return value of a generator. */
 export async function pumpPieces(source: ChunkSource, write: (bytes: Uint8Array) => Promise<void>): Promise<unknown> {

@@ -1,6 +1,6 @@
 /** Decides whether and when a failed attempt is tried again. */
 import { type FaultRecord, wholeDelay } from '../../core/fault.ts'
-import type { RetryRules } from '../../core/operation/operation.ts'
+import type { RetryRules } from '../../core/operation/rules.ts'
 
 const BACKOFF_MS = 200
 const MAX_BACKOFF_MS = 30_000

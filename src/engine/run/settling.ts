@@ -5,7 +5,7 @@
 
 import type { Outcome } from '../../core/call/instance.ts'
 import { questionsIn } from '../../core/call/questions.ts'
-import type { Deferred } from '../../core/operation/operation.ts'
+import type { Deferred } from '../../core/operation/returned.ts'
 import type { Store } from '../../core/ports/store.ts'
 import type { Ending } from '../attempt/attempt.ts'
 import type { AttemptParts } from '../attempt/job.ts'

@@ -3,7 +3,7 @@
 import type { CallTerms } from '../../core/call/call.ts'
 import { Fault } from '../../core/fault.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
-import { RISKS } from '../../core/operation/operation.ts'
+import { RISKS } from '../../core/operation/rules.ts'
 import { parseJsonText } from '../../wire/strict-json.ts'
 import { CONTRACT_VERSION, type Trace } from './wire.ts'
 

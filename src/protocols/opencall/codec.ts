@@ -1,6 +1,7 @@
 /** Converts between OpenCALL's envelopes and the engine's calls and replies. */
 
 import type { Call, MediaInput } from '../../core/call/call.ts'
+import { isTextual } from '../../core/call/media.ts'
 import type { Reply } from '../../core/call/reply.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Operation, Tombstone } from '../../core/operation/operation.ts'
@@ -10,6 +11,7 @@ import { encodeFault } from './faults.ts'
 import type {
   ChunkEnvelope,
   Location,
+  MediaEntry,
   RegistryEntry,
   RequestEnvelope,
   ResponseEnvelope,
@@ -33,6 +35,20 @@ export function decodeCall(
   const trace = normalizeTraceparent(traceparent)
   if (trace !== undefined) call.traceparent = trace
   return call
+}
+
+/** Reads media entries of an envelope that has no parts: each entry must have a `ref`. */
+export function referencedMedia(media: readonly MediaEntry[]): MediaInput[] {
+  return media.map(({ name, mimeType, ref, part }) => {
+    if (ref === undefined) throw danglingPart(part ?? '')
+    return { name, mimeType, source: { kind: 'ref', uri: ref } }
+  })
+}
+
+export function danglingPart(name: string): Fault {
+  return new Fault('malformed', `"media" names the part "${name}", but the request has no such part.`, {
+    code: 'PART_MISSING',
+  })
 }
 
 /** `locate` returns the absolute address of the result, or of the call if there is no result yet. */
@@ -101,6 +117,16 @@ export function encodeChunk(reply: ChunkReply, index: number): ChunkEnvelope {
     ...(totalBytes !== undefined && { total: totalBytes }),
     ...(!chunk && { retryAfterMs: CHUNK_RETRY_MS }),
   }
+}
+
+/** Returns the chunk as one value for messages, which are not sent in pieces. */
+export function chunkWithData(
+  envelope: ChunkEnvelope,
+  bytes: Uint8Array,
+  base64: (bytes: Uint8Array) => string,
+): ChunkEnvelope {
+  if (!isTextual(envelope.mimeType ?? '')) return { ...envelope, encoding: 'base64', data: base64(bytes) }
+  return { ...envelope, encoding: 'utf8', data: new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) }
 }
 
 export function encodeCursor(index: number): string {

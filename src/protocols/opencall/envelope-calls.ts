@@ -8,10 +8,9 @@ import type { Calls, Client } from '../../core/ports/calls.ts'
 import type { Catalog } from '../../core/ports/catalog.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import { explain } from '../../wire/explain.ts'
-import { replyEnvelope } from './answers.ts'
-import { decodeCall, encodeRefusal } from './codec.ts'
+import { replyEnvelope } from './addresses.ts'
+import { decodeCall, encodeRefusal, referencedMedia } from './codec.ts'
 import { parseEnvelope, requestIdIn, sessionIdIn } from './envelope.ts'
-import { referencedMedia } from './uploads.ts'
 import type { ResponseEnvelope } from './wire.ts'
 
 export interface EnvelopeCallParts {

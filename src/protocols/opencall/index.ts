@@ -1,6 +1,6 @@
 /** Public exports of OpenCALL. */
-export { locateResult } from './answers.ts'
+export { locateResult } from './addresses.ts'
 export { createEnvelopeCalls } from './envelope-calls.ts'
+export { createOpenCallRoutes, refusal } from './http/routes.ts'
 export { encodeRegistry, type RegistryDocument } from './registry-document.ts'
-export { createOpenCallRoutes, refusal } from './routes.ts'
-export { createOpenCallSessions } from './session.ts'
+export { createOpenCallSessions } from './session/session.ts'

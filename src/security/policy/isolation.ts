@@ -1,6 +1,6 @@
 /** Requires a sandbox for operations of high or critical risk, unless a policy makes it optional. */
 import { Fault } from '../../core/fault.ts'
-import type { Risk } from '../../core/operation/operation.ts'
+import type { Risk } from '../../core/operation/rules.ts'
 import type { Backend } from '../../core/ports/backend.ts'
 import type { Decision, Guard } from '../../core/ports/guard.ts'
 import type { IsolationNeed } from './policy.ts'

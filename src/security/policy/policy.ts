@@ -1,6 +1,6 @@
 /** A policy as people write it, in YAML or in TypeScript: who may run what, with which arguments. */
 import type { JsonValue } from '../../core/json.ts'
-import type { Risk } from '../../core/operation/operation.ts'
+import type { Risk } from '../../core/operation/rules.ts'
 
 export const EFFECTS = ['allow', 'deny', 'approve'] as const
 export type Effect = (typeof EFFECTS)[number]

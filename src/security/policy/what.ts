@@ -1,5 +1,6 @@
 /** Parses which operations a rule covers. This depends on the operation only, so it is evaluated once per operation. */
-import { type Operation, RISKS, type Risk } from '../../core/operation/operation.ts'
+import type { Operation } from '../../core/operation/operation.ts'
+import { RISKS, type Risk } from '../../core/operation/rules.ts'
 import type { Field } from './field.ts'
 import { createPattern, type Pattern } from './pattern.ts'
 import type { Effect } from './policy.ts'

@@ -3,7 +3,8 @@
 import { Fault } from '../../core/fault.ts'
 import type { AuthDeclaration } from '../../core/operation/credential.ts'
 import { isName, parseName } from '../../core/operation/names.ts'
-import type { BackendSpec, OperationRules } from '../../core/operation/operation.ts'
+import type { BackendSpec } from '../../core/operation/operation.ts'
+import type { OperationRules } from '../../core/operation/rules.ts'
 import type { ToolImport } from '../declarations/index.ts'
 
 export type ImportSettings = BackendSpec & {

@@ -5,8 +5,8 @@
 import type { AuthBinding } from '../../core/operation/credential.ts'
 import { sunsetOf } from '../../core/operation/defaults.ts'
 import { parseName, parseVersion } from '../../core/operation/names.ts'
-import { type OperationRules, type RetryRules, RISKS } from '../../core/operation/operation.ts'
 import type { AuthorizationNeed, Requirements } from '../../core/operation/requirements.ts'
+import { type OperationRules, type RetryRules, RISKS } from '../../core/operation/rules.ts'
 import { flag, listOf, object, oneOf, parsed, record, type Shape, text, whole, wholeOrZero } from './shapes.ts'
 
 type Shapes<T> = Record<keyof T, Shape>

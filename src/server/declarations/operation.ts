@@ -1,14 +1,9 @@
 /** Turns one declared tool into an operation, as `operation(name, { …, backend, auth })` does in TypeScript. */
 
 import { completeOperation } from '../../core/operation/defaults.ts'
+import { type OperationOptions, operation } from '../../core/operation/define.ts'
 import { parseName } from '../../core/operation/names.ts'
-import {
-  type BackendSpec,
-  type OperationDefinition,
-  type OperationOptions,
-  operation,
-  type PreparedSchemas,
-} from '../../core/operation/operation.ts'
+import type { BackendSpec, OperationDefinition, PreparedSchemas } from '../../core/operation/operation.ts'
 import type { PlainSchema } from '../../core/operation/schema.ts'
 import { prepareSchemas } from '../../schemas/index.ts'
 import { attempt, type Source } from './entry.ts'

@@ -1,7 +1,8 @@
 /** A declared import of another server's tools: the server to import from, and the name of the tools here. */
 import { type AuthDeclaration, parseAuth } from '../../core/operation/credential.ts'
 import { parseName } from '../../core/operation/names.ts'
-import type { BackendSpec, OperationRules } from '../../core/operation/operation.ts'
+import type { BackendSpec } from '../../core/operation/operation.ts'
+import type { OperationRules } from '../../core/operation/rules.ts'
 import { attempt, type Source } from './entry.ts'
 import { IMPORT } from './fields.ts'
 import { describeValue, type LocatedObject, placeAt } from './located.ts'

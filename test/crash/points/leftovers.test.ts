@@ -5,7 +5,7 @@
 import { expect, test } from 'vitest'
 import type { Instance } from '../../../src/core/call/instance.ts'
 import type { Fault } from '../../../src/core/fault.ts'
-import { operation } from '../../../src/core/operation/operation.ts'
+import { operation } from '../../../src/core/operation/define.ts'
 import type { Guard } from '../../../src/core/ports/guard.ts'
 import type { Approval } from '../../../src/engine/wait/approvals.ts'
 import { ADA, Node, openCluster, settled } from '../../engine/node.ts'

@@ -1,5 +1,5 @@
 /** Selects the credential of an envelope: its own `auth` block, or else the credential of the connection. */
-import type { Presented, PresentedAuth } from '../../core/ports/guard.ts'
+import type { Presented, PresentedAuth } from '../../../core/ports/guard.ts'
 
 const CREDENTIAL_HEADERS: ReadonlySet<string> = new Set(['authorization', 'x-api-key', 'oxp-api-key', 'otc-api-key'])
 

@@ -3,12 +3,12 @@
  * stay unchanged (OpenCALL, "Schema Evolution"). Where the specification is silent, the criterion is the same: a call
  * that worked still works, and its result can still be read.
  */
-import { Fault } from '../core/fault.ts'
-import { isJsonObject, type JsonObject, type JsonValue } from '../core/json.ts'
-import { below, breaking, listOf, type SchemaChange, safe } from './evolution/changes.ts'
-import { compareMedia } from './evolution/media.ts'
-import { compareSchemas } from './evolution/schemas.ts'
-import { encodePointer } from './pointer.ts'
+import { Fault } from '../../core/fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import { encodePointer } from '../pointer.ts'
+import { below, breaking, listOf, type SchemaChange, safe } from './changes.ts'
+import { compareMedia } from './media.ts'
+import { compareSchemas } from './schemas.ts'
 
 export interface Change {
   op: string

@@ -1,9 +1,9 @@
 /** Encodes a call's changes as server-sent events: `state` when the state changes, otherwise `progress`. */
 
-import type { Reply } from '../../core/call/reply.ts'
-import type { Clock } from '../../core/ports/runtime.ts'
-import { encodeEvent, HEARTBEAT, orHeartbeat } from '../../wire/http/event-stream.ts'
-import type { ResponseEnvelope } from './wire.ts'
+import type { Reply } from '../../../core/call/reply.ts'
+import type { Clock } from '../../../core/ports/runtime.ts'
+import { encodeEvent, HEARTBEAT, orHeartbeat } from '../../../wire/http/event-stream.ts'
+import type { ResponseEnvelope } from '../wire.ts'
 
 export async function* encodeEvents(
   first: IteratorResult<Reply>,

@@ -1,7 +1,7 @@
 /** Limits the open event streams per caller: each one holds a connection and a watcher while its call runs. */
 
-import { ANONYMOUS, type Caller, ownerOf } from '../../core/call/caller.ts'
-import { Fault } from '../../core/fault.ts'
+import { ANONYMOUS, type Caller, ownerOf } from '../../../core/call/caller.ts'
+import { Fault } from '../../../core/fault.ts'
 
 const RETRY_AFTER_MS = 1_000
 

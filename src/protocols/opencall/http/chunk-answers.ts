@@ -1,9 +1,9 @@
 /** Encodes a chunk as JSON, or as raw bytes with its fields in headers. OpenCALL, "Chunk Data Encoding". */
 
-import { isTextual } from '../../core/call/media.ts'
-import type { Answer } from '../../core/ports/exchange.ts'
+import { isTextual } from '../../../core/call/media.ts'
+import type { Answer } from '../../../core/ports/exchange.ts'
+import type { ChunkEnvelope } from '../wire.ts'
 import { JSON_HEADERS } from './answers.ts'
-import type { ChunkEnvelope } from './wire.ts'
 
 /** A multiple of three, so that base64 pieces need no padding between them. */
 const PIECE_BYTES = 48 * 1024
@@ -28,16 +28,6 @@ async function* withData(head: string, bytes: Uint8Array, spell: (piece: Uint8Ar
 function createTextSpeller(): (piece: Uint8Array) => string {
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   return (piece) => JSON.stringify(decoder.decode(piece, { stream: true })).slice(1, -1)
-}
-
-/** Returns the chunk as one value for messages, which are not sent in pieces. */
-export function chunkWithData(
-  envelope: ChunkEnvelope,
-  bytes: Uint8Array,
-  base64: (bytes: Uint8Array) => string,
-): ChunkEnvelope {
-  if (!isTextual(envelope.mimeType ?? '')) return { ...envelope, encoding: 'base64', data: base64(bytes) }
-  return { ...envelope, encoding: 'utf8', data: new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes) }
 }
 
 export function binaryChunk(envelope: ChunkEnvelope, bytes: Uint8Array): Answer {

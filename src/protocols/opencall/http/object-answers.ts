@@ -1,6 +1,6 @@
 /** `/objects/{id}`: raw bytes with ranges and conditional requests (RFC 9110, sections 13 and 14). */
-import type { Answer, Exchange } from '../../core/ports/exchange.ts'
-import type { ObjectInfo } from '../../core/ports/objects.ts'
+import type { Answer, Exchange } from '../../../core/ports/exchange.ts'
+import type { ObjectInfo } from '../../../core/ports/objects.ts'
 import { jsonAnswer } from './answers.ts'
 
 interface Range {

@@ -1,16 +1,17 @@
 /** Reads a multipart request. Attachments are streamed to the object store. OpenCALL, "Media Ingress". */
 
-import type { MediaInput } from '../../core/call/call.ts'
-import { bareType, checkSize, checkType, cleanFilename, slotFor, tooLarge } from '../../core/call/media.ts'
-import { Fault } from '../../core/fault.ts'
-import type { JsonValue } from '../../core/json.ts'
-import type { Operation } from '../../core/operation/operation.ts'
-import type { Calls } from '../../core/ports/calls.ts'
-import type { Exchange, Part } from '../../core/ports/exchange.ts'
-import type { Identify } from '../../core/ports/guard.ts'
-import type { ObjectInfo, ObjectStore } from '../../core/ports/objects.ts'
-import { parseJsonText } from '../../wire/strict-json.ts'
-import type { MediaEntry, RequestEnvelope } from './wire.ts'
+import type { MediaInput } from '../../../core/call/call.ts'
+import { bareType, checkSize, checkType, cleanFilename, slotFor, tooLarge } from '../../../core/call/media.ts'
+import { Fault } from '../../../core/fault.ts'
+import type { JsonValue } from '../../../core/json.ts'
+import type { Operation } from '../../../core/operation/operation.ts'
+import type { Calls } from '../../../core/ports/calls.ts'
+import type { Exchange, Part } from '../../../core/ports/exchange.ts'
+import type { Identify } from '../../../core/ports/guard.ts'
+import type { ObjectInfo, ObjectStore } from '../../../core/ports/objects.ts'
+import { parseJsonText } from '../../../wire/strict-json.ts'
+import { danglingPart } from '../codec.ts'
+import type { MediaEntry, RequestEnvelope } from '../wire.ts'
 
 export interface UploadParts {
   calls: Pick<Calls, 'admit'>
@@ -72,13 +73,6 @@ export async function receiveMultipart(
   return { envelope, media: envelope.media.map((entry) => toInput(entry, operation, stored)) }
 }
 
-export function referencedMedia(media: readonly MediaEntry[]): MediaInput[] {
-  return media.map(({ name, mimeType, ref, part }) => {
-    if (ref === undefined) throw danglingPart(part ?? '')
-    return { name, mimeType, source: { kind: 'ref', uri: ref } }
-  })
-}
-
 function limitFor({ envelope, operation }: { envelope: RequestEnvelope; operation: Operation }, part: Part): number {
   const entry = envelope.media.find((candidate) => candidate.part === part.name)
   if (!entry) throw strayPart(part.name)
@@ -126,12 +120,6 @@ function refuseStrays(media: readonly MediaEntry[], stored: ReadonlyMap<string, 
 function strayPart(name: string): Fault {
   return new Fault('malformed', `No entry of "media" names the part "${name}". Name it, or leave the part out.`, {
     code: 'STRAY_PART',
-  })
-}
-
-function danglingPart(name: string): Fault {
-  return new Fault('malformed', `"media" names the part "${name}", but the request has no such part.`, {
-    code: 'PART_MISSING',
   })
 }
 

@@ -1,0 +1,109 @@
+/** `operation()` and what belongs to it: takes what a developer writes, schemas of any library and a function. */
+
+import type { HandlerContext, MediaFile } from '../call/context.ts'
+import { Fault } from '../fault.ts'
+import type { JsonObject } from '../json.ts'
+import type { AuthDeclaration } from './credential.ts'
+import { parseName } from './names.ts'
+import type { BackendSpec, OperationDefinition, Tombstone } from './operation.ts'
+import type { Chunked, ChunkSource, Returned } from './returned.ts'
+import type { ChunkedRule, MediaSlot, OperationRules } from './rules.ts'
+import type { Input, Output, PlainSchema, Schema } from './schema.ts'
+
+/** An untyped plain schema: any object. */
+type Args<A> = unknown extends Output<A> ? JsonObject : Output<A>
+
+type Run<A, R, App, M extends Slots> = (
+  args: A,
+  ctx: HandlerContext & App & { readonly media: RequiredMedia<M> },
+) => R | Promise<R>
+
+type Slots = readonly MediaSlot[]
+
+/** A call without one of these is refused before `run`. */
+type RequiredMedia<M extends Slots> = {
+  readonly [Slot in M[number] as Slot extends { required: true } ? Slot['name'] : never]: MediaFile
+}
+
+// biome-ignore lint/suspicious/noConfusingVoidType: a generator without a return statement returns void.
+type Beside<T> = T | undefined | void
+
+export type OperationOptions<A extends Schema, R extends Schema, App, M extends Slots = Slots, C = ChunkedRule> = Omit<
+  OperationRules,
+  'chunked' | 'media'
+> & {
+  args?: A
+  result?: R
+  media?: M
+  chunked?: C
+  jsonSchema?: { args?: PlainSchema; result?: PlainSchema }
+} & (
+    | { chunked?: never; backend?: never; auth?: never; run: Run<Args<A>, Returned<Output<R>>, App, M> }
+    // A separate overload: otherwise a string would match as an iterable of characters.
+    | {
+        chunked: { mimeType: string }
+        backend?: never
+        auth?: never
+        run: Run<Args<A>, ChunkSource<Beside<Output<R>>> | Chunked<Beside<Output<R>>>, App, M>
+      }
+    | { chunked: true; backend?: never; auth?: never; run: Run<Args<A>, Chunked<Beside<Output<R>>>, App, M> }
+    | { chunked?: never; backend: BackendSpec; auth?: AuthDeclaration; run?: never }
+  )
+
+/** A caller of a chunked operation receives the place of the bytes. */
+type Received<R, C> = [C] extends [never] ? Output<R> : { kind: 'chunks'; mimeType: string; value?: Output<R> }
+
+export function operation<
+  A extends Schema = PlainSchema,
+  R extends Schema = PlainSchema,
+  const M extends Slots = readonly [],
+  C extends ChunkedRule = never,
+>(
+  name: string,
+  options: OperationOptions<A, R, unknown, M, C>,
+): OperationDefinition<unknown, { args: Input<A>; result: Received<R, C> }> {
+  return define(name, options)
+}
+
+/**
+ * `operation` for handlers that use what the application injects: `const operation = operationsWith<{ db: Db }>()`.
+ * A function of its own, because what is injected cannot be told from how a handler happens to annotate its context.
+ */
+export function operationsWith<App>() {
+  return <
+    A extends Schema = PlainSchema,
+    R extends Schema = PlainSchema,
+    const M extends Slots = readonly [],
+    C extends ChunkedRule = never,
+  >(
+    name: string,
+    options: OperationOptions<A, R, App, M, C>,
+  ): OperationDefinition<App, { args: Input<A>; result: Received<R, C> }> => define(name, options)
+}
+
+// `never` is below all types that an operation can keep: the callers name them, and nothing is there at run time.
+function define<A extends Schema, R extends Schema, App, M extends Slots, C extends ChunkedRule>(
+  name: string,
+  options: OperationOptions<A, R, App, M, C>,
+): OperationDefinition<App, never> {
+  const { args, result, jsonSchema, run, backend, auth, ...rules } = options
+  parseName(name)
+  return {
+    name,
+    rules,
+    ...(args && { args }),
+    ...(result && { result }),
+    ...(jsonSchema && { jsonSchema }),
+    ...(run && { run: run as NonNullable<OperationDefinition<App>['run']> }),
+    ...(backend && { backend }),
+    ...(auth && { auth }),
+  }
+}
+
+export function removed(name: string, gone: { on: string; replacement?: string }): Tombstone {
+  parseName(name)
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(gone.on)) {
+    throw new Fault('malformed', `removed('${name}'): "on" must be a date such as 2026-06-01, not "${gone.on}".`)
+  }
+  return { name, removed: gone }
+}

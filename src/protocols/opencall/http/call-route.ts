@@ -1,0 +1,161 @@
+/** `POST /call`: reads the envelope and its attachments, makes the call, and encodes the reply. */
+
+import type { MediaInput } from '../../../core/call/call.ts'
+import { bareType } from '../../../core/call/media.ts'
+import type { Reply } from '../../../core/call/reply.ts'
+import { Fault } from '../../../core/fault.ts'
+import type { JsonValue } from '../../../core/json.ts'
+import type { Answer, Exchange } from '../../../core/ports/exchange.ts'
+import type { Identify, Presented } from '../../../core/ports/guard.ts'
+import { explain } from '../../../wire/explain.ts'
+import { parseJsonText } from '../../../wire/strict-json.ts'
+import type { AddressSettings } from '../addresses.ts'
+import { decodeCall, referencedMedia } from '../codec.ts'
+import { parseEnvelope, requestIdIn, sessionIdIn } from '../envelope.ts'
+import { namingRemoved } from '../faults.ts'
+import type { RequestEnvelope } from '../wire.ts'
+import { callAnswer, pollAnswer, refusalAnswer } from './answers.ts'
+import type { OpenCallParts } from './parts.ts'
+import { preferredWaitMs } from './prefer.ts'
+import { receiveMultipart, type UploadParts } from './uploads.ts'
+
+export class CallRoute {
+  readonly #parts: OpenCallParts
+  readonly #uploads: UploadParts
+  readonly #addresses: AddressSettings
+
+  constructor(parts: OpenCallParts) {
+    const { calls, objects, env, settings } = parts
+    this.#parts = parts
+    this.#uploads = {
+      calls,
+      objects,
+      maxEnvelopeBytes: settings.maxEnvelopeBytes,
+      maxUploadBytes: settings.maxUploadBytes,
+    }
+    this.#addresses = { env, signLinks: settings.signLinks }
+  }
+
+  /** Creates a promise only if the body is not complete yet or the call does not end synchronously. */
+  call(exchange: Exchange): Answer | Promise<Answer> {
+    try {
+      const type = bareType(exchange.header('content-type') ?? '')
+      if (type === 'multipart/form-data') return this.#callWithParts(exchange)
+      if (type !== 'application/json') throw wrongType(type)
+      const text = exchange.text(this.#parts.settings.maxEnvelopeBytes)
+      return text instanceof Promise ? this.#callWhenRead(text, exchange) : this.#callWith(text, exchange)
+    } catch (thrown) {
+      return this.#refuse(thrown, null)
+    }
+  }
+
+  async #callWhenRead(text: Promise<string>, exchange: Exchange): Promise<Answer> {
+    let read: string
+    try {
+      read = await text
+    } catch (thrown) {
+      return this.#refuse(thrown, null)
+    }
+    return this.#callWith(read, exchange)
+  }
+
+  #callWith(text: string, exchange: Exchange): Answer | Promise<Answer> {
+    let sent: JsonValue = null
+    try {
+      sent = parseJsonText(text)
+      const envelope = parseEnvelope(sent, this.#parts.settings.strict)
+      const identify = this.#parts.identify(presentedBy(exchange, envelope))
+      const answering = this.#invoke(exchange, envelope, referencedMedia(envelope.media), identify)
+      if (!(answering instanceof Promise)) return answering
+      return answering.catch((thrown) => this.#refuse(thrown, sent))
+    } catch (thrown) {
+      return this.#refuse(thrown, sent)
+    }
+  }
+
+  async #callWithParts(exchange: Exchange): Promise<Answer> {
+    let sent: JsonValue = null
+    let known: RequestEnvelope | undefined
+    const parse = (value: JsonValue) => {
+      sent = value
+      known = parseEnvelope(value, this.#parts.settings.strict)
+      return known
+    }
+    // Parts may arrive before the envelope. The caller is then identified without the envelope's `auth`.
+    const identify = () => this.#parts.identify(presentedBy(exchange, known))()
+    try {
+      return await this.#callWithUploads(exchange, identify, parse)
+    } catch (thrown) {
+      return this.#refuse(thrown, sent)
+    }
+  }
+
+  #refuse(thrown: unknown, sent: JsonValue): Answer {
+    return refusalAnswer(
+      explain(thrown, this.#parts.env.log),
+      requestIdIn(sent) ?? this.#parts.env.newId(),
+      sessionIdIn(sent),
+    )
+  }
+
+  async #callWithUploads(
+    exchange: Exchange,
+    identify: Identify,
+    parse: (value: JsonValue) => RequestEnvelope,
+  ): Promise<Answer> {
+    const { calls, objects } = this.#parts
+    const uploads = await calls.newCallId(identify)
+    let received: Awaited<ReturnType<typeof receiveMultipart>>
+    try {
+      received = await receiveMultipart(exchange, uploads, identify, parse, this.#uploads)
+    } catch (thrown) {
+      await objects.removeOwner(uploads)
+      throw thrown
+    }
+    return this.#invoke(exchange, received.envelope, received.media, identify, uploads)
+  }
+
+  #invoke(
+    exchange: Exchange,
+    envelope: RequestEnvelope,
+    media: MediaInput[],
+    identify: Identify,
+    uploads?: string,
+  ): Answer | Promise<Answer> {
+    const { calls, env, settings } = this.#parts
+    const requestId = envelope.ctx.requestId ?? env.newId()
+    const call = decodeCall(envelope, requestId, media, exchange.header('traceparent'))
+    if (uploads !== undefined) call.uploads = uploads
+    const replying = calls.call(call, identify, {
+      client: exchange,
+      holdMs: Math.min(preferredWaitMs(exchange), settings.maxWaitMs),
+      hold: true,
+    })
+    if (replying instanceof Promise) return replying.then((reply) => this.#answer(reply, exchange, envelope.op))
+    return this.#answer(replying, exchange, envelope.op)
+  }
+
+  #answer(reply: Reply, exchange: Exchange, op: string): Answer {
+    if (reply.state === 'complete') return callAnswer(reply, exchange, this.#addresses)
+    if (reply.state !== 'error') return pollAnswer(reply, exchange, this.#addresses)
+    const { fault } = reply
+    const told = fault.kind === 'removed' ? { ...reply, fault: namingRemoved(fault, op) } : reply
+    return callAnswer(told, exchange, this.#addresses)
+  }
+}
+
+function presentedBy(exchange: Exchange, envelope: RequestEnvelope | undefined): Presented {
+  const auth = envelope?.auth
+  return auth ? { header: (name) => exchange.header(name), auth } : exchange
+}
+
+function wrongType(type: string): Fault {
+  const sent = type === '' ? 'no content type' : `"${type.slice(0, 100)}"`
+  return new Fault(
+    'malformed',
+    `The request has ${sent}. Send application/json, or multipart/form-data with attachments.`,
+    {
+      code: 'UNSUPPORTED_CONTENT_TYPE',
+    },
+  )
+}

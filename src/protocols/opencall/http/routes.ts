@@ -1,0 +1,57 @@
+/** HTTP routes of OpenCALL. */
+
+import { Fault } from '../../../core/fault.ts'
+import type { Answer, Exchange, Refusal, Route } from '../../../core/ports/exchange.ts'
+import { createRegistryDocument } from '../registry-document.ts'
+import { jsonAnswer, refusalAnswer } from './answers.ts'
+import { CallRoute } from './call-route.ts'
+import { FollowRoutes } from './follow-routes.ts'
+import type { OpenCallParts } from './parts.ts'
+
+export function createOpenCallRoutes(parts: OpenCallParts): Route[] {
+  const { catalog, env } = parts
+  const calling = new CallRoute(parts)
+  const following = new FollowRoutes(parts)
+  const refuse = (_exchange: Exchange, why: Refusal) => refusal(why, env.newId())
+  return [
+    {
+      path: '/call',
+      refuse: (_exchange, why) => refusal(why, env.newId(), CALL_ADVICE),
+      methods: { POST: (exchange) => calling.call(exchange) },
+    },
+    {
+      path: '/ops/{id}',
+      refuse,
+      methods: {
+        GET: (exchange, { id }) => following.poll(exchange, id ?? ''),
+        DELETE: (exchange, { id }) => following.cancel(exchange, id ?? ''),
+      },
+    },
+    { path: '/ops/{id}/chunks', refuse, methods: { GET: (exchange, { id }) => following.chunk(exchange, id ?? '') } },
+    { path: '/ops/{id}/events', refuse, methods: { GET: (exchange, { id }) => following.events(exchange, id ?? '') } },
+    { path: '/objects/{id}', refuse, methods: { GET: (exchange, { id }) => following.object(exchange, id ?? '') } },
+    {
+      path: '/.well-known/ops',
+      refuse,
+      methods: { GET: createRegistryDocument(catalog, env, parts.identify, parts.settings.listRemoved) },
+    },
+  ]
+}
+
+const CALL_ADVICE = 'Send POST /call to invoke an operation; GET /.well-known/ops lists the operations.'
+
+/** Response to a request that did not reach a route's handler. */
+export function refusal(why: Refusal, requestId: string, advice = ''): Answer {
+  switch (why.kind) {
+    case 'fault':
+      return refusalAnswer(why.fault, requestId)
+    case 'path':
+      return refusalAnswer(new Fault('not-found', `There is nothing at this path. ${CALL_ADVICE}`), requestId)
+    case 'method': {
+      const allow = why.allow.join(', ')
+      const message = advice || `This path accepts only ${allow}.`
+      const error = { code: 'METHOD_NOT_ALLOWED', message, cause: { allow: [...why.allow] } }
+      return jsonAnswer(405, { requestId, state: 'error', error }, { Allow: allow })
+    }
+  }
+}
