@@ -36,6 +36,22 @@ export function prepareSchemas(definition: OperationDefinition<never>, onCostly?
     parseArgs: argsParser(definition.name, args.validate),
     parseResult: resultParser(definition.name, result.validate, voidIsNull),
     schemas: publishedOnce(args, result),
+    ...(definition.frame && { frame: prepareFrame(definition, onCostly) }),
+  }
+}
+
+function prepareFrame(
+  definition: OperationDefinition<never>,
+  onCostly?: OnCostly,
+): NonNullable<PreparedSchemas['frame']> {
+  const { validate, publish } = prepareSide(definition, 'frame', onCostly)
+  let schema: JsonObject | undefined
+  return {
+    parse: resultParser(definition.name, validate, false),
+    get schema() {
+      schema ??= publish()
+      return schema
+    },
   }
 }
 

@@ -7,10 +7,10 @@ import { Fault } from '../core/fault.ts'
 import type { JsonObject } from '../core/json.ts'
 import type { PlainSchema, StandardSchema } from '../core/operation/schema.ts'
 
-export type Side = 'args' | 'result'
+export type Side = 'args' | 'result' | 'frame'
 
-/** Callers send the input of the arguments' schema and receive the output of the result's schema. */
-const DIRECTION = { args: 'input', result: 'output' } as const
+/** Callers send the input of the arguments' schema and receive the output of the schemas of results and frames. */
+const DIRECTION = { args: 'input', result: 'output', frame: 'output' } as const
 type Direction = (typeof DIRECTION)[Side]
 type Export = (schema: StandardSchema, direction: Direction) => JsonObject
 

@@ -1,7 +1,8 @@
 /** The stored life of a call, and how it can end. */
 
 import type { FaultRecord } from '../fault.ts'
-import type { JsonValue } from '../json.ts'
+import type { JsonObject, JsonValue } from '../json.ts'
+import type { FrameIntegrity } from '../operation/stream.ts'
 import type { CallTerms, MediaInput } from './call.ts'
 import type { Caller } from './caller.ts'
 import type { Asking } from './questions.ts'
@@ -108,6 +109,25 @@ export interface InstanceExtras {
   /** The call does not run before its approval. */
   readonly held?: true
   readonly asking?: Asking
+  readonly stream?: StreamState
 }
 
-export type ExecutionModel = 'sync' | 'async'
+/** The stored facts of a stream. */
+export interface StreamState {
+  readonly transport: string
+  readonly encoding: string
+  /** The name of the frame schema. */
+  readonly schema: string
+  /** An absolute URI. */
+  readonly location: string
+  readonly sessionId: string
+  /** When the stream ends, at the latest. The instance is kept for longer. */
+  readonly endsAt: number
+  readonly integrity?: FrameIntegrity
+  /** Further facts for the reader, such as a WebRTC answer. */
+  readonly details?: JsonObject
+  /** No reader has connected yet, so no node runs the handler. */
+  readonly awaited?: true
+}
+
+export type ExecutionModel = 'sync' | 'async' | 'stream'

@@ -1,7 +1,7 @@
 /** The engine's reply to a call. Each protocol encodes it in its own format. */
 import type { Fault } from '../fault.ts'
 import type { JsonValue } from '../json.ts'
-import type { ExecutionModel, Progress, ResultLocation } from './instance.ts'
+import type { ExecutionModel, Progress, ResultLocation, StreamState } from './instance.ts'
 import type { Questions } from './questions.ts'
 
 interface ReplyBase {
@@ -31,6 +31,12 @@ export type Reply =
       /** The call continues once the caller has answered these. */
       questions?: Questions
     })
+  | (ReplyBase & { state: 'streaming'; retryAfterMs: number; stream: StreamReply })
   | (ReplyBase & { state: 'complete'; result: JsonValue })
   | (ReplyBase & { state: 'complete'; location: ResultLocation })
   | (ReplyBase & { state: 'error'; fault: Fault })
+
+export interface StreamReply extends Omit<StreamState, 'awaited'> {
+  /** Lets one reader connect, once. Only in the reply to the call itself. */
+  ticket?: { value: string; expiresAt: number }
+}

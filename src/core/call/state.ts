@@ -4,13 +4,13 @@ export type State = 'accepted' | 'pending' | 'streaming' | 'complete' | 'error'
 
 /**
  * OpenCALL, "Backend Execution Model": forward only; `pending` may be skipped; `complete` and `error` are final. A
- * change may also keep the state: an approval makes an `accepted` call due, and a `pending` call is tried again, handed
- * back, or waits.
+ * change may also keep the state: an approval makes an `accepted` call due, a `pending` call is tried again, handed back
+ * or waits, and a reader connects to a `streaming` call.
  */
 const NEXT: Record<State, readonly State[]> = {
   accepted: ['accepted', 'pending', 'streaming', 'complete', 'error'],
   pending: ['pending', 'streaming', 'complete', 'error'],
-  streaming: ['complete', 'error'],
+  streaming: ['streaming', 'complete', 'error'],
   complete: [],
   error: [],
 }

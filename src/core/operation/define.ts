@@ -5,10 +5,11 @@ import { Fault } from '../fault.ts'
 import type { JsonObject } from '../json.ts'
 import type { AuthDeclaration } from './credential.ts'
 import { parseName } from './names.ts'
-import type { BackendSpec, OperationDefinition, Tombstone } from './operation.ts'
+import type { BackendSpec, OperationDefinition, PublishedSchemas, Tombstone } from './operation.ts'
 import type { Chunked, ChunkSource, Returned } from './returned.ts'
 import type { ChunkedRule, MediaSlot, OperationRules } from './rules.ts'
 import type { Input, Output, PlainSchema, Schema } from './schema.ts'
+import type { StreamOptions, StreamSummary } from './stream.ts'
 
 /** An untyped plain schema: any object. */
 type Args<A> = unknown extends Output<A> ? JsonObject : Output<A>
@@ -28,40 +29,76 @@ type RequiredMedia<M extends Slots> = {
 // biome-ignore lint/suspicious/noConfusingVoidType: a generator without a return statement returns void.
 type Beside<T> = T | undefined | void
 
-export type OperationOptions<A extends Schema, R extends Schema, App, M extends Slots = Slots, C = ChunkedRule> = Omit<
-  OperationRules,
-  'chunked' | 'media'
-> & {
+/** What a stream yields: frames, or bytes for the encoding `binary`. */
+type Frames<F> = AsyncIterable<Output<F> | Uint8Array> | Iterable<Output<F> | Uint8Array>
+
+export type OperationOptions<
+  A extends Schema,
+  R extends Schema,
+  App,
+  M extends Slots = Slots,
+  C = ChunkedRule,
+  F = Schema,
+> = Omit<OperationRules, 'chunked' | 'media'> & {
   args?: A
   result?: R
   media?: M
   chunked?: C
-  jsonSchema?: { args?: PlainSchema; result?: PlainSchema }
+  frame?: F
+  jsonSchema?: PublishedSchemas
 } & (
-    | { chunked?: never; backend?: never; auth?: never; run: Run<Args<A>, Returned<Output<R>>, App, M> }
+    | {
+        frame?: never
+        stream?: never
+        chunked?: never
+        backend?: never
+        auth?: never
+        run: Run<Args<A>, Returned<Output<R>>, App, M>
+      }
     // A separate overload: otherwise a string would match as an iterable of characters.
     | {
+        frame?: never
+        stream?: never
         chunked: { mimeType: string }
         backend?: never
         auth?: never
         run: Run<Args<A>, ChunkSource<Beside<Output<R>>> | Chunked<Beside<Output<R>>>, App, M>
       }
-    | { chunked: true; backend?: never; auth?: never; run: Run<Args<A>, Chunked<Beside<Output<R>>>, App, M> }
-    | { chunked?: never; backend: BackendSpec; auth?: AuthDeclaration; run?: never }
+    | {
+        frame?: never
+        stream?: never
+        chunked: true
+        backend?: never
+        auth?: never
+        run: Run<Args<A>, Chunked<Beside<Output<R>>>, App, M>
+      }
+    | { frame?: never; stream?: never; chunked?: never; backend: BackendSpec; auth?: AuthDeclaration; run?: never }
+    | {
+        frame: F
+        stream?: StreamOptions
+        result?: never
+        chunked?: never
+        backend?: never
+        auth?: never
+        run: Run<Args<A>, Frames<F>, App, M>
+      }
   )
 
 /** A caller of a chunked operation receives the place of the bytes. */
 type Received<R, C> = [C] extends [never] ? Output<R> : { kind: 'chunks'; mimeType: string; value?: Output<R> }
+
+/** What an operation keeps of its types. A stream also keeps the type of its frames. */
+type Kept<A, R, C, F> = [F] extends [never]
+  ? { args: Input<A>; result: Received<R, C> }
+  : { args: Input<A>; result: StreamSummary; frame: Output<F> }
 
 export function operation<
   A extends Schema = PlainSchema,
   R extends Schema = PlainSchema,
   const M extends Slots = readonly [],
   C extends ChunkedRule = never,
->(
-  name: string,
-  options: OperationOptions<A, R, unknown, M, C>,
-): OperationDefinition<unknown, { args: Input<A>; result: Received<R, C> }> {
+  F extends Schema = never,
+>(name: string, options: OperationOptions<A, R, unknown, M, C, F>): OperationDefinition<unknown, Kept<A, R, C, F>> {
   return define(name, options)
 }
 
@@ -75,24 +112,27 @@ export function operationsWith<App>() {
     R extends Schema = PlainSchema,
     const M extends Slots = readonly [],
     C extends ChunkedRule = never,
+    F extends Schema = never,
   >(
     name: string,
-    options: OperationOptions<A, R, App, M, C>,
-  ): OperationDefinition<App, { args: Input<A>; result: Received<R, C> }> => define(name, options)
+    options: OperationOptions<A, R, App, M, C, F>,
+  ): OperationDefinition<App, Kept<A, R, C, F>> => define(name, options)
 }
 
 // `never` is below all types that an operation can keep: the callers name them, and nothing is there at run time.
-function define<A extends Schema, R extends Schema, App, M extends Slots, C extends ChunkedRule>(
+function define<A extends Schema, R extends Schema, App, M extends Slots, C extends ChunkedRule, F extends Schema>(
   name: string,
-  options: OperationOptions<A, R, App, M, C>,
+  options: OperationOptions<A, R, App, M, C, F>,
 ): OperationDefinition<App, never> {
-  const { args, result, jsonSchema, run, backend, auth, ...rules } = options
+  const { args, result, frame, stream, jsonSchema, run, backend, auth, ...rules } = options
   parseName(name)
   return {
     name,
     rules,
     ...(args && { args }),
     ...(result && { result }),
+    ...(frame && { frame }),
+    ...(stream && { stream }),
     ...(jsonSchema && { jsonSchema }),
     ...(run && { run: run as NonNullable<OperationDefinition<App>['run']> }),
     ...(backend && { backend }),

@@ -10,13 +10,16 @@ import type { OperationName } from './names.ts'
 import type { Requirements } from './requirements.ts'
 import type { OperationRules } from './rules.ts'
 import type { PlainSchema, Schema } from './schema.ts'
+import type { StreamOptions, StreamRules } from './stream.ts'
 
-/** The types that an operation keeps for those that call it. The frames of a stream will be one more field. */
+/** The types that an operation keeps for those that call it. */
 export interface OperationTypes {
   /** What a caller sends. */
   args: unknown
   /** What a caller receives. */
   result: unknown
+  /** What a reader of the stream receives. */
+  frame?: unknown
 }
 
 declare const types: unique symbol
@@ -32,8 +35,11 @@ export interface OperationDefinition<App = unknown, Types extends OperationTypes
   readonly rules: OperationRules
   readonly args?: Schema
   readonly result?: Schema
+  /** The schema of each frame. Makes the operation a stream. */
+  readonly frame?: Schema
+  readonly stream?: StreamOptions
   /** Published instead of the library's export. Required for libraries that cannot export JSON Schema. */
-  readonly jsonSchema?: { args?: PlainSchema; result?: PlainSchema }
+  readonly jsonSchema?: PublishedSchemas
   /** Absent if a backend runs it. */
   run?(args: unknown, ctx: HandlerContext & App): unknown
   /** Runs it outside this process. */
@@ -41,6 +47,13 @@ export interface OperationDefinition<App = unknown, Types extends OperationTypes
   readonly auth?: AuthDeclaration
   /** Base folder of paths in the backend's settings (default: the working folder). */
   readonly folder?: string
+}
+
+/** JSON Schema that the developer gives beside a library's schema. */
+export interface PublishedSchemas {
+  args?: PlainSchema
+  result?: PlainSchema
+  frame?: PlainSchema
 }
 
 /** A declared backend: its kind and the settings of that kind. */
@@ -78,6 +91,8 @@ export interface Operation
   readonly chunked?: { mimeType?: string }
   readonly deprecated?: { sunset?: string; replacement?: string }
   readonly requires?: Requirements
+  /** Present if the model is `stream`. */
+  readonly stream?: StreamRules
   readonly parseArgs: Parse
   readonly parseResult: Parse
   /** Published schemas: the input side of the arguments, the output side of the result. */
@@ -92,4 +107,6 @@ export interface PreparedSchemas {
   parseArgs: Parse
   parseResult: Parse
   schemas: { readonly args: JsonObject; readonly result: JsonObject }
+  /** Present if the operation declares a frame. */
+  frame?: { parse: Parse; readonly schema: JsonObject }
 }

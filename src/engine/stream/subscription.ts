@@ -1,0 +1,202 @@
+/**
+ * One running stream between its handler and its reader. It encodes frames, numbers them, applies the rule for slow
+ * readers, and waits for a reader that has lost its connection. `frame-pump.ts` reads the handler; the carrier brings
+ * the frames to the reader.
+ */
+import type { Outcome } from '../../core/call/instance.ts'
+import { Fault } from '../../core/fault.ts'
+import type { FrameWriter, Overflow, StreamSummary, TrackFrame } from '../../core/operation/stream.ts'
+import type { FrameChannel } from '../../core/ports/frames.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
+import { faultOutcome, streamInterrupted } from '../end/end-faults.ts'
+import { FrameWindow, type NumberedFrame } from './window.ts'
+
+/** A stream ends this long after its reader has gone. */
+export const READER_GONE_MS = 60_000
+/** After this many frames without room, the handler waits for a turn of the event loop. */
+const FRAMES_PER_TURN = 64
+/** With `overflow: 'end'`, this many frames may wait for the reader. */
+const MAX_WAITING = 256
+
+export interface SubscriptionParts {
+  clock: Clock
+  writer: FrameWriter
+  overflow: Overflow
+  /** The frames are audio or video. */
+  track: boolean
+  /** Milliseconds that the caller must wait before its next frame of this size. 0: none. */
+  paceMs(bytes: number): number
+  /** Ends the attempt. */
+  stop(why: Fault): void
+}
+
+/** What waits for the reader: an encoded frame with its number, or a frame of a media track. */
+type Outgoing = NumberedFrame | TrackFrame
+
+export class Subscription {
+  readonly #parts: SubscriptionParts
+  readonly #window: FrameWindow | undefined
+  /** Frames that wait for a slow reader. Used by every rule but `wait`. */
+  readonly #waiting: Outgoing[] = []
+  #channel: FrameChannel | undefined
+  /** Pending while the channel has no room. Used by every rule but `wait`. */
+  #full: Promise<void> | undefined
+  #draining = false
+  #attached = Promise.withResolvers<void>()
+  #cancelGone: (() => void) | undefined
+  #seq = 0
+  #sent = 0
+  #dropped = 0
+  #closed = false
+
+  constructor(parts: SubscriptionParts) {
+    this.#parts = parts
+    this.#window = parts.writer.seal && new FrameWindow()
+    this.#waitForReader()
+  }
+
+  /** Connects a reader. The reader before it is disconnected. With `after`, frames that it missed are sent again. */
+  attach(channel: FrameChannel, after?: number): void {
+    const before = this.#channel
+    this.#channel = channel
+    this.#full = undefined
+    this.#cancelGone?.()
+    if (before && !before.signal.aborted) void before.end(replaced())
+    if (channel.signal.aborted) return this.#lost(channel)
+    channel.signal.addEventListener('abort', () => this.#lost(channel), { once: true })
+    const missed = after === undefined ? undefined : this.#window?.after(after)
+    if (missed) for (const { bytes } of missed) this.#watchRoom(channel.send(bytes))
+    this.#attached.resolve()
+    if (!this.#full && this.#waiting.length > 0) void this.#drain()
+  }
+
+  /** Takes a frame of the handler. Returns a promise if the handler must wait before the next one. */
+  push(frame: unknown): void | Promise<void> {
+    const { overflow } = this.#parts
+    const outgoing = this.#encode(frame)
+    const paceMs = this.#parts.paceMs(outgoing.bytes.length)
+    const sent = overflow === 'wait' ? this.#sendOrWait(outgoing) : this.#sendOrOverflow(outgoing, overflow)
+    if (paceMs === 0) return sent
+    return Promise.all([sent, this.#pause(paceMs)]).then(() => undefined)
+  }
+
+  #encode(frame: unknown): Outgoing {
+    const { writer, track } = this.#parts
+    const seq = ++this.#seq
+    if (track) return frame as TrackFrame
+    const payload = writer.encode(frame)
+    return { seq, bytes: writer.seal ? writer.seal(seq, payload) : payload }
+  }
+
+  #sendOrWait(frame: Outgoing): void | Promise<void> {
+    const channel = this.#channel
+    if (channel) return this.#send(channel, frame)
+    return this.#attached.promise.then(() => (this.#closed ? undefined : this.#sendOrWait(frame)))
+  }
+
+  #sendOrOverflow(frame: Outgoing, overflow: Overflow): void | Promise<void> {
+    const channel = this.#channel
+    if (channel && !this.#full && !this.#draining) return this.#watchRoom(this.#send(channel, frame))
+    if (overflow === 'drop') this.#dropped++
+    else {
+      this.#waiting.push(frame)
+      if (overflow === 'latest' && this.#waiting.length > 1) {
+        this.#waiting.shift()
+        this.#dropped++
+      } else if (this.#waiting.length > MAX_WAITING) return this.#parts.stop(tooSlow())
+    }
+    // A handler that never waits would otherwise stop the process.
+    return (this.#dropped + this.#waiting.length) % FRAMES_PER_TURN === 0 ? this.#pause(0) : undefined
+  }
+
+  #send(channel: FrameChannel, frame: Outgoing): void | Promise<void> {
+    this.#sent++
+    if (!('seq' in frame)) return channel.sendTrack?.({ keyframe: false, ...frame })
+    this.#window?.add(frame)
+    return channel.send(frame.bytes)
+  }
+
+  #watchRoom(full: void | Promise<void>): void {
+    if (!full) return
+    this.#full = full
+    void full.then(() => {
+      if (this.#full !== full) return
+      this.#full = undefined
+      if (this.#waiting.length > 0) void this.#drain()
+    })
+  }
+
+  /** Sends the frames that waited for the reader. */
+  async #drain(): Promise<void> {
+    if (this.#draining) return
+    this.#draining = true
+    while (this.#channel && this.#waiting.length > 0 && !this.#closed) {
+      await this.#send(this.#channel, this.#waiting.shift() as Outgoing)
+    }
+    this.#draining = false
+  }
+
+  #pause(ms: number): Promise<void> {
+    return new Promise((resolve) => void this.#parts.clock.schedule(ms, resolve))
+  }
+
+  #lost(channel: FrameChannel): void {
+    if (this.#channel !== channel || this.#closed) return
+    this.#channel = undefined
+    this.#full = undefined
+    this.#attached = Promise.withResolvers()
+    this.#waitForReader()
+  }
+
+  #waitForReader(): void {
+    this.#cancelGone = this.#parts.clock.schedule(READER_GONE_MS, () => this.#parts.stop(readerGone()))
+  }
+
+  /** The outcome of a stream that is stopped for this reason. An unsubscribed stream is complete. */
+  outcomeOf(why: Fault): Outcome {
+    if (why.kind === 'canceled') return this.summary('unsubscribed')
+    if (why.code === EXPIRED) return this.summary('expired')
+    const known = why.code === READER_GONE || why.code === SLOW_READER || why.kind === 'timeout'
+    return faultOutcome(known ? why : streamInterrupted())
+  }
+
+  summary(ended: StreamSummary['ended']): Outcome {
+    return { kind: 'result', value: { frames: this.#sent, dropped: this.#dropped, ended } }
+  }
+
+  /** The end is stored: tells the reader. */
+  close(outcome: Outcome): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#cancelGone?.()
+    this.#attached.resolve()
+    const channel = this.#channel
+    if (channel && !channel.signal.aborted) {
+      void channel.end(outcome.kind === 'fault' ? Fault.fromRecord(outcome.fault) : undefined)
+    }
+  }
+}
+
+const READER_GONE = 'READER_GONE'
+const SLOW_READER = 'SLOW_READER'
+const EXPIRED = 'STREAM_EXPIRED'
+
+/** Stops a stream at its end. The stream is then complete. */
+export function streamExpired(): Fault {
+  return new Fault('timeout', 'The stream has reached its end. Subscribe again to go on.', { code: EXPIRED })
+}
+
+function readerGone(): Fault {
+  const message = `The reader of the stream was gone for ${READER_GONE_MS / 1000} seconds. Subscribe again.`
+  return new Fault('unavailable', message, { code: READER_GONE })
+}
+
+function tooSlow(): Fault {
+  return new Fault('overloaded', 'The reader was too slow for this stream. Subscribe again, and read faster.', {
+    code: SLOW_READER,
+  })
+}
+
+function replaced(): Fault {
+  return new Fault('conflict', 'Another reader has connected to this stream.', { code: 'READER_REPLACED' })
+}
