@@ -59,7 +59,7 @@ function faultOf(instance: Instance | undefined): unknown {
 test('an approval that was given and not used in its time lets nothing run', async () => {
   const office = open()
   const { approval, id } = await hold(office)
-  await office.node.engine.approvals.decide(BOB, approval.id, 'approve')
+  await office.node.engine.approvals.decisions.decide(BOB, approval.id, 'approve')
   office.node.kill()
 
   office.cluster.clock.advance(TEN_MINUTES)
@@ -76,7 +76,7 @@ test('a call that is approved after the policy has come to deny it ends with the
   const { approval, id } = await hold(office)
 
   office.says.decision = { verdict: 'deny', rule: 'policy.yaml#never' }
-  await office.node.engine.approvals.decide(BOB, approval.id, 'approve')
+  await office.node.engine.approvals.decisions.decide(BOB, approval.id, 'approve')
   await makeDue(office, id)
 
   expect(faultOf(await office.cluster.ended(id))).toMatchObject({ kind: 'forbidden', code: 'POLICY_DENIED' })
@@ -86,7 +86,7 @@ test('a call that is approved after the policy has come to deny it ends with the
 test('what was approved of one version is not run by another', async () => {
   const office = open()
   const { approval, id } = await hold(office)
-  await office.node.engine.approvals.decide(BOB, approval.id, 'approve')
+  await office.node.engine.approvals.decisions.decide(BOB, approval.id, 'approve')
   office.node.kill()
 
   const next = open({}, office.cluster, { version: '1.1.0' })
@@ -113,7 +113,7 @@ test('a call that ends while its deadline is being written is not run', async ()
   })
   const office = open({}, cluster, { deadlineMs: 60_000 })
   const { approval, id } = await hold(office)
-  await office.node.engine.approvals.decide(BOB, approval.id, 'approve')
+  await office.node.engine.approvals.decisions.decide(BOB, approval.id, 'approve')
 
   ends = async () => {
     ends = undefined
@@ -132,7 +132,7 @@ test('a call that ends undecided takes its approval with it, arguments included'
 
   await office.node.followUp.cancel(ADA, 'held')
   const closed = await office.node.engine.approvals.get(ADA.tenant, approval.id)
-  const deciding = office.node.engine.approvals.decide(BOB, approval.id, 'approve')
+  const deciding = office.node.engine.approvals.decisions.decide(BOB, approval.id, 'approve')
 
   expect(closed).toMatchObject({ status: 'canceled', args: null })
   await expect(deciding).rejects.toMatchObject({ code: 'CALL_ENDED' })
@@ -144,7 +144,7 @@ test.each([{ hold: true }, {}])('nobody has more calls waiting for an approval t
   const ask = (amount: number, caller = ADA) => office.node.call('v1:pay', { amount }, {}, options, caller)
   const asked = await Promise.allSettled([1, 2, 3, 4, 5].map((amount) => ask(amount)))
   const waiting = await pending(office)
-  for (const { id } of waiting) await office.node.engine.approvals.decide(BOB, id, 'deny')
+  for (const { id } of waiting) await office.node.engine.approvals.decisions.decide(BOB, id, 'deny')
 
   const codes = asked.map((one) => (one.status === 'rejected' ? (one.reason as Fault).code : 'held'))
   expect(codes).toContain('TOO_MANY_PENDING_APPROVALS')
@@ -180,7 +180,7 @@ test.each([
   const office = open({ operations: [pay as OperationDefinition], guards: [{ decide }] })
   await office.node.call('v1:pay', {}).catch(() => {})
   const [approval] = await pending(office)
-  await office.node.engine.approvals.decide(BOB, (approval as Approval).id, 'approve')
+  await office.node.engine.approvals.decisions.decide(BOB, (approval as Approval).id, 'approve')
   const slow = office.node.call('v1:pay', { wait: true })
   await gate.reached
 
@@ -205,7 +205,7 @@ test('a repeat that joins the first call uses no grant', async () => {
   office.says.decision = HOLD
   await office.node.call('v1:pay', { amount: 1 }).catch(() => {})
   const [approval] = await pending(office)
-  await office.node.engine.approvals.decide(BOB, (approval as Approval).id, 'approve')
+  await office.node.engine.approvals.decisions.decide(BOB, (approval as Approval).id, 'approve')
 
   await office.node.call('v1:pay', { amount: 1 }, { idempotencyKey: 'k' }, { hold: true })
   const standing = await office.node.engine.approvals.get(ADA.tenant, (approval as Approval).id)
@@ -238,7 +238,7 @@ test('a child that is held ends its parent, which keeps no slot; sent again, bot
   const first = await send()
   const running = office.node.limits.running
   const [approval] = await pending(office)
-  await office.node.engine.approvals.decide(BOB, (approval as Approval).id, 'approve')
+  await office.node.engine.approvals.decisions.decide(BOB, (approval as Approval).id, 'approve')
   const second = await send()
   const third = await send()
 
@@ -267,7 +267,7 @@ test('a parent whose other children have run keeps its key when one is held', as
 
   await send()
   const [approval] = await pending(office)
-  await office.node.engine.approvals.decide(BOB, (approval as Approval).id, 'approve')
+  await office.node.engine.approvals.decisions.decide(BOB, (approval as Approval).id, 'approve')
   const again = await send()
 
   expect(again).toMatchObject({ state: 'error', fault: { kind: 'approval-pending' } })
@@ -289,7 +289,7 @@ test('a parent with effects of its own keeps its key when a child is held', asyn
 
   await send('k1')
   const [approval] = await pending(office)
-  await office.node.engine.approvals.decide(BOB, (approval as Approval).id, 'approve')
+  await office.node.engine.approvals.decisions.decide(BOB, (approval as Approval).id, 'approve')
   const same = await send('k1')
   const anew = await send('k2')
 

@@ -2,7 +2,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Operation } from '../../src/core/operation/operation.ts'
-import { DEFAULT_LIMITS, type LimitRules, Limits } from '../../src/engine/limits/limits.ts'
+import { DEFAULT_LIMITS, type LimitRules } from '../../src/engine/limits/limit-rules.ts'
+import { Limits } from '../../src/engine/limits/limits.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
 
 const ADA = { tenant: 'main', owner: 'none|ada' }
@@ -114,7 +115,7 @@ test('over any stretch of time a caller gets the burst and the rate, no more and
       const taken: number[] = []
       for (const pause of pauses) {
         clock.advance(pause)
-        const refused = refusalOf(() => limits.countCall('none|ada'))
+        const refused = refusalOf(() => limits.rates.countCall('none|ada'))
         if (!refused) taken.push(clock.now())
         else {
           expect(refused).toMatchObject({ kind: 'rate-limited' })
@@ -137,14 +138,14 @@ test('whoever waits as long as told is let in', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 700 }), fc.integer({ min: 1, max: 20 }), (callsPerSecond, callBurst) => {
       const { limits, clock } = createLimits({ callsPerSecond, callBurst })
-      for (let call = 0; call < callBurst; call++) limits.countCall('none|ada')
+      for (let call = 0; call < callBurst; call++) limits.rates.countCall('none|ada')
 
-      const refused = refusalOf(() => limits.countCall('none|ada'))
-      expect(refusalOf(() => limits.countCall('none|bob'))).toBe(undefined)
+      const refused = refusalOf(() => limits.rates.countCall('none|ada'))
+      expect(refusalOf(() => limits.rates.countCall('none|bob'))).toBe(undefined)
       clock.advance(refused?.retryAfterMs ?? 0)
 
       expect(refused).toBeDefined()
-      expect(refusalOf(() => limits.countCall('none|ada'))).toBe(undefined)
+      expect(refusalOf(() => limits.rates.countCall('none|ada'))).toBe(undefined)
     }),
   )
 })
@@ -153,8 +154,8 @@ test('a poll every 100 ms, and a first poll, are never too many', () => {
   const { limits, clock } = createLimits()
 
   for (let poll = 0; poll < 1_000; poll++) {
-    limits.countPoll('none|ada', 'r1')
-    limits.countPoll('none|ada', `other-${poll}`)
+    limits.rates.countPoll('none|ada', 'r1')
+    limits.rates.countPoll('none|ada', `other-${poll}`)
     clock.advance(100)
   }
 })

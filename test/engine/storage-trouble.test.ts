@@ -58,7 +58,7 @@ test('a held call that the storage fails as it begins runs when the storage is b
   const [approval] = (await node.engine.approvals.pending(ADA.tenant, 10)).approvals as [Approval]
 
   fails = true
-  await node.engine.approvals.decide(BOB, approval.id, 'approve')
+  await node.engine.approvals.decisions.decide(BOB, approval.id, 'approve')
   node.engine.worker.wake()
   await settled()
   const whileItFails = [failures, runs]

@@ -226,7 +226,7 @@ test('waiting for an approval is no try, and takes nothing from the time of all 
   cluster.clock.advance(60_000)
   await settled()
 
-  await node.engine.approvals.decide({ ...ADA, subject: 'bob' }, id, 'approve')
+  await node.engine.approvals.decisions.decide({ ...ADA, subject: 'bob' }, id, 'approve')
   await cluster.store.advance({ id, from: ['accepted', 'pending'], to: 'pending', dueAt: cluster.clock.now() })
   node.engine.worker.wake()
   await cluster.until(id, ({ failures }) => failures === 1)

@@ -76,7 +76,7 @@ test('a decision that its call has not heard of when the server ended is heard a
   const { requestId } = (await first.refund(500)).body
   const { id } = await onlyOne(first)
   const boss = { tenant: 'main', issuer: 'callplane', subject: 'boss', scopes: [] }
-  await first.server.engine.approvals.decide(boss, id, 'approve')
+  await first.server.engine.approvals.decisions.decide(boss, id, 'approve')
   await first.close()
 
   const second = await openDesk({ data: first.data })

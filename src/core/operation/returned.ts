@@ -1,4 +1,4 @@
-/** What a handler or a backend may return: a value, the location of bytes, pieces of bytes, or a promise to come later. */
+/** What a handler or backend may return: a value, the location of bytes, pieces of bytes, or a result that comes later. */
 
 import type { ResultLocation } from '../call/instance.ts'
 import type { JsonValue } from '../json.ts'

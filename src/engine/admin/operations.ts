@@ -116,7 +116,7 @@ export function createOwnOperations(): OwnOperations {
     connect(given) {
       connected = given
     },
-    resume: () => parts().approvals.repair(),
+    resume: () => parts().approvals.decisions.repair(),
   }
 }
 
@@ -167,7 +167,7 @@ async function decide(
   { id, verdict, why }: { id: string; verdict: 'approve' | 'deny'; why?: string },
 ): Promise<ApprovalView> {
   const { approvals, worker, clock } = parts
-  const decided = await approvals.decide(decider, id, verdict, why)
+  const decided = await approvals.decisions.decide(decider, id, verdict, why)
   worker.wake()
   const waits = decided.instanceId !== undefined
   if (waits && verdict === 'approve' && (await endedWithout(parts, decided))) throw callEnded()

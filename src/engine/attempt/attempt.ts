@@ -5,48 +5,18 @@
  */
 
 import type { Outcome, Progress } from '../../core/call/instance.ts'
-import { questionsIn } from '../../core/call/questions.ts'
-import { Fault } from '../../core/fault.ts'
+import type { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
-import type { Deferred } from '../../core/operation/returned.ts'
 import type { EffectiveTerms } from '../../core/operation/rules.ts'
 import type { AttemptObservation } from '../../core/ports/observer.ts'
 import type { ByteRedactor } from '../../core/ports/runtime.ts'
+import type { AttemptRun } from './attempt-run.ts'
 import { effectiveTerms } from './call-terms.ts'
-import { cleanOutcome } from './cleaning.ts'
+import { cleanBytes, cleanOutcome } from './cleaning.ts'
+import { bounded, type Ending, isWaiting, timedOut } from './ending.ts'
 import { runHandler } from './handler-run.ts'
 import type { AttemptParts, Job } from './job.ts'
 import { LateHandler } from './late-handler.ts'
-
-/** Maximum length of a failure's message, because a remote tool may send a message of any length. */
-const MAX_MESSAGE = 4_000
-
-/** How an attempt ended: with an outcome, or by leaving the call waiting. */
-export type Ending = Outcome | Deferral
-
-export interface Deferral {
-  kind: 'deferred'
-  deferred: Deferred
-}
-
-/** The position of an attempt in the life of its call. */
-export interface AttemptRun {
-  /** The number of failed tries before this attempt. */
-  failures: number
-  /** When the time of this try, or of all tries, is over. The operation's limit for one attempt applies as well. */
-  endsAt?: number
-  /** When the time of all tries is over. Both are on the attempt's own clock. */
-  deadlineAt?: number
-  /** The state that an earlier attempt of the same try stored. */
-  waiting?: JsonValue
-  answer?: JsonValue
-  /** Absent if the call is not recorded. Such a call cannot wait. */
-  expectAnswer?(waiting: JsonValue): Promise<void>
-  /** Stores the credentials that the tool is about to receive, to redact them from its callback. */
-  keepShown?(values: readonly string[]): Promise<void>
-  /** The credentials that the tool received in earlier attempts. */
-  recallShown?(): Promise<readonly string[]>
-}
 
 const FIRST_TRY: AttemptRun = { failures: 0 }
 
@@ -343,34 +313,9 @@ export class Attempt {
 
   /** The same for bytes. A secret that the handler receives during the stream is redacted from then on. */
   cleaningBytes(): ByteRedactor {
-    let redactor: ByteRedactor | undefined
-    return {
-      push: (bytes) => {
-        if (this.#release) redactor ??= this.#parts.env.redactBytes()
-        return redactor ? redactor.push(bytes) : bytes
-      },
-      end: () => redactor?.end() ?? new Uint8Array(),
-    }
+    return cleanBytes(
+      () => this.conceals,
+      () => this.#parts.env.redactBytes(),
+    )
   }
-}
-
-/** True if the call continues later, with a callback or with its caller's answers. */
-function isWaiting(ending: Ending): ending is Deferral {
-  return ending.kind === 'deferred' || (ending.kind === 'fault' && questionsIn(ending.fault) !== undefined)
-}
-
-/** Runs after redaction, because a truncated secret would not be found. */
-function bounded(ending: Ending): Ending {
-  if (ending.kind !== 'fault' || ending.fault.message.length <= MAX_MESSAGE) return ending
-  const { fault } = ending
-  const message = `${fault.message.slice(0, MAX_MESSAGE)}…`
-  const { exceptionText } = fault
-  const short = Fault.fromRecord({ ...fault, message, ...(exceptionText !== undefined && { exceptionText }) })
-  return { ...ending, fault: short.toRecord() }
-}
-
-/** Without a limit for one attempt, it was the deadline for all attempts that passed. */
-function timedOut(limitMs: number | undefined): Fault {
-  if (limitMs === undefined) return new Fault('timeout', 'The operation did not finish by its deadline.')
-  return new Fault('timeout', `The operation did not finish within ${limitMs} ms.`, { details: { timeoutMs: limitMs } })
 }

@@ -6,6 +6,7 @@
 import type { Outcome, ResultLocation } from '../../core/call/instance.ts'
 import type { FaultRecord } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
+import type { ByteRedactor } from '../../core/ports/runtime.ts'
 
 type Redact = (value: JsonValue) => JsonValue
 
@@ -39,4 +40,16 @@ function cleanLocation(location: ResultLocation, redact: Redact): ResultLocation
 function cleanFault({ kind, retryable, retryAfterMs, ...said }: FaultRecord, redact: Redact): FaultRecord {
   const clean = Object.entries(said).map(([name, value]) => [name, redact(value)])
   return { kind, retryable, ...(retryAfterMs !== undefined && { retryAfterMs }), ...Object.fromEntries(clean) }
+}
+
+/** Redacts a stream of bytes from the moment that there is something to conceal. */
+export function cleanBytes(conceals: () => boolean, redactBytes: () => ByteRedactor): ByteRedactor {
+  let redactor: ByteRedactor | undefined
+  return {
+    push: (bytes) => {
+      if (conceals()) redactor ??= redactBytes()
+      return redactor ? redactor.push(bytes) : bytes
+    },
+    end: () => redactor?.end() ?? new Uint8Array(),
+  }
 }

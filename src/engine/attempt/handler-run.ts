@@ -8,9 +8,11 @@ import { isTextual } from '../../core/call/media.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { Chunked, type ChunkSource, Deferred, Located } from '../../core/operation/returned.ts'
-import type { Attempt, AttemptRun, Ending } from './attempt.ts'
+import type { Attempt } from './attempt.ts'
 import { AttemptContext } from './attempt-context.ts'
+import type { AttemptRun } from './attempt-run.ts'
 import { chunksId, pumpPieces } from './chunk-pieces.ts'
+import type { Ending } from './ending.ts'
 import type { AttemptParts } from './job.ts'
 
 const MAX_EXCEPTION_TEXT = 2_000

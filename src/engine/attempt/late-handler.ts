@@ -5,7 +5,8 @@
 
 import { Fault } from '../../core/fault.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
-import type { Attempt, Ending } from './attempt.ts'
+import type { Attempt } from './attempt.ts'
+import type { Ending } from './ending.ts'
 
 /** A handler that obeys its signal has returned by then, and needs no log line. */
 const HEEDED_MS = 100

@@ -1,62 +1,18 @@
 /** Limits on rates, open calls and running calls. Counts are in memory, in bounded maps. */
-import { type BucketRules, Buckets } from '../../core/fairness/buckets.ts'
-import type { Weights } from '../../core/fairness/fair-turns.ts'
 import { type SharesSnapshot, type SlotOwner, SlotShares } from '../../core/fairness/slot-shares.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import type { SharedLimits } from '../../core/ports/peers.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { OpenCounts } from '../../core/ports/store.ts'
+import type { LimitRules } from './limit-rules.ts'
+import { Rates } from './rates.ts'
 import { SharedSlots } from './shared-slots.ts'
 import { SlotQueue } from './slot-queue.ts'
 
-export interface LimitRules {
-  /** Average calls per second of one caller. 0 means no limit. */
-  callsPerSecond: number
-  /** How many calls one caller may make at once before the rate applies. */
-  callBurst: number
-  /** Calls of one caller that are accepted and have not ended. */
-  openCallsPerCaller: number
-  /** Calls of one caller that wait for an approval, or were refused because they need one. */
-  pendingApprovalsPerCaller: number
-  /** Calls of all callers that are accepted and have not started. */
-  queuedCalls: number
-  /** Concurrent attempts on this node. */
-  runningCalls: number
-  /**
-   * Slots that a caller with many running calls leaves free for other callers. Default: an eighth of `runningCalls`.
-   */
-  reservedCalls?: number
-  /** Sync calls of all callers that wait for a slot. */
-  waitingCalls: number
-  /** How long a sync call waits for a slot. 0 refuses it at once. */
-  slotWaitMs: number
-  /** Callers that get more than one call per turn when callers wait for slots. */
-  weights?: Weights
-  /** Polls of one call: this many at once, then one per interval. */
-  pollBurst: number
-  pollIntervalMs: number
-}
-
-export const DEFAULT_LIMITS: LimitRules = {
-  callsPerSecond: 0,
-  callBurst: 100,
-  openCallsPerCaller: 10_000,
-  pendingApprovalsPerCaller: 100,
-  queuedCalls: 100_000,
-  runningCalls: 256,
-  waitingCalls: 256,
-  // The same as `retryAfterMs` of the refusal.
-  slotWaitMs: 1_000,
-  pollBurst: 10,
-  // A caller that polls every 100 ms or more slowly is never refused.
-  pollIntervalMs: 100,
-}
-
 export class Limits {
   readonly rules: LimitRules
-  readonly #calls: (key: string) => number | Promise<number>
-  readonly #polls: (key: string) => number | Promise<number>
+  readonly rates: Rates
   readonly #shared: SharedLimits | undefined
   readonly #sharedSlots: SharedSlots | undefined
   readonly #open = new Map<string, number>()
@@ -73,15 +29,8 @@ export class Limits {
 
   /** `shared` is set if other processes of the same server count together with this one. */
   constructor(rules: LimitRules, clock: Clock, shared?: SharedLimits) {
-    const { callsPerSecond, callBurst, pollBurst, pollIntervalMs } = rules
-    const take = (bucket: BucketRules) => {
-      if (shared) return (key: string) => shared.takeToken(bucket, key)
-      const buckets = new Buckets(bucket, clock)
-      return (key: string) => buckets.take(key)
-    }
     this.rules = rules
-    this.#calls = callsPerSecond > 0 ? take({ capacity: callBurst, msPerToken: 1000 / callsPerSecond }) : () => 0
-    this.#polls = take({ capacity: pollBurst, msPerToken: pollIntervalMs })
+    this.rates = new Rates(rules, clock, shared)
     this.#shares = new SlotShares(rules.runningCalls, rules.reservedCalls)
     this.#waiting = new SlotQueue(clock, rules.waitingCalls, rules.weights)
     this.#shared = shared
@@ -107,15 +56,6 @@ export class Limits {
     let sum = 0
     for (const count of this.#open.values()) sum += count
     return sum
-  }
-
-  /** Returns a promise only if processes count together. */
-  countCall(owner: string): void | Promise<void> {
-    return unlessTooSoon(this.#calls(owner), 'Too many calls in a short time')
-  }
-
-  countPoll(owner: string, requestId: string): void | Promise<void> {
-    return unlessTooSoon(this.#polls(`${owner}|${requestId}`), 'You poll this call too often')
   }
 
   /**
@@ -299,16 +239,6 @@ export class Limits {
   #serveWaiting(most = Number.POSITIVE_INFINITY): void {
     if (this.#waiting.size > 0) this.#waiting.serve((operation, who) => this.take(operation, who), most)
   }
-}
-
-function unlessTooSoon(waiting: number | Promise<number>, what: string): void | Promise<void> {
-  if (typeof waiting !== 'number') return waiting.then((waitMs) => unlessTooSoon(waitMs, what))
-  if (waiting > 0) throw slowDown(what, waiting)
-}
-
-function slowDown(what: string, waitMs: number): Fault {
-  const retryAfterMs = Math.max(1, Math.ceil(waitMs))
-  return new Fault('rate-limited', `${what}. Wait ${retryAfterMs} ms before the next one.`, { retryAfterMs })
 }
 
 function full(message: string, code: string): Fault {

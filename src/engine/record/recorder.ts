@@ -1,14 +1,11 @@
 /** Records calls before they run. `repeats.ts` handles calls that were recorded before. */
 
-import { storedFingerprint } from '../../core/call/fingerprint.ts'
 import type { Instance } from '../../core/call/instance.ts'
 import type { Reply } from '../../core/call/reply.ts'
-import { Fault } from '../../core/fault.ts'
-import type { Operation } from '../../core/operation/operation.ts'
 import type { CallOptions, Client } from '../../core/ports/calls.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
-import type { Acceptance, RecordChange, Store } from '../../core/ports/store.ts'
+import type { RecordChange, Store } from '../../core/ports/store.ts'
 import { type Admitted, approvalRequest, newInstance, waitLimit } from '../admit/admitted.ts'
 import type { Attempt } from '../attempt/attempt.ts'
 import { canceled } from '../end/end-faults.ts'
@@ -18,7 +15,9 @@ import type { Limits } from '../limits/limits.ts'
 import type { Worker } from '../run/worker.ts'
 import { APPROVAL_TTL_MS, type Approvals } from '../wait/approvals.ts'
 import type { CallSecrets } from '../wait/call-secrets.ts'
-import { duplicateRequest, Repeats } from './repeats.ts'
+import { Acceptances, type Refused, unexpected } from './acceptance.ts'
+import { Repeats } from './repeats.ts'
+import { Room } from './room.ts'
 
 /** The options of protocols, and those that only the engine sets. */
 export interface RunOptions extends Omit<CallOptions, 'client' | 'untilEnd' | 'cancelsWhenGone'> {
@@ -32,14 +31,15 @@ export interface RunOptions extends Omit<CallOptions, 'client' | 'untilEnd' | 'c
 }
 
 export class Recorder {
+  readonly acceptances: Acceptances
   readonly #env: Environment
   readonly #store: Store
-  readonly #objects: ObjectStore
   readonly #limits: Limits
   readonly #worker: Worker
   readonly #approvals: Approvals
   readonly #secrets: CallSecrets
   readonly #repeats: Repeats
+  readonly #room: Room
 
   constructor(
     env: Environment,
@@ -52,21 +52,22 @@ export class Recorder {
   ) {
     this.#env = env
     this.#store = store
-    this.#objects = objects
     this.#limits = limits
     this.#worker = worker
     this.#approvals = approvals
     this.#secrets = secrets
+    this.acceptances = new Acceptances(env, store, objects, limits)
     this.#repeats = new Repeats(env, store)
+    this.#room = new Room(limits, worker)
   }
 
   /** Throws at once if there is no room. Promises are created only for the writes. */
   record(asked: Admitted, options: RunOptions): Promise<Reply> {
     const admitted = this.#sealed(asked)
     if (admitted.held) return this.#recordHeld(admitted, options)
-    const free = this.#takeSlot(admitted, options)
+    const free = this.#room.takeSlot(admitted, options)
     if (free instanceof Promise) return this.#recordOnceFree(free, admitted, options)
-    return this.#recordInRoom(admitted, options, this.#takeRoom(admitted, options, free))
+    return this.#recordInRoom(admitted, options, this.#room.take(admitted, options, free))
   }
 
   /** Seals the secrets before the call takes a slot, because sealing fails if the key cannot be read. */
@@ -79,7 +80,7 @@ export class Recorder {
   async #recordOnceFree(free: Promise<boolean>, admitted: Admitted, options: RunOptions): Promise<Reply> {
     const { clock } = this.#env
     const askedMs = clock.monotonicMs()
-    const startNow = this.#takeRoom(admitted, options, await free)
+    const startNow = this.#room.take(admitted, options, await free)
     return this.#recordInRoom(admitted, options, startNow, clock.monotonicMs() - askedMs)
   }
 
@@ -88,7 +89,11 @@ export class Recorder {
     const instance = newInstance(this.#env, admitted, startNow ? this.#leased(1) : { dueAt: this.#env.clock.now() })
     const { clock } = this.#env
     const leasedMs = clock.monotonicMs()
-    const accepting = this.#accept(instance, () => this.#giveRoomBack(admitted, startNow), recordsOf(admitted))
+    const accepting = this.acceptances.accept(
+      instance,
+      () => this.#room.giveBack(admitted, startNow),
+      recordsOf(admitted),
+    )
     return accepting.then((acceptance) => {
       if (acceptance.kind !== 'created') return this.#refused(acceptance, admitted, options)
       const tookMs = clock.monotonicMs() - leasedMs
@@ -164,7 +169,7 @@ export class Recorder {
       progress: { fraction: 0, message: 'Waiting for an approval.' },
     }
     const opening = recordsOf(admitted, this.#approvals.opening(approval))
-    const acceptance = await this.#accept(held, () => this.#limits.closed(owner), opening)
+    const acceptance = await this.acceptances.accept(held, () => this.#limits.closed(owner), opening)
     if (acceptance.kind !== 'created') {
       await this.#approvals.unreserve(approval)
       return this.#refused(acceptance, admitted, options)
@@ -186,13 +191,13 @@ export class Recorder {
     try {
       const admitted = this.#sealed(asked)
       instance = newInstance(this.#env, admitted, life, startedAt + attempt.wallSetMs)
-      standing = await this.#insert(instance, recordsOf(admitted))
+      standing = await this.acceptances.insert(instance, recordsOf(admitted))
     } finally {
       if (!standing || standing !== instance) {
         attempt.stop(canceled())
         attempt.whenReturned(() => {
           this.#limits.ended(operation, asked)
-          void this.discard(id)
+          void this.acceptances.discard(id)
         })
       }
     }
@@ -221,7 +226,7 @@ export class Recorder {
     const dueAt = this.#env.clock.now() + holdMs
     const life = { state: 'pending' as const, attempt: failures, settled: failures, failures, dueAt }
     const instance = newInstance(this.#env, admitted, life, startedAt + failed.wallSetMs)
-    const standing = await this.insert(instance, recordsOf(admitted))
+    const standing = await this.acceptances.insertOrDiscard(instance, recordsOf(admitted))
     if (standing === instance) this.#keepSecrets(instance, admitted)
     this.#worker.wake()
     if (standing === instance) {
@@ -230,118 +235,6 @@ export class Recorder {
       return replyTo(instance, 0)
     }
     return this.#replyUnended(standing)
-  }
-
-  /**
-   * Records a call that ran unrecorded. If the same request was recorded before, returns that call and removes the
-   * bytes of this one.
-   */
-  async insert(instance: Instance, records?: readonly RecordChange[]): Promise<Instance> {
-    let standing: Instance | undefined
-    try {
-      standing = await this.#insert(instance, records)
-      return standing
-    } finally {
-      if (standing !== instance) await this.discard(instance.id)
-    }
-  }
-
-  /**
-   * Removes the bytes of a call that was not recorded. A failure does not change the reply: the sweep removes the bytes
-   * later.
-   */
-  async discard(id: string): Promise<void> {
-    try {
-      await this.#objects.removeOwner(id)
-    } catch (err) {
-      this.#env.log.warn({ err }, 'could not remove the bytes of an unrecorded call')
-    }
-  }
-
-  async #insert(instance: Instance, records?: readonly RecordChange[]): Promise<Instance> {
-    const first = await this.#store.accept(instance, records && { records })
-    const acceptance = first.kind === 'created' ? first : await this.#takeOver(instance, first, records)
-    if (acceptance.kind === 'created') {
-      if (!hasEnded(instance)) this.#limits.opened(instance.owner)
-      return instance
-    }
-    if (acceptance.kind === 'records-differ') throw unexpected()
-    if (!this.#areSame(acceptance.instance, instance)) throw duplicateRequest(instance.requestId)
-    return acceptance.instance
-  }
-
-  /**
-   * Takes the slot before the write; otherwise concurrent calls would see the same free slot. True if the call may
-   * start at once.
-   */
-  #takeSlot(admitted: Admitted, options: RunOptions): boolean | Promise<boolean> {
-    const { operation, call } = admitted
-    if (options.child) {
-      this.#limits.started(operation, admitted)
-      return true
-    }
-    if (operation.model === 'async') return this.#worker.canStart(admitted) && this.#limits.take(operation, admitted)
-    const taken = this.#limits.take(operation, admitted)
-    return taken || this.#limits.waitForSlot(operation, admitted, waitLimit(operation, call))
-  }
-
-  #takeRoom(admitted: Admitted, options: RunOptions, free: boolean): boolean {
-    const { operation, owner } = admitted
-    if (operation.model === 'sync' && !free) throw busy(operation)
-    try {
-      if (!options.child) this.#limits.requireRoom(options.ours ? undefined : owner, !free)
-    } catch (thrown) {
-      if (free) this.#limits.ended(operation, admitted)
-      throw thrown
-    }
-    this.#limits.opened(owner)
-    if (!free) this.#limits.enqueued(admitted)
-    return free
-  }
-
-  #giveRoomBack(admitted: Admitted, started: boolean): void {
-    this.#limits.closed(admitted.owner)
-    if (started) this.#limits.ended(admitted.operation, admitted)
-    else this.#limits.dequeued(admitted)
-  }
-
-  #accept(instance: Instance, giveRoomBack: () => void, records?: readonly RecordChange[]): Promise<Acceptance> {
-    return this.#store.accept(instance, records && { records }).then(
-      (first) => (first.kind === 'created' ? first : this.#acceptTaken(instance, first, giveRoomBack, records)),
-      (thrown) => {
-        giveRoomBack()
-        throw thrown
-      },
-    )
-  }
-
-  async #acceptTaken(
-    instance: Instance,
-    refused: Refused,
-    giveRoomBack: () => void,
-    records?: readonly RecordChange[],
-  ): Promise<Acceptance> {
-    let acceptance: Acceptance = refused
-    try {
-      acceptance = await this.#takeOver(instance, refused, records)
-      return acceptance
-    } finally {
-      if (acceptance.kind !== 'created') giveRoomBack()
-    }
-  }
-
-  /** A call that ended with missing requirements and did nothing is replaced by a repeat with the same input. */
-  async #takeOver(instance: Instance, taken: Refused, records?: readonly RecordChange[]): Promise<Acceptance> {
-    if (taken.kind === 'records-differ') return taken
-    const { id, outcome } = taken.instance
-    const unbegun = outcome?.kind === 'fault' && outcome.unbegun === true
-    const yields = unbegun && taken.kind === 'request-id-taken' && this.#areSame(taken.instance, instance)
-    return yields ? this.#store.accept(instance, { over: id, ...(records && { records }) }) : taken
-  }
-
-  #areSame(one: Instance, other: Instance): boolean {
-    const { digest } = this.#env
-    return storedFingerprint(digest, one) === storedFingerprint(digest, other)
   }
 
   /**
@@ -369,24 +262,6 @@ function recordsOf(
 ): readonly RecordChange[] | undefined {
   if (!sealed) return further.length > 0 ? further : undefined
   return [...further, sealed]
-}
-
-type Refused = Exclude<Acceptance, { kind: 'created' }>
-
-/** None of the records written with this call had a condition, so the store had no reason to refuse. */
-function unexpected(): Fault {
-  return new Fault('internal', 'The store refused a call for an unexpected reason. Please report this as a bug.')
-}
-
-export function busy(operation: Operation): Fault {
-  const why =
-    operation.concurrency === undefined
-      ? 'The server has no free slot'
-      : `${operation.name.full} has reached its concurrency limit`
-  return new Fault('overloaded', `${why}. Try again in a moment.`, {
-    code: 'BUSY',
-    retryAfterMs: 1_000,
-  })
 }
 
 function waitFor({ operation, call }: Admitted, { holdMs = 0 }: RunOptions): number {

@@ -5,7 +5,7 @@
 
 import type { Instance } from '../../core/call/instance.ts'
 import type { Operation } from '../../core/operation/operation.ts'
-import type { AttemptRun } from '../attempt/attempt.ts'
+import type { AttemptRun } from '../attempt/attempt-run.ts'
 import type { AttemptParts } from '../attempt/job.ts'
 
 export function showingOf(

@@ -5,23 +5,24 @@
 
 import { ANONYMOUS } from '../../core/call/caller.ts'
 import type { Outcome } from '../../core/call/instance.ts'
-import { questionsIn } from '../../core/call/questions.ts'
-import type { Reply, Usage } from '../../core/call/reply.ts'
+import type { Reply } from '../../core/call/reply.ts'
 import type { SlotOwner } from '../../core/fairness/slot-shares.ts'
 import { canonicalJson } from '../../core/json.ts'
 import type { ResultCache } from '../../core/ports/cache.ts'
-import type { Execution } from '../../core/ports/observer.ts'
 import type { AuditTrail } from '../../core/ports/store.ts'
 import { within } from '../../core/within.ts'
-import { type Admitted, askedFingerprint, jobFor, newInstance, retentionMs, waitLimit } from '../admit/admitted.ts'
-import { Attempt, type AttemptRun, type Ending } from '../attempt/attempt.ts'
+import { type Admitted, askedFingerprint, jobFor, retentionMs, waitLimit } from '../admit/admitted.ts'
+import { Attempt } from '../attempt/attempt.ts'
+import type { AttemptRun } from '../attempt/attempt-run.ts'
 import { deadlineOf } from '../attempt/call-terms.ts'
+import type { Ending } from '../attempt/ending.ts'
 import type { AttemptParts, Job } from '../attempt/job.ts'
-import { auditUnrecorded } from '../end/audit.ts'
-import { canceled, faultOutcome, outcomeName } from '../end/end-faults.ts'
-import { type Identity, replyTo, replyWith } from '../end/replies.ts'
+import { canceled, faultOutcome } from '../end/end-faults.ts'
+import { replyWith } from '../end/replies.ts'
+import { identityOf, UnrecordedEnds } from '../end/unrecorded-ends.ts'
 import type { Limits } from '../limits/limits.ts'
-import { busy, type Recorder, type RunOptions } from '../record/recorder.ts'
+import type { Recorder, RunOptions } from '../record/recorder.ts'
+import { busy } from '../record/room.ts'
 import { retryDelay } from './retry.ts'
 import type { Worker } from './worker.ts'
 
@@ -35,7 +36,7 @@ export class InlineRunner {
   readonly #limits: Limits
   readonly #recorder: Recorder
   readonly #cache: ResultCache
-  readonly #audit: AuditTrail
+  readonly #ends: UnrecordedEnds
   readonly #worker: Worker
 
   constructor(
@@ -51,7 +52,7 @@ export class InlineRunner {
     this.#recorder = recorder
     this.#worker = worker
     this.#cache = cache
-    this.#audit = audit
+    this.#ends = new UnrecordedEnds(parts, recorder.acceptances, audit)
   }
 
   run(admitted: Admitted, options: RunOptions): Reply | Promise<Reply> {
@@ -112,7 +113,7 @@ export class InlineRunner {
     if (!outcome || (outcome.kind === 'fault' && operation.retry.attempts > 1))
       return this.#runOn(admitted, options, attempt, outcome, startedAt, waitedMs)
     this.#limits.ended(operation, admitted)
-    return this.#conclude(admitted, attempt, outcome, startedAt)
+    return this.#ends.conclude(admitted, attempt, outcome, startedAt)
   }
 
   #refuseBusy({ operation, grant }: Admitted): Promise<never> {
@@ -142,11 +143,11 @@ export class InlineRunner {
           return this.#recorder.recordRunning(admitted, attempt, startedAt, options)
         }
         const retryInMs = this.#retryIn(attempt, outcome)
-        if (retryInMs === undefined) return this.#conclude(admitted, attempt, outcome, startedAt)
+        if (retryInMs === undefined) return this.#ends.conclude(admitted, attempt, outcome, startedAt)
         this.#worker.retries.log(attempt, (outcome as Failure).fault, retryInMs)
         const dueAt = attempt.now() + retryInMs
         const turn = await this.#turn(attempt, dueAt, endsAt, admitted, options)
-        if (turn === 'left') return this.#conclude(admitted, attempt, faultOutcome(canceled()), startedAt)
+        if (turn === 'left') return this.#ends.conclude(admitted, attempt, faultOutcome(canceled()), startedAt)
         if (turn === 'later')
           return this.#recorder.recordWaiting(admitted, attempt, dueAt - attempt.now(), startedAt, options)
         const { storedObjects } = attempt
@@ -157,7 +158,7 @@ export class InlineRunner {
         outcome = settled(attempt.start(await operation.parseArgs(call.args)))
       }
     } catch (thrown) {
-      if (attempt.storedObjects) await this.#recorder.discard(admitted.id)
+      if (attempt.storedObjects) await this.#recorder.acceptances.discard(admitted.id)
       throw thrown
     } finally {
       if (!handedOver) attempt.whenReturned(() => this.#limits.ended(operation, admitted))
@@ -235,78 +236,6 @@ export class InlineRunner {
       presence?.removeEventListener('abort', leave)
     }
   }
-
-  #conclude(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {
-    const { observer } = this.#parts
-    const { operation } = admitted
-    observer?.callEnded?.(operation, outcomeName(outcome), attempt.now() - startedAt)
-    if (admitted.decision || objectIn(outcome)) return this.#account(admitted, attempt, outcome, startedAt)
-    if (observer?.executedUnrecorded) {
-      observer.executedUnrecorded(operation, this.#executionOf(admitted, attempt, outcome, startedAt))
-    }
-    return this.#replyOf(admitted, attempt, outcome, startedAt)
-  }
-
-  /** A call that a rule allowed, or that leaves a record, is in the audit trail before the caller gets its outcome. */
-  async #account(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Promise<Reply> {
-    const { observer } = this.#parts
-    const execution = this.#executionOf(admitted, attempt, outcome, startedAt)
-    try {
-      await this.#audit.append(execution.entry)
-    } catch (thrown) {
-      if (attempt.storedObjects) await this.#recorder.discard(admitted.id)
-      throw thrown
-    }
-    try {
-      return await this.#replyOf(admitted, attempt, outcome, startedAt)
-    } finally {
-      observer?.executed?.(admitted.operation, execution)
-    }
-  }
-
-  #executionOf(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Execution {
-    const { traceparent, run } = attempt
-    const entry = auditUnrecorded(this.#parts.env, admitted, outcome, startedAt, run.failures + 1)
-    return traceparent === undefined ? { entry, outcome } : { entry, outcome, traceparent }
-  }
-
-  #replyOf(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {
-    if (objectIn(outcome)) return this.#recordObject(admitted, attempt, outcome, startedAt)
-    const { grant } = admitted
-    if (grant?.giveBack && outcome.kind === 'fault' && questionsIn(outcome.fault)) {
-      return grant.giveBack().then(() => this.#tell(admitted, attempt, outcome, startedAt))
-    }
-    return this.#tell(admitted, attempt, outcome, startedAt)
-  }
-
-  #tell(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Reply | Promise<Reply> {
-    const usage = { attempt: attempt.run.failures + 1, durationMs: attempt.now() - startedAt }
-    const reply = replyWith(identityOf(admitted, usage), outcome)
-    return attempt.storedObjects ? this.#recorder.discard(admitted.id).then(() => reply) : reply
-  }
-
-  /**
-   * Records the call, because the instance controls who may fetch the object and until when. Other bytes are removed.
-   */
-  async #recordObject(admitted: Admitted, attempt: Attempt, outcome: Outcome, startedAt: number): Promise<Reply> {
-    const { env } = this.#parts
-    const { failures } = attempt.run
-    const tries = failures + 1
-    const endedAt = env.clock.now()
-    const life = { state: 'complete' as const, attempt: tries, settled: tries, failures, outcome, endedAt }
-    const instance = newInstance(env, admitted, life, startedAt)
-    const posted = this.#parts.outbox?.ended(
-      admitted.operation,
-      () => this.#executionOf(admitted, attempt, outcome, startedAt).entry,
-    )
-    const standing = await this.#recorder.insert(instance, posted)
-    return replyTo(standing, env.clock.now())
-  }
-}
-
-/** True if the result is an object in this server's store. */
-function objectIn(outcome: Outcome): boolean {
-  return outcome.kind === 'location' && outcome.location.kind === 'object'
 }
 
 /** An unrecorded call cannot wait: `handler-run.ts` refuses a `Deferred` of such a call. */
@@ -318,11 +247,4 @@ function firstRun({ operation, call }: Admitted, startedAt: number): AttemptRun 
   const deadlineMs = deadlineOf(operation, call.terms)
   const deadlineAt = startedAt + (deadlineMs ?? 0)
   return deadlineMs === undefined ? undefined : { failures: 0, endsAt: deadlineAt, deadlineAt }
-}
-
-function identityOf({ call, operation }: Admitted, usage?: Usage): Identity {
-  const identity: Identity = { requestId: call.requestId, model: operation.model }
-  if (usage) identity.usage = usage
-  if (call.sessionId !== undefined) identity.sessionId = call.sessionId
-  return identity
 }

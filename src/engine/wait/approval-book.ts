@@ -64,6 +64,15 @@ const USE_RETENTION_MS = 86_400_000
 const PLACE_MS = 60_000
 const PAGE = 200
 
+/**
+ * Another change of the same approval can make a try fail. After this many tries the operation gives up with a fault.
+ */
+export const MOST_TRIES = 8
+
+export function isOver({ expiresAt }: Approval, now: number): boolean {
+  return expiresAt <= now
+}
+
 export class ApprovalBook {
   readonly #env: Pick<Environment, 'clock' | 'digest'>
   readonly #records: Records

@@ -10,7 +10,7 @@ import type { Clock } from '../../core/ports/runtime.ts'
 import type { Advanced, RecordChange } from '../../core/ports/store.ts'
 import { deadlineOf } from '../attempt/call-terms.ts'
 import type { Conclusions } from '../end/conclusions.ts'
-import { MOST_TRIES } from './approvals.ts'
+import { MOST_TRIES } from './approval-book.ts'
 import type { HeldCalls } from './held-calls.ts'
 
 export interface HeldStartParts {

@@ -4,7 +4,7 @@
  */
 import type { Weights } from '../../core/fairness/fair-turns.ts'
 import { Fault } from '../../core/fault.ts'
-import type { LimitRules } from '../../engine/limits/limits.ts'
+import type { LimitRules } from '../../engine/limits/limit-rules.ts'
 import type { AuthConfig, JwtRules, StaticToken } from '../../security/identity/identify.ts'
 import type { FetcherOptions } from '../../security/outbound/fetcher.ts'
 import { isSecretName } from '../../security/secrets/provider.ts'

@@ -54,7 +54,7 @@ test('a call whose approval was never written ends when the next server starts',
   node.kill()
 
   const next = open(cluster).node
-  await next.engine.approvals.repair()
+  await next.engine.approvals.decisions.repair()
   next.engine.worker.wake()
 
   const { outcome } = await cluster.ended(id)
@@ -72,7 +72,7 @@ test('a decision that its call has not heard of is heard when the next server st
   node.kill()
 
   const next = open(cluster).node
-  await next.engine.approvals.repair()
+  await next.engine.approvals.decisions.repair()
   next.engine.worker.wake()
 
   expect((await cluster.ended(id)).outcome).toMatchObject({ kind: 'result', value: 'paid' })
@@ -85,7 +85,7 @@ test('whenever a server ends, an approval is given back by the end of the call t
     await node.call('v1:asks', {}).catch(() => {})
     const [approval] = await pendingOf(node)
     const { id } = approval as Approval
-    await node.engine.approvals.decide(BOB, id, 'approve')
+    await node.engine.approvals.decisions.decide(BOB, id, 'approve')
     node.kill()
     const death = new Death(after)
     const { store } = cluster

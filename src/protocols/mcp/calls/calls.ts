@@ -2,22 +2,14 @@
  * `tools/call`: finds the operation by its tool name, calls the engine, and waits as the client's revision requires.
  */
 
-import type { Call } from '../../../core/call/call.ts'
 import { ANONYMOUS, type Caller } from '../../../core/call/caller.ts'
-import { type Answers, type Questions, questionsIn } from '../../../core/call/questions.ts'
+import { type Questions, questionsIn } from '../../../core/call/questions.ts'
 import type { Reply } from '../../../core/call/reply.ts'
 import { Fault } from '../../../core/fault.ts'
-import { isJsonObject, type JsonObject } from '../../../core/json.ts'
-import { isKeyed } from '../../../core/operation/keyed.ts'
+import { isJsonObject } from '../../../core/json.ts'
 import type { Operation } from '../../../core/operation/operation.ts'
-import { NOTHING_GIVEN } from '../../../core/operation/requirements.ts'
-import type { CallOptions, Calls } from '../../../core/ports/calls.ts'
-import type { Catalog, Tools } from '../../../core/ports/catalog.ts'
-import type { Environment } from '../../../core/ports/runtime.ts'
-import type { Records } from '../../../core/ports/store.ts'
 import { explain } from '../../../wire/explain.ts'
 import { visibleTo } from '../../../wire/strangers.ts'
-import { normalizeTraceparent } from '../../../wire/traceparent.ts'
 import {
   type Asked,
   elicits,
@@ -29,57 +21,19 @@ import {
 } from '../asking/asked.ts'
 import { askingOf, inputRequestsOf, inputRequired, lacksCapability } from '../asking/asking.ts'
 import { authorizationRequests, declinedAuthorization, withAddresses } from '../asking/authorizing.ts'
-import type { ClientReplies } from '../asking/client-replies.ts'
 import { completed, encodeValue, encodeValueText, hasEnded, type RunningReply } from '../codec.ts'
 import { encodeFailure, invalidParams, isResultOnCall, missingScopes, STILL_RUNNING } from '../faults.ts'
 import { type CheckParamHeaders, createParamHeaderCheck } from '../headers.ts'
-import { encodeLocated, type LocateParts } from '../located.ts'
+import { encodeLocated } from '../located.ts'
 import { ResultText } from '../rpc.ts'
 import { Hearing, type Level } from '../sessions/hearing.ts'
-import { takeAttachments } from '../tools/attachments.ts'
 import { type RpcMessage, TASKS } from '../wire.ts'
-import { CallingOff } from './calling-off.ts'
+import { withHeard } from './heard.ts'
 import { followProgress } from './progress.ts'
-import { type Overran, RunningCalls } from './running-calls.ts'
+import { RunningCalls } from './running-calls.ts'
+import { CallStarts } from './starting.ts'
 import type { Tasks } from './tasks.ts'
-
-export interface CallParts extends LocateParts {
-  calls: Calls
-  catalog: Catalog
-  tools: Tools
-  env: Environment
-  /** Stores the calls that a model has to repeat to get the result. */
-  records: Records
-  /** Operations that ever had a call running longer than the wait. Default: a new set. */
-  overran?: Overran
-  /** How long to wait for a call if the client does not support tasks. */
-  holdMs: number
-  /** Replies of clients that are asked during the call. */
-  replies: ClientReplies
-  /** Minimum level of the handler's log messages that this client gets. `undefined`: it gets none. */
-  levelFor(asked: Asked): Level | undefined | Promise<Level | undefined>
-  /** Operations that only clients with tasks may call. */
-  tasksOnly: ReadonlySet<string>
-}
-
-/** A running `tools/call` request. */
-interface Underway {
-  asked: Asked
-  caller: Caller
-  operation: Operation
-  name: string
-  args: JsonObject
-  /** Set if this request joined an earlier call that the model had to repeat. */
-  joined?: true
-  /** The client's answers during the call. */
-  answers?: Answers
-  heard?: Hearing
-  /** Set if the client can continue the call later: it has a task, or has to repeat the call. */
-  told?: true
-}
-
-/** The outcome, or questions that must be answered first. */
-type Step = Outcome | { questions: Questions }
+import type { CallParts, Step, Underway } from './underway.ts'
 
 /** Stops a loop with a client whose answers are never valid. */
 const MAX_ROUNDS = 20
@@ -88,14 +42,14 @@ export class ToolCalls {
   readonly #parts: CallParts
   readonly #tasks: Tasks
   readonly #running: RunningCalls
-  readonly #callingOff: CallingOff
+  readonly #starts: CallStarts
   readonly #checkHeaders: CheckParamHeaders = createParamHeaderCheck()
 
   constructor(parts: CallParts, tasks: Tasks) {
     this.#parts = parts
     this.#tasks = tasks
     this.#running = new RunningCalls(parts.env, parts.records, parts.overran)
-    this.#callingOff = new CallingOff(parts)
+    this.#starts = new CallStarts(parts, this.#running)
   }
 
   /** This method and those below create a promise only if they have to wait, because most calls end synchronously. */
@@ -132,7 +86,7 @@ export class ToolCalls {
     try {
       const declined = declinedAuthorization(underway.asked, underway.operation)
       if (declined) throw declined
-      const reply = this.#start(underway)
+      const reply = this.#starts.start(underway)
       const ended = reply instanceof Promise ? undefined : this.#result(reply, underway)
       return ended ?? this.#finish(reply, underway)
     } catch (thrown) {
@@ -188,82 +142,6 @@ export class ToolCalls {
     const operation = visibleTo(caller, tools.byName(name, env.clock.now()))
     if (operation) return operation
     throw new Fault('unknown-operation', `There is no tool "${name.slice(0, 100)}". Use tools/list to see all tools.`)
-  }
-
-  #start(underway: Underway): Reply | Promise<Reply> {
-    const { asked, caller, operation, args } = underway
-    const key = idempotencyKeyOf(asked)
-    const asksAgain = key === undefined && !takesTasks(asked)
-    const joining = asksAgain ? this.#running.find(caller, operation, args) : undefined
-    if (!joining && operation.media.length === 0) return this.#run(underway, key)
-    return this.#startLater(underway, key, joining)
-  }
-
-  async #startLater(
-    underway: Underway,
-    key: string | undefined,
-    joining: Promise<string | undefined> | undefined,
-  ): Promise<Reply> {
-    const requestId = await joining
-    const joined = requestId === undefined ? undefined : await this.#join(underway, requestId)
-    if (joined) return joined
-    const { operation, args, asked } = underway
-    if (operation.media.length === 0) return this.#run(underway, key)
-    const { calls, objects } = this.#parts
-    const identify = () => asked.caller
-    // A caller without permission must not fill the disk.
-    await calls.admit(operation.name.full, identify)
-    const attached = await takeAttachments(operation, args, await calls.newCallId(identify), objects)
-    return this.#run(underway, key, attached)
-  }
-
-  /** Returns the state of the call that this request repeats. `undefined` if it has expired. */
-  async #join(underway: Underway, requestId: string): Promise<Reply | undefined> {
-    const { caller, operation, args } = underway
-    try {
-      const reply = await this.#parts.calls.poll(caller, requestId)
-      underway.joined = true
-      // The client repeats its own call as instructed, so it may also cancel it.
-      if (!hasEnded(reply)) this.#stopIfCalledOff(underway, requestId)
-      return reply
-    } catch (thrown) {
-      if (!(thrown instanceof Fault) || thrown.kind !== 'not-found') throw thrown
-      await this.#running.forget(caller, operation, args)
-      return undefined
-    }
-  }
-
-  #run(
-    underway: Underway,
-    sentKey: string | undefined,
-    attached?: Pick<Call, 'args' | 'media' | 'uploads'>,
-  ): Reply | Promise<Reply> {
-    const { asked, operation, args, answers, heard } = underway
-    const { calls, env } = this.#parts
-    const requestId = env.newId()
-    const call: Call = { operation: operation.name.full, args, media: [], requestId, ...attached }
-    // A request without a key is a new call. The generated key is for the engine's retries.
-    const key = sentKey ?? (isKeyed(operation) ? requestId : undefined)
-    if (key !== undefined) call.idempotencyKey = key
-    const traceparent = normalizeTraceparent(asked.client.header?.('traceparent'))
-    if (traceparent !== undefined) call.traceparent = traceparent
-    const tasks = takesTasks(asked)
-    const asking = askingOf(asked, env)
-    if (asking) {
-      const known = { ...asking, answers: { ...asking.answers, ...answers } }
-      call.asking = tasks ? { ...known, waits: true } : known
-    }
-    const options: CallOptions = {
-      client: asked.client,
-      recorded: () => this.#stopIfCalledOff(underway, requestId),
-    }
-    if (tasks) options.hold = true
-    if (heard) options.given = { ...NOTHING_GIVEN, hear: heard.hear }
-    return calls.call(call, () => asked.caller, options)
-  }
-
-  #stopIfCalledOff(underway: Underway, requestId: string): void {
-    this.#callingOff.watch(underway.asked, requestId, () => underway.told === true)
   }
 
   async #answer(reply: Reply, underway: Underway): Promise<Step> {
@@ -346,32 +224,6 @@ function advise(fault: Fault, asked: Asked): object {
     asked.generation === 'stateless' && elicits(asked, 'url') ? authorizationRequests(fault) : undefined
   if (inputRequests) return { resultType: 'input_required', inputRequests }
   return completed(encodeFailure(withAddresses(fault)), asked.generation)
-}
-
-/** Sends the handler's log messages before the result. Later messages are dropped. */
-function withHeard(outcome: Outcome, heard: Hearing): Outcome {
-  if ('stream' in outcome) return { stream: heardThrough(outcome.stream, heard) }
-  const said = heard.take()
-  heard.close()
-  return said.length === 0 ? outcome : { stream: answeredAfter(said, outcome.result) }
-}
-
-async function* answeredAfter(said: readonly RpcMessage[], result: object): AsyncGenerator<RpcMessage, object> {
-  yield* said
-  return result
-}
-
-async function* heardThrough(
-  stream: AsyncGenerator<RpcMessage, object>,
-  heard: Hearing,
-): AsyncGenerator<RpcMessage, object> {
-  try {
-    const result = yield* stream
-    yield* heard.take()
-    return result
-  } finally {
-    heard.close()
-  }
 }
 
 /** For the model: the client cannot ask its user, or did not answer. */
