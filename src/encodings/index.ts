@@ -4,6 +4,7 @@ import type { JsonObject } from '../core/json.ts'
 import type { OperationDefinition, PreparedSchemas } from '../core/operation/operation.ts'
 import type { FrameEncoding, FrameWriter, StreamOptions, StreamRules } from '../core/operation/stream.ts'
 import { encodeBinary } from './binary.ts'
+import { cborEncoder } from './cbor.ts'
 import { sealer } from './integrity.ts'
 
 type Encode = FrameWriter['encode']
@@ -16,8 +17,9 @@ export interface FrameSubject {
 }
 
 /** Each returns its encoder at start, so that a missing library or an unsuitable schema is reported then. */
-const ENCODINGS: Record<FrameEncoding, (subject: FrameSubject) => { encode: Encode; proto?: string }> = {
-  json: () => ({ encode: JSON.stringify }),
+const ENCODINGS: Partial<Record<FrameEncoding, (subject: FrameSubject) => { encode: Encode; proto?: string }>> = {
+  json: () => ({ encode: (frame) => JSON.stringify(frame) }),
+  cbor: ({ operation }) => ({ encode: cborEncoder(operation) }),
   binary: () => ({ encode: encodeBinary }),
 }
 

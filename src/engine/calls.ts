@@ -10,9 +10,10 @@ import { Fault } from '../core/fault.ts'
 import type { Operation } from '../core/operation/operation.ts'
 import { NOTHING_GIVEN, personOf } from '../core/operation/requirements.ts'
 import type { CallOptions, Calls, ChunkReply, FoundObject, PendingApproval, Wait } from '../core/ports/calls.ts'
+import type { StreamReader } from '../core/ports/frames.ts'
 import type { Authorizations, Identify } from '../core/ports/guard.ts'
 import type { Environment } from '../core/ports/runtime.ts'
-import type { Engine } from './engine.ts'
+import { type Engine, shuttingDown } from './engine.ts'
 import { withChallenges } from './follow/challenges.ts'
 import type { FollowUp } from './follow/follow-up.ts'
 import type { Waiters } from './follow/waiters.ts'
@@ -185,6 +186,23 @@ class InboundCalls implements Calls {
 
   linkedObject(objectId: string): Promise<FoundObject> {
     return this.#parts.followUp.object(undefined, objectId)
+  }
+
+  async readStream(caller: Caller | undefined, reader: StreamReader): Promise<void> {
+    const { engine } = this.#parts
+    if (engine.draining) throw shuttingDown()
+    try {
+      await engine.readers.connect(reader, caller ?? ANONYMOUS)
+    } catch (thrown) {
+      throw isNotFound(thrown) && !caller ? needsItsCredential() : thrown
+    }
+  }
+
+  unsubscribe(caller: Caller | undefined, which: { requestId: string } | { sessionId: string }): Promise<string[]> {
+    const { followUp } = this.#parts
+    if ('sessionId' in which) return followUp.unsubscribeSession(caller ?? ANONYMOUS, which.sessionId)
+    const { requestId } = which
+    return this.#own(caller, requestId, (owner) => followUp.unsubscribe(owner, requestId))
   }
 
   questions(caller: Caller | undefined, requestId: string): Promise<Questions | undefined> {

@@ -10,6 +10,7 @@ import { Fault } from '../core/fault.ts'
 import type { Operation } from '../core/operation/operation.ts'
 import { personOf } from '../core/operation/requirements.ts'
 import type { ResultCache } from '../core/ports/cache.ts'
+import type { StreamTransports } from '../core/ports/frames.ts'
 import type { Guard, Identify } from '../core/ports/guard.ts'
 import type { Sealer } from '../core/ports/secrets.ts'
 import type { Store } from '../core/ports/store.ts'
@@ -23,11 +24,16 @@ import { Recorder, type RunOptions } from './record/recorder.ts'
 import type { Registry } from './registry.ts'
 import { InlineRunner } from './run/unrecorded.ts'
 import { Worker, type WorkerSettings } from './run/worker.ts'
+import { Readers } from './stream/readers.ts'
+import { Subscribing } from './stream/subscribing.ts'
+import { Subscriptions } from './stream/subscriptions.ts'
 import { Approvals, type Grant } from './wait/approvals.ts'
 import { CallSecrets } from './wait/call-secrets.ts'
 import { HeldCalls } from './wait/held-calls.ts'
 
-export interface EngineParts extends Omit<AttemptParts, 'callChild'> {
+export interface EngineParts extends Omit<AttemptParts, 'callChild' | 'streams'> {
+  /** Where streams can be read. Absent: nowhere. */
+  transports?: StreamTransports
   registry: Registry
   store: Store
   limits: Limits
@@ -41,16 +47,20 @@ export class Engine {
   readonly registry: Registry
   readonly worker: Worker
   readonly approvals: Approvals
+  readonly readers: Readers
   readonly #parts: EngineParts
   readonly #admission: Admission
   readonly #recorder: Recorder
   readonly #inline: InlineRunner
+  readonly #subscribing: Subscribing
+  readonly #streams: Subscriptions
   #draining = false
 
   constructor(given: EngineParts) {
     const { env, registry, store, limits, observer } = given
     const parts = observer ? { ...given, observer: harmless(observer, env.log) } : given
-    const attempts: AttemptParts = { ...parts, callChild: (...child) => children.call(...child) }
+    const streams = new Subscriptions(env.clock, limits.streams)
+    const attempts: AttemptParts = { ...parts, streams, callChild: (...child) => children.call(...child) }
     this.registry = registry
     this.approvals = new Approvals(env, store, limits.rules.pendingApprovalsPerCaller)
     const held = new HeldCalls(this.approvals, parts.guards, env.log)
@@ -60,6 +70,17 @@ export class Engine {
     this.#admission = new Admission(parts, this.approvals)
     this.#recorder = new Recorder(env, store, parts.objects, limits, this.worker, this.approvals, secrets)
     this.#inline = new InlineRunner(attempts, limits, this.#recorder, this.worker, parts.cache, store.audit)
+    this.#streams = streams
+    this.readers = new Readers({ env, store, registry, worker: this.worker, streams })
+    this.#subscribing = new Subscribing({
+      env,
+      store,
+      limits,
+      worker: this.worker,
+      recorder: this.#recorder,
+      streams,
+      transports: parts.transports ?? NO_TRANSPORTS,
+    })
     const children = new ChildCalls({
       registry,
       store,
@@ -70,9 +91,13 @@ export class Engine {
     })
   }
 
-  /** Accepts no more calls. Running calls continue, including the calls that their handlers make. */
+  /**
+   * Accepts no more calls. Running calls continue, including the calls that their handlers make. Streams end: their
+   * readers subscribe again, and reach another server.
+   */
   drain(): void {
     this.#draining = true
+    this.#streams.stopAll((id) => void this.worker.stopAttempt(id, shuttingDown()))
   }
 
   get draining(): boolean {
@@ -112,9 +137,18 @@ export class Engine {
 
   #callCounted(caller: Caller, operation: Operation, call: Call, options: RunOptions): Reply | Promise<Reply> {
     const actor = options.given ? personOf(caller, options.given) : caller
+    if (operation.stream) return this.#subscribe(actor, operation, call, options)
     const validating = this.#admission.validate(operation, actor, call, options)
     if (validating instanceof Promise) return validating.then((admitted) => this.#run(admitted, options))
     return this.#run(validating, options)
+  }
+
+  /** The caller's wishes about the stream are taken out before the arguments are validated. */
+  async #subscribe(caller: Caller, operation: Operation, sent: Call, options: RunOptions): Promise<Reply> {
+    const read = options.stream?.(operation, sent, options.client?.origin ?? '')
+    if (!read) throw notHere(operation)
+    const admitted = await this.#admission.validate(operation, caller, read.call, options)
+    return this.#subscribing.subscribe(admitted, read.wish, options)
   }
 
   /** Checks that this caller may call this operation, for protocols that must know before they read the body. */
@@ -146,6 +180,7 @@ export class Engine {
 
   #run(admitted: Admitted, options: RunOptions): Reply | Promise<Reply> {
     const { operation, call } = admitted
+    if (operation.stream) throw notHere(operation)
     const leavesTraces = operation.model === 'async' || operation.sideEffecting || operation.ttlSeconds > 0
     const waits = operation.backend.durable === true || admitted.held === true
     const recorded = leavesTraces || waits || call.idempotencyKey !== undefined || options.durable === true
@@ -175,6 +210,8 @@ export class Engine {
   }
 }
 
+const NO_TRANSPORTS: StreamTransports = { get: () => undefined, names: () => [] }
+
 /** The caller, or the anonymous caller if there is no valid credential. */
 async function identifyOrNobody(identify: Identify): Promise<Caller> {
   try {
@@ -185,7 +222,12 @@ async function identifyOrNobody(identify: Identify): Promise<Caller> {
   }
 }
 
-function shuttingDown(): Fault {
+function notHere({ name }: Operation): Fault {
+  const message = `${name.full} is a stream, and cannot be called here. Call it over OpenCALL or MCP.`
+  return new Fault('invalid-input', message, { code: 'STREAM_NOT_SUPPORTED' })
+}
+
+export function shuttingDown(): Fault {
   return new Fault('unavailable', 'The server is shutting down. Try again in a moment.', {
     code: 'SHUTTING_DOWN',
     retryAfterMs: 1_000,

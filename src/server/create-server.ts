@@ -16,7 +16,7 @@ import type { Exchange, Refusal, Refuse, Route } from '../core/ports/exchange.ts
 import type { Engine } from '../engine/engine.ts'
 import { LEFTOVER_AGE_MS } from '../engine/follow/maintenance.ts'
 import type { Registry } from '../engine/registry.ts'
-import { encodeRegistry, type RegistryDocument, refusal } from '../protocols/opencall/index.ts'
+import { encodeRegistry, type RegistryDocument, refusal, SOCKET_TRANSPORT } from '../protocols/opencall/index.ts'
 import { refusalAnswer as restRefusal } from '../protocols/rest/index.ts'
 import { signRefusals, signRoutes } from '../security/signatures.ts'
 import { registerProcessReadings } from '../telemetry/index.ts'
@@ -36,6 +36,7 @@ import { Carriers } from './mount/carriers.ts'
 import type { McpSurface } from './mount/mcp.ts'
 import { logRequests } from './mount/request-log.ts'
 import { createOpenCallSession, type MessageStreams, type Sessions, serveStreams } from './mount/sessions.ts'
+import { OpenTransports } from './mount/stream-transports.ts'
 import { createOwnRoutes, createProtocolRoutes, EXPLORER, type Mounting, openGrpc, openMcp } from './mount/surfaces.ts'
 import { createAdminRecognition } from './open/admin-token.ts'
 import { openDataFolder } from './open/data-folder.ts'
@@ -100,7 +101,10 @@ export async function openServer<App>(options: ServerOptions<App>, link?: Worker
     authorizations: authorization?.open({ env, store, anonymous: access.authenticator === undefined }),
   }
   const sizes = { ...DEFAULT_SIZES, ...options.sizes }
-  const running = createRunning(options, { env, offer, own, access, storage, keys, observing, sizes }, link)
+  const transports = new OpenTransports()
+  if (options.websocket !== false) transports.add(SOCKET_TRANSPORT)
+  const parts = { env, offer, own, access, storage, keys, observing, sizes, transports }
+  const running = createRunning(options, parts, link)
   const { engine, calls, maintenance } = running
   const imports = await openImports(runners.imports, {
     backend: runners.backendParts,
@@ -122,6 +126,7 @@ export async function openServer<App>(options: ServerOptions<App>, link?: Worker
     catalog: offer.registry,
     tools: offer.tools,
     objects: storage.objects,
+    transports,
     records: store.records,
     env,
     identify: identifyBy(access.authenticator, createAdminRecognition(folder.adminToken, options.auth?.tenant)),

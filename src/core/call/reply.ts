@@ -20,18 +20,20 @@ export interface Usage {
   durationMs: number
 }
 
+/** A call that has not ended. */
+interface Unended extends ReplyBase {
+  retryAfterMs: number
+  progress?: Progress
+  /** The call does not run before this approval is given. */
+  approvalId?: string
+  /** The call continues once the caller has answered these. */
+  questions?: Questions
+}
+
 /** The state of a call. A union, so that a reply cannot have two outcomes. */
 export type Reply =
-  | (ReplyBase & {
-      state: 'accepted' | 'pending'
-      retryAfterMs: number
-      progress?: Progress
-      /** The call does not run before this approval is given. */
-      approvalId?: string
-      /** The call continues once the caller has answered these. */
-      questions?: Questions
-    })
-  | (ReplyBase & { state: 'streaming'; retryAfterMs: number; stream: StreamReply })
+  | (Unended & { state: 'accepted' | 'pending' })
+  | (Unended & { state: 'streaming'; stream: StreamReply })
   | (ReplyBase & { state: 'complete'; result: JsonValue })
   | (ReplyBase & { state: 'complete'; location: ResultLocation })
   | (ReplyBase & { state: 'error'; fault: Fault })

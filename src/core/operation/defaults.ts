@@ -1,28 +1,33 @@
 /** Applies the defaults of an operation at start-up and refuses invalid combinations, with a message that says how to fix them. */
 
+import type { ExecutionModel } from '../call/instance.ts'
 import { Fault } from '../fault.ts'
 import type { Backend } from '../ports/backend.ts'
 import { parseAuth } from './credential.ts'
 import { type OperationName, parseName, parseVersion } from './names.ts'
 import type { Operation, OperationDefinition, PreparedSchemas } from './operation.ts'
 import { type OperationRules, RISKS } from './rules.ts'
+import type { Overflow, StreamRules } from './stream.ts'
 
-const SYNC_TTL_SECONDS = 0
-const ASYNC_TTL_SECONDS = 86_400
+const TTL_SECONDS: Record<ExecutionModel, number> = { sync: 0, async: 86_400, stream: 3_600 }
 const MAX_SYNC_MS = 5_000
 /** Default limit of one attempt at a remote tool, so that a silent tool does not block for ever. */
 const REMOTE_TIMEOUT_MS = 60_000
 /** Tool Contract v1, "Capability Taxonomy" (docs/readings.md#a27): the list is open. */
 const CAPABILITY = /^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$/
 
+const MODELS: readonly ExecutionModel[] = ['sync', 'async', 'stream']
+const OVERFLOWS: readonly Overflow[] = ['wait', 'latest', 'drop', 'end']
+
 export function completeOperation(
   definition: OperationDefinition,
   schemas: PreparedSchemas,
   backend: Backend,
+  stream?: StreamRules,
 ): Operation {
   const { rules } = definition
   const name = parseName(definition.name)
-  const model = rules.model ?? (rules.chunked ? 'async' : 'sync')
+  const model = rules.model ?? (stream ? 'stream' : rules.chunked ? 'async' : 'sync')
   const sideEffecting = rules.sideEffecting ?? false
   const version = rules.version ?? `${name.major}.0.0`
   const operation: Operation = {
@@ -36,12 +41,13 @@ export function completeOperation(
     description: rules.description ?? '',
     idempotencyRequired: rules.idempotencyRequired ?? sideEffecting,
     maxSyncMs: rules.maxSyncMs ?? MAX_SYNC_MS,
-    ttlSeconds: rules.ttlSeconds ?? (model === 'async' ? ASYNC_TTL_SECONDS : SYNC_TTL_SECONDS),
+    ttlSeconds: rules.ttlSeconds ?? TTL_SECONDS[model],
     retry: rules.retry ?? { attempts: 1 },
     scopes: rules.scopes ?? [],
     capabilities: rules.capabilities ?? [],
     risk: rules.risk ?? 'low',
     public: rules.public ?? false,
+    tool: rules.tool ?? true,
     media: rules.media ?? [],
     cache: rules.cache ?? { policy: 'none' },
     parseArgs: schemas.parseArgs,
@@ -49,6 +55,7 @@ export function completeOperation(
     schemas: schemas.schemas,
     backend,
     ...(definition.auth && { auth: parseAuth(definition.auth) }),
+    ...(stream && { stream }),
   }
   check(operation)
   return operation
@@ -75,11 +82,17 @@ function check(operation: Operation): void {
     refuseUnless(false, name, `a backend of kind ${kind} does not use "auth". ${insteadOfAuth}`)
   }
   parseVersion(operation.version)
-  refuseUnless(model === 'sync' || model === 'async', name, `model "${String(model)}" is not one of sync, async.`)
+  refuseUnless(MODELS.includes(model), name, `model "${String(model)}" is not one of ${MODELS.join(', ')}.`)
+  refuseUnless(
+    (model === 'stream') === (operation.stream !== undefined),
+    name,
+    'a stream needs "frame", the schema of its frames, and no other model than "stream".',
+  )
+  if (operation.stream) checkStream(operation, operation.stream)
   refuseUnless(
     model === 'sync' || ttlSeconds > 0,
     name,
-    'an async operation needs ttlSeconds above 0, or nobody could fetch its result.',
+    'an async operation or a stream needs ttlSeconds above 0, or nobody could fetch its result.',
   )
   refuseUnless(!operation.chunked || model === 'async', name, 'a chunked result needs model "async".')
   refuseUnless(
@@ -123,6 +136,12 @@ function check(operation: Operation): void {
   refuseUnless(RISKS.includes(operation.risk), name, `risk "${operation.risk}" is none of ${RISKS.join(', ')}.`)
   if (deprecated?.sunset !== undefined) sunsetOf(name.full, deprecated.sunset)
   if (deprecated?.replacement !== undefined) parseName(deprecated.replacement)
+}
+
+function checkStream({ name, retry, timeoutMs }: Operation, stream: StreamRules): void {
+  refuseUnless(timeoutMs === undefined, name, 'a stream has no timeoutMs. Set ttlSeconds instead.')
+  refuseUnless(retry.attempts === 1, name, 'a stream is not retried: its reader subscribes again. Leave "retry" out.')
+  refuseUnless(OVERFLOWS.includes(stream.overflow), name, `stream.overflow is none of ${OVERFLOWS.join(', ')}.`)
 }
 
 function isCount(value: number): boolean {

@@ -57,6 +57,8 @@ export interface OperationRules {
   public?: boolean
   /** Visible only to callers with its scopes, and never offered as a tool. */
   internal?: boolean
+  /** False if tool-shaped protocols leave the operation out (default: true). */
+  tool?: boolean
   media?: readonly MediaSlot[]
   /** The result is bytes, produced and fetched in pieces. */
   chunked?: ChunkedRule

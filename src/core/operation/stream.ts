@@ -86,3 +86,11 @@ export interface StreamSummary {
   dropped: number
   ended: 'done' | 'unsubscribed' | 'expired'
 }
+
+/** The transports of a stream on a server that has these, in order of preference. */
+export function transportsFor(
+  { transports }: Pick<StreamRules, 'transports'>,
+  known: readonly string[],
+): readonly string[] {
+  return transports?.filter((name) => known.includes(name)) ?? known
+}

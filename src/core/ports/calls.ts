@@ -26,6 +26,7 @@ import type { Fault } from '../fault.ts'
 import type { JsonValue } from '../json.ts'
 import type { Operation } from '../operation/operation.ts'
 import type { Given } from '../operation/requirements.ts'
+import type { StreamReader, StreamWish } from './frames.ts'
 import type { Identify } from './guard.ts'
 import type { Chunk, ObjectInfo } from './objects.ts'
 
@@ -55,9 +56,17 @@ export interface CallOptions {
   given?: Given
   /** Called once the call is recorded as a new call. Not called if it joins an existing one. */
   recorded?: () => void
+  /** Reads what the caller wants of a stream. Absent if the protocol cannot carry streams. */
+  stream?: ReadWish
   /** Records every call, even if the operation does not need it: for carriers that acknowledge after recording. */
   durable?: boolean
 }
+
+/**
+ * Called if the operation is a stream. Returns the call without the arguments that are not for the operation, and what
+ * they say about the stream.
+ */
+export type ReadWish = (operation: Operation, call: Call, origin: string) => { call: Call; wish: StreamWish }
 
 /** How long a poll waits for a change, and which client waits. */
 export interface Wait {
@@ -104,6 +113,14 @@ export interface Calls {
   object(caller: Caller | undefined, objectId: string): Promise<FoundObject>
   /** The same for the holder of a link that this server signed. The protocol checks the signature. */
   linkedObject(objectId: string): Promise<FoundObject>
+
+  /**
+   * Connects a reader to a stream of this caller, or of the caller that got the ticket. Throws a fault if the reader
+   * may not read the stream. The frames arrive in the channel that the reader opens.
+   */
+  readStream(caller: Caller | undefined, reader: StreamReader): Promise<void>
+  /** Ends a stream, or all streams of a session. Returns the request ids of the ended streams. */
+  unsubscribe(caller: Caller | undefined, which: { requestId: string } | { sessionId: string }): Promise<string[]>
 
   /** The questions that a call waits for. `undefined` if it waits for none. */
   questions(caller: Caller | undefined, requestId: string): Promise<Questions | undefined>

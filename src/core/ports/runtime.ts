@@ -11,6 +11,8 @@ export interface Environment {
    * the id.
    */
   newCallId(tenant: string, owner: string): string
+  /** 256 random bits, URL-safe. */
+  newSecret(): string
   /** 0 ≤ x < 1. */
   random(): number
   /** SHA-256 in hex. */

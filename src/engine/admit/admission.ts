@@ -113,7 +113,8 @@ export class Admission {
     }
     if (given) admitted.given = given
     if (!decided && !operation.requires) return admitted
-    return this.#rule(admitted, decided, hold)
+    // A stream begins when its reader is there, so it does not wait for an approval: the caller calls again.
+    return this.#rule(admitted, decided, hold && !operation.stream)
   }
 
   /** The guards that may have an opinion about this operation. Most operations have none. */

@@ -4,7 +4,7 @@ import type { Call, MediaInput } from '../../core/call/call.ts'
 import { correlate } from '../../core/call/call.ts'
 import type { Caller } from '../../core/call/caller.ts'
 import { fingerprintOf } from '../../core/call/fingerprint.ts'
-import type { Instance, InstanceDraft, InstanceExtras } from '../../core/call/instance.ts'
+import type { Instance, InstanceDraft, InstanceExtras, StreamState } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import { broughtIn, type Given } from '../../core/operation/requirements.ts'
@@ -33,6 +33,8 @@ export interface Admitted {
   decision?: Decision
   /** The call waits for an approval before it runs. */
   held?: true
+  /** The place of its frames, if the operation is a stream. */
+  stream?: StreamState
   /** An earlier approval, which this call uses. */
   grant?: Grant
   /** Decides again, if another call used the approval first. */
@@ -69,7 +71,7 @@ export function newInstance(env: Environment, admitted: Admitted, life: Life, st
     attempt: life.attempt ?? 0,
     settled: life.settled ?? 0,
     failures: life.failures ?? 0,
-    rerunnable: operation.model === 'async' || !operation.sideEffecting,
+    rerunnable: operation.model === 'async' || (operation.model === 'sync' && !operation.sideEffecting),
     stopRequested: false,
     createdAt: startedAt,
     expiresAt,
@@ -88,11 +90,12 @@ export function newInstance(env: Environment, admitted: Admitted, life: Life, st
 
 /** `undefined` for nearly every call. */
 function extrasOf(admitted: Admitted, startedAt: number): InstanceExtras | undefined {
-  const { id, call, operation, given, sealed, decision, held, grant } = admitted
+  const { id, call, operation, given, sealed, decision, held, grant, stream } = admitted
   const brought = given && broughtIn(given)
   const deadlineMs = held ? undefined : deadlineOf(operation, call.terms)
   const { terms, asking } = call
-  if (!brought?.length && !sealed && !terms && deadlineMs === undefined && !decision && !asking) return undefined
+  if (!brought?.length && !sealed && !terms && deadlineMs === undefined && !decision && !asking && !stream)
+    return undefined
   const approvalId = held ? id : grant?.id
   const extras: InstanceExtras = {
     ...(brought?.length && { brought }),
@@ -103,6 +106,7 @@ function extrasOf(admitted: Admitted, startedAt: number): InstanceExtras | undef
     ...(decision?.rule !== undefined && { rule: decision.rule }),
     ...(approvalId !== undefined && { approvalId }),
     ...(held && { held }),
+    ...(stream && { stream }),
   }
   return extras
 }
@@ -129,6 +133,8 @@ function attachmentOf(operation: Operation, { name, mimeType, source }: MediaInp
 
 export function retentionMs(operation: Operation): number {
   const ttlMs = operation.ttlSeconds * 1000
+  // A stream ends at its ttl, and its caller can poll its end for a while.
+  if (operation.model === 'stream') return ttlMs + OVERRUN_RETENTION_MS
   return operation.model === 'sync' ? Math.max(ttlMs, OVERRUN_RETENTION_MS) : ttlMs
 }
 

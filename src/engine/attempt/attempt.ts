@@ -243,7 +243,8 @@ export class Attempt {
   stop(why: Fault): void {
     if (this.#ending) return
     this.#stoppedBy = why
-    this.#end({ kind: 'fault', fault: why.toRecord() })
+    // A stream that is unsubscribed has not failed.
+    this.#end(this.#parts.streams?.outcomeOf(this.job.id, why) ?? { kind: 'fault', fault: why.toRecord() })
     this.#controller?.abort(why)
   }
 

@@ -8,6 +8,7 @@ import { isTextual } from '../../core/call/media.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import { Chunked, type ChunkSource, Deferred, Located } from '../../core/operation/returned.ts'
+import { pumpFrames } from '../stream/frame-pump.ts'
 import type { Attempt } from './attempt.ts'
 import { AttemptContext } from './attempt-context.ts'
 import type { AttemptRun } from './attempt-run.ts'
@@ -54,13 +55,14 @@ function perform(
   args: unknown,
   context: AttemptContext,
 ): Ending | Promise<Ending> {
-  const { backend, chunked } = attempt.job.operation
+  const { backend, chunked, stream } = attempt.job.operation
   const { waiting } = attempt.run
   // The steps before the handler may take so long that the attempt has been stopped.
   if (attempt.stoppedBy) throw attempt.stoppedBy
   attempt.began = true
   const returned =
     waiting !== undefined && backend.resume ? backend.resume(waiting, args, context) : backend.execute(args, context)
+  if (stream) return pumpFrames(attempt, returned, parts.streams?.get(attempt.job.id))
   if (chunked) return writeChunks(attempt, parts, returned, chunked.mimeType)
   return isThenable(returned)
     ? Promise.resolve(returned).then((value) => endingOf(attempt, value))

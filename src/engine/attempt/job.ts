@@ -13,6 +13,7 @@ import type { Fetcher } from '../../core/ports/outbound.ts'
 import type { Siblings } from '../../core/ports/peers.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Credentials, Shown } from '../../core/ports/secrets.ts'
+import type { Subscriptions } from '../stream/subscriptions.ts'
 
 /** The part of a call that an attempt needs. */
 export interface Job {
@@ -49,6 +50,8 @@ export interface AttemptParts {
   /** Absent if no source of secrets is configured. */
   credentials?: Credentials
   shown?: Shown
+  /** The streams that run on this node. Absent where no stream can run. */
+  streams?: Subscriptions
   /** Absent if the server is one process. */
   siblings?: Siblings
   /** Runs a child call for a handler. Calls `begun` when the child call can no longer be refused. */

@@ -7,7 +7,7 @@
 import { storedFingerprint } from '../../core/call/fingerprint.ts'
 import type { Instance, InstanceExtras, Outcome } from '../../core/call/instance.ts'
 import type { Questions } from '../../core/call/questions.ts'
-import { type Fault, wholeDelay } from '../../core/fault.ts'
+import { wholeDelay } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import type { Deferred } from '../../core/operation/returned.ts'
@@ -16,9 +16,10 @@ import type { Environment } from '../../core/ports/runtime.ts'
 import type { Advanced, AuditEnding, Change, RecordChange, Store } from '../../core/ports/store.ts'
 import { OVERRUN_RETENTION_MS } from '../admit/admitted.ts'
 import type { Attempt } from '../attempt/attempt.ts'
+import { removingStream } from '../stream/stream-sessions.ts'
 import { removingSecrets } from '../wait/call-secrets.ts'
 import { auditEnding, auditInstance } from './audit.ts'
-import { faultOutcome, leaseLost, outcomeName } from './end-faults.ts'
+import { leaseLost, outcomeName } from './end-faults.ts'
 import { KeptWrites } from './kept-writes.ts'
 import * as transitions from './transitions.ts'
 
@@ -111,8 +112,9 @@ export class Conclusions {
       operation &&
       audit &&
       this.#outbox?.ended(operation, () => auditInstance(this.#env.digest, instance, audit, endedAt))
-    if (!instance.extras?.sealed) return posted
-    return [...(posted ?? []), ...removingSecrets(instance)]
+    const { sealed, stream } = instance.extras ?? {}
+    if (!sealed && !stream) return posted
+    return [...(posted ?? []), ...removingSecrets(instance), ...removingStream(this.#env, instance)]
   }
 
   /**
@@ -122,10 +124,9 @@ export class Conclusions {
   async endUnrun(
     seen: Instance,
     operation: Operation | undefined,
-    why: Fault,
+    outcome: Outcome,
     together: transitions.Together | undefined,
   ): Promise<boolean> {
-    const outcome = faultOutcome(why)
     const endedAt = this.#env.clock.now()
     const audit = operation && auditEnding(seen, operation, outcome)
     const records = this.#recordsOf(seen, operation, audit, endedAt)

@@ -1,8 +1,8 @@
 /** Builds the engine's reply from an instance. */
 
-import type { Instance, Outcome } from '../../core/call/instance.ts'
+import type { Instance, Outcome, StreamState } from '../../core/call/instance.ts'
 import type { Questions } from '../../core/call/questions.ts'
-import type { Reply, Usage } from '../../core/call/reply.ts'
+import type { Reply, StreamReply, Usage } from '../../core/call/reply.ts'
 import { Fault } from '../../core/fault.ts'
 
 /** Slow enough for every poll limit, and short enough for a person who waits. */
@@ -20,6 +20,8 @@ export interface Identity {
 export function replyTo(instance: Instance, now: number): Reply {
   const identity = identityOf(instance, now)
   if (instance.outcome) return replyWith(identity, instance.outcome)
+  const stream = instance.state === 'streaming' ? instance.extras?.stream : undefined
+  if (stream) return { ...identity, state: 'streaming', retryAfterMs: POLL_HINT_MS, stream: told(stream) }
   return {
     ...identity,
     state: instance.state === 'accepted' ? 'accepted' : 'pending',
@@ -27,6 +29,10 @@ export function replyTo(instance: Instance, now: number): Reply {
     ...(instance.progress && { progress: instance.progress }),
     ...awaited(instance),
   }
+}
+
+function told({ awaited: _, ...stream }: StreamState): StreamReply {
+  return stream
 }
 
 /**

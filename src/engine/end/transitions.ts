@@ -132,6 +132,16 @@ export function expectAnswer(
   return store.advance({ ...staying(instance), dueAt: leasedUntil, waiting, ...(extras && { extras }) })
 }
 
+/** A reader has connected to a stream that waited for one. This node now holds its lease. */
+export function beginStream(
+  store: Advancing,
+  awaited: Instance,
+  leasedUntil: number,
+  extras: InstanceExtras,
+): Promise<Advanced> {
+  return store.advance({ ...staying(awaited, 'streaming'), dueAt: leasedUntil, extras })
+}
+
 /** Makes a call due whose caller has answered. It applies only to the attempt that asked. */
 export function goOnAnswered(
   store: Advancing,

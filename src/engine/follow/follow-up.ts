@@ -16,6 +16,7 @@ import { replyTo } from '../end/replies.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Registry } from '../registry.ts'
 import type { Worker } from '../run/worker.ts'
+import { streamsIn } from '../stream/stream-sessions.ts'
 import { Answering } from '../wait/question-answers.ts'
 import { hasEnded, isUntold, tellOf, watchFor } from './waiting.ts'
 
@@ -164,11 +165,32 @@ export class FollowUp {
     if (stored?.requestId === requestId) await this.cancel(caller, requestId)
   }
 
+  /** Ends a stream, and returns its request id. A stream that has ended stays as it is. */
+  async unsubscribe(caller: Caller, requestId: string): Promise<string[]> {
+    const instance = await this.#find(caller, requestId)
+    if (instance.model !== 'stream') {
+      const message = `The call "${requestId}" is not a stream. Cancel it to stop it.`
+      throw new Fault('invalid-input', message, { code: 'NOT_A_STREAM' })
+    }
+    await this.cancel(caller, requestId)
+    return [requestId]
+  }
+
+  /** Ends all streams of this caller in a session. */
+  async unsubscribeSession(caller: Caller, sessionId: string): Promise<string[]> {
+    const { env, store } = this.#parts
+    const who = { tenant: caller.tenant, owner: ownerOf(caller) }
+    const found = await streamsIn(env, store.records, who, sessionId)
+    await Promise.all(found.map((requestId) => this.cancel(caller, requestId)))
+    return [...found]
+  }
+
   async #stop(instance: Instance): Promise<void> {
     const { store, worker } = this.#parts
     if (worker.stopAttempt(instance.id, canceled())) return
-    // All attempts are settled, so no node runs the call. It can be ended here.
-    if (instance.attempt === instance.settled && (await worker.endUnrun(instance, canceled()))) return
+    // No node runs the call: all attempts are settled, or a stream waits for its reader. It can be ended here.
+    const unrun = instance.attempt === instance.settled || instance.extras?.stream?.awaited === true
+    if (unrun && (await worker.endUnrun(instance, canceled()))) return
     await store.requestStop(instance.id)
     // Without this, the process that runs the call, which may be this one by now, would learn of it at the next lease
     // renewal.

@@ -28,6 +28,12 @@ export interface LimitRules {
   /** Polls of one call: this many at once, then one per interval. */
   pollBurst: number
   pollIntervalMs: number
+  /** Streams of one caller that are open on one node. */
+  streamsPerCaller: number
+  /** Frames per second of all streams of one caller on one node. 0 means no limit. */
+  framesPerSecond: number
+  /** The same in bytes. 0 means no limit. */
+  frameBytesPerSecond: number
 }
 
 export const DEFAULT_LIMITS: LimitRules = {
@@ -43,4 +49,7 @@ export const DEFAULT_LIMITS: LimitRules = {
   pollBurst: 10,
   // A caller that polls every 100 ms or more slowly is never refused.
   pollIntervalMs: 100,
+  streamsPerCaller: 100,
+  framesPerSecond: 0,
+  frameBytesPerSecond: 0,
 }

@@ -9,10 +9,12 @@ import type { LimitRules } from './limit-rules.ts'
 import { Rates } from './rates.ts'
 import { SharedSlots } from './shared-slots.ts'
 import { SlotQueue } from './slot-queue.ts'
+import { StreamLimits } from './stream-limits.ts'
 
 export class Limits {
   readonly rules: LimitRules
   readonly rates: Rates
+  readonly streams: StreamLimits
   readonly #shared: SharedLimits | undefined
   readonly #sharedSlots: SharedSlots | undefined
   readonly #open = new Map<string, number>()
@@ -31,6 +33,7 @@ export class Limits {
   constructor(rules: LimitRules, clock: Clock, shared?: SharedLimits) {
     this.rules = rules
     this.rates = new Rates(rules, clock, shared)
+    this.streams = new StreamLimits(rules, clock)
     this.#shares = new SlotShares(rules.runningCalls, rules.reservedCalls)
     this.#waiting = new SlotQueue(clock, rules.waitingCalls, rules.weights)
     this.#shared = shared
@@ -205,7 +208,9 @@ export class Limits {
     if (operation.concurrency !== undefined) this.#shared?.entered(operation.key)
   }
 
+  /** Streams take no slots: most of them wait, and they have limits of their own. */
   ended(operation: Operation, who: SlotOwner): void {
+    if (operation.stream) return
     if (operation.concurrency !== undefined) this.#shared?.leave(operation.key)
     this.#end(operation, who)
   }

@@ -21,7 +21,7 @@ import { Room } from './room.ts'
 
 /** The options of protocols, and those that only the engine sets. */
 export interface RunOptions extends Omit<CallOptions, 'client' | 'untilEnd' | 'cancelsWhenGone'> {
-  client?: Pick<Client, 'signal'>
+  client?: Pick<Client, 'signal'> & Partial<Pick<Client, 'origin'>>
   /**
    * A handler made the call. It does not wait for a slot: a child that waits for its parent's slot would wait forever.
    */
@@ -235,6 +235,20 @@ export class Recorder {
       return replyTo(instance, 0)
     }
     return this.#replyUnended(standing)
+  }
+
+  /** Records a stream. `created` is false if the same request was recorded before; then that one is returned. */
+  async recordStream(
+    asked: Admitted,
+    life: Pick<Instance, 'state' | 'attempt'> & { dueAt: number },
+    further: readonly RecordChange[],
+  ): Promise<{ instance: Instance; created: boolean }> {
+    const admitted = this.#sealed(asked)
+    const instance = newInstance(this.#env, admitted, life)
+    const standing = await this.acceptances.insert(instance, [...(recordsOf(admitted) ?? []), ...further])
+    const created = standing === instance
+    if (created) this.#keepSecrets(instance, admitted)
+    return { instance: standing, created }
   }
 
   /**

@@ -9,6 +9,7 @@ import type { AttemptParts } from '../attempt/job.ts'
 import type { Conclusions } from '../end/conclusions.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Registry } from '../registry.ts'
+import { stoppedUnrun } from '../stream/stream-ends.ts'
 import { abandon } from '../wait/abandon.ts'
 import type { HeldCalls } from '../wait/held-calls.ts'
 import type { AwaitedCalls } from './awaited-calls.ts'
@@ -50,7 +51,7 @@ export class CallEnds {
     const operation = registry.byKey(seen.operation)
     const shows = operation !== undefined && showsAndWaits(operation)
     const together = isHeld(seen) || shows ? () => this.#records(seen, false, shows) : undefined
-    if (!(await conclusions.endUnrun(seen, operation, why, together))) return false
+    if (!(await conclusions.endUnrun(seen, operation, stoppedUnrun(seen, why), together))) return false
     limits.closed(seen.owner)
     if (seen.attempt === 0 && !isHeld(seen)) limits.dequeued(seen)
     if (operation) abandon(attempts, seen, operation)

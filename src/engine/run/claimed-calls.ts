@@ -8,9 +8,10 @@ import type { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import type { AttemptParts } from '../attempt/job.ts'
 import type { Conclusions } from '../end/conclusions.ts'
-import { canceled, faultOutcome, givenUp, outcomeUnknown } from '../end/end-faults.ts'
+import { canceled, givenUp, outcomeUnknown } from '../end/end-faults.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Registry } from '../registry.ts'
+import { stoppedUnrun } from '../stream/stream-ends.ts'
 import { abandon } from '../wait/abandon.ts'
 import type { HeldStart } from '../wait/held-start.ts'
 import type { CallEnds } from './call-ends.ts'
@@ -71,7 +72,7 @@ export class ClaimedCalls {
   }
 
   #end(instance: Instance, operation: Operation, why: Fault): void {
-    void this.#parts.ends.end(instance, operation, faultOutcome(why))
+    void this.#parts.ends.end(instance, operation, stoppedUnrun(instance, why))
   }
 
   #beginIfRoom(instance: Instance, operation: Operation): void {

@@ -57,10 +57,17 @@ export class Settling {
       const settling = progressWritten
         ? progressWritten.then(() => this.#settle(running, ending))
         : this.#settle(running, ending)
-      settling.then(() => table.leave(running), failed)
+      settling.then(() => this.#left(running, ending), failed)
     } catch (err) {
       failed(err)
     }
+  }
+
+  #left(running: Running, ending: Ending): void {
+    const { running: table, attempts } = this.#parts
+    table.leave(running)
+    // The reader learns of the end after it is stored.
+    if (running.operation.stream && ending.kind !== 'deferred') attempts.streams?.ended(running.instance.id, ending)
   }
 
   #settle(running: Running, ending: Ending): Promise<void> {

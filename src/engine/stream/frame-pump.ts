@@ -1,6 +1,7 @@
 /** Reads the frames of a handler, validates them and passes them to the subscription. */
-import type { Outcome } from '../../core/call/instance.ts'
+
 import { joinBytes } from '../../core/bytes.ts'
+import type { Outcome } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { Attempt } from '../attempt/attempt.ts'
@@ -8,7 +9,8 @@ import type { Subscription } from './subscription.ts'
 
 type Source = AsyncIterator<unknown> | Iterator<unknown>
 
-export async function pumpFrames(attempt: Attempt, returning: unknown, to: Subscription): Promise<Outcome> {
+export async function pumpFrames(attempt: Attempt, returning: unknown, to: Subscription | undefined): Promise<Outcome> {
+  if (!to) throw new Fault('internal', 'A stream was started without a subscription. Please report this as a bug.')
   const source = iteratorOf(await returning)
   const check = frameCheck(attempt)
   let done = false
@@ -29,7 +31,7 @@ export async function pumpFrames(attempt: Attempt, returning: unknown, to: Subsc
     // Runs the handler's `finally` blocks. A handler that never returns from them is counted as running.
     if (!done) await source.return?.()
   }
-  return attempt.stoppedBy ? to.outcomeOf(attempt.stoppedBy) : to.summary('done')
+  return attempt.stoppedBy ? to.outcomeOf(attempt.stoppedBy) : to.summary
 }
 
 function iteratorOf(returned: unknown): Source {
@@ -45,7 +47,8 @@ function iteratorOf(returned: unknown): Source {
 function frameCheck(attempt: Attempt): (frame: unknown) => unknown {
   const { stream } = attempt.job.operation
   const parse = stream?.parseFrame
-  const checked = parse && !stream.track ? (frame: unknown) => (frame instanceof Uint8Array ? frame : parse(frame)) : asIs
+  const checked =
+    parse && !stream.track ? (frame: unknown) => (frame instanceof Uint8Array ? frame : parse(frame)) : asIs
   return (frame) => {
     const parsed = checked(frame)
     if (!attempt.conceals) return parsed

@@ -5,14 +5,12 @@
  */
 import type { Outcome } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
-import type { FrameWriter, Overflow, StreamSummary, TrackFrame } from '../../core/operation/stream.ts'
+import type { FrameWriter, Overflow, TrackFrame } from '../../core/operation/stream.ts'
 import type { FrameChannel } from '../../core/ports/frames.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
-import { faultOutcome, streamInterrupted } from '../end/end-faults.ts'
+import { READER_GONE_MS, readerGone, slowReader, stoppedStream, summaryOf } from './stream-ends.ts'
 import { FrameWindow, type NumberedFrame } from './window.ts'
 
-/** A stream ends this long after its reader has gone. */
-export const READER_GONE_MS = 60_000
 /** After this many frames without room, the handler waits for a turn of the event loop. */
 const FRAMES_PER_TURN = 64
 /** With `overflow: 'end'`, this many frames may wait for the reader. */
@@ -103,7 +101,7 @@ export class Subscription {
       if (overflow === 'latest' && this.#waiting.length > 1) {
         this.#waiting.shift()
         this.#dropped++
-      } else if (this.#waiting.length > MAX_WAITING) return this.#parts.stop(tooSlow())
+      } else if (this.#waiting.length > MAX_WAITING) return this.#parts.stop(slowReader())
     }
     // A handler that never waits would otherwise stop the process.
     return (this.#dropped + this.#waiting.length) % FRAMES_PER_TURN === 0 ? this.#pause(0) : undefined
@@ -152,16 +150,12 @@ export class Subscription {
     this.#cancelGone = this.#parts.clock.schedule(READER_GONE_MS, () => this.#parts.stop(readerGone()))
   }
 
-  /** The outcome of a stream that is stopped for this reason. An unsubscribed stream is complete. */
   outcomeOf(why: Fault): Outcome {
-    if (why.kind === 'canceled') return this.summary('unsubscribed')
-    if (why.code === EXPIRED) return this.summary('expired')
-    const known = why.code === READER_GONE || why.code === SLOW_READER || why.kind === 'timeout'
-    return faultOutcome(known ? why : streamInterrupted())
+    return stoppedStream(why, this.#sent, this.#dropped)
   }
 
-  summary(ended: StreamSummary['ended']): Outcome {
-    return { kind: 'result', value: { frames: this.#sent, dropped: this.#dropped, ended } }
+  get summary(): Outcome {
+    return summaryOf('done', this.#sent, this.#dropped)
   }
 
   /** The end is stored: tells the reader. */
@@ -175,26 +169,6 @@ export class Subscription {
       void channel.end(outcome.kind === 'fault' ? Fault.fromRecord(outcome.fault) : undefined)
     }
   }
-}
-
-const READER_GONE = 'READER_GONE'
-const SLOW_READER = 'SLOW_READER'
-const EXPIRED = 'STREAM_EXPIRED'
-
-/** Stops a stream at its end. The stream is then complete. */
-export function streamExpired(): Fault {
-  return new Fault('timeout', 'The stream has reached its end. Subscribe again to go on.', { code: EXPIRED })
-}
-
-function readerGone(): Fault {
-  const message = `The reader of the stream was gone for ${READER_GONE_MS / 1000} seconds. Subscribe again.`
-  return new Fault('unavailable', message, { code: READER_GONE })
-}
-
-function tooSlow(): Fault {
-  return new Fault('overloaded', 'The reader was too slow for this stream. Subscribe again, and read faster.', {
-    code: SLOW_READER,
-  })
 }
 
 function replaced(): Fault {

@@ -4,7 +4,7 @@ import type { Reply } from '../../core/call/reply.ts'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
 import type { CallToolResult, Content, Generation } from './wire.ts'
 
-export type RunningReply = Extract<Reply, { state: 'accepted' | 'pending' }>
+export type RunningReply = Extract<Reply, { state: 'accepted' | 'pending' | 'streaming' }>
 
 export function hasEnded(reply: Reply): reply is Exclude<Reply, RunningReply> {
   return reply.state === 'complete' || reply.state === 'error'

@@ -31,7 +31,7 @@ export function createRegistryDocument(
   registry: Catalog,
   env: Environment,
   identify: (exchange: Exchange) => Identify,
-  listRemoved: boolean,
+  listed: { listRemoved: boolean; transports: readonly string[] },
 ): (exchange: Exchange) => Promise<Answer> {
   /** Keyed by the internal operations in the document. Few different sets exist. */
   const built = new Map<string, Built>()
@@ -41,13 +41,7 @@ export function createRegistryDocument(
     const key = internal.map((operation) => operation.key).join(' ')
     let document = built.get(key)
     if (!document || document.of !== registry.operations || now >= document.validUntil) {
-      document = build(
-        encodeRegistry(registry, now, { internal, listRemoved }),
-        registry,
-        env,
-        now,
-        internal.length > 0,
-      )
+      document = build(encodeRegistry(registry, now, { internal, ...listed }), registry, env, now, internal.length > 0)
       built.set(key, document)
     }
     const answer = acceptsGzip(exchange.header('accept-encoding')) ? document.zipped : document.plain
@@ -70,12 +64,19 @@ function visibleTo(caller: Caller | undefined, internal: readonly Operation[]): 
   return internal.filter(({ scopes }) => scopes.every((scope) => hasScope(caller, scope)))
 }
 
+interface ListedOptions {
+  internal?: readonly Operation[]
+  listRemoved?: boolean
+  /** The transports of streams on this server. */
+  transports?: readonly string[]
+}
+
 export function encodeRegistry(
   registry: Catalog,
   now: number,
-  { internal = [], listRemoved = false }: { internal?: readonly Operation[]; listRemoved?: boolean } = {},
+  { internal = [], listRemoved = false, transports = [] }: ListedOptions = {},
 ): RegistryDocument {
-  const operations = [...registry.list(now), ...internal].map(encodeOperation)
+  const operations = [...registry.list(now), ...internal].map((operation) => encodeOperation(operation, transports))
   if (!listRemoved) return { callVersion: CALL_VERSION, operations }
   return { callVersion: CALL_VERSION, operations: [...operations, ...registry.listRemoved(now).map(encodeTombstone)] }
 }

@@ -40,10 +40,29 @@ export interface ResponseEnvelope {
   result?: JsonValue
   error?: ErrorBody
   location?: Location
+  stream?: StreamBody
   expiresAt?: number
   retryAfterMs?: number
   /** `attempt` is the number of the attempt. The fraction restarts with each attempt. */
   progress?: { fraction: number; message?: string; attempt?: number }
+}
+
+/** Where a caller reads a stream. OpenCALL, "Invocation Response Envelope". */
+export interface StreamBody {
+  transport: string
+  encoding: string
+  /** The name of the frame schema. */
+  schema: string
+  /** An absolute URI. */
+  location: string
+  sessionId: string
+  expiresAt: number
+  /** A key that lets one reader connect, once. Absent: the caller's own credential. */
+  auth?: { credentialType: 'otk'; credential: string; expiresAt: number }
+  /** Our extension: the header before each frame. docs/readings.md#r32. */
+  integrity?: { algorithm: 'crc32' | 'sha256'; seqBytes: 8 }
+  /** Our extension: further facts of the transport, such as `webrtc` or `channel`. */
+  [detail: string]: JsonValue | undefined
 }
 
 export interface ErrorBody {
@@ -83,11 +102,18 @@ export interface RegistryEntry {
   mediaSchema?: { name: string; required: boolean; acceptedTypes: string[]; maxBytes: number }[]
   sideEffecting: boolean
   idempotencyRequired: boolean
-  executionModel: 'sync' | 'async'
+  executionModel: 'sync' | 'async' | 'stream'
   maxSyncMs: number
   chunked: boolean
   ttlSeconds: number
   authScopes: string[]
+  /** Only for streams. */
+  frameSchema?: JsonObject
+  supportedTransports?: string[]
+  supportedEncodings?: string[]
+  frameIntegrity?: boolean
+  /** Our extension: the frames as a protobuf message. */
+  frameProto?: string
   cachingPolicy: 'none' | 'server' | 'location'
   deprecated?: true
   sunset?: string

@@ -82,7 +82,7 @@ export function notAnObject(traceId: string | undefined): CallToolResult {
 
 /** This protocol has no polling. The result tells the client to repeat the request, or to poll OpenCALL's address. */
 export function encodePending(
-  reply: Extract<Reply, { state: 'accepted' | 'pending' }>,
+  reply: Extract<Reply, { state: 'accepted' | 'pending' | 'streaming' }>,
   traceId: string,
   uri: string,
   key: string | undefined,

@@ -1,5 +1,5 @@
 /** The clock, randomness, ids and hashes, implemented with Node. */
-import { createHmac, hash, randomFillSync } from 'node:crypto'
+import { createHmac, hash, randomBytes, randomFillSync } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { slotDigits } from '../../core/call/slots.ts'
 import type { Clock, Environment, Log } from '../../core/ports/runtime.ts'
@@ -35,6 +35,7 @@ export function createEnvironment(log: Log, linkKey: Uint8Array, clock: Clock, r
     clock,
     log,
     ...createIds(clock, digest),
+    newSecret: () => randomBytes(32).toString('base64url'),
     random: Math.random,
     digest,
     sign: (text) => createHmac('sha256', linkKey).update(text).digest('base64url'),

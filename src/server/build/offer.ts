@@ -3,6 +3,7 @@ import type { Operation } from '../../core/operation/operation.ts'
 import type { BackendParts } from '../../core/ports/backend.ts'
 import { createOwnOperations, refuseOwnNames } from '../../engine/admin/operations.ts'
 import type { Registry } from '../../engine/registry.ts'
+import { createUnsubscribe, type UnsubscribeOperation } from '../../engine/stream/unsubscribe-operation.ts'
 import { createTools, type ToolIndex } from '../../engine/tools.ts'
 import { Announcements } from '../announcements/announcements.ts'
 import { bareNames, type IsBare } from '../options/bare-names.ts'
@@ -32,6 +33,8 @@ export interface Runners {
 export interface Own {
   administration: ReturnType<typeof createOwnOperations>
   announcements: Announcements | undefined
+  /** Absent if no operation is a stream. */
+  unsubscribe: UnsubscribeOperation | undefined
 }
 
 export async function prepareOffer<App>(
@@ -41,7 +44,13 @@ export async function prepareOffer<App>(
   refuseOwnNames(options.operations)
   const administration = createOwnOperations()
   const announcements = options.announce && new Announcements(options.announce)
-  const ours = [...administration.definitions, ...(announcements ? [announcements.definition] : [])]
+  const streams = options.operations.some((entry) => 'frame' in entry)
+  const unsubscribe = streams ? createUnsubscribe() : undefined
+  const ours = [
+    ...administration.definitions,
+    ...(announcements ? [announcements.definition] : []),
+    ...(unsubscribe ? [unsubscribe.definition] : []),
+  ]
   const backendParts = { clock, log, remote, lookup: remote.lookup, folder: process.cwd() }
   const definitions = options.operations.flatMap((entry) => ('removed' in entry ? [] : [entry]))
   const backends = await loadBackends(definitions, backendParts)
@@ -53,14 +62,14 @@ export async function prepareOffer<App>(
   return {
     offer: { registry, tools, toolkit, isBare },
     runners: { backends, backendParts, imports },
-    own: { administration, announcements },
+    own: { administration, announcements, unsubscribe },
   }
 }
 
 /**
- * Tools take and return JSON, so an operation that requires an attachment is not a tool. Administration is not offered
- * to models.
+ * Tools take and return JSON, so a stream and an operation that requires an attachment are no tools. Administration is
+ * not offered to models.
  */
-function isTool({ media, internal }: Operation): boolean {
-  return !internal && !media.some((slot) => slot.required)
+function isTool({ media, internal, tool, stream }: Operation): boolean {
+  return !internal && tool && !stream && !media.some((slot) => slot.required)
 }

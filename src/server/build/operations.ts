@@ -4,6 +4,7 @@ import { completeOperation } from '../../core/operation/defaults.ts'
 import type { Operation, OperationDefinition, Tombstone } from '../../core/operation/operation.ts'
 import type { Backend } from '../../core/ports/backend.ts'
 import type { Log } from '../../core/ports/runtime.ts'
+import { prepareStream } from '../../encodings/index.ts'
 import { createRegistry, type Registry } from '../../engine/registry.ts'
 import { type OnCostly, prepareSchemas, requireObjectArguments } from '../../schemas/index.ts'
 
@@ -25,7 +26,8 @@ export function buildRegistry<App>(
     else {
       const prepared = prepareSchemas(entry, log && tellOfCost(log, entry.name))
       requireObjectArguments(entry, prepared)
-      operations.push(completeOperation(entry, prepared, backendFor(entry)))
+      const stream = prepareStream(entry, prepared.frame)
+      operations.push(completeOperation(entry, prepared, backendFor(entry), stream))
     }
   }
   return createRegistry(operations, tombstones)

@@ -1,5 +1,6 @@
 /** Creates the engine on its storage, with the worker, follow-up and maintenance. */
 import type { Calls } from '../../core/ports/calls.ts'
+import type { StreamTransports } from '../../core/ports/frames.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import { isOurs } from '../../engine/admin/operations.ts'
 import { createCalls } from '../../engine/calls.ts'
@@ -41,6 +42,7 @@ interface RunningParts {
   keys: Keys
   observing: Observing
   sizes: Sizes
+  transports: StreamTransports
 }
 
 export function createRunning<App>(options: ServerOptions<App>, parts: RunningParts, link?: WorkerLink): Running {
@@ -59,6 +61,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     store,
     objects,
     limits,
+    transports: parts.transports,
     fetcher: createFetcher(options.references ?? {}),
     guards: parts.access.guards,
     credentials,
@@ -80,9 +83,11 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   link?.connect(worker)
   own.administration.connect({ approvals, worker, store, clock: env.clock })
   const shared = { env, registry, store, objects, limits, worker }
+  const followUp = new FollowUp({ ...shared, cancelWaitMs: CANCEL_WAIT_MS })
+  own.unsubscribe?.connect(followUp)
   const calls = createCalls({
     engine,
-    followUp: new FollowUp({ ...shared, cancelWaitMs: CANCEL_WAIT_MS }),
+    followUp,
     env,
     waiters: createWaiters(link && ((here) => link.anyoneElse('waits', here))),
     ...(authorizations && { authorizations }),

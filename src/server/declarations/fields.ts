@@ -56,6 +56,7 @@ const RULES: Shapes<DeclaredRules> = {
   risk: oneOf(...RISKS),
   scopes: listOf(text),
   public: flag,
+  tool: flag,
   cache: record(CACHE, { required: { policy: 'Write none, server or location.' } }),
   concurrency: whole,
   deprecated: record(DEPRECATED),

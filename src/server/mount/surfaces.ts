@@ -3,6 +3,7 @@ import type { Calls } from '../../core/ports/calls.ts'
 import type { Carrier } from '../../core/ports/carrier.ts'
 import type { Tools } from '../../core/ports/catalog.ts'
 import type { Refuse, Route } from '../../core/ports/exchange.ts'
+import type { StreamTransports } from '../../core/ports/frames.ts'
 import type { Identify, Presented } from '../../core/ports/guard.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
@@ -53,6 +54,7 @@ export interface Mounting {
   tools: Tools
   objects: ObjectStore
   records: Records
+  transports: StreamTransports
   env: Environment
   identify: (presented: Presented) => Identify
   /** True if callers must authenticate. */

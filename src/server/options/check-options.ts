@@ -38,6 +38,7 @@ export const OPTIONS: Names<ServerOptions> = {
   hosts: true,
   cors: true,
   upgrades: true,
+  websocket: true,
   references: true,
   limits: true,
   sizes: true,
@@ -109,6 +110,9 @@ const LIMITS: Names<LimitRules> = {
   weights: true,
   pollBurst: true,
   pollIntervalMs: true,
+  streamsPerCaller: true,
+  framesPerSecond: true,
+  frameBytesPerSecond: true,
 }
 const SIZES: Names<Sizes> = { envelopeBytes: true, uploadBytes: true, chunkBytes: true, objectBytes: true }
 const WORK: Names<WorkSettings> = {

@@ -67,6 +67,8 @@ interface BaseOptions<App> {
    * `hosts` and `cors` rules apply to them. `close` ends their sockets.
    */
   upgrades?: readonly UpgradeClaim[]
+  /** OpenCALL over WebSocket, on the HTTP port: calls at `/call`, streams at `/streams/{id}`. Default: true. */
+  websocket?: boolean
   /** Where the server may fetch attachments from. Default: nowhere. */
   references?: FetcherOptions
   limits?: Partial<LimitRules>

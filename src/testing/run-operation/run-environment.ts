@@ -1,5 +1,5 @@
 /** The clock, randomness and ids for an operation that runs without a server. */
-import { hash, randomUUID } from 'node:crypto'
+import { hash, randomBytes, randomUUID } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { slotDigits, withSlot } from '../../core/call/slots.ts'
 import type { Clock, Environment } from '../../core/ports/runtime.ts'
@@ -25,6 +25,7 @@ export function createRunEnvironment(lines: LogLine[], clock: Clock = realTime):
     log: createMemoryLog(lines),
     newId: randomUUID,
     newCallId: (tenant, owner) => withSlot(randomUUID(), slotDigits(digest, tenant, owner)),
+    newSecret: () => randomBytes(32).toString('base64url'),
     random: Math.random,
     digest,
     sign: (text) => hash('sha256', text, 'base64url'),

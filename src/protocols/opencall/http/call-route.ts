@@ -5,6 +5,7 @@ import { bareType } from '../../../core/call/media.ts'
 import type { Reply } from '../../../core/call/reply.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { JsonValue } from '../../../core/json.ts'
+import type { ReadWish } from '../../../core/ports/calls.ts'
 import type { Answer, Exchange } from '../../../core/ports/exchange.ts'
 import type { Identify, Presented } from '../../../core/ports/guard.ts'
 import { explain } from '../../../wire/explain.ts'
@@ -13,6 +14,7 @@ import type { AddressSettings } from '../addresses.ts'
 import { decodeCall, referencedMedia } from '../codec.ts'
 import { parseEnvelope, requestIdIn, sessionIdIn } from '../envelope.ts'
 import { namingRemoved } from '../faults.ts'
+import { readWish } from '../stream-wish.ts'
 import type { RequestEnvelope } from '../wire.ts'
 import { callAnswer, pollAnswer, refusalAnswer } from './answers.ts'
 import type { OpenCallParts } from './parts.ts'
@@ -23,6 +25,7 @@ export class CallRoute {
   readonly #parts: OpenCallParts
   readonly #uploads: UploadParts
   readonly #addresses: AddressSettings
+  readonly #readWish: ReadWish
 
   constructor(parts: OpenCallParts) {
     const { calls, objects, env, settings } = parts
@@ -34,6 +37,7 @@ export class CallRoute {
       maxUploadBytes: settings.maxUploadBytes,
     }
     this.#addresses = { env, signLinks: settings.signLinks }
+    this.#readWish = readWish(parts.transports)
   }
 
   /** Creates a promise only if the body is not complete yet or the call does not end synchronously. */
@@ -130,6 +134,7 @@ export class CallRoute {
       client: exchange,
       holdMs: Math.min(preferredWaitMs(exchange), settings.maxWaitMs),
       hold: true,
+      stream: this.#readWish,
     })
     if (replying instanceof Promise) return replying.then((reply) => this.#answer(reply, exchange, envelope.op))
     return this.#answer(replying, exchange, envelope.op)

@@ -3,16 +3,19 @@
 import type { Caller } from '../../../core/call/caller.ts'
 import { bareType } from '../../../core/call/media.ts'
 import type { Reply } from '../../../core/call/reply.ts'
-import type { Fault } from '../../../core/fault.ts'
+import { Fault } from '../../../core/fault.ts'
 import type { Answer, Exchange } from '../../../core/ports/exchange.ts'
+import type { OpenStream } from '../../../core/ports/frames.ts'
 import { explain } from '../../../wire/explain.ts'
 import { EVENT_STREAM_HEADERS } from '../../../wire/http/event-stream.ts'
 import { type AddressSettings, isSigned, objectIdIn, replyEnvelope } from '../addresses.ts'
 import { decodeCursor, encodeChunk } from '../codec.ts'
+import { readerIn } from '../stream-reader.ts'
 import { jsonAnswer, pollAnswer, refusalAnswer } from './answers.ts'
 import { binaryChunk, jsonChunk } from './chunk-answers.ts'
 import { EventStreams, withEnd } from './event-streams.ts'
 import { encodeEvents } from './events.ts'
+import { FrameEvents } from './frame-events.ts'
 import { objectAnswer } from './object-answers.ts'
 import type { OpenCallParts } from './parts.ts'
 import { preferredWaitMs } from './prefer.ts'
@@ -81,6 +84,24 @@ export class FollowRoutes {
     })
   }
 
+  /** The frames of a stream as server-sent events. */
+  stream(exchange: Exchange, id: string): Promise<Answer> {
+    const { calls, identify, env } = this.#parts
+    return this.#answering(env.newId(), async () => {
+      if (!/\btext\/event-stream\b/i.test(exchange.header('accept') ?? '')) throw needsTransport()
+      const { ticket, after } = readerIn(exchange)
+      const caller = ticket === undefined ? await identify(exchange)() : undefined
+      const opened = Promise.withResolvers<FrameEvents>()
+      const open = (stream: OpenStream) => {
+        const events = new FrameEvents(stream, exchange.signal, env.base64)
+        opened.resolve(events)
+        return events
+      }
+      await calls.readStream(caller, { id, open, ...(ticket && { ticket }), ...(after !== undefined && { after }) })
+      return { status: 200, headers: EVENT_STREAM_HEADERS, body: (await opened.promise).events(env.clock) }
+    })
+  }
+
   object(exchange: Exchange, segment: string): Promise<Answer> {
     const { calls, identify, env } = this.#parts
     return this.#answering(env.newId(), async () => {
@@ -120,4 +141,9 @@ export class FollowRoutes {
   #explain(thrown: unknown): Fault {
     return explain(thrown, this.#parts.env.log)
   }
+}
+
+function needsTransport(): Fault {
+  const message = 'Read this stream over its transport, or send "Accept: text/event-stream" to get server-sent events.'
+  return new Fault('malformed', message, { code: 'STREAM_TRANSPORT_REQUIRED' })
 }

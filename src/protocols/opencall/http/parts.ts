@@ -2,6 +2,7 @@
 
 import type { Calls } from '../../../core/ports/calls.ts'
 import type { Catalog } from '../../../core/ports/catalog.ts'
+import type { StreamTransports } from '../../../core/ports/frames.ts'
 import type { Identify, Presented } from '../../../core/ports/guard.ts'
 import type { ObjectStore } from '../../../core/ports/objects.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
@@ -23,6 +24,8 @@ export interface OpenCallParts {
   calls: Calls
   catalog: Catalog
   objects: ObjectStore
+  /** Where streams can be read. */
+  transports: StreamTransports
   env: Environment
   /** Identifies the caller. */
   identify: (presented: Presented) => Identify

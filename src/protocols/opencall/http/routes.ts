@@ -9,7 +9,9 @@ import { FollowRoutes } from './follow-routes.ts'
 import type { OpenCallParts } from './parts.ts'
 
 export function createOpenCallRoutes(parts: OpenCallParts): Route[] {
-  const { catalog, env } = parts
+  const { catalog, env, identify, settings } = parts
+  const { listRemoved } = settings
+  const transports = parts.transports.names()
   const calling = new CallRoute(parts)
   const following = new FollowRoutes(parts)
   const refuse = (_exchange: Exchange, why: Refusal) => refusal(why, env.newId())
@@ -29,11 +31,12 @@ export function createOpenCallRoutes(parts: OpenCallParts): Route[] {
     },
     { path: '/ops/{id}/chunks', refuse, methods: { GET: (exchange, { id }) => following.chunk(exchange, id ?? '') } },
     { path: '/ops/{id}/events', refuse, methods: { GET: (exchange, { id }) => following.events(exchange, id ?? '') } },
+    { path: '/streams/{id}', refuse, methods: { GET: (exchange, { id }) => following.stream(exchange, id ?? '') } },
     { path: '/objects/{id}', refuse, methods: { GET: (exchange, { id }) => following.object(exchange, id ?? '') } },
     {
       path: '/.well-known/ops',
       refuse,
-      methods: { GET: createRegistryDocument(catalog, env, parts.identify, parts.settings.listRemoved) },
+      methods: { GET: createRegistryDocument(catalog, env, identify, { listRemoved, transports }) },
     },
   ]
 }

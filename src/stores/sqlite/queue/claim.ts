@@ -14,8 +14,8 @@ import type { Owners } from '../owners.ts'
 import type { Decode, InstanceRow } from '../rows.ts'
 import type { DueCaller, DueCalls, DuePair } from './due-calls.ts'
 
-/** Streaming instances hold leases too, but are never handed out again; what has expired is for the sweeper to end. */
-const CLAIMABLE = "due_at IS NOT NULL AND state IN ('accepted', 'pending') AND expires_at > @at"
+/** What has expired is for the sweeper to end. */
+const CLAIMABLE = "due_at IS NOT NULL AND state IN ('accepted', 'pending', 'streaming') AND expires_at > @at"
 
 interface Candidate {
   id: string
@@ -70,7 +70,7 @@ export function prepareClaim(db: Database, { fresh, openCalls, owners, due, deco
      WHERE ${CLAIMABLE} AND operation = @operation AND due_at <= @at AND lineage <> '[]' ORDER BY due_at LIMIT @limit`,
   )
   const take = db.prepare<[number, string], InstanceRow>(
-    `UPDATE instances SET state = 'pending', revision = revision + 1, attempt = attempt + 1, due_at = ? WHERE id = ?
+    `UPDATE instances SET state = iif(state = 'streaming', state, 'pending'), revision = revision + 1, attempt = attempt + 1, due_at = ? WHERE id = ?
      RETURNING *`,
   )
   let last: { keys: readonly string[]; set: ReadonlySet<string> } = { keys: [], set: new Set() }

@@ -121,14 +121,24 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       },
     )
 
-    story('what is held, ended or streaming is not handed out', async (store, clock) => {
-      const dueAt = clock.now() - 1
+    story('held and ended instances are not handed out', async (store, clock) => {
       await store.accept(sampleInstance(clock.now()))
-      await store.accept(sampleInstance(clock.now(), { state: 'streaming', attempt: 1, dueAt }))
       const [ended] = await acceptDue(store, clock, -1)
       await store.advance(completing(ended as string))
 
       expect(await store.claim(CLAIM)).toEqual({ instances: [] })
+    })
+
+    story('a stream whose lease is over is handed out, and stays a stream', async (store, clock) => {
+      const stream = sampleInstance(clock.now(), { state: 'streaming', attempt: 1, dueAt: clock.now() + LEASE_MS })
+      await store.accept(stream)
+
+      const before = await store.claim(CLAIM)
+      clock.advance(LEASE_MS)
+      const after = await store.claim(CLAIM)
+
+      expect(before.instances).toEqual([])
+      expect(after.instances).toMatchObject([{ id: stream.id, state: 'streaming', attempt: 2 }])
     })
 
     story('a worker that dies loses its lease, and its late write changes nothing', async (store, clock) => {

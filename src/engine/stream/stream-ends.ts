@@ -1,0 +1,52 @@
+/** How streams end. */
+import type { Instance, Outcome } from '../../core/call/instance.ts'
+import { Fault } from '../../core/fault.ts'
+import type { StreamSummary } from '../../core/operation/stream.ts'
+import { faultOutcome } from '../end/end-faults.ts'
+
+/** A stream ends this long after its reader has gone. */
+export const READER_GONE_MS = 60_000
+
+const EXPIRED = 'STREAM_EXPIRED'
+/** The faults of a stream itself. Every other reason to stop means that its server stopped. */
+const OWN_CODES: readonly string[] = ['READER_GONE', 'SLOW_READER', 'STREAM_INTERRUPTED']
+
+/** Stops a stream at its end. The stream is then complete. */
+export function streamExpired(): Fault {
+  return new Fault('timeout', 'The stream has reached its end. Subscribe again to go on.', { code: EXPIRED })
+}
+
+export function readerGone(): Fault {
+  const message = `The stream had no reader for ${READER_GONE_MS / 1000} seconds. Subscribe again.`
+  return new Fault('unavailable', message, { code: 'READER_GONE' })
+}
+
+export function slowReader(): Fault {
+  return new Fault('overloaded', 'The reader was too slow for this stream. Subscribe again, and read faster.', {
+    code: 'SLOW_READER',
+  })
+}
+
+function interrupted(): Fault {
+  return new Fault('unavailable', 'The server that ran the stream stopped. Subscribe again.', {
+    code: 'STREAM_INTERRUPTED',
+  })
+}
+
+export function summaryOf(ended: StreamSummary['ended'], frames = 0, dropped = 0): Outcome {
+  return { kind: 'result', value: { frames, dropped, ended } }
+}
+
+/** The outcome of a stream that is stopped for this reason: complete if it was unsubscribed or has reached its end. */
+export function stoppedStream(why: Fault, frames = 0, dropped = 0): Outcome {
+  if (why.kind === 'canceled') return summaryOf('unsubscribed', frames, dropped)
+  if (why.code === EXPIRED) return summaryOf('expired', frames, dropped)
+  return faultOutcome(OWN_CODES.includes(why.code) ? why : interrupted())
+}
+
+/** The outcome of a call that is stopped while no handler of it runs. */
+export function stoppedUnrun({ model, extras }: Instance, why: Fault): Outcome {
+  if (model !== 'stream') return faultOutcome(why)
+  const lost = why.kind !== 'canceled' && extras?.stream?.awaited
+  return stoppedStream(lost ? readerGone() : why)
+}

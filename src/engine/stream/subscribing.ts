@@ -1,0 +1,141 @@
+/**
+ * Accepts a call of a stream: chooses transport and encoding, records the stream, and starts its handler, or leaves it
+ * for the reader that connects with the ticket.
+ */
+import type { Instance, StreamState } from '../../core/call/instance.ts'
+import type { Reply } from '../../core/call/reply.ts'
+import { Fault } from '../../core/fault.ts'
+import type { StreamRules } from '../../core/operation/stream.ts'
+import type { FrameChannel, StreamPlace, StreamTransports, StreamWish } from '../../core/ports/frames.ts'
+import type { Environment } from '../../core/ports/runtime.ts'
+import type { RecordChange, Store } from '../../core/ports/store.ts'
+import type { Admitted } from '../admit/admitted.ts'
+import { replyTo } from '../end/replies.ts'
+import { hasEnded, watchFor } from '../follow/waiting.ts'
+import type { Limits } from '../limits/limits.ts'
+import type { Recorder, RunOptions } from '../record/recorder.ts'
+import type { Worker } from '../run/worker.ts'
+import { chooseEncoding, chooseTransport } from './negotiation.ts'
+import { addingStream } from './stream-sessions.ts'
+import type { Subscriptions } from './subscriptions.ts'
+import { issueTicket, TICKET_MS } from './tickets.ts'
+
+export interface SubscribingParts {
+  env: Environment
+  store: Store
+  limits: Limits
+  worker: Worker
+  recorder: Recorder
+  streams: Subscriptions
+  transports: StreamTransports
+}
+
+export class Subscribing {
+  readonly #parts: SubscribingParts
+
+  constructor(parts: SubscribingParts) {
+    this.#parts = parts
+  }
+
+  async subscribe(admitted: Admitted, wish: StreamWish, options: RunOptions): Promise<Reply> {
+    const { limits } = this.#parts
+    const { operation, owner } = admitted
+    if (!options.ours) limits.requireRoom(owner, false)
+    const leave = limits.streams.enter(admitted, operation)
+    let place: StreamPlace | undefined
+    let stands = false
+    try {
+      const stream = await this.#place(admitted, wish, (found) => {
+        place = found
+      })
+      const recorded = await this.#record({ ...admitted, stream }, options, place?.open)
+      stands = recorded.created
+      return recorded.reply
+    } finally {
+      if (stands) this.#leaveAtEnd(admitted.id, leave)
+      else {
+        leave()
+        place?.discard?.()
+      }
+    }
+  }
+
+  async #place(admitted: Admitted, wish: StreamWish, found: (place: StreamPlace) => void): Promise<StreamState> {
+    const { env, transports } = this.#parts
+    const { id, operation, call } = admitted
+    const rules = operation.stream as StreamRules
+    const transport = chooseTransport(operation, wish, transports)
+    const encoding = chooseEncoding(operation, wish)
+    const sessionId = call.sessionId ?? env.newId()
+    const details = wish.details?.[transport.name]
+    const place = await transport.place({
+      id,
+      requestId: call.requestId,
+      sessionId,
+      operation: operation.name.full,
+      encoding,
+      origin: wish.origin,
+      ...(rules.track && { track: rules.track }),
+      ...(details && { details }),
+    })
+    found(place)
+    return {
+      transport: transport.name,
+      encoding,
+      schema: rules.schemaName,
+      location: place.location,
+      sessionId,
+      endsAt: env.clock.now() + operation.ttlSeconds * 1000,
+      ...(rules.integrity && { integrity: rules.integrity }),
+      ...(place.details && { details: place.details }),
+      ...(!place.open && { awaited: true as const }),
+    }
+  }
+
+  async #record(
+    admitted: Admitted,
+    options: RunOptions,
+    open: StreamPlace['open'],
+  ): Promise<{ reply: Reply; created: boolean }> {
+    const { env, recorder, worker } = this.#parts
+    const { id, call } = admitted
+    const ticket = open ? undefined : issueTicket(env, id)
+    const dueAt = env.clock.now() + (open ? worker.leaseMs : TICKET_MS)
+    const records: RecordChange[] = [...addingStream(env, { ...admitted, ...call, id })]
+    if (ticket) records.push(ticket.record)
+    const { instance, created } = await recorder.recordStream(
+      admitted,
+      { state: 'streaming', attempt: 1, dueAt },
+      records,
+    )
+    const reply = replyTo(instance, 0)
+    if (!created) return { reply, created }
+    if (open) this.#start(instance, admitted, open)
+    options.recorded?.()
+    if (!ticket || reply.state !== 'streaming') return { reply, created }
+    const { value, expiresAt } = ticket
+    return { reply: { ...reply, stream: { ...reply.stream, ticket: { value, expiresAt } } }, created }
+  }
+
+  /** The handler starts at once, and its first frame waits for the channel. */
+  #start(instance: Instance, { operation, parsed }: Admitted, open: NonNullable<StreamPlace['open']>): void {
+    const { worker, streams } = this.#parts
+    const stop = (why: Fault) => void worker.stopAttempt(instance.id, why)
+    const subscription = streams.open(instance, operation, stop)
+    const attach = (channel: FrameChannel) => subscription.attach(channel)
+    Promise.resolve(open()).then(attach, (thrown) => stop(Fault.from(thrown)))
+    worker.start(instance, operation, { parsed })
+  }
+
+  /** Counts the stream until it ends, on this or another node. */
+  #leaveAtEnd(id: string, leave: () => void): void {
+    const { store } = this.#parts
+    const watching = watchFor(store, id, hasEnded)
+    const done = () => {
+      watching.stop()
+      leave()
+    }
+    void watching.found.then(done)
+    store.get(id).then((now) => (!now || hasEnded(now) ? done() : undefined), done)
+  }
+}

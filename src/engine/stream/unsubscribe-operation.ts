@@ -1,0 +1,49 @@
+/** The built-in operation that ends streams. docs/readings.md#r31. */
+import { Fault } from '../../core/fault.ts'
+import { operation } from '../../core/operation/define.ts'
+import type { OperationDefinition } from '../../core/operation/operation.ts'
+import { jsonSchema } from '../../core/operation/schema.ts'
+import type { FollowUp } from '../follow/follow-up.ts'
+
+const NAME = 'v1:unsubscribeFromStream'
+
+export interface UnsubscribeOperation {
+  definition: OperationDefinition
+  /** Called once the engine is there. */
+  connect(followUp: FollowUp): void
+}
+
+export function createUnsubscribe(): UnsubscribeOperation {
+  let connected: FollowUp | undefined
+  return {
+    definition: operation(NAME, {
+      description: 'Ends a stream by its request id, or all your streams of a session.',
+      // A stranger ends nothing: the streams of other callers are not found.
+      public: true,
+      tool: false,
+      args: jsonSchema<{ requestId?: string; sessionId?: string }>({
+        type: 'object',
+        additionalProperties: false,
+        minProperties: 1,
+        maxProperties: 1,
+        properties: { requestId: { type: 'string' }, sessionId: { type: 'string' } },
+      }),
+      result: jsonSchema<{ ended: string[] }>({
+        type: 'object',
+        required: ['ended'],
+        properties: { ended: { type: 'array', items: { type: 'string' } } },
+      }),
+      async run({ requestId, sessionId }, { caller }) {
+        if (!connected) throw new Fault('unavailable', 'The server is starting. Try again in a moment.')
+        const ended =
+          requestId === undefined
+            ? await connected.unsubscribeSession(caller, sessionId as string)
+            : await connected.unsubscribe(caller, requestId)
+        return { ended }
+      },
+    }),
+    connect(followUp) {
+      connected = followUp
+    },
+  }
+}

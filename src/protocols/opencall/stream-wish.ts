@@ -1,0 +1,51 @@
+/**
+ * What a caller wants of a stream: the reserved arguments `transport`, `encoding` and the details of a transport, such
+ * as `webrtc`. They are taken out of the arguments where the schema does not declare them. docs/readings.md#r30.
+ */
+import { Fault } from '../../core/fault.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../core/json.ts'
+import type { Operation } from '../../core/operation/operation.ts'
+import type { ReadWish } from '../../core/ports/calls.ts'
+import type { StreamTransport, StreamTransports, StreamWish } from '../../core/ports/frames.ts'
+
+/** `own` is the transport of the connection that the call came on, if it carries frames. */
+export function readWish(transports: StreamTransports, own?: StreamTransport): ReadWish {
+  return (operation, call, origin) => {
+    const args: JsonObject = { ...(call.args as JsonObject) }
+    const take = (name: string): JsonValue | undefined => {
+      if (declares(operation, name)) return undefined
+      const value = args[name]
+      delete args[name]
+      return value
+    }
+    const wanted = namesIn(take('transport'), 'transport')
+    const encodings = namesIn(take('encoding'), 'encoding')
+    const details: Record<string, JsonObject> = {}
+    for (const name of transports.names()) {
+      const detail = take(name)
+      if (isJsonObject(detail)) details[name] = detail
+    }
+    const wish: StreamWish = {
+      origin,
+      details,
+      ...(own && { own }),
+      ...(wanted && { transports: wanted }),
+      ...(encodings && { encodings }),
+    }
+    return { call: { ...call, args }, wish }
+  }
+}
+
+function declares({ schemas }: Operation, name: string): boolean {
+  const { properties } = schemas.args
+  return isJsonObject(properties) && Object.hasOwn(properties, name)
+}
+
+function namesIn(value: JsonValue | undefined, field: string): readonly string[] | undefined {
+  if (value === undefined) return undefined
+  const names = Array.isArray(value) ? value : [value]
+  if (names.every((name): name is string => typeof name === 'string') && names.length > 0) return names
+  throw new Fault('invalid-input', `"args.${field}" must be a name or a list of names.`, {
+    details: { field: `args.${field}` },
+  })
+}
