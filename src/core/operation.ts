@@ -160,20 +160,20 @@ type RequiredMedia<M extends Slots> = {
   readonly [Slot in M[number] as Slot extends { required: true } ? Slot['name'] : never]: MediaFile
 }
 
-/** The types that an operation keeps for those that call it. The frames of a stream will be one more field. */
+/** The types that an operation keeps for its callers. The frames of a stream will be one more field. */
 export interface OperationTypes {
-  /** What a caller sends. */
+  /** The arguments that a caller sends. */
   args: unknown
-  /** What a caller receives. */
+  /** The result that a caller receives. */
   result: unknown
 }
 
 declare const types: unique symbol
 
 /**
- * One operation as its developer wrote it. `App` is what its handler expects the application to inject. `Types` is
- * there for the compiler only, and holds plain types instead of schemas: an exported operation stays short to print
- * and cheap to check.
+ * One operation as its developer wrote it. `App` is the type of the values that the application injects into its
+ * handler. `Types` is only for the compiler. It has plain types instead of schemas, so that the type of an exported
+ * operation is short to print and cheap to check.
  */
 export interface OperationDefinition<App = unknown, Types extends OperationTypes = OperationTypes> {
   readonly [types]?: Types
@@ -236,8 +236,8 @@ export function operation<
 }
 
 /**
- * `operation` for handlers that use what the application injects: `const operation = operationsWith<{ db: Db }>()`.
- * A function of its own, because what is injected cannot be told from how a handler happens to annotate its context.
+ * `operation` for handlers that use injected values: `const operation = operationsWith<{ db: Db }>()`. It is a separate
+ * function, because the compiler cannot infer the injected type from the context annotation of a handler.
  */
 export function operationsWith<App>() {
   return <
@@ -251,7 +251,7 @@ export function operationsWith<App>() {
   ): OperationDefinition<App, { args: Input<A>; result: Received<R, C> }> => define(name, options)
 }
 
-// `never` is below all types that an operation can keep: the callers name them, and nothing is there at run time.
+// `never` is assignable to all operation types. The callers state the types, and they do not exist at run time.
 function define<A extends Schema, R extends Schema, App, M extends Slots, C extends ChunkedRule>(
   name: string,
   options: OperationOptions<A, R, App, M, C>,
@@ -270,7 +270,7 @@ function define<A extends Schema, R extends Schema, App, M extends Slots, C exte
   }
 }
 
-/** Remembers an operation that is gone, so that its callers hear where to go. */
+/** Keeps the name of a removed operation, so that its callers get the replacement. */
 export interface Tombstone {
   readonly name: string
   readonly removed: { on: string; replacement?: string }
@@ -303,7 +303,7 @@ export interface Operation
   readonly timeoutMs?: number
   readonly deadlineMs?: number
   readonly concurrency?: number
-  /** Without a type each call says its own. */
+  /** If `mimeType` is absent, each call sets its own. */
   readonly chunked?: { mimeType?: string }
   readonly deprecated?: { sunset?: string; replacement?: string }
   readonly requires?: Requirements
@@ -312,11 +312,11 @@ export interface Operation
   /** Published schemas: the input side of the arguments, the output side of the result. */
   readonly schemas: { readonly args: JsonObject; readonly result: JsonObject }
   readonly backend: Backend
-  /** What a remote tool is shown. */
+  /** The credential that is sent to a remote tool. */
   readonly auth?: AuthBinding
 }
 
-/** What a schema library is asked for: see `src/schemas`. */
+/** The validators and JSON Schemas that are made from a schema library: see `src/schemas`. */
 export interface PreparedSchemas {
   parseArgs: Parse
   parseResult: Parse

@@ -31,7 +31,7 @@ test.each(names)('%s as "op" is refused with 400 UNKNOWN_OP, never 404', async (
   const { requestId, message } = await expectRefusal(await server.call({ op, args: ARGS }), 400, 'UNKNOWN_OP')
 
   expect(requestId).toMatch(UUID)
-  expect(message).toMatch(/The registry lists those there are/)
+  expect(message).toMatch(/The registry lists all operations/)
   expect(message.length).toBeLessThan(400)
   await server.expectUnharmed()
 })

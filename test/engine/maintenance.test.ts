@@ -191,5 +191,5 @@ test('the round repeats by itself, also after one that failed, until it is stopp
   await settled()
 
   expect(rounds).toBe(3)
-  expect(node.log).toMatchObject([{ level: 'error', message: expect.stringContaining('tried again') }])
+  expect(node.log).toMatchObject([{ level: 'error', message: expect.stringContaining('tries again') }])
 })

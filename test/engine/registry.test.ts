@@ -86,7 +86,7 @@ test('a sunset takes an operation off the list with the end of its day, and its 
 })
 
 test.each([
-  ['an async operation nobody could fetch from', { model: 'async', ttlSeconds: 0 }, /needs ttlSeconds above 0/],
+  ['an async operation whose result cannot be fetched', { model: 'async', ttlSeconds: 0 }, /needs ttlSeconds above 0/],
   [
     'a cache over side effects',
     { sideEffecting: true, cache: { policy: 'server', ttlSeconds: 1 } },
@@ -95,7 +95,7 @@ test.each([
   ['a retry that never starts', { retry: { attempts: 0 } }, /retry\.attempts/],
   ['a time limit of nothing', { timeoutMs: 0 }, /timeoutMs must be/],
   ['a sunset that is no date', { deprecated: { sunset: '2026-02-30' } }, /is not a date/],
-  ['a public operation with scopes', { public: true, scopes: ['a'] }, /cannot ask for scopes/],
+  ['a public operation with scopes', { public: true, scopes: ['a'] }, /cannot require scopes/],
   ['a sync operation with chunks', { model: 'sync', chunked: { mimeType: 'text/csv' } }, /needs model "async"/],
   ['a version that is none', { version: '1.0' }, /not a full version/],
 ] as const)('%s is refused at start', (_what, rules, message) => {

@@ -123,7 +123,7 @@ test('what calls have alike is said once, and again when it is long ago', () => 
 test('a call of which it was not said whose it is is refused', () => {
   const { decoder } = createWire()
 
-  expect(() => decoder.decode([7, 'i', 'r', {}, 0, 1, 1, 1])).toThrow('It was not said whose call this is.')
+  expect(() => decoder.decode([7, 'i', 'r', {}, 0, 1, 1, 1])).toThrow('The message names an unknown caller number.')
 })
 
 const COMPLETE: Change = {
