@@ -109,7 +109,7 @@ test('the registry says what is remembered; side effects never are, and asking f
     'https://cdn.example/2.png',
   ])
   const wrong = createCounter('v1:till.pay', { sideEffecting: true })
-  await expect(startSite({ operations: [wrong] })).rejects.toThrow(/v1:till.pay.*without side effects can be cached/)
+  await expect(startSite({ operations: [wrong] })).rejects.toThrow(/v1:till.pay.*can cache only a sync operation/)
 })
 
 test('a result above 1 MiB is not remembered: a few of them would fill the memory', async () => {
