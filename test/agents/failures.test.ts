@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { startSite } from '../scenarios/server.ts'
 import { getOrder, refundOrder, serve, WAYS } from './site.ts'
 
-test.each(WAYS)('what a model gets wrong is a result that says how to mend it (%s)', async (way) => {
+test.each(WAYS)('invalid arguments from a model produce a result that says how to correct them (%s)', async (way) => {
   const { sources } = await serve([getOrder, refundOrder])
   const { call } = await openTools(sources[way])
   const textOf = async (name: string, args: unknown) => {
@@ -33,7 +33,7 @@ test.each(WAYS)('a failure has its advice for the model, and nothing for develop
   expect(text).not.toContain('row 17')
 })
 
-test.each(WAYS)('what the caller may not do, the model is told (%s)', async (way) => {
+test.each(WAYS)('the model is told if the caller lacks permission (%s)', async (way) => {
   const wipe = operation('v1:orders.wipe', { scopes: ['orders:write'], run: () => true })
   const { sources } = await serve([wipe])
   const { call } = await openTools(sources[way])
@@ -77,7 +77,7 @@ test('something else at the address is said to be that', async () => {
   await expect(openTools({ url: `http://127.0.0.1:${port}` })).rejects.toMatchObject({ code: 'NOT_MCP' })
 })
 
-test('without authentication a server in this process takes anybody, as it does on loopback', async () => {
+test('without authentication a server in this process accepts every caller, as it does on loopback', async () => {
   const add = operation('v1:math.add', {
     args: z.object({ a: z.number(), b: z.number() }),
     scopes: ['math'],

@@ -86,7 +86,7 @@ describe.each(WAYS)('from a server by %s', (way) => {
     ])
   })
 
-  test('AI SDK: it runs the tools itself, and what the model writes wrong comes back to it', async () => {
+  test('AI SDK: it runs the tools itself, and reports invalid arguments to the model', async () => {
     const { sources } = await serve([getOrder, refundOrder])
     const usage = {
       inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },

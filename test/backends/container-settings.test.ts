@@ -9,7 +9,7 @@ import { partsWith } from './tool-server.ts'
 
 const image = 'registry.example/tools/convert:1.4'
 
-test('what is left out has its default', () => {
+test('an omitted setting has its default', () => {
   expect(parseContainerSettings({ kind: 'container', image })).toEqual({
     image,
     command: [],

@@ -130,13 +130,13 @@ describeWith(containers, 'containers', () => {
     await expect(forking.run()).rejects.toMatchObject({ kind: 'upstream' })
   })
 
-  test('what is not JSON is the result as text', async () => {
+  test('output that is not JSON becomes a text result', async () => {
     const { run } = open(shell('cat > /dev/null; echo done'))
 
     expect(await run({ much: 'x'.repeat(1_000_000) })).toEqual({ result: 'done\n' })
   })
 
-  test('an exit code and what was said are told', async () => {
+  test('the fault has the exit code and the output', async () => {
     const { run } = open(tools.fail)
 
     await expect(run()).rejects.toMatchObject({
@@ -157,7 +157,7 @@ describeWith(containers, 'containers', () => {
     })
   })
 
-  test('what a killed server left behind goes when the next one starts, and nothing else does', async () => {
+  test('a start removes the containers of a killed server, and no others', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'callplane-killed-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const source = join(import.meta.dirname, '../../src/backends/container/index.ts')

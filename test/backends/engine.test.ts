@@ -116,7 +116,7 @@ test.each(KINDS)('%s: a call that is canceled is canceled at the tool', async (_
   await tool.stopped
 })
 
-/** Takes its time: until there is a result for a call, whoever asks is told to come again. */
+/** A slow tool: a poll without a result yet gets the reply to poll again. */
 async function openSlowTool() {
   const results = new Map<string, string>()
   const questioned = Promise.withResolvers<void>()

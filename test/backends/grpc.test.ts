@@ -182,7 +182,7 @@ test('many calls share one connection, and one that is lost is replaced', async 
   await Promise.all([call(), call(), call()])
   expect(tool.connections).toBe(1)
   tool.drop()
-  // The first may meet the connection while it is being closed; what counts is that the next is not lost with it.
+  // The first call may arrive while the connection is being closed. The next call must not fail because of it.
   await Promise.resolve(call()).catch(() => undefined)
   await call()
 

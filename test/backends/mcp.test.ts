@@ -84,7 +84,7 @@ test.each(GENERATIONS)('%s: progress is seen, and a cancellation reaches the too
   expect((await site.ended(requestId)).body).toMatchObject({ state: 'error', error: { code: 'CANCELED' } })
 })
 
-test('what a tool says of itself decides how it is called, and what the import says goes before it', async () => {
+test('the annotations of a tool decide how it is called, and the import can override them', async () => {
   const { site } = await startHttp({}, { risk: 'high', timeoutMs: 1_000 })
   const { registry } = site.server
 
@@ -142,7 +142,7 @@ test('a process ends with the server', async () => {
   await vi.waitUntil(() => !isRunning(pid))
 })
 
-test('a process finds nothing in its environment but PATH and what is declared', async () => {
+test('the environment of a process has only PATH and the declared variables', async () => {
   vi.stubEnv('CALLPLANE_SECRET_KIT', 's3cret-of-the-kit')
   vi.stubEnv('PRIVATE', 'not for others')
   onTestFinished(() => void vi.unstubAllEnvs())

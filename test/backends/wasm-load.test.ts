@@ -90,7 +90,7 @@ test('and with the name of the operation that wants it', async () => {
 })
 
 test.each([
-  ['wants something nobody provides', '(import "env" "shell" (func)) (memory (export "memory") 1)', 'env.shell'],
+  ['imports something unknown', '(import "env" "shell" (func)) (memory (export "memory") 1)', 'env.shell'],
   ['is no command', '(memory (export "memory") 1)', '_start'],
   ['keeps its memory to itself', '(memory 1) (func (export "_start"))', 'memory'],
 ])('a module that %s is refused by name', async (_what, body, named) => {

@@ -23,7 +23,7 @@ function open(folder: string, settings: object = {}, clock = createManualClock()
 
 const openWat = async (source: string, settings: object = {}) => open(folderWith(await compileWat(source)), settings)
 
-/** The next thread that is started, whoever starts it. */
+/** The next thread that any code starts. */
 async function nextThread(): Promise<Worker> {
   const [worker] = await once(process, 'worker')
   return worker as Worker
@@ -118,7 +118,7 @@ test('only so many calls wait for a thread: the next one is refused, and may com
   expect(new Set(await Promise.all(calls))).toEqual(new Set(['left']))
 })
 
-test('a thread that nobody has needed for a while ends', async () => {
+test('an idle thread ends after a while', async () => {
   const started = nextThread()
   const { run, clock } = await openWat(WAT.echo)
   await run({ a: 1 })

@@ -32,7 +32,7 @@ const answering =
   (_asked, response) =>
     response.writeHead(status, headers).end(body)
 
-test('what taking the call up again needs is committed before the request leaves', async () => {
+test('the data for resuming the call is committed before the request is sent', async () => {
   verifies('contract:140', 'contract:141')
   const { tool, execute, clock } = await open((asked, response) => response.end(responseTo(requestIn(asked))))
   const committed: unknown[] = []
@@ -54,7 +54,7 @@ test.each([
   ['at the usual pace', {}, {}, 2_000],
   ['at the pace that is declared', {}, { pollMs: 50 }, 50],
   ['when the tool says', { 'Retry-After': '7' }, {}, 7_000],
-  ['not at once, whatever the tool says', { 'Retry-After': '0' }, {}, 100],
+  ['not at once, even if the tool asks for it', { 'Retry-After': '0' }, {}, 100],
 ])('202 leaves the call waiting, to be asked for %s', async (_, headers, settings, resumeInMs) => {
   verifies('contract:142')
   const { execute } = await open(answering(202, '', headers), settings)
@@ -189,7 +189,7 @@ test('a wait that is given up is called off, even if the tool does not listen', 
   await backend.abandon?.(POLLING, backendContext())
 })
 
-test('a question that nobody answers is given up after a while and asked again', async () => {
+test('a poll without a response times out and is sent again', async () => {
   const { tool, clock, resume } = await open(() => {})
 
   const asking = resume(POLLING)

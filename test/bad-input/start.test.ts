@@ -40,7 +40,7 @@ async function usedFolder(): Promise<string> {
   return server.data
 }
 
-/** Every file below and what is in it. */
+/** Every file below and its content. */
 function contents(folder: string): Record<string, string> {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   const digests = files.map(({ parentPath, name }) => {

@@ -103,7 +103,7 @@ test.each(Object.entries(floods))(
   },
 )
 
-test('a body without a stated length is bounded also when it was there before anybody asked for it', async () => {
+test('a body without a Content-Length is bounded, even if it arrived before the handler read it', async () => {
   const late: Handle = async (exchange, params) => {
     await new Promise(setImmediate)
     return echo(exchange, params)

@@ -51,7 +51,7 @@ test('binary content without a file name stays as it is', async () => {
   expect(reply).toContain(`raw|image/png||${Buffer.of(255, 254, 0).toString('base64')}`)
 })
 
-test('whatever the parts hold and however the body is cut up, the parts come out as they went in', async () => {
+test('parts with any content are read back unchanged, for every split of the body into pieces', async () => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 200 }),
     fc.constantFrom('\r\n--', '\r\n--b', '--b--', '\r\n\r\n', '\r', '\r\n--X-\r\n--XY').map((s) => Buffer.from(s)),

@@ -39,7 +39,7 @@ test.each([
   expect(reply).toContain(body)
 })
 
-test('what was asked for before, and how it went, changes nothing for the next', async () => {
+test('an earlier request and its outcome do not affect the next', async () => {
   const { url } = await startCarrier(routes)
   const answers = {
     'GET /ops/7': '7?',

@@ -24,7 +24,7 @@ test('headers above the limit are answered with 431', async () => {
   expect(reply).toMatch(/^HTTP\/1.1 431 [\s\S]*HEADERS_TOO_LARGE/)
 })
 
-test('what is not HTTP is answered with 400, and a head that never ends with 408', async () => {
+test('bytes that are not HTTP get 400, and a head that never ends gets 408', async () => {
   const { port } = await startCarrier([], {}, { headersTimeoutMs: 50 })
   const socket = await openSocket(port)
   socket.write('GET / HT')

@@ -62,7 +62,7 @@ test('an async call prints the address to poll, and with --follow its result', a
   expect([accepted.code, followed.code, followed.stderr]).toEqual([0, 0, ''])
 })
 
-test('whoever watches a terminal sees a bar grow, and nothing of it stays', async () => {
+test('a terminal shows a progress bar, which is removed at the end', async () => {
   const { stderr } = await call(['v1:Reports.Generate', '--args', '{"month":"2026-01","steps":2}', '--follow'], {
     terminal: true,
   })
@@ -170,7 +170,7 @@ test('no server is exit 3 with the way to start one', async () => {
   expect(stderr).toMatch(/^callplane: No server responds at http:\/\/127\.0\.0\.1:1.*"callplane serve".*\n$/)
 })
 
-test('what is no call at all is exit 2 before anything is sent', async () => {
+test('invalid arguments are exit 2 before anything is sent', async () => {
   const nowhere = { env: { CALLPLANE_URL: 'http://127.0.0.1:1' } }
   const wrong = [
     [],

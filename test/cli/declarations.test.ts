@@ -123,7 +123,7 @@ test('the tools of the example are called where they run', async () => {
   }
 })
 
-test('the folder of the example is served as it is, what it declares and what it exports', async () => {
+test('the folder of the example is served unchanged, with its declared and exported operations', async () => {
   const data = await temporaryFolder()
 
   const { url } = await serveProcess([join(EXAMPLE, 'tools'), '--data', data])

@@ -144,7 +144,7 @@ test('without authentication nothing but loopback is listened on', async () => {
   expect(code).toBe(1)
 })
 
-test("each mistake in somebody's modules is one sentence that names the file, without a stack", async () => {
+test('each mistake in a module is reported in one sentence that names the file, without a stack', async () => {
   const header = `import { operation } from '${SOURCE}'\n`
   const good = `${header}export const x = operation('v1:X', { run: () => 1 })\n`
   const cases: [file: string, source: string, message: RegExp][] = [

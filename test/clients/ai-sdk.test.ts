@@ -42,7 +42,7 @@ function modelThatCalls(toolName: string, input: object): MockLanguageModelV4 {
   })
 }
 
-/** What the model was told of its call. */
+/** The tool result that the model got. */
 async function heard(client: MCPClient, toolName: string, input: object): Promise<unknown> {
   const model = modelThatCalls(toolName, input)
   // Each of the two packages brings a copy of the types that they share.

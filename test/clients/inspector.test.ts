@@ -13,7 +13,7 @@ vi.setConfig({ testTimeout: 120_000 })
 const ADD = ['--method', 'tools/call', '--tool-name', 'Calculator_Add', '--tool-arg', 'a=10', 'b=5']
 const REPORT = ['--method', 'tools/call', '--tool-name', 'Reports_Generate', '--tool-arg', 'month=2026-01', 'steps=1']
 
-/** What a person tries first, with the sum in the form that the era has for a number. */
+/** The first steps of a user. `sum` is the number in the form of the protocol revision. */
 async function tryEverything(server: readonly string[], sum: unknown): Promise<void> {
   // Strict: a schema that a model's provider would not take is an error.
   const list = await inspect(...server, '--method', 'tools/list', '--strict')

@@ -30,7 +30,7 @@ test('a cancel that comes while the question is being written down is not lost',
   expect(outcome).toMatchObject({ fault: { kind: 'canceled' } })
 })
 
-test('the deadline goes on while nobody answers', async () => {
+test('the deadline runs while a call waits for answers', async () => {
   const cluster = openCluster()
   const node = new Node(cluster, { operations: [asks] })
   const { requestId } = await node.call('v1:it.asks', {}, { asking: FORMS })
@@ -42,7 +42,7 @@ test('the deadline goes on while nobody answers', async () => {
   expect(outcome).toMatchObject({ fault: { kind: 'timeout' } })
 })
 
-test('an answer whose bringer was cut off before the call could go on is found when somebody looks', async () => {
+test('an answer whose sender was interrupted before the call continued is found by the next poll', async () => {
   const cluster = openCluster()
   const node = new Node(cluster, { operations: [asks] })
   const { requestId } = await node.call('v1:it.asks', {}, { asking: FORMS })

@@ -117,7 +117,7 @@ test('bytes that no call owns are swept an hour after they were written, others 
   expect(await cluster.objects.info(`${id}/result`)).toBeDefined()
 })
 
-test('what is left behind while the server runs is swept without a restart', async () => {
+test('leftovers of a running server are swept without a restart', async () => {
   const cluster = openCluster()
   const unfinished: number[] = []
   const node = new Node(cluster, {

@@ -35,7 +35,7 @@ test('the same name and version twice is refused', () => {
   expect(() => registryOf(define('v1:greet'), define('v1:greet'))).toThrow('v1:greet@1.0.0 is defined twice')
 })
 
-test('in whatever order versions are declared, a name runs its highest, and none stands in for another', () => {
+test('in any order of declaration, a name runs its highest version, and no version replaces another', () => {
   verifies('opencall:013')
   const version = fc.tuple(fc.nat(12), fc.nat(12), fc.nat(12))
   const declared = fc
@@ -102,7 +102,7 @@ test.each([
   expect(() => registryOf(operation('v1:odd', { ...rules, run: () => [] }))).toThrow(message)
 })
 
-test('what a source brings takes the place of what it brought before, and of nothing else', () => {
+test('the operations of a source replace its earlier ones, and no others', () => {
   const registry = registryOf(define('v1:own'), removed('v1:gone', { on: '2025-01-01' }))
   const brought = (...names: string[]) => registryOf(...names.map((name) => define(name))).operations
   const before = registry.operations
@@ -122,7 +122,7 @@ test('what a source brings takes the place of what it brought before, and of not
   expect(registry.keys).toEqual(['v1:own@1.0.0', 'v1:b.one@1.0.0', 'v1:a.two@1.0.0'])
 })
 
-test('calls of a version that is gone are run by its heir, whatever else comes and goes', () => {
+test('calls of a removed version are run by its successor, even after other changes', () => {
   const registry = registryOf(define('v1:own', { version: '1.1.0' }))
   expect(registry.inherit('v1:own@1.0.0')).toBe(true)
 

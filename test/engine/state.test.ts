@@ -58,7 +58,7 @@ test('from every state that is not an end, an end can be reached in one step', (
   for (const state of open) expect(mayFollow(state, 'error')).toBe(true)
 })
 
-test('what a store compares against is the table read backwards', () => {
+test('the states that a store compares against are the inverse of the table', () => {
   for (const to of STATES) {
     for (const from of STATES) expect(statesBefore(to).includes(from)).toBe(mayFollow(from, to))
   }

@@ -14,9 +14,9 @@ class Elsewhere implements Backend {
   readonly kind = 'elsewhere'
   readonly durable = true
   readonly heard: string[] = []
-  /** What it says to a look while there is no answer. */
+  /** Its reply to a poll while there is no answer. */
   look: (context: BackendContext, waiting: JsonValue) => unknown = (_context, waiting) => new Deferred(waiting, POLL_MS)
-  /** What handing over does before it is done. */
+  /** Runs before the hand-over is done. */
   handOver: (context: BackendContext) => unknown = () => {}
 
   async execute(_args: unknown, context: BackendContext): Promise<unknown> {
@@ -48,7 +48,7 @@ function nodeOn(cluster: Cluster, elsewhere: Elsewhere, rules: OperationRules = 
   return new Node(cluster, { operations: [render], backends: { elsewhere }, limits: { runningCalls: 1 } })
 }
 
-/** What has effects, and so is not simply run again. */
+/** An operation with effects, which is not simply run again. */
 const WITH_EFFECTS: OperationRules = { model: 'sync', sideEffecting: true, idempotencyRequired: false }
 
 async function leftWaiting(cluster: Cluster, node: Node): Promise<string> {
@@ -210,7 +210,7 @@ test('an answer that came while no server ran the call is taken by the next one'
   expect(elsewhere.heard).toEqual(['answer to 1'])
 })
 
-test('the time of one try goes on over all looks; the next try is handed over anew and has its own', async () => {
+test('the time limit of one try covers all its polls; the next try is handed over again with its own time limit', async () => {
   const cluster = openCluster()
   const elsewhere = new Elsewhere()
   const node = nodeOn(cluster, elsewhere, { timeoutMs: 5_000, retry: { attempts: 2, backoffMs: 1_000 } })

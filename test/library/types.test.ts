@@ -66,7 +66,7 @@ test('JSON Schema with the type it describes: the same', () => {
   })
 })
 
-test('what is returned must be what the result schema takes', () => {
+test('the return value must match the result schema', () => {
   const Result = z.object({ total: z.number() })
   // @ts-expect-error: a field of another type
   operation('v1:wrong', { result: Result, run: () => ({ total: 'three' }) })
@@ -239,7 +239,7 @@ test('misspelled rules are refused', () => {
   operation('v1:typo', { sideEffect: true, run: () => null })
 })
 
-test('what the application injects is typed, and a server of such operations needs it', () => {
+test('injected values are typed, and a server of such operations requires them', () => {
   interface App {
     db: { count(): Promise<number> }
   }

@@ -21,7 +21,7 @@ test('a put that fails leaves no file behind', async () => {
   expect(await filesIn(folder)).toEqual([])
 })
 
-test('everything stored is found again by a store opened anew, and nothing unfinished stays', async () => {
+test('a reopened store has everything that was stored, and no unfinished files', async () => {
   await using store = await openFolder()
   const { objects, folder } = store
   const put = await objects.put('call/a', blocks(2), { ...FILE, filename: `${'long '.repeat(500)}name` })
@@ -172,7 +172,7 @@ async function* pausing(paused: PromiseWithResolvers<void>, goesOn: Promise<void
   yield Buffer.from('later')
 }
 
-/** The folder of the owner, and what is unfinished. */
+/** The owner's folder, and the unfinished files. */
 async function pathsOf(folder: string): Promise<string[]> {
   const unfinished = join(folder, 'unfinished')
   const shards = join(folder, 'owners')

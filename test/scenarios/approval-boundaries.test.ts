@@ -114,7 +114,7 @@ test('a server that announces starts with more approvals waiting than a caller m
   expect(heard.size).toBe(5)
 })
 
-test('what is refused for want of a sandbox is in the trail, with its rule', async () => {
+test('a call that is refused because there is no sandbox is in the audit trail, with its rule', async () => {
   const shell = operation('v1:shell', { risk: 'critical', run: () => 'harm' })
   const desk = await openDesk({ operations: [shell], policy: { default: 'allow' } })
 
@@ -127,7 +127,7 @@ test('what is refused for want of a sandbox is in the trail, with its rule', asy
   })
 })
 
-test('whoever decides sees what is attached, and what is only referred to is not held', async () => {
+test('the approver sees the attachments, and a call with referenced attachments is not held', async () => {
   const slots = [{ name: 'list', acceptedTypes: ['text/plain'], maxBytes: 1_000 }]
   const remove = operation('v1:remove', { model: 'async', media: slots, run: () => 'removed' })
   const files = createServer((_request, response) => {

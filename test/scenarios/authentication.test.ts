@@ -48,7 +48,7 @@ describe('credentials', () => {
     expect(key).toMatchObject({ status: 200, body: { result: { subject: 'bob' } } })
   })
 
-  test('a valid credential without the scope is 403 and says which one is missing; no scopes asked means anybody known', async () => {
+  test('a valid credential without the scope is 403 and names the missing scope; without scopes every known caller may call', async () => {
     verifies('opencall:111', 'opencall:240')
     const site = await startSite({ operations: [whoAmI, readOrder], auth })
 

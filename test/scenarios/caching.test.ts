@@ -11,7 +11,7 @@ function createCounter(name: string, rules: object = {}) {
   return operation(name, { cache: { policy: 'server', ttlSeconds: 60 }, ...rules, run: () => ++runs })
 }
 
-test('a result is remembered for its ttl, by operation and arguments, in whichever order they are written', async () => {
+test('a result is cached for its ttl, by operation and arguments in any order of keys', async () => {
   verifies('opencall:142')
   const clock = createStepClock()
   const site = await startSite({ operations: [createCounter('v1:news.read')], clock })

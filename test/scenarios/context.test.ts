@@ -58,7 +58,7 @@ describe('correlation', () => {
     expect(await stored('alone')).not.toHaveProperty('parentId')
   })
 
-  test('what was not sent is not there, a trace header counts, and a bad trace or an unknown locale is no error', async () => {
+  test('fields that were not sent are absent, a trace header is used, and a bad trace or an unknown locale is no error', async () => {
     verifies('opencall:029', 'opencall:030', 'opencall:040', 'opencall:041', 'opencall:056')
     const site = await startSite({ operations: [describeCall] })
 
@@ -92,7 +92,7 @@ describe('correlation', () => {
   })
 })
 
-describe('what the application injects', () => {
+describe('injected values', () => {
   interface App {
     db: { find: (id: string) => string }
   }

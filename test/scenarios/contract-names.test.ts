@@ -72,7 +72,7 @@ const NAMES = {
 
 const { request, read, answer, error } = NAMES[CONTRACT_VERSION]
 
-/** What is the tool's own has names of its own. */
+/** Fields whose members the tool names. */
 const OPAQUE = ['input', 'output', 'error.details']
 
 function namesIn(value: object, prefix = ''): string[] {

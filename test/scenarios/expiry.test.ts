@@ -115,7 +115,7 @@ test('a call that has not ended by its expiry ends as a time-out, and its handle
   expect((await site.poll('endless-1')).status).toBe(404)
 })
 
-test('what has expired is removed: its row, its result and its attachments', async () => {
+test('an expired call is removed: its row, its result and its attachments', async () => {
   verifies('opencall:112')
   const clock = createStepClock()
   const data = temporaryFolder()

@@ -169,7 +169,7 @@ describe('objects of our own', () => {
       'accept-ranges': 'bytes',
       'cache-control': 'private, max-age=3600, immutable',
       'content-disposition': "attachment; filename*=UTF-8''zehn%20ziffern.txt",
-      // What an operation made is no page of this origin, whatever is in it.
+      // The result of an operation, with any content, must not act as a page of this origin.
       'content-security-policy': "default-src 'none'; sandbox",
       'x-content-type-options': 'nosniff',
       etag: expect.stringMatching(/^"[0-9a-f]{64}"$/),
@@ -179,7 +179,7 @@ describe('objects of our own', () => {
     expect(nobodys.status).toBe(401)
   })
 
-  test('are a redirect for whoever prefers one: a link that needs no credential, until it expires', async () => {
+  test('are a redirect for a client that prefers one: a link that needs no credential, until it expires', async () => {
     verifies('opencall:082', 'opencall:086', 'opencall:106', 'opencall:119', 'opencall:176', 'opencall:242')
     const { site, clock } = await startDrawn()
 

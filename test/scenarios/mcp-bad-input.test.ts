@@ -141,7 +141,7 @@ describe('a server with authentication', () => {
       auth: { tokens: [{ hash, kind: 'bearer', subject: 'ann', scopes: ['data:read'] }] },
     })
 
-  test('sends whoever shows no credential to where tokens come from', async () => {
+  test('tells a client without a credential where to get a token', async () => {
     const site = await secured()
     for (const headers of [{}, { Authorization: 'Bearer nonsense' }]) {
       const { status, headers: sent } = await ask(site, 'tools/list', {}, { headers })
@@ -192,7 +192,7 @@ describe('a server with authentication', () => {
     expect(json.result.content[0].text).toContain('Closed on Sundays.')
   })
 
-  test('offers public tools to whoever shows none, and no others', async () => {
+  test('offers only public tools to a client without a credential', async () => {
     const site = await startSite({
       operations: [echo, operation('v1:it.greets', { public: true, run: () => 'hello' })],
       auth: { tokens: [{ hash, kind: 'bearer', subject: 'ann', scopes: [] }] },

@@ -81,7 +81,7 @@ test('a failure is an envelope that the model can read, without what is for deve
   expect((await ask(site, 'tools/call', { name: 'orders_getItem' })).json.error.code).toBe(-32602)
 })
 
-test('what administers the server cannot be called or found this way, whoever asks', async () => {
+test('administrative operations cannot be called or found this way, by any caller', async () => {
   const { token, hash } = createToken()
   const site = await startSite({
     operations: [getItem],

@@ -30,7 +30,7 @@ const CALLS = {
   'a sync call with effects': ({ run }: Endless) => [operation('v1:it.waits', { sideEffecting: true, run })],
   'a sync call that overran': ({ run }: Endless) => [operation('v1:it.waits', { maxSyncMs: 1, run })],
   'an async call': ({ run }: Endless) => [operation('v1:it.waits', { model: 'async', run })],
-  'what an async call has called': ({ run }: Endless) => [
+  'the child of an async call': ({ run }: Endless) => [
     operation('v1:it.works', { model: 'async', run }),
     operation('v1:it.waits', { model: 'async', run: (_, ctx) => ctx.call('v1:it.works', {}) }),
   ],
@@ -118,7 +118,7 @@ test.each(EVERY)('%s stops %s', async (way, kind) => {
   await handler.stopped
 })
 
-test('what was called off is recorded as canceled, and the same arguments start a new call', async () => {
+test('a canceled call is recorded as canceled, and the same arguments start a new call', async () => {
   const ids: string[] = []
   const handler = endless()
   const began = Promise.withResolvers<void>()

@@ -65,7 +65,7 @@ describe('finding tools', () => {
     })
   })
 
-  test('what administers is a tool only where that is switched on, and for those who have its scopes', async () => {
+  test('administrative operations are tools only if that is enabled, and for callers with their scopes', async () => {
     const [root, agent] = [createToken(), createToken()]
     const tokens = [
       { kind: 'bearer' as const, subject: 'root', hash: root.hash, scopes: ['*', 'callplane:admin'] },
@@ -100,7 +100,7 @@ describe('finding tools', () => {
     expect(plain.json.result.structuredContent).toEqual({ id: 'o1', paid: true })
   })
 
-  test('what administers the server is offered to no model, whoever asks', async () => {
+  test('administrative operations are offered to no model, for any caller', async () => {
     const { token, hash } = createToken()
     const site = await startSite({
       operations: [add],
@@ -259,7 +259,7 @@ describe('a client that cannot come back for a task', () => {
     expect(runs).toBe(2)
   })
 
-  test('does not lose the call it was told to ask for when the server starts anew', async () => {
+  test('finds its call again after the server restarts', async () => {
     const clock = createStepClock()
     const data = temporaryFolder()
     let runs = 0

@@ -31,7 +31,7 @@ test('the client is asked on the stream of the call, and its answers come as mes
   expect(done).toMatchObject({ id: 7, result: { content: [{ text: 'removed a.txt' }] } })
 })
 
-test('the reply of somebody else, or to nothing, is let go by; a refusal is told to the model', async () => {
+test('the reply of another client, or to no question, is ignored; the model gets a refusal', async () => {
   const { ada, ben, auth } = twoCallers()
   const site = await startSite({ operations: [remove], auth })
   const session = await begin(site, ada)
@@ -56,7 +56,7 @@ test('a session is its caller’s own', async () => {
   expect((await listen(site, undefined, stolen)).status).toBe(404)
 })
 
-test('what the handler says comes before what it asks, and before its end', async () => {
+test('messages of the handler arrive before its questions and before its end', async () => {
   const chatty = operation('v1:it.talks', {
     async run(_, ctx) {
       ctx.say('info', 'before')

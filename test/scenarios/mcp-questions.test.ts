@@ -34,7 +34,7 @@ describe('the stateless revision', () => {
     expect(third.json.result.content[0].text).toBe('removed a.txt')
   })
 
-  test('a person who says no is heard, and what is no answer is asked for again', async () => {
+  test('a person may decline, and an invalid answer is asked for again', async () => {
     const site = await startSite({ operations: [remove] })
     const no = await call(site, 'files_remove', { inputResponses: { confirm: { action: 'decline' } } })
     const unfit = await call(site, 'files_remove', {
@@ -80,7 +80,7 @@ describe('the stateless revision', () => {
     })
   })
 
-  test('what a called operation asks, its caller is asked', async () => {
+  test('a question of a child call is put to the caller of its parent', async () => {
     const outer = operation('v1:files.tidy', { run: (_, ctx) => ctx.call('v1:files.remove', { name: 'b.txt' }) })
     const site = await startSite({ operations: [remove, outer] })
     const first = await call(site, 'files_tidy')
@@ -107,7 +107,7 @@ describe('the stateless revision', () => {
     expect(removed).toBe(1)
   })
 
-  test('what is asked below an operation with effects is answered under the same key', async () => {
+  test('a question of a child of an operation with effects is answered under the same key', async () => {
     let moved = 0
     const inner = operation('v1:files.move', {
       sideEffecting: true,
@@ -153,7 +153,7 @@ describe('the stateless revision', () => {
     expect((await call(site, 'files_remove', again)).json.error.code).toBe(-32602)
   })
 
-  test('a result that hangs on an answer is remembered for nobody else', async () => {
+  test('a result that depends on an answer is not cached for others', async () => {
     const greet = operation('v1:people.greet', {
       cache: { policy: 'server', ttlSeconds: 60 },
       async run(_, ctx) {
@@ -221,7 +221,7 @@ describe('tasks', () => {
     expect(done.result.structuredContent).toEqual({ from: YES, to: { action: 'cancel' } })
   })
 
-  test('what must be known in any case is asked before there is a task', async () => {
+  test('required answers are asked for before there is a task', async () => {
     const ship = operation('v1:orders.ship', {
       model: 'async',
       requires: { answers: { confirm: SURE } },
@@ -236,7 +236,7 @@ describe('tasks', () => {
     expect(done.result.structuredContent).toEqual(YES)
   })
 
-  test('one that waits can be canceled, and nobody else can answer it', async () => {
+  test('a waiting task can be canceled, and no other caller can answer it', async () => {
     const { ada, ben, auth } = twoCallers()
     const site = await startSite({ operations: [both], auth, limits: { pollBurst: 10_000 } })
     const as = (headers: typeof ada) => ({ ...CAN, headers })

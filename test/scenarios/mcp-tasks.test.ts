@@ -146,7 +146,7 @@ test('a task of another caller is not found, and neither is one that never was',
 describe('a call that needs an approval', () => {
   const agent = { headers: PEOPLE.agent.headers }
 
-  test('waits as a task until somebody lets it run', async () => {
+  test('waits as a task until it is approved', async () => {
     const desk = await openDesk(UNLIMITED)
     const { taskId } = (await call(desk, 'orders_refund', { amount: 500 }, agent)).json.result
     const silent = (await get(desk, taskId, agent)).json.result
@@ -159,7 +159,7 @@ describe('a call that needs an approval', () => {
     expect([method, params.mode]).toEqual(['elicitation/create', 'url'])
     expect(await (await fetch(params.url)).json()).toEqual({ status: 'pending' })
 
-    // Whoever asked may not decide, whatever their client sends.
+    // The caller may not decide, even if its client sends a decision.
     const answer = { approval: { action: 'accept', content: { approve: true } } }
     const heard = await ask(desk, 'tasks/update', { taskId, inputResponses: answer }, asking)
     expect(heard.json.result).toEqual({ resultType: 'complete' })

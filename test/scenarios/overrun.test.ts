@@ -107,7 +107,7 @@ describe('a client that goes away', () => {
     return { log, left: left.promise }
   }
 
-  test('cancels a call that nobody could come back for', async () => {
+  test('cancels a call to which no caller can return', async () => {
     const began = Promise.withResolvers<void>()
     const stopped = Promise.withResolvers<unknown>()
     const ask = operation('v1:oracle.ask', {

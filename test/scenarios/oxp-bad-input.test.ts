@@ -176,7 +176,7 @@ describe('envelopes', () => {
     expect(oxp).toMatchObject({ status: 400, body: { $schema: 'otc://1.0' } })
   })
 
-  test('whatever is not application/json is 400, so a form on a page cannot call a tool; a page of another site is refused', async () => {
+  test('a body that is not application/json is 400, so a form on a page cannot call a tool; a page of another site is refused', async () => {
     const { url } = await startSite({ operations })
     const text = JSON.stringify(CALL)
     const client = oxpClient(url)
@@ -305,7 +305,7 @@ describe('input', () => {
     expect(optional).toMatchObject({ status: 200, body: { success: true } })
   })
 
-  test('what a library objects to as a whole stands under "input"', async () => {
+  test('an error that concerns the whole input is under "input"', async () => {
     const { z } = await import('zod')
     const between = operation('v1:dates.between', {
       args: z

@@ -52,7 +52,7 @@ async function post(
 const callTool = (site: Site, name: string, args?: unknown, headers?: Record<string, string>) =>
   post(site, `/tools/${name}/call`, args, headers)
 
-describe('what an operation returns becomes content', () => {
+describe('the return value of an operation becomes content', () => {
   const returning = (value: unknown) => operation('v1:it.returns', { run: () => value as never })
   const returned = async (value: unknown) => {
     const site = await startSite({ operations: [returning(value)], ...on })
@@ -139,7 +139,7 @@ describe('what an operation returns becomes content', () => {
 })
 
 describe('a tool that fails', () => {
-  test('in its domain says why, what to do, and nothing meant for developers', async () => {
+  test('in its domain has the reason and the next step, and no text for developers', async () => {
     verifies('rest:26', 'rest:37', 'rest:38', 'rest:56')
     const ring = operation('v1:bell.ring', {
       run: (_args, ctx) =>
@@ -231,7 +231,7 @@ describe('a tool that fails', () => {
     expect(await (await fetch(checkUrl)).json()).toEqual({ status: 'pending' })
   })
 
-  test('for want of an authorization whose provider cannot be reached says that, and to nobody unknown', async () => {
+  test('because of an unreachable provider says so, but not to an unknown caller', async () => {
     const needs = { requires: { authorization: [{ id: 'git' }] }, run: () => 'none' }
     const operations = [operation('v1:git.issues', needs), operation('v1:git.open', { ...needs, public: true })]
     const git = { issuer: 'http://127.0.0.1:1', clientId: 'callplane', allowInsecure: true }
@@ -398,7 +398,7 @@ describe('who may call', () => {
     expect([known.status, known.json.structuredContent.code]).toEqual([500, 'INVALID_REQUEST'])
   })
 
-  test('nobody, unless the server says that tools can be run', async () => {
+  test('no caller, unless tool execution is enabled', async () => {
     verifies('rest:09', 'rest:10', 'rest:51', 'rest:58')
     const site = await startSite({ operations: [add] })
 
@@ -410,7 +410,7 @@ describe('who may call', () => {
     expect((await site.call('v1:math.add', { a: 1 })).body.result).toBe(11)
   })
 
-  test('whoever the server knows; another is told no more than that, after the tool was found', async () => {
+  test('known callers; an unknown caller gets only Unauthorized, after the tool was found', async () => {
     verifies('rest:07', 'rest:08', 'rest:14', 'rest:15', 'rest:53')
     const run = vi.fn(() => 'ran')
     const guarded = operation('v1:it.guards', { run })
@@ -434,7 +434,7 @@ describe('who may call', () => {
     expect((await answer('it_opens'))[0]).toBe(200)
   })
 
-  test('whoever the hook lets pass, besides', async () => {
+  test('callers that the hook also accepts', async () => {
     verifies('rest:14', 'rest:15', 'rest:16', 'rest:22')
     const who = new AsyncLocalStorage<string>()
     const rest: ServerOptions['rest'] = {
@@ -476,7 +476,7 @@ describe('who may call', () => {
   })
 })
 
-describe('what is shown', () => {
+describe('tool details', () => {
   test('at the root and below /explorer is the same', async () => {
     verifies('rest:01', 'rest:33')
     const site = await startSite({ operations: [add, forecast], ...on })

@@ -74,7 +74,7 @@ test('a file that a repeat was told of late is there as long as the repeat can b
   expect((await site.poll('first')).status).toBe(404)
 })
 
-test('a canceled call stays canceled, whatever its handler makes of the abort', async () => {
+test('a canceled call stays canceled, even if its handler handles the abort', async () => {
   const gate = createGate()
   let runs = 0
   const stubborn = operation('v1:stubborn', {

@@ -17,7 +17,7 @@ vi.setConfig({ testTimeout: 30_000 })
 const IN_ENVIRONMENT = 'kit?token>+/~"and\\more'
 const IN_HEADER = 'web/token+with=signs&more'
 
-/** What a server answers to a message when it was shown this. Both servers run it, one of them as text. */
+/** The reply of a server to a message with this credential. Both servers run this function, one of them as text. */
 function answerOf(message: { method: string; params: { name?: string; protocolVersion?: string } }, said: string) {
   const { method, params } = message
   const schema = { type: 'object', description: said, properties: { [said]: { const: said } } }

@@ -218,7 +218,7 @@ describe('keys behind a URL', () => {
     expect(issuer.requests).toBe(2)
   })
 
-  test('are not fetched again and again for key ids that somebody made up', async () => {
+  test('are not fetched again and again for unknown key ids', async () => {
     const issuer = await serveKeys([await publicJwk(rsa.publicKey, 'one')])
     const { authenticate } = authenticatorWith({ jwksUrl: issuer.url })
     for (const kid of ['x', 'y', 'z']) {
@@ -228,7 +228,7 @@ describe('keys behind a URL', () => {
     expect(issuer.requests).toBe(1)
   })
 
-  test('are fetched anew after the clock was set back, not when it has come round again', async () => {
+  test('are fetched again after the clock was set back, without waiting for the old time', async () => {
     const issuer = await serveKeys([await publicJwk(rsa.publicKey, 'one')])
     const { authenticate, clock } = authenticatorWith({ jwksUrl: issuer.url, maxAgeMs: 600_000, cooldownMs: 600_000 })
     await authenticate(await signToken({ alg: 'RS256', key: rsa.privateKey, kid: 'one' }))

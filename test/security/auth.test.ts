@@ -84,7 +84,7 @@ describe('static tokens', () => {
     }
   })
 
-  test('no credential is nobody, and that is for the operation to judge', () => {
+  test('without a credential there is no caller, and the operation decides about that', () => {
     const { authenticate } = createAuthenticator(
       { tokens: [{ ...ada, hash: createToken().hash }] },
       systemClock,

@@ -158,7 +158,7 @@ test('an error that comes with 200 is an error, and ends an authorization that c
   expect(endpoint.asked.length).toBe(2)
 })
 
-test('what a renewal does not mention stays: the refresh token and the scopes', async () => {
+test('fields that a renewal omits are kept: the refresh token and the scopes', async () => {
   const { authorizations, authorize, clock, endpoint } = await startAuthorizations([
     { body: { ...BEARER, expires_in: 60, refresh_token: 'renew-me' } },
     { body: { access_token: 'second-token', token_type: 'bearer', expires_in: 60 } },
@@ -237,7 +237,7 @@ test('an answer that is no answer, too large, or leads elsewhere authorizes noth
   expect(await authorizations.token(ADA, 'hub', [])).toBe(undefined)
 })
 
-test('the code goes to nobody when the answer names another issuer than the one that was asked', async () => {
+test('the code is not sent if the response names another issuer', async () => {
   const { authorize, endpoint } = await startAuthorizations([{ body: BEARER }, { body: BEARER }])
 
   expect((await authorize([], { code: 'c', iss: 'https://elsewhere.example' })).done).toBe(false)
@@ -277,7 +277,7 @@ test('of two nodes that find a token old at once, one renews it, and the other g
   const first = authorizations.token(ADA, 'hub', [])
   await asked.promise
   const second = startNode().token(ADA, 'hub', [])
-  // Written after whatever the second has to write before it asks.
+  // Written after all writes that the second makes before its request.
   await store.records.put('other', '')
   gate.resolve()
   await first

@@ -257,7 +257,7 @@ test('when the last one leaves the exchange ends, and the next one starts anothe
   expect((await next).headers).toEqual(bearer(2))
 })
 
-test('tokens that are good for one use are not shared by those who come at the same time', async () => {
+test('tokens for a single use are not shared by concurrent requests', async () => {
   const { endpoint, resolve, auth } = await withEndpoint()
   endpoint.answer = (count) => ({ access_token: `token-number-${count}` })
 
@@ -266,7 +266,7 @@ test('tokens that are good for one use are not shared by those who come at the s
   expect(new Set(shown.map(({ headers }) => headers.Authorization)).size).toBe(3)
 })
 
-test('a token the tool refuses is forgotten and asked for anew, once for all who held it', async () => {
+test('a refused token is dropped, and one new token is requested for all its users', async () => {
   verifies('contract:097', 'contract:119')
   const { endpoint, resolve, auth } = await withEndpoint()
   const [one, two] = [await resolve(auth), await resolve(auth)]

@@ -130,7 +130,7 @@ describe('a secret', () => {
     expect(redactor.redact('first-secret')).toBe('[redacted]')
   })
 
-  test('whatever its characters, appears in no encoded text', () => {
+  test('with any characters, appears in no encoded text', () => {
     const secret = fc.string({ unit: 'binary', minLength: 8, maxLength: 40 })
     fc.assert(
       fc.property(secret, fc.string(), fc.string(), (value, before, after) => {

@@ -1,5 +1,5 @@
 /**
- * Secrets are read by name from real variables, files, programs and a database, each time anew. An error names a
+ * Secrets are read by name from real variables, files, programs and a database, on every use. An error names a
  * missing one.
  */
 import { randomBytes } from 'node:crypto'
@@ -78,7 +78,7 @@ test('files are values and folders are fields, also behind the links of a Kubern
   expect(await resolve('crm')).toEqual({ fields: { client_id: 'id2', client_secret: 'new' } })
 })
 
-test('nothing outside the folder is read, whatever the name or a link says', async () => {
+test('nothing outside the folder is read, for any name or link', async () => {
   const outside = temporaryFolder()
   writeFileSync(join(outside, 'private'), 'not for you')
   const folder = temporaryFolder()
@@ -154,7 +154,7 @@ test('a command that fails, floods, hangs or is called off ends, and nothing it 
   await expect(called).rejects.toMatchObject({ kind: 'canceled', message: 'Enough.' })
 })
 
-test('the first place that has it wins; what nobody has is named, with the places, and is not tried again', async () => {
+test('the first place that has a secret is used; a missing secret is reported with the searched places and is not retried', async () => {
   verifies('contract:050', 'contract:059', 'contract:101', 'contract:110')
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'both'), 'from a file')

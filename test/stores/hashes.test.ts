@@ -14,7 +14,7 @@ const hash = fc.oneof(
   fc.constant(Number.MAX_SAFE_INTEGER),
 )
 
-test('a table has what was last set, whatever else falls on the same place', () => {
+test('a table has the last value of each hash, even if others have the same slot', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(hash, fc.nat())), (entries) => {
       const table = new HashTable()

@@ -103,7 +103,7 @@ test.each(Object.keys(OTHER) as (keyof Instance)[])('a call with another %s is t
   if (heard) expect(heard).toEqual(changed)
 })
 
-test('what calls have alike is said once, and again when it is long ago', () => {
+test('shared values are sent once, and again after their number is no longer valid', () => {
   const { cross, defined } = createWire()
   const ofOthers = (at: number): Instance => ({
     ...BEGUN,

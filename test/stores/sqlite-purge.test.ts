@@ -8,7 +8,7 @@ import { expireNow } from '../../src/testing/fakes/expire-now.ts'
 import { sampleInstance } from '../../src/testing/fakes/instances.ts'
 import { temporaryFolder } from './folder.ts'
 
-test('a purge copies what was written into the file, and does not leave it to whichever call comes later', async () => {
+test('a purge copies its pages into the file, so that no later call has to', async () => {
   const clock = createManualClock()
   const file = join(temporaryFolder(), 'calls.db')
   const store = createSqliteStore({ file, clock })

@@ -65,7 +65,7 @@ async function missing(store: Store, to: number): Promise<number[]> {
   return lost
 }
 
-test('however many calls there are, each is found and none is taken in twice, also by the next process', async () => {
+test('each of many calls is found and none is accepted twice, also by the next process', async () => {
   const folder = temporaryFolder()
   const file = join(folder, 'calls.db')
   const store = openStore(file, 600)
@@ -105,7 +105,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 40 },
 )
 
-test('whatever comes and goes, a request id belongs to the call that has it and to no other', async () => {
+test('after random changes, a request id finds exactly the call that has it', async () => {
   const folder = temporaryFolder()
   let files = 0
   await fc.assert(
@@ -182,7 +182,7 @@ test('entries of calls that were removed go too', async () => {
   expect(entriesIn(file)).toBe(6)
 })
 
-test('what a process knew to be gone when it died goes with the first writing of the next one', async () => {
+test('entries that a dead process had not removed are removed by the first write of the next one', async () => {
   const folder = temporaryFolder()
   const file = join(folder, 'calls.db')
   const store = openStore(file, 100)

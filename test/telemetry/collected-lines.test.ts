@@ -35,7 +35,7 @@ function linesIn(output: string): { msg: string; number?: number }[] {
 test.each([
   ['runs out of work', 'later', ['said', 'said', 'said', 'last']],
   ['exits', 'exit', ['said', 'said', 'said']],
-  ['throws what nobody catches', 'throw', ['said', 'said', 'said']],
+  ['throws an uncaught error', 'throw', ['said', 'said', 'said']],
   ['is asked to end', 'terminated', ['said', 'said', 'said', 'ending']],
   ['says more at once than is collected', 'long', ['said', 'said', 'said', 'long', 'last']],
   ['logs to the stream of standard output', 'by the stream', ['said', 'said', 'said']],

@@ -92,7 +92,7 @@ describe('an attempt', () => {
   })
 
   // opencall:041: the trace's part of it.
-  test('continues the trace of its caller, and what the handler does nests in it', async () => {
+  test('continues the trace of its caller, and the spans of the handler are its children', async () => {
     const { spans, own } = registerTraceSdk()
 
     const observation = observer().attemptStarted(async, attempt(TRACEPARENT))
@@ -210,7 +210,7 @@ test('ended calls are a histogram of durations by operation and outcome', async 
   })
 })
 
-test('an attempt has the Tool Contract’s fields where somebody knows its words', () => {
+test('an attempt has the Tool Contract’s fields if the observer knows its names', () => {
   verifies('contract:002', 'contract:111', 'contract:112', 'contract:154', 'contract:155', 'contract:156')
   verifies('contract:157', 'contract:158', 'contract:159')
   const { spans } = registerTraceSdk()

@@ -109,7 +109,7 @@ test('the context is the one the test describes', async () => {
   expect(result).toEqual({ subject: 'ada', scopes: ['*'], seen: Object.values(ids) })
 })
 
-test('what the application injects is given by the test, and must be where the operation expects it', async () => {
+test('the test passes the injected values, and must do so if the operation expects them', async () => {
   const count = operationsWith<{ db: { count(): number } }>()('v1:count', { run: (_args, { db }) => db.count() })
 
   const { result } = await runOperation(count, {}, { context: { db: { count: () => 7 } } })

@@ -22,7 +22,7 @@ function decode(stream: Uint8Array, cuts: readonly number[] = [], maxLength = 1_
 const line = fc.string({ unit: 'binary' }).map((text) => text.replace(/[\r\n]/g, ''))
 const name = line.filter((text) => text !== '' && !text.startsWith(' '))
 
-test('whatever is written is read back, in whatever pieces it comes', () => {
+test('every event is read back, for every split into pieces', () => {
   const data = fc.array(line, { minLength: 1, maxLength: 4 }).map((lines) => lines.join('\n'))
   const sent = fc.array(fc.record({ event: name, data }), { maxLength: 5 })
   fc.assert(

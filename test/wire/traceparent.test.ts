@@ -14,7 +14,7 @@ const hex = (length: number) =>
 const id = (length: number) => hex(length).filter((digits) => /[^0]/.test(digits))
 const context = fc.record({ traceId: id(32), spanId: id(16), flags: fc.nat(255) })
 
-test('whatever is written is read back and kept as it is', () => {
+test('every written traceparent is read back unchanged', () => {
   fc.assert(
     fc.property(context, (sent) => {
       const text = encodeTraceparent(sent)

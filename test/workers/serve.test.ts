@@ -69,12 +69,12 @@ test('when the process in the middle is killed, its workers end by themselves, a
   expect(workers.map((pid) => readFileSync(join(folder, String(pid)), 'utf8'))).toEqual(['1', '1'])
 })
 
-test('whoever waits for the store when the process in the middle is killed is told to come back', async () => {
+test('a request that waits for the store when the hub is killed gets a retryable failure', async () => {
   const { server, where } = await serveWhere()
   const workers = [await where(), await where()]
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   onTestFinished(() => agent.destroy())
-  // A connection of its own to a worker: nobody hands out new ones while the process in the middle stands still.
+  // A separate connection to a worker: no new ones are distributed while the hub is stopped.
   await getOver(agent, `${server.url}/ops/r1`)
 
   server.kill('SIGSTOP')
@@ -150,7 +150,7 @@ test('--debug is for the workers as well', async () => {
   expect(stderr).toMatch(/caused by: Error: DB_URL is not set\n +at /)
 })
 
-test('what keeps the server from starting is said once, with the exit code of one process', async () => {
+test('a failed start is reported once, with the exit code of one process', async () => {
   const blocker = createServer().listen(0, '127.0.0.1')
   onTestFinished(() => void blocker.close())
   await new Promise((resolve) => blocker.once('listening', resolve))
@@ -181,7 +181,7 @@ describe('the published cases', () => {
     ['rest', ''],
   ]
 
-  test('are met by two workers, each on whichever connection it comes', async () => {
+  test('are met by two workers, on every connection', async () => {
     const folder = await temporaryFolder()
     await writeFile(join(folder, 'ops.ts'), withNotesIn(join(folder, 'notes')))
     const { url } = await serveProcess([join(folder, 'ops.ts'), '--workers', '2', '--data', join(folder, 'data')])

@@ -336,7 +336,7 @@ test('a denial names what denied it, and a bad credential is told by the status,
   expect(none).toMatchObject({ status: 401, body: { request_id: 'r1', status: 'denied', error: denied } })
 })
 
-test('a call that somebody has to approve is not run, and says that it waits', async () => {
+test('a call that needs an approval does not run, and the response says that it waits', async () => {
   verifies('contract:102')
   seen.length = 0
   const guard = { decide: () => ({ verdict: 'hold' as const, rule: 'policy.yaml#ask' }) }
@@ -350,7 +350,7 @@ test('a call that somebody has to approve is not run, and says that it waits', a
   expect(seen).toEqual([])
 })
 
-test('what cannot be read at all is refused with a status of its own, in the same envelope', async () => {
+test('an unreadable request is refused with its own status, in the same envelope', async () => {
   const { execute, url } = await openHost({ operations: [search], maxBytes: 500 })
   const text = { headers: { 'content-type': 'text/plain' } }
 

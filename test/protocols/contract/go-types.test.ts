@@ -133,7 +133,7 @@ test.each([
   ['JSON text beside other fields', { result: '{"temperature":20}', unit: 'C' }],
   ['JSON text that breaks off', { result: '{"temperature":' }],
   ['a number', { result: 7, more: true }],
-])('what another tool gives is taken as it is: %s', (_name, output) => {
+])('the output of another tool is used unchanged: %s', (_name, output) => {
   expect(decodeResponse(JSON.stringify({ request_id: 'r1', status: 'ok', output }), 'r1')).toEqual(output)
 })
 

@@ -72,7 +72,7 @@ test('when the last of them leaves, the work is canceled', async () => {
   expect(await stopped).toBe('canceled')
 })
 
-test('whoever lacks the scope learns neither how a tool runs nor what its secret is called', async () => {
+test('a caller without the scope learns neither how a tool runs nor the name of its secret', async () => {
   const pay = operation('v1:bank.pay', {
     scopes: ['pay'],
     backend: { kind: 'http' },

@@ -109,7 +109,7 @@ describe.each(FACES)('a call through %s', (face) => {
 })
 
 describe.each(FACES)('the checks before a call through %s', (face) => {
-  /** What goes wrong in a request: each row adds one more failure that would come later. */
+  /** The problems of a request. Each row adds a failure that a later check would find. */
   const failures = [
     {
       at: 'execution is off',
@@ -279,7 +279,7 @@ describe.each(FACES)('the auth hook of %s', (face) => {
     expect(lines.map(({ level, message }) => [level, message])).toEqual([['warn', 'the auth hook refused a call']])
   })
 
-  test('sees the request, and whatever it keeps around the call the handler finds', async () => {
+  test('gets the request, and the handler sees its async context', async () => {
     verifies('rest:22')
     const identity = new AsyncLocalStorage<string>()
     const { call } = await openHandler(

@@ -259,7 +259,7 @@ describe('mounted', () => {
     expect((await at(url, '/explorer/none')).status).toBe(418)
   })
 
-  test('in Hono, whatever it passes besides the request', async () => {
+  test('in Hono, which passes further arguments after the request', async () => {
     const { fetch } = createToolHandler([WEATHER], sunny, { ...quiet, prefix: '/explorer' })
     const app = new Hono().all('/explorer/*', (context) => fetch(context.req.raw, context.env))
 
