@@ -200,7 +200,7 @@ describe('a result that is a file', () => {
     })
   })
 
-  test('is read for the model where it is a text, as far as a model reads', async () => {
+  test('is read for the model if it is text, up to the length limit', async () => {
     const list = operation('v1:orders.export', {
       args: z.object({ rows: z.int() }),
       chunked: { mimeType: 'text/csv' },

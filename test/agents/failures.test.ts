@@ -43,7 +43,7 @@ test.each(WAYS)('the model is told if the caller lacks permission (%s)', async (
   expect(text).toContain('will not help')
 })
 
-test.each(WAYS)('a token that is no good is for the application to hear of (%s)', async (way) => {
+test.each(WAYS)('an invalid token is reported to the application, not to the model (%s)', async (way) => {
   const { sources, token } = await serve([getOrder])
   const fault = { name: 'Fault', kind: 'unauthenticated' }
   await expect(openTools({ ...sources[way], token: 'wrong' })).rejects.toMatchObject(fault)
@@ -56,7 +56,7 @@ test.each(WAYS)('a token that is no good is for the application to hear of (%s)'
   await expect(call(wanted)).rejects.toMatchObject(fault)
 })
 
-test('a server that is gone is worth another try, and one that was never there is a mistake', async () => {
+test('a lost server is a retryable failure, and a wrong address is a mistake of the application', async () => {
   const { site, sources } = await serve([getOrder])
   const { call } = await openTools(sources.url)
   await site.close()
@@ -69,7 +69,7 @@ test('a server that is gone is worth another try, and one that was never there i
   await expect(openTools({ url: 'example.com' })).rejects.toThrow('not the address of a server')
 })
 
-test('something else at the address is said to be that', async () => {
+test('the message says that the address is not a server of this kind', async () => {
   const other = createServer((_request, response) => response.end('<h1>Hello</h1>'))
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void other.close())

@@ -74,7 +74,7 @@ test.each<[string, string, Record<string, string>]>([
   ['a signature that is too short', 'r/1', { 'X-Timestamp': NOW, 'X-Signature': sign(body).slice(2) }],
   ['a time too long ago', 'r/1', signed(body, String(Number(NOW) - 301))],
   ['a time yet to come', 'r/1', signed(body, String(Number(NOW) + 301))],
-  ['a time that is no number', 'r/1', signed(body, '0x1')],
+  ['a time that is not a number', 'r/1', signed(body, '0x1')],
 ])('an answer with %s is refused and not delivered', async (_, id, headers) => {
   const { delivered, post } = await open()
 

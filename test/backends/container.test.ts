@@ -78,7 +78,7 @@ describeWith(containers, 'containers', () => {
     showsRuntimeSemantics,
   )
 
-  test('when a call has ended for want of time its container is gone, not only left alone', async () => {
+  test('after a timeout the container is removed', async () => {
     const { run } = open(tools.hang)
     const control = new AbortController()
     const call = expect(run({}, control.signal)).rejects.toThrow('enough')
@@ -90,7 +90,7 @@ describeWith(containers, 'containers', () => {
     expect(podman.containers()).toEqual([])
   })
 
-  test('one that is ended before its container is made leaves none', async () => {
+  test('a call that ends before its container is created leaves no container', async () => {
     const { run } = open(tools.hang)
     const control = new AbortController()
     const call = expect(run({}, control.signal)).rejects.toThrow('at once')
@@ -146,7 +146,7 @@ describeWith(containers, 'containers', () => {
     })
   })
 
-  test('an image that is not there is named', async () => {
+  test('the fault names a missing image', async () => {
     verifies('contract:048', 'contract:057')
     const { run } = open([], { image: 'localhost/none' })
 

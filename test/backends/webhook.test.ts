@@ -71,7 +71,7 @@ test('a tool that wants to be left alone for years is asked within the hour', as
   expect(await execute({ remainingMs: undefined })).toMatchObject({ resumeInMs: 3_600_000 })
 })
 
-test.each([201, 204, 302, 400, 409])('an answer of %i to the call itself is a failure for good', async (status) => {
+test.each([201, 204, 302, 400, 409])('a %i response to the call is a permanent failure', async (status) => {
   const { execute } = await open(answering(status))
 
   await expect(execute()).rejects.toMatchObject({
@@ -137,7 +137,7 @@ test('a call that was cut off while it was handed over is asked for, and handed 
   expect(tool.asked.map(({ method }) => method)).toEqual(['GET', 'POST'])
 })
 
-test('one that had arrived is not handed over a second time', async () => {
+test('a call that the tool has received is not sent a second time', async () => {
   const { tool, resume } = await open(answering(200, DONE))
 
   expect(await resume(SUBMITTING)).toEqual({ done: true })

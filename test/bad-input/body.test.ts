@@ -121,7 +121,7 @@ test('a body without a stated length is refused as soon as it is too large', asy
   await server.expectUnharmed()
 })
 
-test('a body that breaks off runs nothing and keeps nothing, and the server goes on', async () => {
+test('an incomplete body runs and stores nothing, and the server continues', async () => {
   const server = await startServer()
   const socket = await openSocket(server.port)
 

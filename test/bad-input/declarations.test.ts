@@ -143,7 +143,7 @@ test('a field that is only misspelt is not taken for a secret', async () => {
   expect(problems[0]).toContain('Did you mean "secretRef"?')
 })
 
-test('all problems of all files are told at once, those of both schemas and of the backend included', async () => {
+test('all problems of all files are reported at once, including those of both schemas and of the backend', async () => {
   const broken = `operation: v1:a\nargs: { type: strng }\nresult: { type: strng }\nmodel: x\nbackend: { kind: http }\n`
 
   const problems = await problemsIn({

@@ -62,25 +62,22 @@ const nowhere = [
 ]
 const dots = ['/ops/../call', '/./call', '/.well-known/../call', '/.well-known', '/.well-known/ops/', '/objects/', '/*']
 
-test.each([...nowhere, ...dots])(
-  '%s is no path of ours: 404 with directions, and nothing is normalised',
-  async (path) => {
-    verifies('opencall:103', 'opencall:139')
-    const server = await startServer()
-    const content = '{"op":"v1:Calculator.Add","args":{"a":1,"b":2}}'
+test.each([...nowhere, ...dots])('%s is an unknown path: 404 with advice, and nothing is normalised', async (path) => {
+  verifies('opencall:103', 'opencall:139')
+  const server = await startServer()
+  const content = '{"op":"v1:Calculator.Add","args":{"a":1,"b":2}}'
 
-    // Over a bare socket: clients resolve dots before they send.
-    const answer = await say(
-      server.port,
-      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n` +
-        `Content-Length: ${content.length}\r\n\r\n${content}`,
-    )
+  // Over a bare socket: clients resolve dots before they send.
+  const answer = await say(
+    server.port,
+    `POST ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${content.length}\r\n\r\n${content}`,
+  )
 
-    const { message } = expectRefusalEnvelope(status(answer), body(answer), 404, 'NOT_FOUND')
-    expect(message).toMatch(/POST \/call .* GET \/\.well-known\/ops/)
-    await server.expectUnharmed()
-  },
-)
+  const { message } = expectRefusalEnvelope(status(answer), body(answer), 404, 'NOT_FOUND')
+  expect(message).toMatch(/POST \/call .* GET \/\.well-known\/ops/)
+  await server.expectUnharmed()
+})
 
 const known: [path: string, allow: string[]][] = [
   ['/call', ['POST']],

@@ -55,7 +55,7 @@ test('a client that does not read holds the source back', async () => {
   expect(ours.writableLength).toBeLessThan(2 << 20)
 })
 
-test('a client that takes nothing for too long is let go', async () => {
+test('a client that does not read for too long is disconnected', async () => {
   const returned = Promise.withResolvers<void>()
   async function* endless() {
     try {

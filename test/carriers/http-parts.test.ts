@@ -105,7 +105,7 @@ test.each([
   ],
   ['a part without a name', 'multipart/form-data; boundary=b', `${part('filename=a', '1')}--b--`, 'no name'],
   ['a part without headers', 'multipart/form-data; boundary=b', '--b\r\n\r\nx\r\n--b--', 'not a header'],
-  ['a line that is no header', 'multipart/form-data; boundary=b', '--b\r\nhello\r\n\r\n\r\n--b--', 'not a header'],
+  ['a line that is not a header', 'multipart/form-data; boundary=b', '--b\r\nhello\r\n\r\n\r\n--b--', 'not a header'],
   [
     'encoded content',
     'multipart/form-data; boundary=b',
@@ -176,7 +176,7 @@ test('a part that is read after the next was asked for is a bug that is named, n
   await expect(bytesOf(first.value as Part)).rejects.toMatchObject({ kind: 'internal' })
 })
 
-test('an upload goes no faster than it is read, and a consumer that gives up is answered', async () => {
+test('an upload is read only as fast as its consumer, and a consumer that stops can still respond', async () => {
   const reading = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()
   const { server, port } = await startCarrier([

@@ -86,7 +86,7 @@ test('a failure of the server is exit 1 as well', async () => {
   })
 })
 
-test('an unknown operation is exit 2 and names those that were probably meant', async () => {
+test('an unknown operation is exit 2 and suggests similar names', async () => {
   const typo = await call(['v1:Calculator.Ad'])
   const short = await call(['add', '--json'])
   const far = await call(['v1:Something.Else'])
@@ -137,7 +137,7 @@ test('a chunked result is streamed, or written to a file that appears when it is
   expect(await readdir(folder)).toEqual(['orders.csv'])
 })
 
-test('a result at an address of its own is printed as such, or fetched into a file', async () => {
+test('a result at another address is printed as that address, or fetched into a file', async () => {
   const file = join(await temporaryFolder(), 'circle.svg')
 
   const printed = await call(['v1:Pictures.Draw', '--args', '{"radius":5}'])

@@ -16,7 +16,7 @@ const entry = (op: string, required: string[]) => ({
 })
 const registry = (...operations: object[]) => JSON.stringify({ callVersion: '2026-02-10', operations })
 
-test('a change that breaks callers is named and exits 1; one that does not exits 0', async () => {
+test('a breaking change is named and exits 1; a compatible change exits 0', async () => {
   const folder = await temporaryFolder({
     'old.json': registry(entry('v1:Add', ['a'])),
     'stricter.json': registry(entry('v1:Add', ['a', 'b'])),

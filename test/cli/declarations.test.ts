@@ -132,7 +132,7 @@ test('the folder of the example is served unchanged, with its declared and expor
   expect((await callOver(url, 'v1:text.shout', { text: 'hello' })).body).toMatchObject({ result: 'HELLO' })
 })
 
-test('an import that cannot work is told with its place', async () => {
+test('an invalid import is reported with its place', async () => {
   const folder = await temporaryFolder({
     'a.yaml': "import: { kind: mcp, url: https://mcp.example, as: 'v1:github.*', token: x }",
   })

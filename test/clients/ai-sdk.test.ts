@@ -22,7 +22,7 @@ const usage = {
   outputTokens: { total: 1, text: 1, reasoning: 0 },
 }
 
-/** Asks for one tool, hears what comes of it, and is done. */
+/** A model that calls one tool, gets its result, and ends. */
 function modelThatCalls(toolName: string, input: object): MockLanguageModelV4 {
   return new MockLanguageModelV4({
     doGenerate: [
@@ -71,7 +71,7 @@ async function tryEverything(client: MCPClient): Promise<void> {
   expect(contents[0]).toMatchObject({ mimeType: 'application/json' })
 }
 
-test('over HTTP a model calls a sync and an async operation and hears their results', async () => {
+test('over HTTP a model calls a sync and an async operation and gets their results', async () => {
   const url = await serveQuickstart()
   const client = await connect({ transport: { type: 'http', url: `${url}/mcp` } })
   expect(client.initializeResult.protocolVersion).toBe('2026-07-28')

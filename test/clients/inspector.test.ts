@@ -71,7 +71,7 @@ test('a result in chunks is a link that it can read, and a failure says what to 
   expect(nobody.result.content[0].text).toContain('ids: doorbell42,doorbell84')
 })
 
-test('with a token it is let in, and without one it hears that it needs one', async () => {
+test('with a token it connects, and without one it is told that it needs one', async () => {
   const { token } = createToken()
   const server = `${await serveQuickstart(token)}/mcp`
 

@@ -23,7 +23,7 @@ describe('OpenCALL conformance of an open server', { timeout: 30_000 }, () => {
     })
   }
 
-  test('the cases have names of their own, and each of them says what it proves', () => {
+  test('the cases have unique names, and each cites its requirements', () => {
     expect(new Set(cases.map(({ id }) => id)).size).toBe(cases.length)
     expect(cases.filter(({ requirements }) => requirements.length === 0)).toEqual([])
   })

@@ -82,7 +82,7 @@ test('a sync call without effects is tried again while its caller waits, and not
   expect(node.limits.running).toBe(0)
 })
 
-test('a sync call whose next attempt lies beyond the wait goes on as a recorded one', async () => {
+test('a sync call whose next attempt is after its wait is recorded and continues', async () => {
   const cluster = openCluster()
   const work = operation('v1:work', {
     maxSyncMs: 50,
@@ -102,7 +102,7 @@ test('a sync call whose next attempt lies beyond the wait goes on as a recorded 
   expect([node.limits.running, node.limits.queued, node.limits.open]).toEqual([0, 0, 0])
 })
 
-test('a sync call that outlasts its wait goes on in the background, run once', async () => {
+test('a sync call that takes longer than its wait continues in the background and runs once', async () => {
   const cluster = openCluster()
   const slow = new Gate<string>()
   let signal: AbortSignal | undefined

@@ -53,7 +53,7 @@ test('owners spread over the slots', () => {
   expect(new Set(owners).size).toBeGreaterThan(SLOTS * 0.6)
 })
 
-test('ten thousand calls of one owner in one millisecond have ids of their own', () => {
+test('ten thousand calls of one owner in one millisecond have different ids', () => {
   const { newCallId } = idsAt(() => 1)
   expect(new Set(Array.from({ length: 10_000 }, () => newCallId('main', 'a|b'))).size).toBe(10_000)
 })

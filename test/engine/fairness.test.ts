@@ -51,7 +51,7 @@ test('the long calls of one caller leave slots for callers of its tenant and of 
 
   expect(started.slice(224)).toEqual(['main/bob', 'other/eve', 'main/bob'])
   gate.open(null)
-  // Of those without a slot, so many wait for one; the rest is refused.
+  // A limited number of calls wait for a slot. The others are refused.
   const ended = await Promise.allSettled(flood)
   expect(ended.filter(({ status }) => status === 'fulfilled')).toHaveLength(224 + 32)
 })
@@ -105,7 +105,7 @@ test('queued calls alternate between tenants, and within a tenant between caller
   ])
 })
 
-test('turns go on from node to node, and weights count', async () => {
+test('turns continue from node to node, and weights apply', async () => {
   const cluster = openCluster()
   const { gate, started, operations } = createWork()
   const weights = { callers: { 'test|bob': 2 } }

@@ -13,7 +13,7 @@ import { createRunEnvironment } from '../../src/testing/run-operation/run-enviro
 import { noFetcher } from '../../src/testing/run-operation/run-media.ts'
 import { ADA, Gate, LEASE_MS, Node, OWNER, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 
-/** An operation whose handler hears nothing: each attempt stands at a gate of its own. */
+/** An operation whose handler ignores its signal. Each attempt waits at its own gate. */
 function createDeaf(rules: OperationRules = {}) {
   const gates = [new Gate<string>(), new Gate<string>(), new Gate<string>()] as const
   let runs = 0
@@ -350,7 +350,7 @@ test('the retry of an unrecorded call waits while its caller does, and has a slo
   expect(node.limits.running).toBe(0)
 })
 
-test('an unrecorded call that is held up for longer than its caller waits goes on as a recorded one', async () => {
+test('an unrecorded call that is delayed for longer than its caller waits is recorded and continues', async () => {
   const cluster = openCluster()
   const { deaf, gates, runs } = createDeaf({ maxSyncMs: 1_000, timeoutMs: 100, retry: { attempts: 2, backoffMs: 10 } })
   const node = new Node(cluster, { operations: [deaf] })

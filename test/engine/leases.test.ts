@@ -6,7 +6,7 @@ import { operation } from '../../src/core/operation.ts'
 import { verifies } from '../requirements.ts'
 import { ADA, Gate, LEASE_MS, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 
-test('a call whose worker died is run by another, and the dead one is not heard any more', async () => {
+test('a call whose worker died is run by another, and late writes of the dead worker are ignored', async () => {
   verifies('opencall:291')
   const cluster = openCluster()
   const slow = new Gate<string>()

@@ -78,7 +78,7 @@ test('counts of open and queued calls are never negative, and the store has the 
   )
 })
 
-test('a caller with too many open calls is refused, another is not, and room comes back', () => {
+test('a caller with too many open calls is refused, another is not, and ended calls free their places', () => {
   const { limits } = createLimits({ openCallsPerCaller: 2 })
   limits.opened('none|ada')
   limits.opened('none|ada')

@@ -11,7 +11,7 @@ async function* once(text: string) {
 const FILE = { mimeType: 'text/plain', maxBytes: 100 }
 const HOUR_MS = 3_600_000
 
-test('a call that outlives its retention ends as timed out, its handler is told, and a late result is not heard', async () => {
+test('a call that outlives its retention times out, its handler is notified, and a late result is ignored', async () => {
   const cluster = openCluster()
   const deaf = new Gate()
   let signal: AbortSignal | undefined

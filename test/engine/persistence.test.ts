@@ -8,7 +8,7 @@ import { ADA, Gate, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 
 const NAMES = ['done', 'failed', 'running', 'queued']
 
-test('each state a call has reached is there after a restart, with what came of it', async () => {
+test('the state of a call and its outcome survive a restart', async () => {
   verifies('opencall:294')
   const cluster = openCluster()
   const gate = new Gate()

@@ -40,7 +40,7 @@ test('a call that is approved stays accepted, and one that is retried, handed ba
   expect(stays).toEqual(['accepted', 'pending'])
 })
 
-test('no life returns to a state that it has left, and none goes on after its end', () => {
+test('no call returns to an earlier state or continues after its end', () => {
   verifies('opencall:291')
   fc.assert(
     fc.property(lives, (life) => {

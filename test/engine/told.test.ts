@@ -29,7 +29,7 @@ test('a call that another node said to be pending is kept 600 s after its end', 
   await expect(there.followUp.poll(ADA, 'r1')).rejects.toMatchObject({ kind: 'not-found' })
 })
 
-test('a call that no caller was told of goes with its reply', async () => {
+test('a call that no caller was told of is removed with its reply', async () => {
   const cluster = openCluster()
   const node = new Node(cluster, { operations: [paying(() => 7)] })
 

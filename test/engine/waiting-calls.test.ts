@@ -9,7 +9,7 @@ import { ADA, type Cluster, Gate, LEASE_MS, Node, openCluster, STOP_GRACE_MS, se
 
 const POLL_MS = 2_000
 
-/** The other side: it is asked, looked at again, and told to stop. What it is told is written down. */
+/** The remote side: it receives calls, polls and stop requests, and records them. */
 class Elsewhere implements Backend {
   readonly kind = 'elsewhere'
   readonly durable = true
@@ -177,7 +177,7 @@ const PHASES: Phase[] = [
   ],
 ]
 
-test.each(PHASES)('a restart while %s: the call goes on where it was, handed over once', async (_phase, before) => {
+test.each(PHASES)('a restart while %s: the call continues, and is sent to the tool once', async (_phase, before) => {
   const cluster = openCluster()
   const [first, second] = [new Elsewhere(), new Elsewhere()]
   const dying = nodeOn(cluster, first, WITH_EFFECTS)
@@ -254,7 +254,7 @@ test('an answer to a try that is over is not taken for the next one', async () =
   expect(elsewhere.heard).toEqual(['execute 1', 'look at 1', 'execute 2'])
 })
 
-test('a call canceled while it waits ends at once, and the other side is told', async () => {
+test('a call canceled while it waits ends at once, and the remote side is notified', async () => {
   const cluster = openCluster()
   const elsewhere = new Elsewhere()
   const node = nodeOn(cluster, elsewhere)

@@ -202,7 +202,7 @@ test('ctx.call takes the arguments of the operation it is given and returns its 
   expectTypeOf(calling).toBeFunction()
 })
 
-test('an attachment that every call must have is there in ctx.media; any other may be missing', () => {
+test('a required attachment is defined in ctx.media; any other may be undefined', () => {
   const slot = { acceptedTypes: ['image/png'], maxBytes: 1_000 }
   operation('v1:photo', {
     media: [

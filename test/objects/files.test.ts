@@ -117,7 +117,7 @@ test('an owner that is still getting chunks does not count as old', async () => 
   expect((await Array.fromAsync(objects.owners(anHourAgo))).sort()).toEqual(['busy', 'old'])
 })
 
-test('a folder that cannot be written is told at the sweep, with what to do', async () => {
+test('the sweep reports a folder that cannot be written, with advice', async () => {
   await using store = await openFolder()
   await writeFile(join(store.folder, 'a-file'), '')
 

@@ -40,7 +40,7 @@ test('a tenant whose name begins like another one is another one', async () => {
   expect(ran).toBe(0)
 })
 
-test('every scope but those that administer is in *', async () => {
+test('* covers every scope except the administrative ones', async () => {
   const all = somebody('all', 'main', ['*'])
   const read = operation('v1:read', { scopes: ['orders:read'], run: () => 'read' })
   const site = await startSite({ operations: [read], auth: { tokens: [all.entry] } })
@@ -71,7 +71,7 @@ function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 }
 
-test('a decision that its call has not heard of when the server ended is heard at the next start', async () => {
+test('a decision that did not reach its call before the server ended reaches it at the next start', async () => {
   const first = await openDesk()
   const { requestId } = (await first.refund(500)).body
   const { id } = await onlyOne(first)

@@ -66,7 +66,7 @@ test('OXP: 400 with where to ask; once approved, the same call runs once, and an
   expect(desk.ran).toEqual([{ amount: 500 }])
 })
 
-test('OXP: the refusal is not what a call_id stands for; the run is, and it is not run again', async () => {
+test('OXP: a refusal is not stored under the call_id; the run is stored, and does not run again', async () => {
   const desk = await openDesk()
   const oxp = oxpClient(desk.url)
   const refund = () => oxp.call('orders.refund', { amount: 500 }, { call_id: 'c1' }, headers)

@@ -151,7 +151,7 @@ describe('deciding', () => {
     expect(codes.filter((code) => code === 'APPROVAL_DECIDED' || code === 'CALL_ENDED')).toHaveLength(2)
   })
 
-  test('is not for the caller, unless the policy says so', async () => {
+  test('is not possible for the caller, unless the policy allows it', async () => {
     const own = { headers: PEOPLE.root.headers }
     const desk = await openDesk()
     await desk.call('v1:orders.refund', { amount: 500 }, undefined, own)
@@ -167,7 +167,7 @@ describe('deciding', () => {
     expect(allowed.body.result).toMatchObject({ status: 'approved' })
   })
 
-  test('is for those who have the scope, and only in their own tenant', async () => {
+  test('needs the scope, and is possible only in the same tenant', async () => {
     const desk = await openDesk()
     await desk.refund(500)
     const { id } = await onlyOne(desk)
@@ -221,7 +221,7 @@ describe('deciding', () => {
 })
 
 describe('our own operations', () => {
-  test('are listed for those who may call them, privately, and are no tools', async () => {
+  test('are listed only for callers with permission, and are not tools', async () => {
     const desk = await openDesk()
     const listed = async (headers: Record<string, string> = {}) => {
       const response = await desk.request('/.well-known/ops', { headers })

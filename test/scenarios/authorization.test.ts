@@ -134,7 +134,7 @@ test('when the provider no longer renews it, the person is asked again', async (
   expect(await oauth.whose(received.at(-1) ?? '')).toBe('ada')
 })
 
-test('a provider that is down is said to be, and the authorization outlives it', async () => {
+test('an unreachable provider is reported, and the authorization is kept', async () => {
   const oauth = await startOAuthServer()
   const clock = createStepClock()
   const received: string[] = []
@@ -196,7 +196,7 @@ test('no caller can use the authorization of another, and a caller without a cre
   expect(challengeIn(theirs).id).toBe('calendar')
 })
 
-test('a question is put again as it stands, is answered once, and is closed after ten minutes', async () => {
+test('a pending authorization is asked for again unchanged, is completed once, and ends after ten minutes', async () => {
   const oauth = await startOAuthServer()
   const clock = createStepClock()
   const site = await startCalendarSite(oauth, { clock })

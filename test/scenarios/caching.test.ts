@@ -27,7 +27,7 @@ test('a result is cached for its ttl, by operation and arguments in any order of
   expect([other.body.result, later.body.result]).toEqual([2, 3])
 })
 
-test('each caller has a memory of their own, except for a public operation; each language has one, too', async () => {
+test('each caller has its own cache, except for a public operation; each language has its own, too', async () => {
   verifies('opencall:040', 'opencall:142')
   const [ada, bob] = [createToken(), createToken()]
   const token = (hash: string, subject: string) => ({ hash, kind: 'bearer' as const, subject, scopes: [] })

@@ -77,7 +77,7 @@ describe('system failures', () => {
     })
   })
 
-  test('a failed dependency is 502, an unavailable service 503 with a time to come back', async () => {
+  test('a failed dependency is 502, an unavailable service 503 with a retry time', async () => {
     verifies('opencall:117', 'opencall:118', 'opencall:214')
     const details = { service: 'stock' }
     const upstream = operation('v1:shop.stock', {
@@ -122,7 +122,7 @@ describe('system failures', () => {
     },
   )
 
-  test('an attempt past its limit is told to stop and ends as a time-out, even if it does not listen', async () => {
+  test('an attempt past its limit is aborted and ends as a time-out, even if it ignores its signal', async () => {
     verifies('opencall:116', 'opencall:214')
     const clock = createStepClock()
     const deaf = operation('v1:shop.deaf', { timeoutMs: 1_000, maxSyncMs: 60_000, run: () => new Promise(() => {}) })

@@ -96,7 +96,7 @@ describe('events', () => {
     const open = () => site.request('/ops/build-1/events')
     const first = await openEvents(await open())
     await first.until('data')
-    // Neither asking for the head alone nor for a call that is not there takes a place.
+    // A HEAD request and a request for an unknown call take no place.
     for (let turn = 0; turn < 3; turn += 1) {
       expect((await site.request('/ops/build-1/events', { method: 'HEAD' })).status).toBe(200)
       expect((await site.request('/ops/none/events')).status).toBe(404)
@@ -309,7 +309,7 @@ test('a refusal about an existing call has its session: no chunks, a bad cursor,
   expect(unknown.body).not.toHaveProperty('sessionId')
 })
 
-test('a call without a credential that has no chunks is told so, and not to send one', async () => {
+test('for a public call without chunks, the error says so and does not ask for a credential', async () => {
   const open = operation('v1:rows.count', { public: true, ttlSeconds: 60, run: () => 3 })
   const { hash } = createToken()
   const tokens = [{ hash, kind: 'bearer' as const, subject: 'ada', scopes: [] }]

@@ -16,8 +16,8 @@ function toolCall(tool: string): RequestInit {
 }
 
 test.each([
-  ['one that is run on the spot', {}],
-  ['one that is recorded', { model: 'async' }],
+  ['an unrecorded call', {}],
+  ['a recorded call', { model: 'async' }],
 ] as const)('a secret is there at the second attempt of %s', async (_kind, rules) => {
   const flaky = operation('v1:t.flaky', {
     ...rules,
@@ -57,7 +57,7 @@ test('a secret in a progress message is in no poll', async () => {
   expect(await (await calling).json()).toMatchObject({ success: true })
 })
 
-test('a secret is there at the second attempt of one whose first attempt outlasted the wait for it', async () => {
+test('the second attempt has the secret if the first attempt took longer than the wait', async () => {
   const gate = createGate()
   let requestId = ''
   const slow = operation('v1:t.slow', {
@@ -127,7 +127,7 @@ test.each([
   expect(forgetSealed(data)).toBe(0)
 })
 
-test('a call whose secrets were sealed with another key ends, and says so', async () => {
+test('a call whose secrets were sealed with another key ends with that reason', async () => {
   const began = Promise.withResolvers<void>()
   const slow = operation('v1:t.slow', {
     model: 'async',

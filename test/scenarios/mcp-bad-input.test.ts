@@ -52,7 +52,7 @@ describe('a stateless request whose headers and body disagree', () => {
     ['no header for an argument that has one', {}, { region: 'eu' }],
     ['another value for it', { 'Mcp-Param-Region': 'us' }, { region: 'eu' }],
     ['a value in Base64 without its padding', { 'Mcp-Param-Region': '=?base64?ZXU?=' }, { region: 'eu' }],
-    ['a header for an argument that is not there', { 'Mcp-Param-Region': 'us' }],
+    ['a header for a missing argument', { 'Mcp-Param-Region': 'us' }],
   ])('%s', async (_, headers, args: object = {}) => {
     const { status, json } = await ask(await start(), 'tools/call', { name: 'it_echoes', arguments: args }, { headers })
     expect([status, json.error?.code, json.id]).toEqual([400, -32020, 1])
@@ -75,7 +75,7 @@ describe('a stateless request', () => {
     expect([status, json.error.code]).toEqual([400, -32602])
   })
 
-  test('of an unknown revision hears which there are', async () => {
+  test('of an unknown revision gets the list of supported ones', async () => {
     const { status, json } = await ask(
       await start(),
       'server/discover',
@@ -100,8 +100,8 @@ describe('a stateless request', () => {
   test.each([
     ['an unknown tool', 'tools/call', { name: 'it_sings' }],
     ['a tool by the name of its operation', 'tools/call', { name: 'v1:it.echoes' }],
-    ['no tool at all', 'tools/call', {}],
-    ['arguments that are no object', 'tools/call', { name: 'it_echoes', arguments: [1] }],
+    ['no tool', 'tools/call', {}],
+    ['arguments that are not an object', 'tools/call', { name: 'it_echoes', arguments: [1] }],
     ['a cursor', 'tools/list', { cursor: 'c1' }],
     ['an unknown resource', 'resources/read', { uri: 'callplane://results/none' }],
   ])('with %s', async (_, method, params) => {

@@ -16,7 +16,7 @@ async function begin(site: Site, headers: Record<string, string> = {}) {
   return { 'Mcp-Session-Id': answered.get('mcp-session-id') as string, ...headers }
 }
 
-test('the client is asked on the stream of the call, and its answers come as messages of their own', async () => {
+test('the client is asked on the stream of the call, and sends its answers as separate messages', async () => {
   const site = await startSite({ operations: [remove] })
   const session = await begin(site)
   const params = { name: 'files_remove', arguments: { name: 'a.txt' } }
@@ -97,7 +97,7 @@ test('a request is called off by its id, by its own session only', async () => {
   expect((await answering).json.result).toMatchObject({ isError: true })
 })
 
-test('a client that cannot be asked is told in the result', async () => {
+test('for a client that does not support questions, the result says so', async () => {
   const site = await startSite({ operations: [remove] })
   const { json } = await askOlder(site, 'tools/call', { name: 'files_remove', arguments: {} })
   expect(json.result).toMatchObject({ isError: true })

@@ -10,7 +10,7 @@ const call = (site: Site, name: string, params: object = {}, asking: Asking = { 
   ask(site, 'tools/call', { name, arguments: { name: 'a.txt' }, ...params }, asking)
 
 describe('the stateless revision', () => {
-  test('the questions are the answer, and the same call with the answers of every round goes on', async () => {
+  test('the response has the questions, and the same call with the answers of every round continues', async () => {
     const site = await startSite({ operations: [remove] })
 
     const first = await call(site, 'files_remove')
@@ -63,7 +63,7 @@ describe('the stateless revision', () => {
     for (const refused of [theirs, other, forged]) expect(refused.json.error.code).toBe(-32602)
   })
 
-  test('who cannot be asked is told what its client lacks, and a handler can look before', async () => {
+  test('a client without support for questions is told so, and a handler can check first', async () => {
     const poem = operation('v1:poems.write', {
       run: async (_, ctx) => (ctx.canAsk('completion') ? ctx.ask({ haiku: HAIKU }) : 'no poet'),
     })
@@ -198,7 +198,7 @@ describe('tasks', () => {
     }
   }
 
-  test('a task waits for the answers, over a restart and one by one, and then goes on', async () => {
+  test('a task waits for the answers, also over a restart and one by one, and then continues', async () => {
     const data = temporaryFolder()
     const options = { operations: [both], data, limits: { pollBurst: 10_000 } }
     const before = await startSite(options)
@@ -248,7 +248,7 @@ describe('tasks', () => {
     expect(json.result.status).toBe('cancelled')
   })
 
-  test('an operation for tasks only says so to a client without them', async () => {
+  test('a client without tasks is told that an operation needs them', async () => {
     const site = await startSite({ operations: [both], mcp: { tasksOnly: ['v1:files.move'] } })
     const { status, json } = await call(site, 'files_move', {}, { capabilities: FORMS })
     expect([status, json.error.code]).toEqual([400, -32021])

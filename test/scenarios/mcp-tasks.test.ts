@@ -95,7 +95,7 @@ describe('an async operation', () => {
     expect((await get(site, taskId)).json.result.status).toBe('cancelled')
   })
 
-  test('that says what went wrong is completed with an error for the model; one that breaks has failed', async () => {
+  test('that fails in its domain is completed with an error for the model; one that throws has failed', async () => {
     const says = operation('v1:it.fails', { model: 'async', run: (_, ctx) => ctx.fail('NO_STOCK', 'None are left.') })
     const breaks = operation('v1:it.breaks', {
       model: 'async',
@@ -124,7 +124,7 @@ test('a sync operation that overruns becomes a task as well', async () => {
   expect(done.result.structuredContent).toBe('there')
 })
 
-test('a task of another caller is not found, and neither is one that never was', async () => {
+test('a task of another caller is not found, like an unknown task', async () => {
   const people = ['ann', 'ben'].map((subject) => ({ subject, ...createToken() }))
   const site = await startSite({
     operations: [operation('v1:it.runs', { model: 'async', run: () => 1 })],

@@ -235,7 +235,7 @@ describe.each([
     expect(await next()).toMatchObject({ requestId: 'after', result: 'quick' })
   })
 
-  test('a peer that leaves stops its unrecorded call, and a recorded one goes on', async () => {
+  test('when a peer leaves, its unrecorded call stops and a recorded one continues', async () => {
     const stopped = Promise.withResolvers<void>()
     const began = Promise.withResolvers<void>()
     const gate = createGate()

@@ -6,7 +6,7 @@ import { verifies } from '../requirements.ts'
 import { createGate, createStepClock, startSite } from './server.ts'
 
 describe('a sync call over its time', () => {
-  test('goes on in the background: 202 with an address, then the result there', async () => {
+  test('continues in the background: 202 with an address, then the result there', async () => {
     verifies('opencall:038', 'opencall:039', 'opencall:090', 'opencall:095', 'opencall:105')
     const clock = createStepClock()
     const gate = createGate<string>()

@@ -152,7 +152,7 @@ describe('outcomes', () => {
     })
   })
 
-  test('a traceparent in trace_id is passed on; any other trace_id is let be', async () => {
+  test('a traceparent in trace_id is passed on; any other trace_id is ignored', async () => {
     const traced = operation('v1:test.trace', { run: (_args, ctx) => ctx.traceparent ?? 'none' })
     const { url } = await startSite({ operations: [traced] })
     const client = oxpClient(url)
@@ -241,7 +241,7 @@ describe('call_id', () => {
 })
 
 describe('calls that take long', () => {
-  test('an async tool is waited for; past 30 s the client is told to come back with the same call_id', async () => {
+  test('the server waits for an async tool; after 30 s the client is told to repeat the same call_id', async () => {
     const clock = createStepClock()
     const gate = createGate<string>()
     let runs = 0

@@ -72,7 +72,7 @@ describe('missing', () => {
     }
   })
 
-  test('a token that the other service refuses is 400, as one that is missing', async () => {
+  test('a token that the other service refuses is 400, like a missing one', async () => {
     const { url } = await startSite({
       operations: [
         operation('v1:mail.read', {

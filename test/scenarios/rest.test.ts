@@ -92,7 +92,7 @@ describe('the return value of an operation becomes content', () => {
     })
   })
 
-  test('bytes: small pictures, sounds and texts in the answer, the rest as a link that can be followed', async () => {
+  test('bytes: small pictures, sounds and texts are in the response, others are a link', async () => {
     verifies('rest:48', 'rest:49')
     const store = (mimeType: string, length = 4) =>
       operation(`v1:store.${mimeType.replace(/\W/g, '')}${length}`, {
@@ -210,7 +210,7 @@ describe('a tool that fails', () => {
     expect(lines.filter(({ message }) => message === 'the handler failed')).toHaveLength(3)
   })
 
-  test('for want of an authorization says where the person can give it', async () => {
+  test('because of a missing authorization says where the person can grant it', async () => {
     const issues = operation('v1:git.issues', {
       requires: { authorization: [{ id: 'git', scopes: ['repo'] }] },
       run: () => 'none',
@@ -299,7 +299,7 @@ describe('a call', () => {
     expect(lines.map(({ fields }) => fields.requestId)).toContain(plain.json._meta._trace_id)
   })
 
-  test('without a body, or with one that is no JSON, has no arguments', async () => {
+  test('without a body, or with a body that is not JSON, has no arguments', async () => {
     verifies('rest:06', 'rest:13', 'rest:59')
     const site = await startSite({ operations: [operation('v1:it.echoes', { run: (args) => args as never })], ...on })
 
@@ -326,7 +326,7 @@ describe('a call', () => {
     }
   })
 
-  test('with an effect needs no key; one that is sent makes a repeat join the first', async () => {
+  test('with an effect needs no key; with a key, a repeat joins the first call', async () => {
     let notes = 0
     const note = operation('v1:notes.add', { sideEffecting: true, run: () => ++notes })
     const site = await startSite({ operations: [note], ...on })

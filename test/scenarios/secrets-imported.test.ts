@@ -109,7 +109,7 @@ test('no secret of an import is in what is offered, a reply, a log line, a span 
   const replies = await callAll(site)
   await site.close()
 
-  // Everything was said, and came through: else nothing would be proven.
+  // All messages arrived. Otherwise the test would prove nothing.
   expect(offered.split('[redacted]').length).toBeGreaterThan(10 * formsOf('').length)
   expect(replies.filter(({ body }) => body.state === 'complete')).toHaveLength(2)
   expect(replies.filter(({ body }) => JSON.stringify(body).includes('[redacted]'))).toHaveLength(8)
@@ -127,7 +127,7 @@ test('no secret of an import is in what is offered, a reply, a log line, a span 
   )
 })
 
-test('a secret that an import lacks is told by its name, without a stack', async () => {
+test('a missing secret of an import is reported by name, without a stack', async () => {
   const lines: string[] = []
   await startSite({
     operations: [],

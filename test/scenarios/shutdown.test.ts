@@ -10,7 +10,7 @@ import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { verifies } from '../requirements.ts'
 import { answered, callerOf, createGate, createStepClock, startSite, temporaryFolder } from './server.ts'
 
-/** Mounted in a server of our own, which goes on answering while ours closes, as behind a load balancer. */
+/** Mounted in another server, which keeps responding while ours closes, as behind a load balancer. */
 async function startMounted(options: ServerOptions) {
   const server = await createServer(options)
   const http = createHttpServer(server.listener).listen(0, '127.0.0.1')
@@ -44,7 +44,7 @@ function changedStore(data: string, clock: Clock, change: (sqlite: Store) => Par
   return { ...sqlite, ...change(sqlite) }
 }
 
-test('a running call is finished within the grace; meanwhile no new one is taken, and readiness says so', async () => {
+test('a running call is finished within the grace period; meanwhile no new call is accepted, and readiness reports it', async () => {
   verifies('opencall:118', 'opencall:294')
   const data = temporaryFolder()
   const gate = createGate<string>()

@@ -64,7 +64,7 @@ test.each<[string, string, RegExp]>([
   ['a claim without a test', rule('    who:\n      claim: groups'), /^policy.yaml:6: .*needs a test beside it/],
   ['a name without a version', rule("    what: { operation: 'orders.*' }"), /^policy.yaml:5: .*v1:orders\.\*/],
   [
-    'a risk that is none',
+    'an unknown risk',
     rule('    what: { risk: [low, severe] }'),
     /^policy.yaml:5: rules\[0\].what.risk\[1\] .*"severe"/,
   ],

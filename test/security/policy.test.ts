@@ -55,7 +55,7 @@ describe('verdicts', () => {
     })
   })
 
-  test('a denial may be tried again only if every rule that denies it says so', () => {
+  test('a denial is retryable only if every rule that denies the call says so', () => {
     const soon = { id: 'z-soon', effect: 'deny', retryable: true }
 
     expect(decide({ default: 'allow', rules: [soon] }, 'v1:a')).toMatchObject({ verdict: 'deny', retryable: true })

@@ -130,7 +130,7 @@ test('a command gets the name as its last argument, prints text or fields, and n
   await expect(resolve('$(id)')).rejects.toMatchObject({ kind: 'secret-missing' })
 })
 
-test('a command that fails, floods, hangs or is called off ends, and nothing it printed is told', async () => {
+test('a command that fails, floods, hangs or is canceled ends, and its output is not reported', async () => {
   const commands = {
     'exit code 3': 'console.error("hunter2hunter2"); console.log("hunter2hunter2"); process.exit(3)',
     '65536 bytes': 'process.stdout.write("hunter2".repeat(100000))',

@@ -41,7 +41,7 @@ test('a table grows with what it holds', () => {
   expect(table.get(10_000 * 1_024)).toBe(undefined)
 })
 
-test('a filter never denies what is there, and says of most others that they are not', () => {
+test('a filter never rules out a present hash, and rules out most absent ones', () => {
   const filter = new HashFilter(10_000)
   const hashOf = (n: number) => hashRequest(SEEDS, 1, `r${n}`)
   for (let n = 0; n < 10_000; n++) filter.add(hashOf(n))

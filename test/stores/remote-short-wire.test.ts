@@ -93,7 +93,7 @@ function createWire() {
 
 const crossed = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
-test.each(Object.keys(OTHER) as (keyof Instance)[])('a call with another %s is taken for what it is', (field) => {
+test.each(Object.keys(OTHER) as (keyof Instance)[])('a call with another %s is decoded correctly', (field) => {
   const { cross } = createWire()
   const changed = { ...BEGUN, [field]: OTHER[field] }
 
@@ -156,7 +156,7 @@ const OTHER_CHANGE: Required<Change> = {
   records: [{ key: 'a', value: 'b' }],
 }
 
-test.each(Object.keys(OTHER_CHANGE) as (keyof Change)[])('an end with another %s is taken for what it is', (field) => {
+test.each(Object.keys(OTHER_CHANGE) as (keyof Change)[])('an end with another %s is decoded correctly', (field) => {
   const changed = { ...COMPLETE, [field]: OTHER_CHANGE[field] }
 
   const messages = [encodeComplete(COMPLETE, BEGUN), encodeComplete(changed, BEGUN)]
@@ -165,6 +165,6 @@ test.each(Object.keys(OTHER_CHANGE) as (keyof Change)[])('an end with another %s
   if (messages[1]) expect(decodeComplete(crossed(messages[1]))).toEqual(changed)
 })
 
-test('an end of a call that this process does not run is said in full', () => {
+test('the end of a call that this process does not run is sent in full', () => {
   expect(encodeComplete(COMPLETE, undefined)).toBeUndefined()
 })

@@ -121,7 +121,7 @@ test('a folder that does not exist is named in the refusal', () => {
   expect(refusal(file)).toMatchObject({ code: 'STORAGE_UNREACHABLE', message: expect.stringContaining(file) })
 })
 
-test('a call too large for the room that is left fails alone, and the store goes on', async () => {
+test('a call that is too large for the free space fails alone, and the store continues', async () => {
   const store = open(newFile(), { maxBytes: 512 * 1024 })
   const [before, after] = [sampleInstance(clock.now()), sampleInstance(clock.now())]
   const huge = sampleInstance(clock.now(), { args: 'x'.repeat(1024 * 1024) })

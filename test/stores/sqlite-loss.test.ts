@@ -28,7 +28,7 @@ const open = (file: string, options: { acceptLoss?: boolean } = {}) => {
   return { store, lines }
 }
 
-/** Five calls, each acknowledged by a commit of its own one second after the other, as a crash leaves their files. */
+/** The files after a crash, with five calls, each acknowledged in its own commit, one second apart. */
 async function crashedWith(calls = 5): Promise<{ file: string; ids: string[] }> {
   const running = join(temporaryFolder(), 'running')
   mkdirSync(running)
@@ -166,7 +166,7 @@ test('another database in the same place is noticed', async () => {
   expect(refusal(file)).toMatchObject({ code: 'STORAGE_LOST', message: expect.stringContaining('is not the one') })
 })
 
-test('a torn number of the last commit is no reason to refuse', async () => {
+test('a torn commit number does not refuse the start', async () => {
   const { file, ids } = await crashedWith(4)
   const bytes = readFileSync(`${file}-commits`)
   writeFileSync(`${file}-commits`, bytes.fill(0xff, 10, 20))
@@ -262,7 +262,7 @@ test.each([
   expect(lines).toMatchObject([{ level: 'error', message: expect.stringMatching(/deleted, moved or replaced/) }])
 })
 
-test('a folder that is moved away and back is used again, and nothing was written to it meanwhile', async () => {
+test('a folder that is moved away and back is used again, and nothing is written while it is away', async () => {
   const folder = join(temporaryFolder(), 'data')
   mkdirSync(folder)
   const { store, lines } = open(join(folder, 'calls.db'))

@@ -85,7 +85,7 @@ test('after a process is killed, its acknowledged calls are there and its lock i
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'a disk that stops taking writes fails them whole, and the store goes on when it takes them again (prlimit is Linux)',
+  'on a full disk writes fail completely, and the store continues when there is space again (prlimit is Linux)',
   async () => {
     const file = join(temporaryFolder(), 'calls.db')
     const child = start('fail', file, 2_000)

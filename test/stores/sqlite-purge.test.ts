@@ -17,7 +17,7 @@ test('a purge copies its pages into the file, so that no later call has to', asy
     sampleInstance(clock.now(), { args: { text: 'x'.repeat(n) } }),
   )
   await Promise.all(instances.map((instance) => store.accept(instance)))
-  // Its size, not its content: opening the file here would let go of the store's lock on it.
+  // Its size, not its content: opening the file here would release the store's lock.
   const before = statSync(file).size
 
   await expireNow(

@@ -40,7 +40,7 @@ function imageOf(file: string, to: string): string {
   return to
 }
 
-/** Slices are written in commits of their own, one after the other. */
+/** Slices are written in separate commits, one after the other. */
 async function untilWritten(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await nextTurn()
 }
@@ -91,7 +91,7 @@ test('each of many calls is found and none is accepted twice, also by the next p
 
 type Step =
   | { kind: 'accept' | 'takeOver' | 'purge'; request: number }
-  /** The next process finds the file as it was closed, or as it was when the process died. */
+  /** The next process opens the file after a close, or after the process died. */
   | { kind: 'reopen' | 'crash'; request?: never }
 
 const request = fc.integer({ min: 0, max: 9 })
@@ -148,7 +148,7 @@ test('after random changes, a request id finds exactly the call that has it', as
       try {
         for (const step of sequence) {
           await play(step)
-          // The index is written in commits of its own.
+          // The index is written in separate commits.
           await nextTurn()
           for (let at = 0; at < 10; at++) {
             expect((await store.find('main', 'none|ada', `r${at}`))?.id).toBe(live.get(at))
@@ -266,7 +266,7 @@ test('ids that are written while a start is still reading the index are found', 
   await next.close()
 })
 
-/** An index of its own, and calls that are put into it by hand. */
+/** A separate index, to which the test adds calls directly. */
 function openIndex(write: GroupCommit['write'], log?: Log) {
   const db = openDatabase({ file: join(temporaryFolder(), 'calls.db') })
   const index = new RequestIndex(db, { write, log, inMemory: 2 })

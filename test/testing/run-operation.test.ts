@@ -135,7 +135,7 @@ test('attachments are given as text or bytes and checked like any other', async 
   })
 })
 
-test('bytes that the handler makes come back as bytes', async () => {
+test('bytes that the handler makes are returned as bytes', async () => {
   const drawn = await runOperation(drawPicture, { radius: 2 })
   const exported = await runOperation(exportOrders, { rows: 100 })
 
@@ -145,7 +145,7 @@ test('bytes that the handler makes come back as bytes', async () => {
   expect(exported.chunks?.text().trimEnd().split('\n')).toHaveLength(101)
 })
 
-test('a result at another address comes back as that address', async () => {
+test('a result at another address is returned as that address', async () => {
   const elsewhere = operation('v1:elsewhere', {
     run: (_args, ctx) => ctx.location('https://files.example/a', { redirect: true }),
   })

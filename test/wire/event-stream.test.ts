@@ -94,7 +94,7 @@ test.each([
   expect(isEventStream(type)).toBe(expected)
 })
 
-test('data cannot begin an event of its own', () => {
+test('data cannot start a new event', () => {
   const text = encodeEvent('state', 'a\n\nevent: end\r\rdata: b')
 
   expect(decode(bytes(text))).toEqual([{ event: 'state', data: 'a\n\nevent: end\n\ndata: b', id: '' }])

@@ -61,7 +61,7 @@ const invalid: [what: string, text: string | undefined][] = [
   ['a space before it', ` ${VALID}`],
 ]
 
-test.each(invalid)('%s is no traceparent, and a call with it has no trace', (_what, text) => {
+test.each(invalid)('%s is not a traceparent, and a call with it has no trace', (_what, text) => {
   expect(parseTraceparent(text)).toBeUndefined()
   expect(normalizeTraceparent(text)).toBeUndefined()
   expect(decodeCall({ op: 'v1:a', args: {}, ctx: {} } as never, 'r1', [], text)).not.toHaveProperty('traceparent')

@@ -11,7 +11,7 @@ import { attach, startPair } from './pair.ts'
 /** Nobody takes up what another has left by looking around in the course of a test. */
 const work = { leaseMs: 600_000, claimEveryMs: 600_000 }
 
-test('a disk that fails when a worker is killed is logged with its cause, and the others go on', async () => {
+test('a disk failure while a worker is killed is logged with its cause, and the others continue', async () => {
   const lines: string[] = []
   const disk = { works: true }
   // Read within every write of a lease.

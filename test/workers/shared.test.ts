@@ -117,7 +117,7 @@ describe('a call that one worker runs', () => {
     expect(new Set(later)).toEqual(new Set(['complete']))
   })
 
-  test('goes on when the connection it came on is lost, while the same request waits at the other', async () => {
+  test('continues when its connection is lost, while the same request waits at the other', async () => {
     const gate = createGate<object>()
     const slow = operation('v1:web.search', {
       sideEffecting: true,
@@ -313,7 +313,7 @@ describe('counts', () => {
 })
 
 describe('secrets sent with a call, and waits', () => {
-  test('a secret is there when the other worker makes the second attempt', async () => {
+  test('the other worker has the secret in the second attempt', async () => {
     const secret = 'hunter2-hunter2'
     const failed = Promise.withResolvers<void>()
     const flaky = operation('v1:t.flaky', {
@@ -334,7 +334,7 @@ describe('secrets sent with a call, and waits', () => {
       body: JSON.stringify(body),
     })
     await failed.promise
-    // It takes up nothing any more, so that the second attempt is the other one's.
+    // It claims no more calls, so that the other worker makes the second attempt.
     await here.server.engine.worker.stop(0)
 
     expect((await there.ended('c1')).body).toMatchObject({ state: 'complete', result: secret.length })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { openHost, request } from './host.ts'
 import { grpcPeer } from './peer.ts'
 
-/** A tool that works until it is let go, and says that it has begun or was stopped. */
+/** A tool that works until the test releases it, and reports that it has begun or was stopped. */
 function slowTool() {
   const begun = Promise.withResolvers<void>()
   const done = Promise.withResolvers<object>()

@@ -146,7 +146,7 @@ describe('validation', () => {
     ['a type there is not', { type: 'nonsense' }],
     ['a reference to nowhere', { $ref: '#/$defs/none' }],
     ['a keyword of the wrong shape', { type: 'object', properties: 5 }],
-    ['a pattern that is none', { properties: { a: { pattern: '(' } } }],
+    ['an invalid pattern', { properties: { a: { pattern: '(' } } }],
     ['a text', 'object'],
     ['a promise of an answer', { $async: true, type: 'object' }],
   ])('says of a schema that cannot be used that it cannot: %s', async (_, inputSchema) => {
@@ -278,7 +278,7 @@ describe('mounted', () => {
     expect(await ask('/a', '/a')).toBe(200)
   })
 
-  test('nowhere that is no path', () => {
+  test('not at an invalid path', () => {
     expect(() => createToolHandler([], sunny, { ...quiet, prefix: 'explorer' })).toThrow('Use a path such as')
   })
 })
