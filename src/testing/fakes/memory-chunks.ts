@@ -98,6 +98,6 @@ export class MemoryChunks {
 
 function diverged(): Fault {
   const developerMessage = 'A chunked operation must produce the same bytes in every attempt.'
-  const message = 'The operation ran again and its result differs from the chunks already sent. Make a new call.'
+  const message = 'The operation ran again and its result differs from the part already sent; start a new call.'
   return new Fault('internal', message, { code: 'CHUNKS_DIVERGED', developerMessage })
 }
