@@ -27,7 +27,7 @@ export const buckets: Pair = {
     return {
       ...nothingToClose,
       async run(times) {
-        // It rejects where it refuses.
+        // The library rejects when it refuses a token.
         for (let at = 0; at < times; at++) await limiter.consume(callerAt(at))
       },
     }

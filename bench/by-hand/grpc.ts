@@ -26,14 +26,14 @@ const REQUEST: JsonObject = {
   input: { a: 2, b: 3 },
 }
 
-/** What both servers do: read the request, and answer with the sum. */
+/** Both servers read the request and respond with the sum. */
 function answer({ input }: JsonObject): JsonObject {
   const { a, b } = input as { a: number; b: number }
   return { tool_contract_version: 'v1', status: 'ok', output: { sum: a + b } }
 }
 
 function check({ output }: JsonObject): void {
-  if ((output as { sum?: number } | undefined)?.sum !== 5) throw new Error('The answer is wrong.')
+  if ((output as { sum?: number } | undefined)?.sum !== 5) throw new Error('The response is wrong.')
 }
 
 async function startOurs(): Promise<Work> {
@@ -59,7 +59,7 @@ async function startOurs(): Promise<Work> {
   }
 }
 
-/** The library needs a message type. A `Struct` as JSON is the object itself, so the bytes are those of ours. */
+/** The library needs a message type. A `Struct` in JSON is the object itself, so both sides send the same bytes. */
 function toolService(): DescService {
   const type = '.google.protobuf.Struct'
   const file = create(FileDescriptorProtoSchema, {

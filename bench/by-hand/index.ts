@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- by-hand`: the CPU time of what is written by hand, beside the libraries for it. The figures are for
- * docs/decisions/0015-by-hand.md; nothing is written to results.json.
+ * `npm run bench -- by-hand`: compares the CPU time of hand-written code with that of the libraries for it. The figures
+ * are for docs/decisions/0015-by-hand.md; nothing is written to results.json.
  */
 import { installedVersion } from '../installed.ts'
 import { buckets } from './buckets.ts'

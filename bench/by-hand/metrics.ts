@@ -33,7 +33,7 @@ function createTheirs() {
     buckets: BUCKETS,
     registers,
   })
-  // With the labels resolved once, which is the fastest way it has.
+  // Resolves the labels once, which is the library's fastest way.
   const cells = NAMES.map((operation) => ({
     calls: calls.labels(operation, '1.0.0', 'complete'),
     durations: durations.labels(operation, '1.0.0'),

@@ -8,7 +8,7 @@ const TYPE = `multipart/form-data; boundary=${BOUNDARY}`
 const PIECE_BYTES = 64 * 1024
 const ENVELOPE = JSON.stringify({ op: 'v1:photos.store', args: { album: 'summer' }, ctx: { requestId: 'r1' } })
 
-/** Bytes of all values, so that searching the boundary meets every one of them. */
+/** The file has bytes of all values, so that the search for the boundary reads every value. */
 function bodyOf(fileBytes: number): Buffer[] {
   const file = Buffer.from(Uint8Array.from({ length: fileBytes }, (_, at) => (at * 31 + (at >> 8)) & 0xff))
   const body = Buffer.concat([

@@ -1,13 +1,13 @@
-/** One piece that is written by hand, beside the library that could take its place. */
+/** Hand-written code, and the library that could replace it. */
 
 export interface Work extends AsyncDisposable {
-  /** Does the same operation so many times, checks what comes out, and throws where it is wrong. */
+  /** Does the same operation `times` times and checks each result. Throws if a result is wrong. */
   run(times: number): void | Promise<void>
 }
 
 export interface Pair {
   name: string
-  /** What one operation is. */
+  /** A description of one operation. */
   operation: string
   library: string
   /** Operations in one window: a few milliseconds of work. */

@@ -22,7 +22,7 @@ describe.each(WAYS)('by %s', (way) => {
     expect(await called).toEqual({ isError: false, text: '42', value: 42, files: [] })
   })
 
-  test('what takes longer the model asks for again by the same arguments, and that starts nothing', async () => {
+  test('the model gets the result of a long call by repeating the same arguments, which starts no new call', async () => {
     const clock = createStepClock()
     const gate = createGate<string>()
     let runs = 0
@@ -159,7 +159,7 @@ test('a choice of arguments is one object for the model, and still a choice for 
   })
 })
 
-test('an argument that the schema has in a header is sent there, whatever it is written in', async () => {
+test('an argument that the schema maps to a header is sent in that header, with any characters', async () => {
   const args = {
     type: 'object',
     properties: { region: { type: 'string', 'x-mcp-header': 'Region' } },
@@ -200,7 +200,7 @@ describe('a result that is a file', () => {
     })
   })
 
-  test('is read for the model where it is a text, as far as a model reads', async () => {
+  test('is read for the model if it is text, up to the length limit', async () => {
     const list = operation('v1:orders.export', {
       args: z.object({ rows: z.int() }),
       chunked: { mimeType: 'text/csv' },

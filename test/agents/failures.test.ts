@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { startSite } from '../scenarios/server.ts'
 import { getOrder, refundOrder, serve, WAYS } from './site.ts'
 
-test.each(WAYS)('what a model gets wrong is a result that says how to mend it (%s)', async (way) => {
+test.each(WAYS)('invalid arguments from a model produce a result that says how to correct them (%s)', async (way) => {
   const { sources } = await serve([getOrder, refundOrder])
   const { call } = await openTools(sources[way])
   const textOf = async (name: string, args: unknown) => {
@@ -33,7 +33,7 @@ test.each(WAYS)('a failure has its advice for the model, and nothing for develop
   expect(text).not.toContain('row 17')
 })
 
-test.each(WAYS)('what the caller may not do, the model is told (%s)', async (way) => {
+test.each(WAYS)('the model is told if the caller lacks permission (%s)', async (way) => {
   const wipe = operation('v1:orders.wipe', { scopes: ['orders:write'], run: () => true })
   const { sources } = await serve([wipe])
   const { call } = await openTools(sources[way])
@@ -43,7 +43,7 @@ test.each(WAYS)('what the caller may not do, the model is told (%s)', async (way
   expect(text).toContain('will not help')
 })
 
-test.each(WAYS)('a token that is no good is for the application to hear of (%s)', async (way) => {
+test.each(WAYS)('an invalid token is reported to the application, not to the model (%s)', async (way) => {
   const { sources, token } = await serve([getOrder])
   const fault = { name: 'Fault', kind: 'unauthenticated' }
   await expect(openTools({ ...sources[way], token: 'wrong' })).rejects.toMatchObject(fault)
@@ -56,7 +56,7 @@ test.each(WAYS)('a token that is no good is for the application to hear of (%s)'
   await expect(call(wanted)).rejects.toMatchObject(fault)
 })
 
-test('a server that is gone is worth another try, and one that was never there is a mistake', async () => {
+test('a lost server is a retryable failure, and a wrong address is a mistake of the application', async () => {
   const { site, sources } = await serve([getOrder])
   const { call } = await openTools(sources.url)
   await site.close()
@@ -69,7 +69,7 @@ test('a server that is gone is worth another try, and one that was never there i
   await expect(openTools({ url: 'example.com' })).rejects.toThrow('not the address of a server')
 })
 
-test('something else at the address is said to be that', async () => {
+test('the message says that the address is not a server of this kind', async () => {
   const other = createServer((_request, response) => response.end('<h1>Hello</h1>'))
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void other.close())
@@ -77,7 +77,7 @@ test('something else at the address is said to be that', async () => {
   await expect(openTools({ url: `http://127.0.0.1:${port}` })).rejects.toMatchObject({ code: 'NOT_MCP' })
 })
 
-test('without authentication a server in this process takes anybody, as it does on loopback', async () => {
+test('without authentication a server in this process accepts every caller, as it does on loopback', async () => {
   const add = operation('v1:math.add', {
     args: z.object({ a: z.number(), b: z.number() }),
     scopes: ['math'],

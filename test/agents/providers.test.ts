@@ -13,7 +13,7 @@ const REFUSAL =
   'The order was paid back before.\nCalling again with the same arguments will not help.\nTell the customer when.'
 
 describe.each(WAYS)('from a server by %s', (way) => {
-  test('Chat Completions: the model is offered the tools, calls two, and hears what came of them', async () => {
+  test('Chat Completions: the model gets the tools, calls two, and gets their results', async () => {
     const { sources } = await serve([getOrder, refundOrder])
     const { tools, call } = await toOpenAITools(sources[way])
     const wish = (id: string, name: string) => ({ id, type: 'function', function: { name, arguments: '{"id":"o1"}' } })
@@ -86,7 +86,7 @@ describe.each(WAYS)('from a server by %s', (way) => {
     ])
   })
 
-  test('AI SDK: it runs the tools itself, and what the model writes wrong comes back to it', async () => {
+  test('AI SDK: it runs the tools itself, and reports invalid arguments to the model', async () => {
     const { sources } = await serve([getOrder, refundOrder])
     const usage = {
       inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },

@@ -85,7 +85,7 @@ export const folderRules: readonly FolderRule[] = [
     platform: false,
   },
   { name: 'server', files: '^src/server/', may: ['^src/(?!cli/|index\\.ts$)'], platform: true },
-  // Core too: the command line is one of the three edges where whatever was thrown becomes a Fault. And schemas, for
+  // Core too: the command line is one of the three edges where a thrown value becomes a Fault. And schemas, for
   // the comparison of two registries, which needs no server.
   {
     name: 'cli',

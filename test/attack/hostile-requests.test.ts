@@ -39,7 +39,7 @@ test.each<[string, RequestListener]>([
   ['an error without a body', (_request, response) => response.writeHead(404).end()],
   ['no answer', () => undefined],
   ['closed without an answer', (request) => request.socket.destroy()],
-])('what no route promises is found: %s', async (what, listener) => {
+])('a response that breaks the rules of all routes is found: %s', async (what, listener) => {
   const bad = createServer(listener)
   await once(bad.listen(0, '127.0.0.1'), 'listening')
   onTestFinished(() => {

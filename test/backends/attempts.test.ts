@@ -28,7 +28,7 @@ async function showsTheAttempt(options: ServerOptions): Promise<void> {
   expect(await response.json()).toMatchObject({ error: { code: 'timeout' }, usage: { attempt: 2 } })
 }
 
-/** By kind, what makes the tool `kit_hang` of a server. */
+/** By kind, the declaration that makes the tool `kit_hang` of a server. */
 const KINDS: [kind: string, serve: () => Promise<ServerOptions>][] = [
   [
     'wasm',

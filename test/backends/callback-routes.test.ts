@@ -10,7 +10,7 @@ const SECRET = 'between us'
 const clock = createManualClock()
 const NOW = String(clock.now() / 1000)
 
-/** Knows the calls `r/1` and `done`, and what to sign with for every id but `secretless`. */
+/** Knows the calls `r/1` and `done`, and the signing secret for every id except `secretless`. */
 async function open() {
   const delivered: [string, JsonObject][] = []
   const refuse = () => ({ status: 500, headers: {} })
@@ -56,7 +56,7 @@ test('a signed answer is delivered, with or without the name of the hash before 
   ])
 })
 
-test('a second answer is a conflict, and one that nobody waits for finds nothing', async () => {
+test('a second callback is a conflict, and a callback for a call that does not wait is not found', async () => {
   const { post } = await open()
 
   expect(await post('done', answerTo('done'), signed(answerTo('done')))).toBe(409)
@@ -74,7 +74,7 @@ test.each<[string, string, Record<string, string>]>([
   ['a signature that is too short', 'r/1', { 'X-Timestamp': NOW, 'X-Signature': sign(body).slice(2) }],
   ['a time too long ago', 'r/1', signed(body, String(Number(NOW) - 301))],
   ['a time yet to come', 'r/1', signed(body, String(Number(NOW) + 301))],
-  ['a time that is no number', 'r/1', signed(body, '0x1')],
+  ['a time that is not a number', 'r/1', signed(body, '0x1')],
 ])('an answer with %s is refused and not delivered', async (_, id, headers) => {
   const { delivered, post } = await open()
 
@@ -82,7 +82,7 @@ test.each<[string, string, Record<string, string>]>([
   expect(delivered).toEqual([])
 })
 
-test('a call that does not exist, or that nobody may answer, is not found', async () => {
+test('a call that does not exist, or that accepts no callbacks, is not found', async () => {
   const { delivered, post } = await open()
 
   expect(await post('secretless', body, signed(body))).toBe(404)

@@ -28,7 +28,7 @@ test('a tool that does not read its input and answers has answered', async () =>
   expect(await runWith('echo done', MUCH)).toEqual({ result: 'done\n' })
 })
 
-test('one that has read not all of it and said nothing may have been cut off: that is no result', async () => {
+test('a container that read only part of its input and printed nothing has no result', async () => {
   await expect(runWith('exit 0', MUCH)).rejects.toMatchObject({ kind: 'upstream', retryable: true })
 })
 

@@ -9,7 +9,7 @@ import { partsWith } from './tool-server.ts'
 
 const image = 'registry.example/tools/convert:1.4'
 
-test('what is left out has its default', () => {
+test('an omitted setting has its default', () => {
   expect(parseContainerSettings({ kind: 'container', image })).toEqual({
     image,
     command: [],
@@ -53,8 +53,8 @@ test.each([
 
 test.each([
   ['neither of the two is on the PATH', undefined, 'Neither podman nor docker'],
-  ['the one that is named is not there', './engines/podman', 'There is no program ./engines/podman'],
-])('where %s there is no box to run in', async (_what, engine, advice) => {
+  ['the configured engine is missing', './engines/podman', 'There is no program ./engines/podman'],
+])('if %s, the container cannot run', async (_what, engine, advice) => {
   verifies('contract:048', 'contract:057')
   vi.stubEnv('PATH', '/nowhere')
   onTestFinished(() => void vi.unstubAllEnvs())

@@ -78,7 +78,7 @@ describeWith(containers, 'containers', () => {
     showsRuntimeSemantics,
   )
 
-  test('when a call has ended for want of time its container is gone, not only left alone', async () => {
+  test('after a timeout the container is removed', async () => {
     const { run } = open(tools.hang)
     const control = new AbortController()
     const call = expect(run({}, control.signal)).rejects.toThrow('enough')
@@ -90,7 +90,7 @@ describeWith(containers, 'containers', () => {
     expect(podman.containers()).toEqual([])
   })
 
-  test('one that is ended before its container is made leaves none', async () => {
+  test('a call that ends before its container is created leaves no container', async () => {
     const { run } = open(tools.hang)
     const control = new AbortController()
     const call = expect(run({}, control.signal)).rejects.toThrow('at once')
@@ -130,13 +130,13 @@ describeWith(containers, 'containers', () => {
     await expect(forking.run()).rejects.toMatchObject({ kind: 'upstream' })
   })
 
-  test('what is not JSON is the result as text', async () => {
+  test('output that is not JSON becomes a text result', async () => {
     const { run } = open(shell('cat > /dev/null; echo done'))
 
     expect(await run({ much: 'x'.repeat(1_000_000) })).toEqual({ result: 'done\n' })
   })
 
-  test('an exit code and what was said are told', async () => {
+  test('the fault has the exit code and the output', async () => {
     const { run } = open(tools.fail)
 
     await expect(run()).rejects.toMatchObject({
@@ -146,7 +146,7 @@ describeWith(containers, 'containers', () => {
     })
   })
 
-  test('an image that is not there is named', async () => {
+  test('the fault names a missing image', async () => {
     verifies('contract:048', 'contract:057')
     const { run } = open([], { image: 'localhost/none' })
 
@@ -157,7 +157,7 @@ describeWith(containers, 'containers', () => {
     })
   })
 
-  test('what a killed server left behind goes when the next one starts, and nothing else does', async () => {
+  test('a start removes the containers of a killed server, and no others', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'callplane-killed-'))
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
     const source = join(import.meta.dirname, '../../src/backends/container/index.ts')

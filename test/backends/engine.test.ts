@@ -92,7 +92,7 @@ test.each(KINDS)('%s: the answer says which try it is from, and every try has on
   expect(new Set(tool.ids()).size).toBe(1)
 })
 
-test.each(KINDS)('%s: a tool that hangs ends in a timeout, and hears of it', async (_kind, open) => {
+test.each(KINDS)('%s: a tool that hangs ends in a timeout, and is notified', async (_kind, open) => {
   verifies('contract:121', 'contract:125')
   const tool = await open('hangs')
   const site = await startSite({ operations: [tool.declare({ timeoutMs: 50 })] })
@@ -116,7 +116,7 @@ test.each(KINDS)('%s: a call that is canceled is canceled at the tool', async (_
   await tool.stopped
 })
 
-/** Takes its time: until there is a result for a call, whoever asks is told to come again. */
+/** A slow tool: a poll without a result yet gets the reply to poll again. */
 async function openSlowTool() {
   const results = new Map<string, string>()
   const questioned = Promise.withResolvers<void>()
@@ -175,7 +175,7 @@ test('an answer that is delivered ends the wait at once; a second one comes too 
   expect(await push(done)).toBe(409)
 })
 
-test('a wait that outlasts its time is a timeout, and the tool hears of it', async () => {
+test('a wait beyond its time limit is a timeout, and the tool is notified', async () => {
   verifies('contract:144')
   const { tool } = await openSlowTool()
   const clock = createStepClock()

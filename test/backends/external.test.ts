@@ -72,7 +72,7 @@ test('the whole request goes out, with the names and the nesting of the text', a
   })
 })
 
-test('what is not known is sent as empty, text as raw input, and the tool under its own name', async () => {
+test('unknown fields are sent empty, text is sent as raw input, and the tool has its own name', async () => {
   const { tool, run } = await open((asked, response) => response.end(responseTo(requestIn(asked))), {
     tool: 'web_search',
   })
@@ -107,7 +107,7 @@ test.each(Object.entries(CODES))('a tool that fails with %s is understood', asyn
   })
 })
 
-test('a code that is none of the Contract keeps its name, and what is missing is made up for', async () => {
+test('a code outside the Contract keeps its name, and missing fields get defaults', async () => {
   const { run } = await open(failing({ status: 'error', error: { code: 'quota', message: 7, details: 'no' } }))
 
   await expect(run({})).rejects.toMatchObject({
@@ -129,8 +129,8 @@ test.each([
   ['not JSON', 'Welcome to nginx!', true],
   ['nothing', '', true],
   ['JSON that breaks off', '{"status":"ok","output":{', true],
-  ['JSON that is no envelope', '{"sky":"blue"}', false],
-  ['JSON with a status of its own', `{"request_id":"${KEY}","status":"running"}`, false],
+  ['JSON that is not an envelope', '{"sky":"blue"}', false],
+  ['JSON with an unknown status', `{"request_id":"${KEY}","status":"running"}`, false],
   ['a list', '[]', false],
   ['another request', '{"request_id":"r2","status":"ok","output":{}}', false],
   ['no request id', '{"status":"ok","output":{}}', false],
@@ -148,7 +148,7 @@ test.each([
   await expect(run({})).rejects.toMatchObject({ ...BAD, retryable })
 })
 
-test('fields nobody knows and a later minor version are tolerated', async () => {
+test('unknown fields and a later minor version are accepted', async () => {
   const { run } = await open((asked, response) =>
     response.end(responseTo(requestIn(asked), { tool_contract_version: 'v1.3', novelty: [1], output: { a: 1 } })),
   )

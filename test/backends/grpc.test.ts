@@ -110,7 +110,7 @@ test.each([
   ['-1', undefined],
   ['Infinity', undefined],
   ['1e300', undefined],
-])('when to come back is a whole number of milliseconds: of "%s" is taken %s', async (pushback, retryAfterMs) => {
+])('the retry delay is a whole number of milliseconds: "%s" is read as %s', async (pushback, retryAfterMs) => {
   const tool = createServer().on('stream', (stream) => {
     const status = { 'grpc-status': '14', 'grpc-retry-pushback-ms': pushback }
     stream.resume()
@@ -174,7 +174,7 @@ test('shows its credential as metadata, and a fresh one once when a remembered o
   expect(tool.requests.map(({ header }) => header.get('authorization'))).toEqual(['Bearer old', 'Bearer new'])
 })
 
-test('many calls share one connection, and one that is lost is replaced', async () => {
+test('many calls share one connection, and a lost connection is replaced', async () => {
   const tool = await startGrpcTool(ok)
   const backend = open(plain(tool.port))
   const call = () => backend.execute({}, backendContext())
@@ -182,7 +182,7 @@ test('many calls share one connection, and one that is lost is replaced', async 
   await Promise.all([call(), call(), call()])
   expect(tool.connections).toBe(1)
   tool.drop()
-  // The first may meet the connection while it is being closed; what counts is that the next is not lost with it.
+  // The first call may arrive while the connection is being closed. The next call must not fail because of it.
   await Promise.resolve(call()).catch(() => undefined)
   await call()
 
@@ -197,7 +197,7 @@ test('an answer for another request is refused', async () => {
   expect(fault).toMatchObject({ kind: 'upstream', retryable: false })
 })
 
-test('a tool that closes in the middle, is not there, or speaks no gRPC is a failure to try again', async () => {
+test('a tool that closes during a call, is unreachable, or does not speak gRPC is a retryable failure', async () => {
   const closing = createSocketServer((socket) => socket.once('data', () => socket.destroy())).listen(0, '127.0.0.1')
   await once(closing, 'listening')
   const { port } = closing.address() as AddressInfo

@@ -46,7 +46,7 @@ test.each([
   ['text', 'sunny\n', { result: 'sunny\n' }],
   ['nothing', '', { result: '' }],
   ['a JSON object', '{"sky":"blue"}', { sky: 'blue' }],
-  ['JSON that is no object', '[1,2]', { result: '[1,2]' }],
+  ['JSON that is not an object', '[1,2]', { result: '[1,2]' }],
   ['JSON that breaks off', '{"sky":', { result: '{"sky":' }],
   ['an object that only has a status', '{"status":"ok","items":[]}', { status: 'ok', items: [] }],
   ['an envelope with its version', envelope({ status: 'ok', output: { sky: 'grey' } }), { sky: 'grey' }],
@@ -104,7 +104,7 @@ test('a remembered credential that is refused is evicted, and a fresh one is sho
 
 test.each([
   ['without a credential', undefined, 1],
-  ['with one that is not remembered', tokens('wrong').credential, 1],
+  ['with a token that is not cached', tokens('wrong').credential, 1],
   ['with a fresh one after the first', tokens('stale', 'wrong too').credential, 2],
 ])('401 %s is the end', async (_, credential, requests) => {
   verifies('contract:097')

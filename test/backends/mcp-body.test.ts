@@ -13,7 +13,7 @@ test('a body has one limit, a stream of events has it for each event', () => {
   expect(() => events.add(bytes('data: abcdefg'))).toThrow('larger than 10 bytes')
 })
 
-test('lines of one event count together, and an id makes the stream one that can be resumed', () => {
+test('the lines of one event share one limit, and a stream with an id can be resumed', () => {
   const events = new BodyMeter(10, true)
   events.add(bytes('data: a\n\ni'))
   expect(events.resumable).toBe(false)

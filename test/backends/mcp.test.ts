@@ -84,7 +84,7 @@ test.each(GENERATIONS)('%s: progress is seen, and a cancellation reaches the too
   expect((await site.ended(requestId)).body).toMatchObject({ state: 'error', error: { code: 'CANCELED' } })
 })
 
-test('what a tool says of itself decides how it is called, and what the import says goes before it', async () => {
+test('the annotations of a tool decide how it is called, and the import can override them', async () => {
   const { site } = await startHttp({}, { risk: 'high', timeoutMs: 1_000 })
   const { registry } = site.server
 
@@ -110,7 +110,7 @@ test.each(GENERATIONS.slice(0, 2))('%s: a tool that is added or removed shows in
   expect((await site.call('v1:kit.later')).body).toMatchObject({ result: { result: 'I am later' } })
 })
 
-test('a tool that is gone is no operation any more', async () => {
+test('a removed tool is no longer an operation', async () => {
   const { site, server } = await startHttp({ extra: ['later'] })
   expect((await site.call('v1:kit.later')).body).toMatchObject({ state: 'complete' })
 
@@ -142,7 +142,7 @@ test('a process ends with the server', async () => {
   await vi.waitUntil(() => !isRunning(pid))
 })
 
-test('a process finds nothing in its environment but PATH and what is declared', async () => {
+test('the environment of a process has only PATH and the declared variables', async () => {
   vi.stubEnv('CALLPLANE_SECRET_KIT', 's3cret-of-the-kit')
   vi.stubEnv('PRIVATE', 'not for others')
   onTestFinished(() => void vi.unstubAllEnvs())
@@ -208,7 +208,7 @@ test('a YAML file imports the tools of a process', async () => {
   expect((await callOver(url, 'v1:kit.math_add', { a: 1, b: 2 })).body).toMatchObject({ result: { sum: 3 } })
 })
 
-test('the credential is shown with every request, and one that is refused is named as such', async () => {
+test('the credential is sent with every request, and a refused credential is reported', async () => {
   vi.stubEnv('CALLPLANE_SECRET_KIT', 'right')
   onTestFinished(() => void vi.unstubAllEnvs())
   const { site, server } = await startHttp({ tokens: ['Bearer right'] }, { auth: { secretRef: 'kit' } })
@@ -230,7 +230,7 @@ test('a private address is not connected to unless the import says that it may b
   expect(server.asked).toEqual([])
 })
 
-test('a tool whose name is taken is left out, and the rest is there', async () => {
+test('a tool whose name is taken is left out, and the others are imported', async () => {
   const server = await openHttp()
   const imported = importTools({ kind: 'mcp', as, url: server.url, allowPrivate: true })
   const lines: string[] = []

@@ -37,7 +37,7 @@ test.each([
 test.each([
   ['external', '/tool-contract/v1/execute'],
   ['webhook', '/tool-contract/v1/jobs'],
-])('%s: what went wrong there is told here', async (kind, path) => {
+])('%s: the failure of the peer is reported', async (kind, path) => {
   const failing = await startFront(kind, path, 'orders_fail')
   const missing = await startFront(kind, path, 'orders_none')
 

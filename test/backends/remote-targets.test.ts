@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createRemoteClient } from '../../src/security/outbound/remote-client.ts'
 import { openTool } from './tool-server.ts'
 
-test('an address that one tool may have is judged anew for the next', async () => {
+test('an address that is allowed for one tool is checked again for the next', async () => {
   const tool = await openTool((_, response) => response.end('hello'))
   const remote = createRemoteClient()
   onTestFinished(() => remote.close())

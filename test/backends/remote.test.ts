@@ -120,7 +120,7 @@ test.each(['GET', 'DELETE'] as const)(
   },
 )
 
-test('POST is not: nobody knows whether it was taken, so whoever sent it decides', async () => {
+test('a POST is not sent again: it may have been processed, so its sender decides', async () => {
   const url = await openSocketServer(closesAfterOne)
   const remote = client()
   await remote.send(request(url))
@@ -137,7 +137,7 @@ function closesAfterOne(socket: Socket, connection: number): void {
 }
 
 test.each([
-  ['nobody listens', async () => 'http://127.0.0.1:1/'],
+  ['no server listens', async () => 'http://127.0.0.1:1/'],
   ['it closes before it answers', () => openSocketServer((socket) => socket.once('data', () => socket.destroy()))],
   ['it closes in the middle', () => openSocketServer(answers('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'))],
   ['it does not speak HTTP', () => openSocketServer(answers('SSH-2.0-OpenSSH_9.6\r\n'))],
@@ -179,7 +179,7 @@ test('an answer of just the size allowed is taken', async () => {
   expect((await client().send(request(tool.url))).text).toHaveLength(1_000)
 })
 
-test('what comes after the answer is not taken for the answer to the next request', async () => {
+test('bytes after the response are not read as the response to the next request', async () => {
   const url = await openSocketServer((socket, connection) => {
     const one = (text: string) => `HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n${text}`
     socket.once('data', () => socket.write(connection === 1 ? one('first') + one('twice') : one('right')))
@@ -190,7 +190,7 @@ test('what comes after the answer is not taken for the answer to the next reques
   expect((await remote.send(request(url, { method: 'GET' }))).text).toBe('right')
 })
 
-test('whoever calls off gets the reason, and the other side sees the connection close', async () => {
+test('a canceled request rejects with the reason, and the other side sees the connection close', async () => {
   const tool = await openTool(() => {})
   const stop = new AbortController()
   const why = new Fault('timeout', 'Too late.')

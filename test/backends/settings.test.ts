@@ -8,7 +8,7 @@ import { compileWat, folderWith, WAT } from './wasm-modules.ts'
 
 const endpoint = 'https://tools.example/run'
 
-test('what is left out has its default', () => {
+test('an omitted setting has its default', () => {
   const remote = { endpoint, allowPrivate: false, maxBytes: 4 * 1024 * 1024, headers: {} }
 
   expect(parseHttpSettings({ kind: 'http', endpoint })).toEqual(remote)
@@ -16,7 +16,7 @@ test('what is left out has its default', () => {
   expect(parseWebhookSettings({ kind: 'webhook', endpoint })).toEqual({ ...remote, pollMs: 2_000, maxPollMs: 2_000 })
 })
 
-test('what is declared is taken over', () => {
+test('declared settings are used', () => {
   const common = { endpoint, allowPrivate: true, maxBytes: 10, headers: { 'X-Team': 'blue' } }
   const lower = { ...common, headers: { 'x-team': 'blue' } }
   const waiting = { tool: 'render', pollMs: 10, maxPollMs: 20, callback: { secretRef: 'render-key' } }
@@ -65,7 +65,7 @@ test.each([
   expect(() => parseWebhookSettings({ kind: 'webhook', endpoint, [name]: value })).toThrow(`backend.${name}`)
 })
 
-test('auth of a tool that can show nobody a credential is refused at the start, with what to do instead', async () => {
+test('auth is refused at the start for a backend that does not use it, with advice', async () => {
   const folder = folderWith(await compileWat(WAT.echo))
   const start = (how: object) => {
     const convert = operation('v1:files.convert', { ...how, auth: { secretRef: 'tool' } } as never)

@@ -30,7 +30,7 @@ test('a limited module is the same but for its limits', async () => {
   expect(Buffer.from(limited)).toEqual(Buffer.from(asIfWritten))
 })
 
-test('a maximum of its own that is lower stays', async () => {
+test('a lower maximum in the module is kept', async () => {
   const plain = await wat('(memory 1 3)')
 
   expect(Buffer.from(limitMemory(plain, 200))).toEqual(Buffer.from(plain))
@@ -60,9 +60,9 @@ test('and one with garbage collected types: an array of them would end the proce
 test.each([
   ['text', new TextEncoder().encode('#!/bin/sh')],
   ['a component', Uint8Array.of(0, 0x61, 0x73, 0x6d, 0x0d, 0, 1, 0)],
-  ['one that was cut off', section(5, 100, 1)],
+  ['a truncated module', section(5, 100, 1)],
   ['nothing', new Uint8Array()],
-])('%s is no module, and said to be none when the server starts', (_what, bytes) => {
+])('%s is not a module, and is refused when the server starts', (_what, bytes) => {
   expect(() => create(bytes)).toThrow('is not a valid WebAssembly module')
 })
 
@@ -72,7 +72,7 @@ test('a module that begins with more memory than it may have is refused with wha
   expect(() => create(module, { memoryMb: 2 })).toThrow('needs 3 MiB')
 })
 
-test('a path that leads nowhere is told when the server starts', () => {
+test('a missing file is reported when the server starts', () => {
   const parts = { ...partsWith(createManualClock()), folder: temporaryFolder() }
 
   expect(() => createWasmBackend({ kind: 'wasm', module: 'none.wasm' }, parts)).toThrow(
@@ -90,8 +90,8 @@ test('and with the name of the operation that wants it', async () => {
 })
 
 test.each([
-  ['wants something nobody provides', '(import "env" "shell" (func)) (memory (export "memory") 1)', 'env.shell'],
-  ['is no command', '(memory (export "memory") 1)', '_start'],
+  ['imports something unknown', '(import "env" "shell" (func)) (memory (export "memory") 1)', 'env.shell'],
+  ['is not a command', '(memory (export "memory") 1)', '_start'],
   ['keeps its memory to itself', '(memory 1) (func (export "_start"))', 'memory'],
 ])('a module that %s is refused by name', async (_what, body, named) => {
   const backend = create(await wat(body))

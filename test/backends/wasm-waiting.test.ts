@@ -39,7 +39,7 @@ test('a call that waits for a thread has its whole time once it gets one', async
   expect(clock.now() - began).toBe(2 * A_SECOND)
 })
 
-test('the deadline of a call goes on while it waits for a thread', async () => {
+test('the deadline of a call runs while it waits for a thread', async () => {
   const { clock, site } = await startTool({ timeoutMs: 10 * A_SECOND, deadlineMs: 2 * A_SECOND })
   await site.call('v1:tool.hang', {}, { requestId: 'runs' })
   clock.advance(A_SECOND)

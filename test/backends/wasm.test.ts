@@ -23,7 +23,7 @@ function open(folder: string, settings: object = {}, clock = createManualClock()
 
 const openWat = async (source: string, settings: object = {}) => open(folderWith(await compileWat(source)), settings)
 
-/** The next thread that is started, whoever starts it. */
+/** The next thread that any code starts. */
 async function nextThread(): Promise<Worker> {
   const [worker] = await once(process, 'worker')
   return worker as Worker
@@ -38,7 +38,7 @@ describeBackend(
     const started = nextThread()
     const begun = started.then(async (worker) => void (await once(worker, 'message')))
     const { backend } = open(folderWith(await compileWat(tools[behaviour])), { threads: 1 }, clock)
-    // A module that has been ended leaves its thread behind for the next call; one that ends by itself does not.
+    // A module that hangs is stopped by ending its thread. Other modules leave the thread for the next call.
     const stopped = behaviour === 'hang' ? started.then(async (worker) => void (await once(worker, 'exit'))) : begun
     return { backend, begun, stopped, cleanup: async () => {} }
   },
@@ -54,7 +54,7 @@ test('output that is not JSON is the result as text', async () => {
 test.each([
   ['trap', WAT.trap, { code: 'UPSTREAM', details: { trap: 'unreachable' } }],
   ['exit code', WAT.exits, { code: 'UPSTREAM', details: { exit_code: 3, stderr: 'oops' } }],
-  ['output that is no text', WAT.notText, { code: 'BAD_ANSWER' }],
+  ['output that is not text', WAT.notText, { code: 'BAD_ANSWER' }],
   ['output without end', WAT.flood, { code: 'OUTPUT_TOO_LARGE', details: { limit_bytes: MIB } }],
   ['want of memory', WAT.eater, { code: 'OUT_OF_MEMORY', details: { limit_bytes: 16 * MIB, memory_bytes: 16 * MIB } }],
   ['write of thousands of buffers', WAT.manyBuffers, { code: 'UPSTREAM', details: { exit_code: 28 } }],
@@ -107,7 +107,7 @@ test('after a call that had to be ended the next one runs', async () => {
   await waits
 })
 
-test('only so many calls wait for a thread: the next one is refused, and may come back', async () => {
+test('a limited number of calls wait for a thread: the next one is refused as retryable', async () => {
   const { run } = await openWat(WAT.loop, { threads: 1 })
   const leaving = new AbortController()
   const calls = Array.from({ length: 1 + 64 }, () => run({}, leaving.signal).catch(() => 'left'))
@@ -118,7 +118,7 @@ test('only so many calls wait for a thread: the next one is refused, and may com
   expect(new Set(await Promise.all(calls))).toEqual(new Set(['left']))
 })
 
-test('a thread that nobody has needed for a while ends', async () => {
+test('an idle thread ends after a while', async () => {
   const started = nextThread()
   const { run, clock } = await openWat(WAT.echo)
   await run({ a: 1 })
@@ -130,7 +130,7 @@ test('a thread that nobody has needed for a while ends', async () => {
   expect(await run({ a: 2 })).toEqual({ a: 2 })
 })
 
-test('a call under way when the server closes is told so', async () => {
+test('a running call gets a fault when the server closes', async () => {
   const started = nextThread()
   const { backend, run } = await openWat(WAT.loop)
   const call = expect(run()).rejects.toMatchObject({ kind: 'unavailable' })
@@ -160,7 +160,7 @@ describeWith(wasmCompiler, 'wasm from C', () => {
     expect(await run({ text: 'héllo' })).toEqual({ in: { text: 'héllo' }, file: false, env: 0, argc: 0 })
   })
 
-  test('a program in C that wants ever more memory ends, and is told why', async () => {
+  test('a C program that allocates without end is stopped, and the fault says why', async () => {
     const { run } = open(
       folderWithC(`
         #include <stdlib.h>

@@ -32,7 +32,7 @@ const answering =
   (_asked, response) =>
     response.writeHead(status, headers).end(body)
 
-test('what taking the call up again needs is committed before the request leaves', async () => {
+test('the data for resuming the call is committed before the request is sent', async () => {
   verifies('contract:140', 'contract:141')
   const { tool, execute, clock } = await open((asked, response) => response.end(responseTo(requestIn(asked))))
   const committed: unknown[] = []
@@ -54,7 +54,7 @@ test.each([
   ['at the usual pace', {}, {}, 2_000],
   ['at the pace that is declared', {}, { pollMs: 50 }, 50],
   ['when the tool says', { 'Retry-After': '7' }, {}, 7_000],
-  ['not at once, whatever the tool says', { 'Retry-After': '0' }, {}, 100],
+  ['not at once, even if the tool asks for it', { 'Retry-After': '0' }, {}, 100],
 ])('202 leaves the call waiting, to be asked for %s', async (_, headers, settings, resumeInMs) => {
   verifies('contract:142')
   const { execute } = await open(answering(202, '', headers), settings)
@@ -71,7 +71,7 @@ test('a tool that wants to be left alone for years is asked within the hour', as
   expect(await execute({ remainingMs: undefined })).toMatchObject({ resumeInMs: 3_600_000 })
 })
 
-test.each([201, 204, 302, 400, 409])('an answer of %i to the call itself is a failure for good', async (status) => {
+test.each([201, 204, 302, 400, 409])('a %i response to the call is a permanent failure', async (status) => {
   const { execute } = await open(answering(status))
 
   await expect(execute()).rejects.toMatchObject({
@@ -137,7 +137,7 @@ test('a call that was cut off while it was handed over is asked for, and handed 
   expect(tool.asked.map(({ method }) => method)).toEqual(['GET', 'POST'])
 })
 
-test('one that had arrived is not handed over a second time', async () => {
+test('a call that the tool has received is not sent a second time', async () => {
   const { tool, resume } = await open(answering(200, DONE))
 
   expect(await resume(SUBMITTING)).toEqual({ done: true })
@@ -189,7 +189,7 @@ test('a wait that is given up is called off, even if the tool does not listen', 
   await backend.abandon?.(POLLING, backendContext())
 })
 
-test('a question that nobody answers is given up after a while and asked again', async () => {
+test('a poll without a response times out and is sent again', async () => {
   const { tool, clock, resume } = await open(() => {})
 
   const asking = resume(POLLING)

@@ -121,7 +121,7 @@ test('a body without a stated length is refused as soon as it is too large', asy
   await server.expectUnharmed()
 })
 
-test('a body that breaks off runs nothing and keeps nothing, and the server goes on', async () => {
+test('an incomplete body runs and stores nothing, and the server continues', async () => {
   const server = await startServer()
   const socket = await openSocket(server.port)
 
@@ -162,14 +162,14 @@ test.each([
   const answer = await say(server.port, `POST /call HTTP/1.1\r\nHost: localhost\r\n${type}${headers}\r\n`)
 
   expect(statusIn(answer)).toBe(431)
-  // Generic, since it never became a request: no call's envelope. It could be empty; that nobody has to guess is ours.
+  // Generic, because it is not a request: no envelope. It could be empty, but a message saves the sender from guessing.
   expect(envelopeIn(answer)).toEqual({
     error: { code: 'HEADERS_TOO_LARGE', message: expect.stringContaining('send fewer') },
   })
   await server.expectUnharmed()
 })
 
-test('what is not HTTP is answered in JSON all the same', async () => {
+test('bytes that are not HTTP get a JSON response', async () => {
   verifies('opencall:140')
   const server = await startServer()
 

@@ -43,7 +43,7 @@ test('after the clock went back an hour, earlier calls are still there and later
   expect(earlier).toBeLessThanOrEqual(3_600)
 })
 
-test('a call that runs while the clock goes back is run once and ends, and so is the one that waits behind it', async () => {
+test('a call that runs while the clock is set back runs once and ends, and so does the call queued behind it', async () => {
   const clock = adjustableClock()
   const release = Promise.withResolvers<void>()
   const started: number[] = []
@@ -76,7 +76,7 @@ test('a call that runs while the clock goes back is run once and ends, and so is
 })
 
 test.each([-HOUR_MS, HOUR_MS])(
-  'a caller at its rate limit waits as long as it was told, the clock set by %i ms',
+  'a caller at its rate limit waits for the stated time, with the clock set by %i ms',
   async (setMs) => {
     const clock = createStepClock()
     const server = await startServer({ clock, limits: { callsPerSecond: 1, callBurst: 1, pollBurst: 1 } })

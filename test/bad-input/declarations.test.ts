@@ -1,4 +1,4 @@
-/** Invalid declaration files: the loader reports every problem with its place and what to do. */
+/** Invalid declaration files: the loader reports every problem with its place and the next step. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -143,7 +143,7 @@ test('a field that is only misspelt is not taken for a secret', async () => {
   expect(problems[0]).toContain('Did you mean "secretRef"?')
 })
 
-test('all problems of all files are told at once, those of both schemas and of the backend included', async () => {
+test('all problems of all files are reported at once, including those of both schemas and of the backend', async () => {
   const broken = `operation: v1:a\nargs: { type: strng }\nresult: { type: strng }\nmodel: x\nbackend: { kind: http }\n`
 
   const problems = await problemsIn({
@@ -174,7 +174,7 @@ test('an operation that two files declare is refused with both places, and anoth
 
 const floods: [what: string, text: () => string | Uint8Array, problem: RegExp][] = [
   ['more than 1 MiB', () => `# ${'x'.repeat(1024 * 1024)}\n${tool('')}`, /larger than 1 MiB/],
-  ['what is not UTF-8', () => Buffer.from('operation: v1:\xff', 'latin1'), /not UTF-8/],
+  ['a file that is not UTF-8', () => Buffer.from('operation: v1:\xff', 'latin1'), /not UTF-8/],
   ['brackets without end', () => '['.repeat(20_000), /deeper than 64 levels/],
   ['nesting that parses', () => tool(`args: ${'{not: '.repeat(80)}{}${'}'.repeat(80)}`), /deeper than 64 levels/],
   ['aliases of aliases', () => tool(`args: { x-a: &a [1,1,1,1,1,1,1,1,1], ${laughs()} }`), /100000 values/],

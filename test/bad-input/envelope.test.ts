@@ -7,8 +7,8 @@ const OP = 'v1:Calculator.Add'
 const ARGS = { a: 1, b: 2 }
 
 const names: [what: string, op: string][] = [
-  ['an operation nobody has', 'v1:Calculator.Divide'],
-  ['a version nobody has', 'v2:Calculator.Add'],
+  ['an unknown operation', 'v1:Calculator.Divide'],
+  ['an unknown version', 'v2:Calculator.Add'],
   ['a name without a version', 'Calculator.Add'],
   ['version 0', 'v0:Calculator.Add'],
   ['a version with a leading zero', 'v01:Calculator.Add'],
@@ -31,7 +31,7 @@ test.each(names)('%s as "op" is refused with 400 UNKNOWN_OP, never 404', async (
   const { requestId, message } = await expectRefusal(await server.call({ op, args: ARGS }), 400, 'UNKNOWN_OP')
 
   expect(requestId).toMatch(UUID)
-  expect(message).toMatch(/The registry lists those there are/)
+  expect(message).toMatch(/The registry lists all operations/)
   expect(message.length).toBeLessThan(400)
   await server.expectUnharmed()
 })
@@ -118,7 +118,7 @@ test('a call with side effects and no idempotency key is refused before anything
   await server.expectUnharmed()
 })
 
-test('fields nobody knows are ignored at every level', async () => {
+test('unknown fields are ignored at every level', async () => {
   verifies('opencall:047')
   const server = await startServer()
 
@@ -144,7 +144,7 @@ const poisoned = [
   `{"op":"v1:Calculator.Add","args":{"a":1,"b":2,"constructor":{"prototype":{"polluted":1}}}}`,
 ]
 
-test('prototype keys are data like any other: nothing is inherited from them and nobody else gets them', async () => {
+test('prototype keys are plain data: no object inherits from them and no other call sees them', async () => {
   const server = await startServer()
 
   for (const body of poisoned) {
@@ -188,7 +188,7 @@ test('inside arguments, names that objects inherit are data, and the one a handl
   await server.expectUnharmed()
 })
 
-test('an attachment named after a prototype key is an attachment nobody declared', async () => {
+test('an attachment named after a prototype key is an undeclared attachment', async () => {
   verifies('opencall:023')
   const server = await startServer()
 

@@ -49,7 +49,7 @@ const OPERATIONS = join(import.meta.dirname, 'operations.ts')
 const MAX_BLOCKS = 2_000
 
 test.skipIf(process.platform !== 'linux')(
-  'files for which there is no room are refused with 503 and leave nothing; with room again they go through (prlimit is Linux)',
+  'files are refused with 503 on a full disk and leave no bytes; with free space they are accepted (prlimit is Linux)',
   { timeout: 30_000 },
   async () => {
     verifies('opencall:118')

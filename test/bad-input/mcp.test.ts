@@ -20,12 +20,12 @@ const operations = [gone, hello]
 
 test.each([
   ['of a major that never was', 'it_greets_v3'],
-  ['of a major that is no more', 'it_greets_v1'],
+  ['of a removed major version', 'it_greets_v1'],
   ['as OpenCALL has it', 'v2:it.greets'],
   ['as OXP has it', 'it.greets@2.0.0'],
   ['in capitals', 'IT_GREETS'],
   ['that objects inherit', 'constructor'],
-])('a name %s is no tool, in either generation', async (_, name) => {
+])('a name %s is not a tool, in either generation', async (_, name) => {
   const site = await startSite({ operations })
   for (const asking of [ask, askOlder]) {
     const { status, json } = await asking(site, 'tools/call', { name, arguments: { name: 'Ann' } })
@@ -87,7 +87,7 @@ test('a client that still listens for changes when its input ends keeps nothing 
   expect(answers.at(-1)).toMatchObject({ id: 1, result: { resultType: 'complete' } })
 })
 
-test('a client that leaves while it hears of the progress stops nothing: the call goes on, and is joined by its key', async () => {
+test('a client that leaves during progress messages stops nothing: the call continues, and its key joins it', async () => {
   const gate = createGate()
   const signals: AbortSignal[] = []
   const make = operation('v1:reports.make', {

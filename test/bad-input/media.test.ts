@@ -60,7 +60,7 @@ const refused: [what: string, body: FormData, code: string, advice: RegExp, ids:
   ['a part that no entry names, before the envelope', form(['x', text()], ['file', text()], ['envelope', envelope()]), 'STRAY_PART', /"x"/, []],
   ['the same part twice', form(['envelope', envelope()], ['file', text()], ['file', text()]), 'INVALID_REQUEST', /two parts/, []],
   ['the same attachment twice', form(['envelope', envelope([FILE, FILE])], ['file', text()]), 'INVALID_REQUEST', /Attach it once/, []],
-  ['an attachment nobody declared', form(['envelope', envelope([{ ...FILE, name: 'other' }])], ['file', text()]), 'UNKNOWN_MEDIA', /It takes: file, note/, ['opencall:023']],
+  ['an undeclared attachment', form(['envelope', envelope([{ ...FILE, name: 'other' }])], ['file', text()]), 'UNKNOWN_MEDIA', /It takes: file, note/, ['opencall:023']],
   ['a required one left out', form(['envelope', envelope([])]), 'MEDIA_REQUIRED', /needs the attachment "file"/, ['opencall:188', 'opencall:192']],
   ['a type that is not accepted', form(['envelope', envelope([{ ...FILE, mimeType: 'text/html' }])], ['file', text()]), 'UNSUPPORTED_MEDIA_TYPE', /Send one of: text\/plain, image\/\*/, ['opencall:189', 'opencall:191']],
   ['a part whose own header says another type', form(['envelope', envelope()], ['file', text('%PDF', 'application/pdf')]), 'UNSUPPORTED_MEDIA_TYPE', /application\/pdf/, ['opencall:191']],
@@ -102,7 +102,7 @@ test('an entry that names a part in a request without parts is refused', async (
   await server.expectUnharmed()
 })
 
-test('what comes before the envelope is bounded in all, not each part by itself', async () => {
+test('the parts before the envelope share one limit', async () => {
   const server = await startServer({ sizes: { uploadBytes: 1_000 } })
   const parts = [0, 1, 2].map((n): [string, Blob] => [`p${n}`, text('x'.repeat(400))])
 
@@ -164,7 +164,7 @@ function beginUpload(socket: Socket, contentLength: number, first: string, more 
 const ENVELOPE_PART = `--b\r\nContent-Disposition: form-data; name="envelope"\r\n\r\n${envelope()}\r\n`
 const FILE_HEAD = '--b\r\nContent-Disposition: form-data; name="file"; filename="f"\r\nContent-Type: text/plain\r\n\r\n'
 
-/** Until the other side has closed; whoever is still sending by then is told with an error, after the answer. */
+/** Reads until the other side closes. If this side still sends by then, it gets an error after the response. */
 function readWhileSending(socket: Socket): Promise<string> {
   let all = ''
   return new Promise((resolve) => {
@@ -195,7 +195,7 @@ test('an attachment above its limit is refused while it comes, long before its e
 
   const got = JSON.parse(answer.slice(answer.indexOf('{')))
   expectRefusalEnvelope(Number(answer.slice(9, 12)), got, 400, 'MEDIA_TOO_LARGE')
-  // The slot takes 1 MB; what was in flight when the refusal came is counted in.
+  // The slot takes 1 MB; bytes in flight at the time of the refusal are counted too.
   expect(sent).toBeLessThan(50_000_000)
   await server.expectUnharmed()
 })

@@ -30,7 +30,7 @@ test.each<[what: string, options: object, advice: RegExp]>([
     /limits.weights.tenants\["acme"\] must be a whole/,
   ],
   ['a misspelt weight', { limits: { weights: { tenant: {} } } }, /limits.weights has no option "tenant"/],
-  ['what is no object', { limits: 5 }, /"limits" must be an object/],
+  ['a value that is not an object', { limits: 5 }, /"limits" must be an object/],
   [
     'an issuer that could be taken for another',
     { auth: { jwt: [{ ...rules, issuer: 'a|b' }] } },

@@ -6,7 +6,7 @@ import { verifies } from '../requirements.ts'
 import { type Envelope, expectRefusal, expectRefusalEnvelope, startServer } from './server.ts'
 
 const ids: [what: string, segment: string][] = [
-  ['nobody has', 'no-such-call'],
+  ['that no call has', 'no-such-call'],
   ['with an escaped slash', 'a%2Fb'],
   ['that climbs out of a folder', '%2e%2e%2f%2e%2e%2fcallplane.db'],
   ['that is two escaped dots', '%2e%2e'],
@@ -36,7 +36,7 @@ test.each(ids)('an id %s is 404 wherever an id can stand', async (_, segment) =>
   await server.expectUnharmed()
 })
 
-test('an escape that is none is 400, and says how to write a per cent sign', async () => {
+test('an invalid escape is 400, and the message says how to write a percent sign', async () => {
   const server = await startServer()
 
   for (const path of ['/ops/%', '/ops/%zz', '/ops/%c3%28', '/objects/%e0%a4%a']) {
@@ -62,25 +62,22 @@ const nowhere = [
 ]
 const dots = ['/ops/../call', '/./call', '/.well-known/../call', '/.well-known', '/.well-known/ops/', '/objects/', '/*']
 
-test.each([...nowhere, ...dots])(
-  '%s is no path of ours: 404 with directions, and nothing is normalised',
-  async (path) => {
-    verifies('opencall:103', 'opencall:139')
-    const server = await startServer()
-    const content = '{"op":"v1:Calculator.Add","args":{"a":1,"b":2}}'
+test.each([...nowhere, ...dots])('%s is an unknown path: 404 with advice, and nothing is normalised', async (path) => {
+  verifies('opencall:103', 'opencall:139')
+  const server = await startServer()
+  const content = '{"op":"v1:Calculator.Add","args":{"a":1,"b":2}}'
 
-    // Over a bare socket: clients resolve dots before they send.
-    const answer = await say(
-      server.port,
-      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n` +
-        `Content-Length: ${content.length}\r\n\r\n${content}`,
-    )
+  // Over a bare socket: clients resolve dots before they send.
+  const answer = await say(
+    server.port,
+    `POST ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${content.length}\r\n\r\n${content}`,
+  )
 
-    const { message } = expectRefusalEnvelope(status(answer), body(answer), 404, 'NOT_FOUND')
-    expect(message).toMatch(/POST \/call .* GET \/\.well-known\/ops/)
-    await server.expectUnharmed()
-  },
-)
+  const { message } = expectRefusalEnvelope(status(answer), body(answer), 404, 'NOT_FOUND')
+  expect(message).toMatch(/POST \/call .* GET \/\.well-known\/ops/)
+  await server.expectUnharmed()
+})
 
 const known: [path: string, allow: string[]][] = [
   ['/call', ['POST']],
@@ -169,7 +166,7 @@ test('the chunks of a call that has none are 404, and the message says where its
   expect((await expectRefusal(response, 404, 'NOT_FOUND')).message).toMatch(/Poll the call to get it/)
 })
 
-test("another caller's id is as unknown as one that never was, whatever is tried with it", async () => {
+test("another caller's id is as unknown as an id that never existed, for every request", async () => {
   verifies('opencall:112', 'opencall:131', 'opencall:174')
   const [ada, eve] = [createToken(), createToken()]
   const token = (hash: string, subject: string) => ({ hash, kind: 'bearer' as const, subject, scopes: [] })

@@ -40,7 +40,7 @@ async function usedFolder(): Promise<string> {
   return server.data
 }
 
-/** Every file below and what is in it. */
+/** Every file below and its content. */
 function contents(folder: string): Record<string, string> {
   const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
   const digests = files.map(({ parentPath, name }) => {
@@ -58,7 +58,7 @@ function expectRefusedStart({ code, said, printed }: Awaited<ReturnType<typeof s
 }
 
 const damages: [what: string, damage: (file: string) => void, message: RegExp][] = [
-  ['is no database', (file) => writeFileSync(file, 'hello'.repeat(1_000)), /damaged or is not a database.*backup/],
+  ['is not a database', (file) => writeFileSync(file, 'hello'.repeat(1_000)), /damaged or is not a database.*backup/],
   ['was cut short', (file) => truncateSync(file, 5_000), /damaged or is not a database.*backup/],
   [
     'has a page of rubbish',
@@ -92,9 +92,9 @@ test.each(damages)(
   },
 )
 
-test('a database that another server has open stops the start, and that server goes on', PATIENT, async () => {
+test('a start is refused if another server has the database open, and that server continues', PATIENT, async () => {
   const data = await temporaryFolder()
-  // A process of its own: reading its files from this one would drop the lock if it were held here.
+  // A separate process: reading the files here would drop the lock if this process held it.
   const [line] = await once(createInterface(startProcess(data).stdout), 'line')
   const { url } = JSON.parse(line)
   const before = contents(data)
@@ -106,7 +106,7 @@ test('a database that another server has open stops the start, and that server g
   expect((await fetch(`${url}/ready`)).status).toBe(200)
 })
 
-test('a data folder below a file, or one that is a file, is named in the refusal', PATIENT, async () => {
+test('the refusal names a data folder that is a file or is below a file', PATIENT, async () => {
   const folder = await temporaryFolder()
   const file = join(folder, 'file')
   writeFileSync(file, 'mine')

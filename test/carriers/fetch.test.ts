@@ -8,7 +8,7 @@ import { echo, refuse, route, text } from './http-fixture.ts'
 const ask = (path: string, init?: RequestInit) => new Request(`http://tools.example${path}`, init)
 const streaming = (body: ReadableStream): RequestInit => ({ method: 'POST', body, duplex: 'half' })
 
-test('nothing is taken from a source before somebody reads, and no more than is read', async () => {
+test('a source is read only when the client reads, and no further', async () => {
   let pulled = 0
   async function* endless() {
     for (;;) yield `${++pulled}.`

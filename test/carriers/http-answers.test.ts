@@ -55,7 +55,7 @@ test('a client that does not read holds the source back', async () => {
   expect(ours.writableLength).toBeLessThan(2 << 20)
 })
 
-test('a client that takes nothing for too long is let go', async () => {
+test('a client that does not read for too long is disconnected', async () => {
   const returned = Promise.withResolvers<void>()
   async function* endless() {
     try {
@@ -125,7 +125,7 @@ test.each([
   ['gives less than the stated length', { 'Content-Length': '10' }, ['part'], false],
   ['gives more than the stated length', { 'Content-Length': '6' }, ['part', 'surplus'], false],
 ])(
-  'a source that %s cuts the connection, so that nobody takes the rest for an answer',
+  'a source that %s closes the connection, so that a client notices the incomplete response',
   async (_, headers, parts, fails) => {
     const log = silentLog()
     async function* body() {

@@ -55,7 +55,7 @@ test.each([
   expect(reply).toContain('Connection: close')
 })
 
-test('a client that goes on sending a refused body hears the refusal, and is not read for long', async () => {
+test('a client that continues to send a refused body gets the refusal, and is not read for long', async () => {
   const { server, port } = await startCarrier(echoRoutes)
   const [socket, [ours]] = await Promise.all([openSocket(port), once(server, 'connection')])
   const answered = readUntil(socket, 'BODY_TOO_LARGE')
@@ -84,7 +84,7 @@ const floods = {
 } as const
 
 test.each(Object.entries(floods))(
-  'a client that reads only after it has sent a refused body hears why (%s)',
+  'a client that reads only after it has sent a refused body gets the reason (%s)',
   async (_, [start, body]) => {
     const { server, port } = await startCarrier(echoRoutes)
     const [socket, [ours]] = await Promise.all([openSocket(port), once(server, 'connection')])
@@ -103,7 +103,7 @@ test.each(Object.entries(floods))(
   },
 )
 
-test('a body without a stated length is bounded also when it was there before anybody asked for it', async () => {
+test('a body without a Content-Length is bounded, even if it arrived before the handler read it', async () => {
   const late: Handle = async (exchange, params) => {
     await new Promise(setImmediate)
     return echo(exchange, params)

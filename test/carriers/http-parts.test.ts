@@ -51,7 +51,7 @@ test('binary content without a file name stays as it is', async () => {
   expect(reply).toContain(`raw|image/png||${Buffer.of(255, 254, 0).toString('base64')}`)
 })
 
-test('whatever the parts hold and however the body is cut up, the parts come out as they went in', async () => {
+test('parts with any content are read back unchanged, for every split of the body into pieces', async () => {
   const bytes = fc.oneof(
     fc.uint8Array({ maxLength: 200 }),
     fc.constantFrom('\r\n--', '\r\n--b', '--b--', '\r\n\r\n', '\r', '\r\n--X-\r\n--XY').map((s) => Buffer.from(s)),
@@ -105,7 +105,7 @@ test.each([
   ],
   ['a part without a name', 'multipart/form-data; boundary=b', `${part('filename=a', '1')}--b--`, 'no name'],
   ['a part without headers', 'multipart/form-data; boundary=b', '--b\r\n\r\nx\r\n--b--', 'not a header'],
-  ['a line that is no header', 'multipart/form-data; boundary=b', '--b\r\nhello\r\n\r\n\r\n--b--', 'not a header'],
+  ['a line that is not a header', 'multipart/form-data; boundary=b', '--b\r\nhello\r\n\r\n\r\n--b--', 'not a header'],
   [
     'encoded content',
     'multipart/form-data; boundary=b',
@@ -176,7 +176,7 @@ test('a part that is read after the next was asked for is a bug that is named, n
   await expect(bytesOf(first.value as Part)).rejects.toMatchObject({ kind: 'internal' })
 })
 
-test('an upload goes no faster than it is read, and a consumer that gives up is answered', async () => {
+test('an upload is read only as fast as its consumer, and a consumer that stops can still respond', async () => {
   const reading = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()
   const { server, port } = await startCarrier([

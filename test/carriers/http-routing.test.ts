@@ -30,7 +30,7 @@ test.each([
   ['/ops/../call', 200, 'call of ..'],
   ['/call/', 404, 'PATH'],
   ['/__proto__', 404, 'PATH'],
-])('the path %s is taken as it was sent', async (path, status, body) => {
+])('the path %s is matched as it was sent', async (path, status, body) => {
   const { port } = await startCarrier(routes)
 
   const reply = await say(port, `GET ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`)
@@ -39,7 +39,7 @@ test.each([
   expect(reply).toContain(body)
 })
 
-test('what was asked for before, and how it went, changes nothing for the next', async () => {
+test('an earlier request and its outcome do not affect the next', async () => {
   const { url } = await startCarrier(routes)
   const answers = {
     'GET /ops/7': '7?',
@@ -119,7 +119,7 @@ test.each([
     'https://api.example.com/v',
   ],
   ['the Host header', {}, 'a.example:81', 'http://a.example:81'],
-  ['the socket if the Host header is no host', {}, 'a"><script>', 'http://127.0.0.1:'],
+  ['the socket if the Host header is not a host', {}, 'a"><script>', 'http://127.0.0.1:'],
 ])('the origin is %s', async (_, options, host, origin) => {
   const where = route('/where', { GET: (exchange) => text(exchange.origin) })
   const { port } = await startCarrier([where], options)

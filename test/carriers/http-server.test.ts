@@ -24,7 +24,7 @@ test('headers above the limit are answered with 431', async () => {
   expect(reply).toMatch(/^HTTP\/1.1 431 [\s\S]*HEADERS_TOO_LARGE/)
 })
 
-test('what is not HTTP is answered with 400, and a head that never ends with 408', async () => {
+test('bytes that are not HTTP get 400, and a head that never ends gets 408', async () => {
   const { port } = await startCarrier([], {}, { headersTimeoutMs: 50 })
   const socket = await openSocket(port)
   socket.write('GET / HT')
@@ -63,7 +63,7 @@ test('closing cuts what has not finished when the grace is over', async () => {
   expect(await readToClose(busy)).toBe('')
 })
 
-test('a port that is taken is said so', async () => {
+test('the fault says that the port is in use', async () => {
   const { port } = await startCarrier([])
 
   const second = listen(
@@ -74,7 +74,7 @@ test('a port that is taken is said so', async () => {
   await expect(second).rejects.toMatchObject({ code: 'PORT_IN_USE', message: expect.stringContaining(`${port}`) })
 })
 
-test('a client that takes nothing of its answer is cut off; one that waits long for a call is not', async () => {
+test('a client that does not read its response is disconnected; a client that waits for a long call is not', async () => {
   const { held, started, open } = heldRoute()
   const large = route('/large', { GET: () => text('x'.repeat(64 << 20)) })
   const { server, port } = await startCarrier([held, large], { stallTimeoutMs: 100 })

@@ -33,7 +33,7 @@ async function start(claims: readonly UpgradeClaim[], options: ConstructorParame
   return { carrier, port }
 }
 
-/** What came until the text is in it, and the socket. */
+/** Reads until the text has arrived. Returns the received text and the socket. */
 async function ask(port: number, request: string, until: string): Promise<{ socket: Socket; text: string }> {
   const socket = connect(port, '127.0.0.1')
   onTestFinished(() => void socket.destroy())

@@ -62,7 +62,7 @@ test('calls that wait are listed, shown, approved and denied', async () => {
   })
 })
 
-test('what is wrong is said, with an exit code of its own', async () => {
+test('each mistake is reported with its own exit code', async () => {
   const { url, folder, at } = await startHeld()
   const cases: [args: string[], code: number, message: RegExp][] = [
     [['grant', 'x', ...at], 2, /list, show, approve or deny/],

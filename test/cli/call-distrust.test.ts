@@ -77,7 +77,7 @@ test("a server's words cannot steer the terminal", async () => {
   expect(stderr).toBe('callplane: BAD: clear?[2J the ?31m screen?callplane: all is well\n')
 })
 
-test('what is no OpenCALL server is named as such', async () => {
+test('the message says that the server does not speak OpenCALL', async () => {
   const url = await impostor(() => [200, 'hello'])
 
   const { code, stderr } = await runCommand(['call', 'v1:Y', '--url', url])

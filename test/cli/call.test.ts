@@ -62,7 +62,7 @@ test('an async call prints the address to poll, and with --follow its result', a
   expect([accepted.code, followed.code, followed.stderr]).toEqual([0, 0, ''])
 })
 
-test('whoever watches a terminal sees a bar grow, and nothing of it stays', async () => {
+test('a terminal shows a progress bar, which is removed at the end', async () => {
   const { stderr } = await call(['v1:Reports.Generate', '--args', '{"month":"2026-01","steps":2}', '--follow'], {
     terminal: true,
   })
@@ -86,7 +86,7 @@ test('a failure of the server is exit 1 as well', async () => {
   })
 })
 
-test('an unknown operation is exit 2 and names those that were probably meant', async () => {
+test('an unknown operation is exit 2 and suggests similar names', async () => {
   const typo = await call(['v1:Calculator.Ad'])
   const short = await call(['add', '--json'])
   const far = await call(['v1:Something.Else'])
@@ -137,7 +137,7 @@ test('a chunked result is streamed, or written to a file that appears when it is
   expect(await readdir(folder)).toEqual(['orders.csv'])
 })
 
-test('a result at an address of its own is printed as such, or fetched into a file', async () => {
+test('a result at another address is printed as that address, or fetched into a file', async () => {
   const file = join(await temporaryFolder(), 'circle.svg')
 
   const printed = await call(['v1:Pictures.Draw', '--args', '{"radius":5}'])
@@ -170,7 +170,7 @@ test('no server is exit 3 with the way to start one', async () => {
   expect(stderr).toMatch(/^callplane: No server responds at http:\/\/127\.0\.0\.1:1.*"callplane serve".*\n$/)
 })
 
-test('what is no call at all is exit 2 before anything is sent', async () => {
+test('invalid arguments are exit 2 before anything is sent', async () => {
   const nowhere = { env: { CALLPLANE_URL: 'http://127.0.0.1:1' } }
   const wrong = [
     [],

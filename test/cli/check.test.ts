@@ -16,7 +16,7 @@ const entry = (op: string, required: string[]) => ({
 })
 const registry = (...operations: object[]) => JSON.stringify({ callVersion: '2026-02-10', operations })
 
-test('a change that breaks callers is named and exits 1; one that does not exits 0', async () => {
+test('a breaking change is named and exits 1; a compatible change exits 0', async () => {
   const folder = await temporaryFolder({
     'old.json': registry(entry('v1:Add', ['a'])),
     'stricter.json': registry(entry('v1:Add', ['a', 'b'])),
@@ -39,7 +39,7 @@ test('a change that breaks callers is named and exits 1; one that does not exits
   expect([stricter.code, more.code, same.code, json.code]).toEqual([1, 0, 0, 1])
 })
 
-test('operations that nobody serves yet are compared with what a server says, and nothing is started', async () => {
+test('the operations of source files are compared, and nothing is started', async () => {
   const source = (required: string) => `
     import { jsonSchema, operation } from '${SOURCE}'
     const args = jsonSchema({ type: 'object', properties: { a: { type: 'number' } }, required: ${required} })
@@ -74,7 +74,7 @@ test('a server can be one of the two', async () => {
   expect(asked).toEqual(['/.well-known/ops', '/.well-known/ops', '/released.json'])
 })
 
-test('what cannot be read is exit 2, so that a pipeline never takes it for a verdict', async () => {
+test('unreadable input is exit 2, so that a pipeline can tell it from a verdict', async () => {
   const folder = await temporaryFolder({ 'ok.json': registry(), 'bad.json': '{', 'other.json': '{}' })
   const ok = join(folder, 'ok.json')
   const wrong = [

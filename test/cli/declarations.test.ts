@@ -123,7 +123,7 @@ test('the tools of the example are called where they run', async () => {
   }
 })
 
-test('the folder of the example is served as it is, what it declares and what it exports', async () => {
+test('the folder of the example is served unchanged, with its declared and exported operations', async () => {
   const data = await temporaryFolder()
 
   const { url } = await serveProcess([join(EXAMPLE, 'tools'), '--data', data])
@@ -132,7 +132,7 @@ test('the folder of the example is served as it is, what it declares and what it
   expect((await callOver(url, 'v1:text.shout', { text: 'hello' })).body).toMatchObject({ result: 'HELLO' })
 })
 
-test('an import that cannot work is told with its place', async () => {
+test('an invalid import is reported with its place', async () => {
   const folder = await temporaryFolder({
     'a.yaml': "import: { kind: mcp, url: https://mcp.example, as: 'v1:github.*', token: x }",
   })

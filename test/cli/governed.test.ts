@@ -21,7 +21,7 @@ async function blocksOf(file: string): Promise<{ commands: string; output: strin
   return [...found].map(([, commands = '', output]) => ({ commands, output }))
 }
 
-/** As somebody would paste them into a shell; what goes to standard error is part of what they see. */
+/** Runs the commands in a shell, as a reader would. The output includes standard error. */
 async function paste(commands: string, env: Record<string, string>): Promise<string> {
   const program = `"$NODE" --conditions=callplane-source ${join(ROOT, 'src/cli/main.ts')} `
   const script = `exec 2>&1\n${commands.replaceAll(CALLPLANE, program)}`
@@ -31,7 +31,7 @@ async function paste(commands: string, env: Record<string, string>): Promise<str
   return said
 }
 
-/** What is left out of the shown output may be anything. */
+/** An ellipsis in the shown output matches any text. */
 function shown(output: string): RegExp {
   const pieces = output.split(/\s*…\s*/).map((piece) => piece.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
   return new RegExp(`^${pieces.join('[^]*?')}$`)

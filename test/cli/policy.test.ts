@@ -57,7 +57,7 @@ Rules that match:
   expect([allowed.code, held.code, refused.code]).toEqual([0, 4, 1])
 })
 
-test('what no rule is about falls to the default, and scripts can read it', async () => {
+test('a call that no rule matches gets the default, and scripts can read the result', async () => {
   const { code, stdout } = await ask('--op', 'v2:other', '--json')
 
   expect(code).toBe(1)
@@ -101,7 +101,7 @@ test("the server's own operations are said to be under no policy", async () => {
   expect(code).toBe(0)
 })
 
-test('a command or a policy that is wrong is exit 2, so that nobody takes it for a verdict', async () => {
+test('an invalid command or policy is exit 2, so that a script can tell it from a verdict', async () => {
   const folder = await temporaryFolder({ 'policy.yaml': 'default: allow', 'slip.yaml': 'default: alow' })
   const file = join(folder, 'policy.yaml')
   const wrong = [
@@ -134,7 +134,7 @@ test('the policy may lie among the operations, as it may for a server', async ()
   expect(code).toBe(0)
 })
 
-test('a tool that is imported is to be described: nobody is asked for it here', async () => {
+test('an imported tool must be described on the command line: its server is not contacted', async () => {
   const tools = "import: { kind: mcp, url: 'https://mcp.example/mcp', as: 'v1:kit.*' }\n"
   const folder = await temporaryFolder({ 'app/tools.yaml': tools })
 

@@ -38,7 +38,7 @@ test('a key of the environment seals instead of one in the folder', async () => 
   expect(readdirSync(CALLPLANE_DATA)).not.toContain('vault.key')
 })
 
-test('what cannot be kept or found is said, without the value', async () => {
+test('a secret that cannot be stored or found is reported by name, without its value', async () => {
   const env = { CALLPLANE_DATA: join(await temporaryFolder(), 'data') }
   const wrong: [string[], string, RegExp, number][] = [
     [[], '', /set, list or remove/, 2],

@@ -144,7 +144,7 @@ test('without authentication nothing but loopback is listened on', async () => {
   expect(code).toBe(1)
 })
 
-test("each mistake in somebody's modules is one sentence that names the file, without a stack", async () => {
+test('each mistake in a module is reported in one sentence that names the file, without a stack', async () => {
   const header = `import { operation } from '${SOURCE}'\n`
   const good = `${header}export const x = operation('v1:X', { run: () => 1 })\n`
   const cases: [file: string, source: string, message: RegExp][] = [
@@ -178,7 +178,7 @@ test("each mistake in somebody's modules is one sentence that names the file, wi
   expect(debugged.stderr).toMatch(/DB_URL is not set\n\s+at .*throws\.ts:2/)
 })
 
-test('a module in a package that npm init has made CommonJS is told how to become one', async () => {
+test('for a module in a CommonJS package, the message says how to make it an ES module', async () => {
   const folder = await temporaryFolder({
     'package.json': '{ "type": "commonjs" }',
     'ops.ts': `import { operation } from '${SOURCE}'\nexport const x = operation('v1:X', { run: () => 1 })`,

@@ -22,7 +22,7 @@ const usage = {
   outputTokens: { total: 1, text: 1, reasoning: 0 },
 }
 
-/** Asks for one tool, hears what comes of it, and is done. */
+/** A model that calls one tool, gets its result, and ends. */
 function modelThatCalls(toolName: string, input: object): MockLanguageModelV4 {
   return new MockLanguageModelV4({
     doGenerate: [
@@ -42,7 +42,7 @@ function modelThatCalls(toolName: string, input: object): MockLanguageModelV4 {
   })
 }
 
-/** What the model was told of its call. */
+/** The tool result that the model got. */
 async function heard(client: MCPClient, toolName: string, input: object): Promise<unknown> {
   const model = modelThatCalls(toolName, input)
   // Each of the two packages brings a copy of the types that they share.
@@ -71,7 +71,7 @@ async function tryEverything(client: MCPClient): Promise<void> {
   expect(contents[0]).toMatchObject({ mimeType: 'application/json' })
 }
 
-test('over HTTP a model calls a sync and an async operation and hears their results', async () => {
+test('over HTTP a model calls a sync and an async operation and gets their results', async () => {
   const url = await serveQuickstart()
   const client = await connect({ transport: { type: 'http', url: `${url}/mcp` } })
   expect(client.initializeResult.protocolVersion).toBe('2026-07-28')

@@ -24,7 +24,7 @@ const shown = ['README.md', 'docs/adapters/protocols/mcp.md'].flatMap((page) => 
   return servers.map(([name, entry]) => ({ page, name, how: entry.command ?? 'url', entry }))
 })
 
-/** With what stands for the reader's own in its place; the package is not installed here, so its sources are run. */
+/** Replaces the placeholders of the example. The package is not installed here, so the sources are run. */
 async function fillIn({ command, args = [], url, headers }: Entry): Promise<object> {
   if (url !== undefined) {
     const { token } = createToken()

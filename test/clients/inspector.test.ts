@@ -13,7 +13,7 @@ vi.setConfig({ testTimeout: 120_000 })
 const ADD = ['--method', 'tools/call', '--tool-name', 'Calculator_Add', '--tool-arg', 'a=10', 'b=5']
 const REPORT = ['--method', 'tools/call', '--tool-name', 'Reports_Generate', '--tool-arg', 'month=2026-01', 'steps=1']
 
-/** What a person tries first, with the sum in the form that the era has for a number. */
+/** The first steps of a user. `sum` is the number in the form of the protocol revision. */
 async function tryEverything(server: readonly string[], sum: unknown): Promise<void> {
   // Strict: a schema that a model's provider would not take is an error.
   const list = await inspect(...server, '--method', 'tools/list', '--strict')
@@ -71,7 +71,7 @@ test('a result in chunks is a link that it can read, and a failure says what to 
   expect(nobody.result.content[0].text).toContain('ids: doorbell42,doorbell84')
 })
 
-test('with a token it is let in, and without one it hears that it needs one', async () => {
+test('with a token it connects, and without one it is told that it needs one', async () => {
   const { token } = createToken()
   const server = `${await serveQuickstart(token)}/mcp`
 

@@ -44,7 +44,7 @@ const withHash: Hooks = {
   },
 }
 
-describe('what fails the run', { timeout: 60_000 }, () => {
+describe('the run fails', { timeout: 60_000 }, () => {
   test('a SHOULD is reported and does not, unless the run is strict', async () => {
     const lenient = await judge(withoutEtag)
     const strict = await judge(withoutEtag, '--strict')

@@ -7,10 +7,10 @@ import { serveQuickstart } from './quickstart.ts'
 import { quickstartParts } from './quickstart-parts.ts'
 
 const cases = conformanceCases('opencall')
-/** What an open server cannot be asked. */
+/** Cases that cannot run against a server without authentication. */
 const needsToken = (id: string) =>
   /^auth-(?:missing|invalid|by-header-only|for-the-outcome)$|-private$|^key-per-caller$/.test(id)
-/** What differs between an open server and one behind a token, besides. */
+/** Further differences between a server without authentication and one with a token. */
 const differs = (id: string) => /^(?:redirect-|async-accepted|chunk-offsets|raw-bytes|located-status|inline$)/.test(id)
 
 describe('OpenCALL conformance of an open server', { timeout: 30_000 }, () => {
@@ -23,18 +23,18 @@ describe('OpenCALL conformance of an open server', { timeout: 30_000 }, () => {
     })
   }
 
-  test('the cases have names of their own, and each of them says what it proves', () => {
+  test('the cases have unique names, and each cites its requirements', () => {
     expect(new Set(cases.map(({ id }) => id)).size).toBe(cases.length)
     expect(cases.filter(({ requirements }) => requirements.length === 0)).toEqual([])
   })
 
-  test('what needs a token is skipped with a reason', async () => {
+  test('cases that need a token are skipped with a reason', async () => {
     for (const { run } of cases.filter((each) => needsToken(each.id))) {
       await expect(run(target)).rejects.toMatchObject({ name: 'Skip', needs: '--token' })
     }
   })
 
-  test('what the text leaves to the server, the quickstart does in our way', async () => {
+  test('the quickstart makes our choices where the specification leaves one', async () => {
     verifies('opencall:040', 'opencall:141')
     const greet = async (locale: string) => {
       const body = JSON.stringify({ op: 'v2:Greeter.Hello', args: { name: 'Ada' }, ctx: { requestId: locale, locale } })

@@ -51,7 +51,7 @@ describe.each([
     })
   }
 
-  test('the cases have names of their own, and what needs a token is skipped without one', async () => {
+  test('the cases have unique names, and those that need a token are skipped without one', async () => {
     expect(new Set(cases.map(({ id }) => id)).size).toBe(cases.length)
     for (const { run } of cases.filter(({ id }) => needsToken(id))) {
       await expect(run(open.target)).rejects.toMatchObject({ name: 'Skip' })

@@ -23,7 +23,7 @@ describe('conformance of an open server', { timeout: 30_000 }, () => {
     })
   }
 
-  test('what an open server cannot show is skipped with a reason', async () => {
+  test('cases that an open server cannot show are skipped with a reason', async () => {
     for (const { run } of cases.filter(({ id }) => needsToken(id) || needsDisabled(id))) {
       await expect(run(target)).rejects.toMatchObject({ name: expect.stringMatching(/^(?:Skip|NotApplicable)$/) })
     }

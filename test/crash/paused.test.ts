@@ -8,7 +8,7 @@ import { createManualClock } from '../../src/testing/fakes/clock.ts'
 
 const AN_HOUR = 3_600_000
 
-test('after a pause longer than the lease, what runs goes on and is not started a second time', async () => {
+test('after a pause longer than the lease, a running call continues and is not started a second time', async () => {
   const data = await mkdtemp(join(tmpdir(), 'callplane-paused-'))
   onTestFinished(() => rm(data, { recursive: true, force: true }))
   const clock = createManualClock()

@@ -56,7 +56,7 @@ const CANCELED_WHILE_TAKEN_UP: Step[] = [
   { do: 'cancel', which: 2 },
 ]
 
-test('whatever is done in whatever order, nothing is lost, doubled or taken back', { timeout: 120_000 }, async () => {
+test('with random actions, no call is lost, run twice or moved back', { timeout: 120_000 }, async () => {
   verifies('opencall:291', 'opencall:294')
   await fc.assert(
     fc.asyncProperty(runningCalls, fc.array(step, { minLength: 5, maxLength: 30 }), async (slots, steps) => {

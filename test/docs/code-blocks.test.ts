@@ -25,7 +25,7 @@ const checked = blocks.filter((block) => !unchecked.includes(block))
 const placeOf = ({ page, line }: Block) => `${page}:${line}`
 const inLanguage = (language: string) => checked.filter((block) => block.language === language)
 
-/** What the commands of the block before it print. `commands.test.ts` runs those that need no more than a server. */
+/** The output of the commands in the block before. `commands.test.ts` runs those that need only a server. */
 function isOutput(block: Block): boolean {
   const before = blocks[blocks.indexOf(block) - 1]
   return block.language === '' && before?.page === block.page && before.language === 'sh'

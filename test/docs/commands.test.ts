@@ -21,7 +21,7 @@ interface Place {
   readonly env?: Record<string, string>
 }
 
-/** What the commands print, on both outputs, in a shell where `callplane` is the sources. */
+/** The output of the commands on both streams, in a shell where `callplane` runs from its sources. */
 async function paste(commands: string, { folder, url, env }: Place): Promise<string> {
   const program = `"$NODE" --conditions=callplane-source ${join(ROOT, 'src/cli/main.ts')}`
   const script = `exec 2>&1\ncallplane() { ${program} "$@"; }\n${commands.replaceAll(SHOWN_URL, url)}`

@@ -42,13 +42,13 @@ const FULL: Required<Instance> = {
   answer: 42,
 }
 
-test('what a change does not speak of stays, but for the due time', () => {
+test('a field that a change does not have is kept, except the due time', () => {
   const { dueAt: _gone, ...rest } = FULL
   const after = applyChange(FULL, { id: 'i-1', from: ['pending'], to: 'complete' })
   expect(after).toEqual({ ...rest, state: 'complete', revision: 4 })
 })
 
-test('what it speaks of is as it says', () => {
+test('a field that a change has is set', () => {
   const change = {
     outcome: { kind: 'result' as const, value: 2 },
     settled: 2,

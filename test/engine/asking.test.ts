@@ -30,7 +30,7 @@ test('a cancel that comes while the question is being written down is not lost',
   expect(outcome).toMatchObject({ fault: { kind: 'canceled' } })
 })
 
-test('the deadline goes on while nobody answers', async () => {
+test('the deadline runs while a call waits for answers', async () => {
   const cluster = openCluster()
   const node = new Node(cluster, { operations: [asks] })
   const { requestId } = await node.call('v1:it.asks', {}, { asking: FORMS })
@@ -42,7 +42,7 @@ test('the deadline goes on while nobody answers', async () => {
   expect(outcome).toMatchObject({ fault: { kind: 'timeout' } })
 })
 
-test('an answer whose bringer was cut off before the call could go on is found when somebody looks', async () => {
+test('an answer whose sender was interrupted before the call continued is found by the next poll', async () => {
   const cluster = openCluster()
   const node = new Node(cluster, { operations: [asks] })
   const { requestId } = await node.call('v1:it.asks', {}, { asking: FORMS })
@@ -62,7 +62,7 @@ test('a call whose caller cannot be asked such a thing ends instead of waiting',
   expect(outcome).toMatchObject({ fault: { kind: 'requirements-missing', code: 'INPUT_REQUIRED' } })
 })
 
-test('a question that is none, or has a schema that is none, is the handler’s failure', async () => {
+test('an invalid question, or a question with an invalid schema, is a failure of the handler', async () => {
   const cluster = openCluster()
   const unfit = operation('v1:it.isUnfit', {
     run: (_, ctx) => ctx.ask({ sure: { ...SURE, schema: { type: 'bool' } } }),
@@ -74,7 +74,7 @@ test('a question that is none, or has a schema that is none, is the handler’s 
   }
 })
 
-test('an asking end is no failed try, and is not told to observers as a failure', async () => {
+test('an attempt that ends with a question is not a failed try, and observers do not see it as a failure', async () => {
   const cluster = openCluster()
   const endings: unknown[] = []
   const observer = {

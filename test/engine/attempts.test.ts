@@ -82,7 +82,7 @@ test('a sync call without effects is tried again while its caller waits, and not
   expect(node.limits.running).toBe(0)
 })
 
-test('a sync call whose next attempt lies beyond the wait goes on as a recorded one', async () => {
+test('a sync call whose next attempt is after its wait is recorded and continues', async () => {
   const cluster = openCluster()
   const work = operation('v1:work', {
     maxSyncMs: 50,
@@ -102,7 +102,7 @@ test('a sync call whose next attempt lies beyond the wait goes on as a recorded 
   expect([node.limits.running, node.limits.queued, node.limits.open]).toEqual([0, 0, 0])
 })
 
-test('a sync call that outlasts its wait goes on in the background, run once', async () => {
+test('a sync call that takes longer than its wait continues in the background and runs once', async () => {
   const cluster = openCluster()
   const slow = new Gate<string>()
   let signal: AbortSignal | undefined
@@ -206,7 +206,7 @@ test('progress is stored at once, then at most once in an interval, and always t
   held.open(null)
 })
 
-test('progress does not fall within one try, also if a crash has it begin anew', async () => {
+test('progress does not decrease within one try, even if the try starts again after a crash', async () => {
   const cluster = openCluster()
   const held = new Gate()
   const reported = [0.5, 0.25, 0.75]
@@ -238,7 +238,7 @@ test('progress does not fall within one try, also if a crash has it begin anew',
   ])
 })
 
-test('whoever watches sees what was reported last before the end, even by looking only when all is over', async () => {
+test('a watcher gets the last progress before the end, even if it reads only after the end', async () => {
   const cluster = openCluster()
   const held = new Gate()
   const work = operation('v1:work', {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { BriefMap } from '../../src/core/fairness/brief-map.ts'
 
-test('what was set is there until it is deleted, in the order in which it came', () => {
+test('an entry is in the map until it is deleted, in the order of insertion', () => {
   const map = new BriefMap<number>()
   for (const [key, value] of [
     ['a', 1],

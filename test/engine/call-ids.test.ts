@@ -17,7 +17,7 @@ function idsAt(now: () => number) {
   return createEnvironment(createMemoryLog([]), new Uint8Array(32), clock, createRedactor())
 }
 
-test('every id of an owner has the same slot, whichever owners come between', () => {
+test('every id of an owner has the same slot, even if other owners come between', () => {
   const { newCallId } = idsAt(() => 1_700_000_000_000)
   const owners = fc.array(fc.tuple(fc.string(), fc.string()), { minLength: 1, maxLength: 20 })
   fc.assert(
@@ -31,7 +31,7 @@ test('every id of an owner has the same slot, whichever owners come between', ()
   )
 })
 
-test('ids sort by the time they were made, whatever their slots', () => {
+test('ids sort by the time of their creation, for all slots', () => {
   fc.assert(
     fc.property(fc.uniqueArray(fc.nat({ max: 2 ** 40 }), { minLength: 2 }), fc.string(), (times, owner) => {
       let at = 0
@@ -53,7 +53,7 @@ test('owners spread over the slots', () => {
   expect(new Set(owners).size).toBeGreaterThan(SLOTS * 0.6)
 })
 
-test('ten thousand calls of one owner in one millisecond have ids of their own', () => {
+test('ten thousand calls of one owner in one millisecond have different ids', () => {
   const { newCallId } = idsAt(() => 1)
   expect(new Set(Array.from({ length: 10_000 }, () => newCallId('main', 'a|b'))).size).toBe(10_000)
 })

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation/define.ts'
 import { Node, openCluster, settled } from './node.ts'
 
-test('whoever holds on for a queued call is told its end, also if another node was done before the watch began', async () => {
+test('a caller that waits for a queued call gets its end, even if another node ended it before the watch began', async () => {
   const cluster = openCluster()
   const operations = [operation('v1:work', { model: 'async', run: () => 'done' })]
   const { store } = cluster

@@ -51,7 +51,7 @@ test('the long calls of one caller leave slots for callers of its tenant and of 
 
   expect(started.slice(224)).toEqual(['main/bob', 'other/eve', 'main/bob'])
   gate.open(null)
-  // Of those without a slot, so many wait for one; the rest is refused.
+  // A limited number of calls wait for a slot. The others are refused.
   const ended = await Promise.allSettled(flood)
   expect(ended.filter(({ status }) => status === 'fulfilled')).toHaveLength(224 + 32)
 })
@@ -82,7 +82,7 @@ test('a call of a caller with nothing queued starts at once, however long the qu
   expect(started.at(-1)).toBe('main/bob')
 })
 
-test('queued calls start in turn: tenant by tenant, in a tenant caller by caller', async () => {
+test('queued calls alternate between tenants, and within a tenant between callers', async () => {
   const cluster = openCluster()
   const { gate, started, operations } = createWork()
   const node = new Node(cluster, { operations, limits: { runningCalls: 1 } })
@@ -105,7 +105,7 @@ test('queued calls start in turn: tenant by tenant, in a tenant caller by caller
   ])
 })
 
-test('turns go on from node to node, and weights count', async () => {
+test('turns continue from node to node, and weights apply', async () => {
   const cluster = openCluster()
   const { gate, started, operations } = createWork()
   const weights = { callers: { 'test|bob': 2 } }
@@ -140,7 +140,7 @@ test('a sync call without a slot waits for one, and is refused when that takes t
   expect(node.limits.running).toBe(0)
 })
 
-test('those who wait for a slot get it in turn, and neither a caller nor a tenant fills the line', async () => {
+test('waiting callers alternate for slots, and no caller or tenant fills the whole queue', async () => {
   const cluster = openCluster()
   const { gate, started, operations } = createWork()
   const node = new Node(cluster, { operations, limits: { runningCalls: 1, waitingCalls: 16 } })
@@ -187,7 +187,7 @@ test('however slots are taken and given back, a caller that has none finds one u
         if (takes && shares.admits(who)) {
           shares.take(who)
           held.push(who)
-          // What one caller, or one tenant, never takes.
+          // The most slots that one caller, or one tenant, can take.
           expect(of(who.tenant, who.owner)).toBeLessThanOrEqual(56)
           expect(of(who.tenant)).toBeLessThanOrEqual(62)
         } else if (!takes && held.length > 0) shares.give(held.shift() as { tenant: string; owner: string })
@@ -200,7 +200,7 @@ test('however slots are taken and given back, a caller that has none finds one u
   )
 })
 
-test('whoever has work all the time gets turns by weight, whoever else comes and goes', () => {
+test('callers that always have work get turns by weight, while other callers come and go', () => {
   const weight = fc.integer({ min: 1, max: 4 })
   fc.assert(
     fc.property(weight, weight, fc.array(fc.boolean(), { maxLength: 200 }), (ada, bob, visits) => {

@@ -27,7 +27,7 @@ function fingerprints(args: JsonValue, media: readonly MediaInput[] = [], userId
   }
 }
 
-test('whatever the arguments are', () => {
+test('for all arguments', () => {
   fc.assert(
     fc.property(fc.jsonValue(), (args) => {
       const { asked, kept } = fingerprints(args as JsonValue)
@@ -60,7 +60,7 @@ test('one that was asked for by another name than that of its operation has its 
   expect(storedFingerprint(digest, instance)).toBe('f')
 })
 
-test('whoever hears of an execution is told what was asked, though the handler changed it', async () => {
+test('an observer gets the arguments as sent, even if the handler changed them', async () => {
   const cluster = openCluster()
   const told: string[] = []
   const sort = operation('v1:sort', {

@@ -21,7 +21,7 @@ interface Office {
   cluster: Cluster
   node: Node
   runs: unknown[]
-  /** What the guard says from now on. */
+  /** The decision of the guard from now on. */
   says: { decision: Decision }
 }
 
@@ -83,7 +83,7 @@ test('a call that is approved after the policy has come to deny it ends with the
   expect(office.runs).toEqual([])
 })
 
-test('what was approved of one version is not run by another', async () => {
+test('an approval for one version does not apply to another', async () => {
   const office = open()
   const { approval, id } = await hold(office)
   await office.node.engine.approvals.decisions.decide(BOB, approval.id, 'approve')
@@ -139,7 +139,7 @@ test('a call that ends undecided takes its approval with it, arguments included'
   expect(await pending(office)).toEqual([])
 })
 
-test.each([{ hold: true }, {}])('nobody has more calls waiting for an approval than allowed: %j', async (options) => {
+test.each([{ hold: true }, {}])('no caller exceeds the limit of pending approvals: %j', async (options) => {
   const office = open({ limits: { pendingApprovalsPerCaller: 2 } })
   const ask = (amount: number, caller = ADA) => office.node.call('v1:pay', { amount }, {}, options, caller)
   const asked = await Promise.allSettled([1, 2, 3, 4, 5].map((amount) => ask(amount)))
@@ -155,7 +155,7 @@ test.each([{ hold: true }, {}])('nobody has more calls waiting for an approval t
   expect(another).not.toBe('TOO_MANY_PENDING_APPROVALS')
 })
 
-test('an approval that nobody decided is gone, arguments and all, once its caller has had time to hear of it', async () => {
+test('an undecided approval is removed with its arguments, after its caller had time to poll it', async () => {
   const office = open()
   await office.node.call('v1:pay', { amount: 1 }).catch(() => {})
   const [approval] = await pending(office)
@@ -216,7 +216,7 @@ test('a repeat that joins the first call uses no grant', async () => {
   expect(office.runs).toHaveLength(2)
 })
 
-test('whoever approves sees the attachments, and none that can change afterwards', async () => {
+test('the approver sees the attachments, which cannot change afterwards', async () => {
   const slots = [{ name: 'list', acceptedTypes: ['text/plain'], maxBytes: 1_000 }]
   const office = open({}, openCluster(), { media: slots })
   const list = (source: MediaInput['source']): MediaInput => ({ name: 'list', mimeType: 'text/plain', source })

@@ -34,7 +34,7 @@ test('the calls of another caller are not found, and a client without a credenti
   expect(await node.calls.poll(ADA, 'r1')).toMatchObject({ state: 'pending' })
 })
 
-test('a call that is canceled when its client leaves goes on while another connection waits for it', async () => {
+test('a call that would be canceled when its client leaves continues while another connection waits for it', async () => {
   const { node, gate, stopped } = openNode()
   const [first, second] = [new AbortController(), new AbortController()]
   const wait = (leaving: AbortController) =>

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation/define.ts'
 import { ADA, Gate, Node, openCluster, settled } from './node.ts'
 
-test('an overdue call that is taken up before its end is written goes on, and its key stays taken', async () => {
+test('an overdue call that a worker claims before its end is written continues, and its key stays taken', async () => {
   const cluster = openCluster()
   const held = new Gate<string>()
   const work = operation('v1:work', { model: 'async', ttlSeconds: 60, run: () => held.pass() })

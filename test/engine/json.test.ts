@@ -22,7 +22,7 @@ function codeOf(text: string): string | undefined {
   }
 }
 
-test('what is written as JSON is read as it was, whatever the white space', () => {
+test('JSON is read back unchanged, with any white space', () => {
   fc.assert(
     fc.property(json, fc.constantFrom(undefined, 1, '\t'), (value, indent) => {
       expect(parseJsonText(JSON.stringify(value, null, indent))).toEqual(value)
@@ -94,7 +94,7 @@ test('a string that looks like a key neither hides one that comes twice nor coun
   }
 })
 
-test('the first thing that is wrong with a body is told, whatever else is', () => {
+test('the first error in a body is reported, even if there are others', () => {
   const deep = `${'['.repeat(65)}0${']'.repeat(65)}`
   for (const space of ['', ' '.repeat(20_000)]) {
     expect(codeOf(`{"a":${deep},"a":1}${space}`)).toBe('TOO_DEEP')
@@ -136,7 +136,7 @@ test('a number that no double holds is refused, since it could not be stored as 
   expect(codeOf('-1e309')).toBe('NUMBER_TOO_LARGE')
 })
 
-test('equal values have one canonical text, whatever the order of their keys', () => {
+test('equal values have one canonical text, in any order of keys', () => {
   const shuffled = (value: JsonValue): JsonValue => {
     if (Array.isArray(value)) return value.map(shuffled)
     if (typeof value !== 'object' || value === null) return value
@@ -156,7 +156,7 @@ test('equal values have one canonical text, whatever the order of their keys', (
   )
 })
 
-test('what is already in order has the text it would have if it were sorted', () => {
+test('a value with sorted keys has the same text as after sorting', () => {
   const byTheBook = (value: JsonValue): string => {
     if (typeof value !== 'object' || value === null) return JSON.stringify(value)
     if (Array.isArray(value)) return `[${value.map(byTheBook).join(',')}]`

@@ -19,7 +19,7 @@ test('two tenants may have a user of the same name: neither gets the other’s r
   expect(replies).toMatchObject([{ result: 'main/ada' }, { result: 'other/ada' }])
 })
 
-test('an object is for its owner in the same tenant, and for whoever has our signed link', async () => {
+test('an object can be read by its owner in the same tenant, and with a signed link', async () => {
   const cluster = openCluster()
   const draw = operation('v1:draw', { run: (_args, ctx) => ctx.object('<svg/>', { mimeType: 'image/svg+xml' }) })
   const node = new Node(cluster, { operations: [draw] })

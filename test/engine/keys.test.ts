@@ -13,7 +13,7 @@ function paying(run: () => unknown, schema: z.ZodType = z.object({})) {
   return operation('v1:pay', { model: 'async', args: schema, ttlSeconds: 60, run })
 }
 
-test('a handler that began and failed keeps the key: a repeat hears of the failure', async () => {
+test('a handler that began and failed keeps the key: a repeat gets the failure', async () => {
   const cluster = openCluster()
   let runs = 0
   const pay = paying(() => {

@@ -36,7 +36,7 @@ test('a call ends as a timeout at its limit, and a result that comes later chang
   expect(await cluster.find('r1')).toEqual(ended)
 })
 
-test('what a handler makes of its signal does not replace the timeout', async () => {
+test('a handler that reacts to its signal does not replace the timeout', async () => {
   const cluster = openCluster()
   const stubborn = operation('v1:stubborn', {
     timeoutMs: 100,
@@ -64,7 +64,7 @@ test('what a handler makes of its signal does not replace the timeout', async ()
   expect(await left).toMatchObject({ state: 'error', fault: { kind: 'canceled' } })
 })
 
-test('a cancel is answered at once, whatever the handler does', async () => {
+test('a cancel gets its reply at once, even if the handler continues', async () => {
   const cluster = openCluster()
   const { deaf, gates } = createDeaf({ model: 'async' })
   const node = new Node(cluster, { operations: [deaf] })
@@ -123,7 +123,7 @@ test('a call that waits for the slot of a late handler starts when that one retu
   expect(await cluster.ended((await cluster.find('r2')).id)).toMatchObject({ outcome: { value: 'second' } })
 })
 
-test('the log says that a handler still runs, and what it returned how late', async () => {
+test('the log has a line for a handler that still runs, and a line for its late result', async () => {
   const cluster = openCluster()
   const { deaf, gates } = createDeaf({ model: 'async', timeoutMs: 100 })
   const node = new Node(cluster, { operations: [deaf] })

@@ -72,7 +72,7 @@ test('when the leader dies another node takes over after the lease, and removes 
   await second.maintenance.stop()
 })
 
-test('a leader that hung comes back as a follower, and what both did is done once', async () => {
+test('a leader that hung becomes a follower, and only the new leader sweeps', async () => {
   const { cluster, first, second, swept } = await openNodes()
   first.freeze()
   await pass(cluster, LEASE_MS)

@@ -6,7 +6,7 @@ import { operation } from '../../src/core/operation/define.ts'
 import { verifies } from '../requirements.ts'
 import { ADA, Gate, LEASE_MS, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 
-test('a call whose worker died is run by another, and the dead one is not heard any more', async () => {
+test('a call whose worker died is run by another, and late writes of the dead worker are ignored', async () => {
   verifies('opencall:291')
   const cluster = openCluster()
   const slow = new Gate<string>()
@@ -127,7 +127,7 @@ test('an accepted call survives a restart: it is run again with the same key and
 
   before.kill()
   await cluster.restart()
-  // The process that held the lease is dead, and nobody waits for it to run out.
+  // The process that held the lease is dead, so its lease ends at once.
   const free = { ...running, dueAt: cluster.clock.now() }
   expect([await cluster.find('running'), await cluster.find('queued')]).toEqual([free, queued])
   const after = new Node(cluster, { operations: [work(() => 'done')] })
@@ -212,7 +212,7 @@ test('a shutdown lets what runs end within the grace, and starts nothing new', a
   expect(slow.runs).toBe(1)
 })
 
-test('what does not end within the grace is handed back at once, and costs it no attempt of its retries', async () => {
+test('a call that does not end within the grace period is handed back at once, and uses none of its attempts', async () => {
   const cluster = openCluster()
   const stuck = new Gate()
   const work = (run: () => unknown) => operation('v1:work', { model: 'async', run })

@@ -79,7 +79,7 @@ test('counts of open and queued calls are never negative, and the store has the 
   )
 })
 
-test('a caller with too many open calls is refused, another is not, and room comes back', () => {
+test('a caller with too many open calls is refused, another is not, and ended calls free their places', () => {
   const { limits } = createLimits({ openCallsPerCaller: 2 })
   limits.opened('none|ada')
   limits.opened('none|ada')
@@ -93,7 +93,7 @@ test('a caller with too many open calls is refused, another is not, and room com
   expect(refusalOf(() => limits.requireRoom('none|ada', false))).toBe(undefined)
 })
 
-test('a full queue refuses whoever has to wait', () => {
+test('a full queue refuses a call that would have to wait', () => {
   const { limits } = createLimits({ queuedCalls: 1 })
   limits.enqueued(ADA)
 
@@ -125,7 +125,7 @@ test('over any stretch of time a caller gets the burst and the rate, no more and
       }
       taken.forEach((from, first) => {
         taken.slice(first).forEach((to, more) => {
-          // The clock counts whole milliseconds, so half of one is nobody's advantage.
+          // The clock counts whole milliseconds, so half a millisecond makes no difference.
           const allowed = rules.callBurst + ((to - from + 0.5) * rules.callsPerSecond) / 1_000
           expect(more + 1).toBeLessThanOrEqual(allowed + 1e-6)
         })
@@ -134,7 +134,7 @@ test('over any stretch of time a caller gets the burst and the rate, no more and
   )
 })
 
-test('whoever waits as long as told is let in', () => {
+test('a caller that waits for the stated time is admitted', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 700 }), fc.integer({ min: 1, max: 20 }), (callsPerSecond, callBurst) => {
       const { limits, clock } = createLimits({ callsPerSecond, callBurst })

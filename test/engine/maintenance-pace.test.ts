@@ -25,7 +25,7 @@ async function openWithExpired(calls: number): Promise<{ node: Node; cluster: Cl
   return { node, cluster, batches }
 }
 
-test('after a full batch it rests for three times as long as the batch took, and goes on until nothing is left', async () => {
+test('after a full batch it pauses for three times the duration of the batch, and continues until nothing is left', async () => {
   const { node, cluster, batches } = await openWithExpired(240)
 
   const tidying = node.maintenance.tidy()
@@ -45,7 +45,7 @@ test('after a full batch it rests for three times as long as the batch took, and
   expect(await cluster.store.expire(1, async () => {})).toBe(0)
 })
 
-test('a server that stops does not wait for the rest to be over', async () => {
+test('a server that stops does not wait for the end of a pause', async () => {
   const { node, cluster, batches } = await openWithExpired(240)
   await node.maintenance.start()
   cluster.clock.advance(TIDY_EVERY_MS)

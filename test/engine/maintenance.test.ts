@@ -11,7 +11,7 @@ async function* once(text: string) {
 const FILE = { mimeType: 'text/plain', maxBytes: 100 }
 const HOUR_MS = 3_600_000
 
-test('a call that outlives its retention ends as timed out, its handler is told, and a late result is not heard', async () => {
+test('a call that outlives its retention times out, its handler is notified, and a late result is ignored', async () => {
   const cluster = openCluster()
   const deaf = new Gate()
   let signal: AbortSignal | undefined
@@ -117,7 +117,7 @@ test('bytes that no call owns are swept an hour after they were written, others 
   expect(await cluster.objects.info(`${id}/result`)).toBeDefined()
 })
 
-test('what is left behind while the server runs is swept without a restart', async () => {
+test('leftovers of a running server are swept without a restart', async () => {
   const cluster = openCluster()
   const unfinished: number[] = []
   const node = new Node(cluster, {
@@ -191,5 +191,5 @@ test('the round repeats by itself, also after one that failed, until it is stopp
   await settled()
 
   expect(rounds).toBe(3)
-  expect(node.log).toMatchObject([{ level: 'error', message: expect.stringContaining('tried again') }])
+  expect(node.log).toMatchObject([{ level: 'error', message: expect.stringContaining('tries again') }])
 })

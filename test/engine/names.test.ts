@@ -66,7 +66,7 @@ test('a name of 200 characters is taken', () => {
   expect(isName(`v1:${'a'.repeat(197)}`)).toBe(true)
 })
 
-test('whatever text comes, both readers agree and a refusal is a short fault', () => {
+test('for any text, both parsers agree and a refusal is a short fault', () => {
   fc.assert(
     fc.property(
       fc.oneof(fc.string({ unit: 'binary', maxLength: 400 }), fc.stringMatching(/^v\d*:[\w.:-]*$/)),

@@ -8,7 +8,7 @@ import { ADA, Gate, Node, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 
 const NAMES = ['done', 'failed', 'running', 'queued']
 
-test('each state a call has reached is there after a restart, with what came of it', async () => {
+test('the state of a call and its outcome survive a restart', async () => {
   verifies('opencall:294')
   const cluster = openCluster()
   const gate = new Gate()
@@ -32,7 +32,7 @@ test('each state a call has reached is there after a restart, with what came of 
   await cluster.restart()
   const after = await Promise.all(NAMES.map((name) => cluster.find(name)))
 
-  // A lease is its holder's, and that one is dead: what it held is due at once.
+  // The holder of the lease is dead, so the call is due at once.
   const due = { dueAt: cluster.clock.now() }
   expect(after).toEqual(before.map((each) => (each.dueAt === undefined ? each : { ...each, ...due })))
   expect(after.map(({ state }) => state)).toEqual(['complete', 'error', 'pending', 'accepted'])

@@ -36,7 +36,7 @@ test('the same name and version twice is refused', () => {
   expect(() => registryOf(define('v1:greet'), define('v1:greet'))).toThrow('v1:greet@1.0.0 is defined twice')
 })
 
-test('in whatever order versions are declared, a name runs its highest, and none stands in for another', () => {
+test('in any order of declaration, a name runs its highest version, and no version replaces another', () => {
   verifies('opencall:013')
   const version = fc.tuple(fc.nat(12), fc.nat(12), fc.nat(12))
   const declared = fc
@@ -87,7 +87,7 @@ test('a sunset takes an operation off the list with the end of its day, and its 
 })
 
 test.each([
-  ['an async operation nobody could fetch from', { model: 'async', ttlSeconds: 0 }, /needs ttlSeconds above 0/],
+  ['an async operation whose result cannot be fetched', { model: 'async', ttlSeconds: 0 }, /needs ttlSeconds above 0/],
   [
     'a cache over side effects',
     { sideEffecting: true, cache: { policy: 'server', ttlSeconds: 1 } },
@@ -96,14 +96,14 @@ test.each([
   ['a retry that never starts', { retry: { attempts: 0 } }, /retry\.attempts/],
   ['a time limit of nothing', { timeoutMs: 0 }, /timeoutMs must be/],
   ['a sunset that is no date', { deprecated: { sunset: '2026-02-30' } }, /is not a date/],
-  ['a public operation with scopes', { public: true, scopes: ['a'] }, /cannot ask for scopes/],
+  ['a public operation with scopes', { public: true, scopes: ['a'] }, /cannot require scopes/],
   ['a sync operation with chunks', { model: 'sync', chunked: { mimeType: 'text/csv' } }, /needs model "async"/],
   ['a version that is none', { version: '1.0' }, /not a full version/],
 ] as const)('%s is refused at start', (_what, rules, message) => {
   expect(() => registryOf(operation('v1:odd', { ...rules, run: () => [] }))).toThrow(message)
 })
 
-test('what a source brings takes the place of what it brought before, and of nothing else', () => {
+test('the operations of a source replace its earlier ones, and no others', () => {
   const registry = registryOf(define('v1:own'), removed('v1:gone', { on: '2025-01-01' }))
   const brought = (...names: string[]) => registryOf(...names.map((name) => define(name))).operations
   const before = registry.operations
@@ -123,7 +123,7 @@ test('what a source brings takes the place of what it brought before, and of not
   expect(registry.keys).toEqual(['v1:own@1.0.0', 'v1:b.one@1.0.0', 'v1:a.two@1.0.0'])
 })
 
-test('calls of a version that is gone are run by its heir, whatever else comes and goes', () => {
+test('calls of a removed version are run by its successor, even after other changes', () => {
   const registry = registryOf(define('v1:own', { version: '1.1.0' }))
   expect(registry.inherit('v1:own@1.0.0')).toBe(true)
 

@@ -8,7 +8,7 @@ import { Node, openCluster, settled } from './node.ts'
 
 const HOUR_MS = 3_600_000
 
-test('whatever a failure asks for, the delay is a whole number of milliseconds within the hour', () => {
+test('for any requested delay, the delay is a whole number of milliseconds of at most one hour', () => {
   fc.assert(
     fc.property(fc.double(), (retryAfterMs) => {
       const fault = { kind: 'upstream' as const, code: 'UPSTREAM', message: 'Later.', retryable: true, retryAfterMs }
@@ -55,7 +55,7 @@ test('a fraction of a millisecond does not make a call run more often than it ma
 test.each([
   ['a recorded call', { model: 'async' as const, ttlSeconds: 600 }],
   ['a call that ran unrecorded', { model: 'sync' as const }],
-])('%s ends with its failure if the next try would come when nobody can see it any more', async (_, rules) => {
+])('%s ends with its failure if the next try would be after its expiry', async (_, rules) => {
   const cluster = openCluster()
   const busy = operation('v1:work', {
     ...rules,

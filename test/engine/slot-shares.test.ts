@@ -22,7 +22,7 @@ const anyHistory = fc.record({
   ending: fc.array(fc.nat(), { minLength: 1, maxLength: 16 }),
 })
 
-test('if nobody is said to be let in by the end of a call, nobody who was refused before is let in now', () => {
+test('if the end of a call reports that no caller can be admitted, no refused caller is admitted', () => {
   fc.assert(
     fc.property(anyHistory, ({ slots, asking, ending }) => {
       const shares = new SlotShares(slots)

@@ -168,7 +168,7 @@ test('a parent that is run again joins the child its first attempt started', asy
   })
 })
 
-/** A mix of calls whose handlers end, fail, fail once or are canceled, in whatever order the runs are let go. */
+/** A mix of calls whose handlers end, fail, fail once or are canceled, in any order of release. */
 const mixes = fc.record({
   runningCalls: fc.integer({ min: 1, max: 4 }),
   concurrency: fc.integer({ min: 1, max: 3 }),
@@ -182,7 +182,7 @@ const mixes = fc.record({
   ),
 })
 
-test('whatever happens to calls, no bound is passed, each has one instance, moves forward only and ends once', async () => {
+test('in every mix of calls, no limit is exceeded, and each call has one instance, only moves forward and ends once', async () => {
   verifies('opencall:289', 'opencall:291', 'opencall:292')
   await fc.assert(
     fc.asyncProperty(mixes, async ({ runningCalls, concurrency, calls }) => {

@@ -26,7 +26,7 @@ function openPair(afterMs: number) {
   return { cluster, ran, other, slow }
 }
 
-test('a node that hears of its acceptance after the lease does not run what another node has taken up', async () => {
+test('a node whose acceptance returns after the lease does not run a call that another node has claimed', async () => {
   const { cluster, ran, other, slow } = openPair(2 * LEASE_MS)
 
   const reply = slow.call('v1:work')
@@ -42,7 +42,7 @@ test('a node that hears of its acceptance after the lease does not run what anot
   expect(slow.limits.running).toBe(0)
 })
 
-test('a node that hears of its acceptance late, and still has the lease, renews it and runs the call', async () => {
+test('a node whose acceptance returns late, within the lease, renews the lease and runs the call', async () => {
   const { cluster, ran, slow } = openPair(LEASE_MS - 1)
 
   const reply = slow.call('v1:work')

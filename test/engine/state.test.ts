@@ -40,7 +40,7 @@ test('a call that is approved stays accepted, and one that is retried, handed ba
   expect(stays).toEqual(['accepted', 'pending'])
 })
 
-test('no life returns to a state that it has left, and none goes on after its end', () => {
+test('no call returns to an earlier state or continues after its end', () => {
   verifies('opencall:291')
   fc.assert(
     fc.property(lives, (life) => {
@@ -58,7 +58,7 @@ test('from every state that is not an end, an end can be reached in one step', (
   for (const state of open) expect(mayFollow(state, 'error')).toBe(true)
 })
 
-test('what a store compares against is the table read backwards', () => {
+test('the states that a store compares against are the inverse of the table', () => {
   for (const to of STATES) {
     for (const from of STATES) expect(statesBefore(to).includes(from)).toBe(mayFollow(from, to))
   }

@@ -28,7 +28,7 @@ const rules = fc.record(
   { requiredKeys: ['retry'] },
 )
 
-test('whatever a call asks for, no limit is above the operation’s or above what was asked for', () => {
+test('for any requested limits, no limit is above the operation’s or the requested one', () => {
   fc.assert(
     fc.property(rules, terms, (declared, asked) => {
       const owner = declared as unknown as Operation

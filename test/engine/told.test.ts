@@ -29,7 +29,7 @@ test('a call that another node said to be pending is kept 600 s after its end', 
   await expect(there.followUp.poll(ADA, 'r1')).rejects.toMatchObject({ kind: 'not-found' })
 })
 
-test('a call that no caller was told of goes with its reply', async () => {
+test('a call that no caller was told of is removed with its reply', async () => {
   const cluster = openCluster()
   const node = new Node(cluster, { operations: [paying(() => 7)] })
 
@@ -53,7 +53,7 @@ test('a caller that waited long enough finds the end', async () => {
   expect(await node.followUp.poll(ADA, 'r1')).toMatchObject({ state: 'complete', result: 7 })
 })
 
-test.each(['the same node', 'another node'])('whatever a first poll at %s races, it stays true', async (where) => {
+test.each(['the same node', 'another node'])('a first poll at %s that races the end stays true', async (where) => {
   const cluster = openCluster()
   const gates: Gate<number>[] = []
   const pay = paying(() => (gates.at(-1) as Gate<number>).pass())

@@ -37,7 +37,7 @@ test('versions are listed in their order, and a name without a namespace takes t
   ])
 })
 
-test('what would be two tools under one name is refused at the start, with both in the message', () => {
+test('two tools with one name are refused at the start, with both in the message', () => {
   expect(() => toolsOf(define('v1:a-b.c'), define('v1:a_b.c'))).toThrow(/v1:a-b\.c and v1:a_b\.c .* "a_b\.c"/)
   expect(() => toolsOf(define('v1:a.b.c'), define('v1:a_b.c'))).toThrow(/Rename one/)
   expect(() => toolsOf(define('v1:a.b', '2.0.0'), define('v2:a.b'))).toThrow(/v1:a\.b and v2:a\.b .* "a\.b@2\.0\.0"/)
@@ -70,7 +70,7 @@ test('a toolkit must be a name', () => {
   }
 })
 
-test('what comes later is found under its names, and told of whom it would be taken for', () => {
+test('operations that are added later are found by name, and name conflicts are reported', () => {
   const build = (...given: OperationDefinition[]) =>
     buildRegistry(given, ({ run = () => {} }) => ({ kind: 'handler', execute: run }))
   const registry = build(define('v1:a.b'))

@@ -121,7 +121,7 @@ test('a result in bytes says which try it is from; if it cannot be written down,
   expect(await ownersOf(cluster)).toEqual(kept)
 })
 
-test('bytes of a call that cannot go on as a recorded one go with it', async () => {
+test('the bytes of a call that cannot be recorded are removed with it', async () => {
   const cluster = openCluster()
   const node = new Node(cluster, { operations: [drawing()] })
   cluster.store.accept = async () => {

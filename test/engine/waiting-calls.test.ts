@@ -11,14 +11,14 @@ import { ADA, type Cluster, Gate, LEASE_MS, Node, openCluster, STOP_GRACE_MS, se
 
 const POLL_MS = 2_000
 
-/** The other side: it is asked, looked at again, and told to stop. What it is told is written down. */
+/** The remote side: it receives calls, polls and stop requests, and records them. */
 class Elsewhere implements Backend {
   readonly kind = 'elsewhere'
   readonly durable = true
   readonly heard: string[] = []
-  /** What it says to a look while there is no answer. */
+  /** Its reply to a poll while there is no answer. */
   look: (context: BackendContext, waiting: JsonValue) => unknown = (_context, waiting) => new Deferred(waiting, POLL_MS)
-  /** What handing over does before it is done. */
+  /** Runs before the hand-over is done. */
   handOver: (context: BackendContext) => unknown = () => {}
 
   async execute(_args: unknown, context: BackendContext): Promise<unknown> {
@@ -50,7 +50,7 @@ function nodeOn(cluster: Cluster, elsewhere: Elsewhere, rules: OperationRules = 
   return new Node(cluster, { operations: [render], backends: { elsewhere }, limits: { runningCalls: 1 } })
 }
 
-/** What has effects, and so is not simply run again. */
+/** An operation with effects, which is not simply run again. */
 const WITH_EFFECTS: OperationRules = { model: 'sync', sideEffecting: true, idempotencyRequired: false }
 
 async function leftWaiting(cluster: Cluster, node: Node): Promise<string> {
@@ -179,7 +179,7 @@ const PHASES: Phase[] = [
   ],
 ]
 
-test.each(PHASES)('a restart while %s: the call goes on where it was, handed over once', async (_phase, before) => {
+test.each(PHASES)('a restart while %s: the call continues, and is sent to the tool once', async (_phase, before) => {
   const cluster = openCluster()
   const [first, second] = [new Elsewhere(), new Elsewhere()]
   const dying = nodeOn(cluster, first, WITH_EFFECTS)
@@ -212,7 +212,7 @@ test('an answer that came while no server ran the call is taken by the next one'
   expect(elsewhere.heard).toEqual(['answer to 1'])
 })
 
-test('the time of one try goes on over all looks; the next try is handed over anew and has its own', async () => {
+test('the time limit of one try covers all its polls; the next try is handed over again with its own time limit', async () => {
   const cluster = openCluster()
   const elsewhere = new Elsewhere()
   const node = nodeOn(cluster, elsewhere, { timeoutMs: 5_000, retry: { attempts: 2, backoffMs: 1_000 } })
@@ -256,7 +256,7 @@ test('an answer to a try that is over is not taken for the next one', async () =
   expect(elsewhere.heard).toEqual(['execute 1', 'look at 1', 'execute 2'])
 })
 
-test('a call canceled while it waits ends at once, and the other side is told', async () => {
+test('a call canceled while it waits ends at once, and the remote side is notified', async () => {
   const cluster = openCluster()
   const elsewhere = new Elsewhere()
   const node = nodeOn(cluster, elsewhere)

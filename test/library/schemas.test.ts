@@ -91,7 +91,7 @@ test.each(Object.entries(LIBRARIES))(
   },
 )
 
-test.each(Object.entries(LIBRARIES))('%s: a result that breaks its schema is nobody’s to see', async (_name, op) => {
+test.each(Object.entries(LIBRARIES))('%s: a result that breaks its schema is not sent', async (_name, op) => {
   const { call } = await serve({ ...op, run: () => ({ text: 7, secret: 'internal' }) })
 
   const { status, body } = await call('v1:orders.price', { item: 'tea' })

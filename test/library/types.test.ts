@@ -66,7 +66,7 @@ test('JSON Schema with the type it describes: the same', () => {
   })
 })
 
-test('what is returned must be what the result schema takes', () => {
+test('the return value must match the result schema', () => {
   const Result = z.object({ total: z.number() })
   // @ts-expect-error: a field of another type
   operation('v1:wrong', { result: Result, run: () => ({ total: 'three' }) })
@@ -202,7 +202,7 @@ test('ctx.call takes the arguments of the operation it is given and returns its 
   expectTypeOf(calling).toBeFunction()
 })
 
-test('an attachment that every call must have is there in ctx.media; any other may be missing', () => {
+test('a required attachment is defined in ctx.media; any other may be undefined', () => {
   const slot = { acceptedTypes: ['image/png'], maxBytes: 1_000 }
   operation('v1:photo', {
     media: [
@@ -239,7 +239,7 @@ test('misspelled rules are refused', () => {
   operation('v1:typo', { sideEffect: true, run: () => null })
 })
 
-test('what the application injects is typed, and a server of such operations needs it', () => {
+test('injected values are typed, and a server of such operations requires them', () => {
   interface App {
     db: { count(): Promise<number> }
   }

@@ -18,7 +18,7 @@ const MINUTE = { timeout: 60_000 }
 const AN_HOUR = 3_600_000
 const anHourFromNow = { ...systemClock, now: () => Date.now() + AN_HOUR }
 
-test('a chunk writer killed again and again leaves whole chunks only, and the next run goes on', MINUTE, async () => {
+test('a chunk writer that is killed leaves only whole chunks, and the next run continues', MINUTE, async () => {
   await using store = await openFolder()
   const { objects, folder } = store
   const content = Buffer.concat(Array.from({ length: PIECES }, (_, index) => piece(index)))
@@ -58,7 +58,7 @@ test('an upload whose process is killed does not appear, and the sweep takes awa
   expect(await filesIn(folder)).toEqual([])
 })
 
-test('an object whose replacement is cut off by a kill stays as it was', MINUTE, async () => {
+test('an object whose replacement is interrupted by a kill does not change', MINUTE, async () => {
   await using store = await openFolder()
   const { objects, folder } = store
   const first = await objects.put('call/file', oneByOne(3), { mimeType: 'image/png', maxBytes: 100_000 })

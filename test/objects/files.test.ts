@@ -21,7 +21,7 @@ test('a put that fails leaves no file behind', async () => {
   expect(await filesIn(folder)).toEqual([])
 })
 
-test('everything stored is found again by a store opened anew, and nothing unfinished stays', async () => {
+test('a reopened store has everything that was stored, and no unfinished files', async () => {
   await using store = await openFolder()
   const { objects, folder } = store
   const put = await objects.put('call/a', blocks(2), { ...FILE, filename: `${'long '.repeat(500)}name` })
@@ -117,7 +117,7 @@ test('an owner that is still getting chunks does not count as old', async () => 
   expect((await Array.fromAsync(objects.owners(anHourAgo))).sort()).toEqual(['busy', 'old'])
 })
 
-test('a folder that cannot be written is told at the sweep, with what to do', async () => {
+test('the sweep reports a folder that cannot be written, with advice', async () => {
   await using store = await openFolder()
   await writeFile(join(store.folder, 'a-file'), '')
 
@@ -172,7 +172,7 @@ async function* pausing(paused: PromiseWithResolvers<void>, goesOn: Promise<void
   yield Buffer.from('later')
 }
 
-/** The folder of the owner, and what is unfinished. */
+/** The owner's folder, and the unfinished files. */
 async function pathsOf(folder: string): Promise<string[]> {
   const unfinished = join(folder, 'unfinished')
   const shards = join(folder, 'owners')

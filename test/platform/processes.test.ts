@@ -7,7 +7,7 @@ import { runProgram, startProgram } from '../../src/platform/processes.ts'
 const script = (text: string) => ({ file: process.execPath, args: ['-e', text], maxBytes: 1_000 })
 const LIMITS = { timeoutMs: 60_000 }
 
-test('a program gets its input, and its output, error output and exit code are told', async () => {
+test('a program gets its input, and its output, error output and exit code are returned', async () => {
   const text = 'process.stdin.pipe(process.stdout).on("close", () => 0); console.error("a word"); process.exitCode = 3'
 
   const exit = await runProgram({ ...script(text), input: 'hello' }, LIMITS)
@@ -41,7 +41,7 @@ async function openPort() {
   return { port: (server.address() as AddressInfo).port, connected }
 }
 
-test('one that is called off ends with what it started', async () => {
+test('a canceled program ends with its child processes', async () => {
   const { port, connected } = await openPort()
   const calledOff = new AbortController()
   const running = runProgram(withChild(port), { ...LIMITS, signal: calledOff.signal })
@@ -57,7 +57,7 @@ test('one that is called off ends with what it started', async () => {
   await gone
 })
 
-test('one that takes too long is killed, and killing it once more is no error', async () => {
+test('a program that takes too long is killed, and killing it again is no error', async () => {
   const late = await runProgram(script('setInterval(() => {}, 1000)'), { timeoutMs: 1 })
   const program = startProgram(script(''))
   await program.exit
@@ -66,7 +66,7 @@ test('one that takes too long is killed, and killing it once more is no error', 
   expect(() => program.kill()).not.toThrow()
 })
 
-test('a program that is not there is an error of the system', async () => {
+test('a missing program is a system error', async () => {
   await expect(runProgram({ file: '/nowhere/program', args: [], maxBytes: 1 }, LIMITS)).rejects.toMatchObject({
     code: 'ENOENT',
   })

@@ -151,7 +151,7 @@ test('a refusal of any kind is an error envelope and nothing else', () => {
   )
 })
 
-test('whatever the cut, cursors lead from the first chunk to the last, each once, and offsets and checksums join up', () => {
+test('for any chunk sizes, cursors lead through all chunks once, and offsets and checksums are continuous', () => {
   verifies(
     'opencall:157',
     'opencall:159',

@@ -26,9 +26,9 @@ export function renderConformancePage({ specifications, notYetBuilt, citations }
   const lines = [
     '# Conformance',
     '',
-    'What each specification asks for, and the test that proves it. Written by `npm run docs:conformance`; `npm test`',
-    'fails when it is out of date. Levels are as the text says; REQUIRED: its prose says so; IMPLIED: it follows from a',
-    'field, a table or prose.',
+    'The requirements of each specification, with the tests that prove them. `npm run docs:conformance` writes this page, and',
+    '`npm test` fails if it is out of date. The level is from the text. REQUIRED: the prose requires it without a keyword.',
+    'IMPLIED: it follows from a field, a table or prose.',
   ]
   for (const { title, version, requirements } of specifications) {
     const proven = requirements.filter(({ id }) => provers.has(id)).length

@@ -17,7 +17,7 @@ export interface GateInput {
 export interface GateProblem {
   kind: 'unproven' | 'built-but-listed' | 'unknown-id'
   ids: readonly string[]
-  /** What the developer should do about it. */
+  /** The next step for the developer. */
   advice: string
 }
 

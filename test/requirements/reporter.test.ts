@@ -18,7 +18,7 @@ const page = [...readFileSync('docs/conformance.md', 'utf8').matchAll(/^\| (\S+:
 )
 const inLong = ({ file }: Citation) => file.startsWith('test/crash/') || file === 'test/workers/crash.test.ts'
 
-/** What the gate says after a run in which these citations were made. */
+/** The output of the gate after a run with these citations. */
 async function judge(part: Part, citations: readonly Citation[], citationsFile?: string): Promise<string[]> {
   const said: string[] = []
   const gate = new RequirementGate({ part, writePage: false, citationsFile, fail: (message) => said.push(message) })

@@ -20,7 +20,7 @@ interface Received {
   json: Announcement
 }
 
-/** What is looked at one by one; an announcement has the part that its event is about. */
+/** The fields that the tests read. An announcement has either `approval` or `call`. */
 interface Announcement {
   id: string
   event: string
@@ -89,7 +89,7 @@ test('a pending approval and the end of its call are announced, signed and witho
   }
 })
 
-test('what was not taken is sent again, and what the receiver refuses for good is not', async () => {
+test('a failed delivery is sent again, and a permanently refused one is not', async () => {
   const receiver = await startReceiver([503, 429, 204, 400])
   const clock = createStepClock()
   const desk = await openDesk({ ...announcing(receiver.url), clock })
@@ -107,7 +107,7 @@ test('what was not taken is sent again, and what the receiver refuses for good i
   expect(new Set(ids.slice(2)).size).toBe(3)
 })
 
-test('what ends while the server closes is announced by the next one', async () => {
+test('a call that ends while the server closes is announced by the next server', async () => {
   const receiver = await startReceiver()
   const gate = createGate<string>()
   const slow = operation('v1:notes.keep', { model: 'async', run: () => gate.pass() })
@@ -148,7 +148,7 @@ test('notes that cannot be read do not keep the notes behind them from being ann
   expect(warnings).toMatchObject([{ refused: 100 }])
 })
 
-test('an approval that was opened when nobody announced is announced by the next server, and once only', async () => {
+test('an approval that was opened without announcements is announced once by the next server', async () => {
   const receiver = await startReceiver()
   const silent = await openDesk()
   await silent.refund(500)
@@ -183,7 +183,7 @@ test('only the events that were asked for, of recorded calls, and never the anno
   expect(receiver.received.map(({ json }) => json.call?.operation)).toEqual(Array(2).fill('v1:notes.keep@1.0.0'))
 })
 
-test('nobody but the server announces, and the receiver is held to the rules for addresses', async () => {
+test('only the server announces, and the receiver must have an allowed address', async () => {
   const receiver = await startReceiver()
   const { announce, ...rest } = announcing(receiver.url)
   const desk = await openDesk({ ...rest, announce: { ...announce, allowPrivate: false } })

@@ -40,7 +40,7 @@ test('a tenant whose name begins like another one is another one', async () => {
   expect(ran).toBe(0)
 })
 
-test('every scope but those that administer is in *', async () => {
+test('* covers every scope except the administrative ones', async () => {
   const all = somebody('all', 'main', ['*'])
   const read = operation('v1:read', { scopes: ['orders:read'], run: () => 'read' })
   const site = await startSite({ operations: [read], auth: { tokens: [all.entry] } })
@@ -71,7 +71,7 @@ function aborted(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 }
 
-test('a decision that its call has not heard of when the server ended is heard at the next start', async () => {
+test('a decision that did not reach its call before the server ended reaches it at the next start', async () => {
   const first = await openDesk()
   const { requestId } = (await first.refund(500)).body
   const { id } = await onlyOne(first)
@@ -114,7 +114,7 @@ test('a server that announces starts with more approvals waiting than a caller m
   expect(heard.size).toBe(5)
 })
 
-test('what is refused for want of a sandbox is in the trail, with its rule', async () => {
+test('a call that is refused because there is no sandbox is in the audit trail, with its rule', async () => {
   const shell = operation('v1:shell', { risk: 'critical', run: () => 'harm' })
   const desk = await openDesk({ operations: [shell], policy: { default: 'allow' } })
 
@@ -127,7 +127,7 @@ test('what is refused for want of a sandbox is in the trail, with its rule', asy
   })
 })
 
-test('whoever decides sees what is attached, and what is only referred to is not held', async () => {
+test('the approver sees the attachments, and a call with referenced attachments is not held', async () => {
   const slots = [{ name: 'list', acceptedTypes: ['text/plain'], maxBytes: 1_000 }]
   const remove = operation('v1:remove', { model: 'async', media: slots, run: () => 'removed' })
   const files = createServer((_request, response) => {

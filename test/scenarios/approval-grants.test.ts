@@ -66,7 +66,7 @@ test('OXP: 400 with where to ask; once approved, the same call runs once, and an
   expect(desk.ran).toEqual([{ amount: 500 }])
 })
 
-test('OXP: the refusal is not what a call_id stands for; the run is, and it is not run again', async () => {
+test('OXP: a refusal is not stored under the call_id; the run is stored, and does not run again', async () => {
   const desk = await openDesk()
   const oxp = oxpClient(desk.url)
   const refund = () => oxp.call('orders.refund', { amount: 500 }, { call_id: 'c1' }, headers)
@@ -127,7 +127,7 @@ test('Contract: approval_pending until it is given, then the same request runs, 
   expect(desk.ran).toEqual([{ amount: 500 }])
 })
 
-test('Contract: a denied one and one that nobody decided are told once; then it is asked anew', async () => {
+test('Contract: a denied and an expired approval are reported once; the next request asks for a new approval', async () => {
   verifies('contract:103', 'contract:104', 'contract:068', 'contract:069', 'contract:071')
   const clock = createStepClock()
   const desk = await openDesk({ clock })
@@ -153,7 +153,7 @@ test('Contract: a denied one and one that nobody decided are told once; then it 
   expect(desk.ran).toEqual([])
 })
 
-test('Contract: what the policy refuses names the policy and its rule, and may be retried only if that says so', async () => {
+test('Contract: a denial names the policy and its rule, and is retryable only if the rule says so', async () => {
   verifies('contract:068', 'contract:069', 'contract:070', 'contract:071')
   const refusing = (retryable?: boolean) => ({
     default: 'allow' as const,
@@ -196,7 +196,7 @@ test('REST: a result that says that it waits for an approval, and the same call 
   expect(ran).toMatchObject({ isError: false, structuredContent: { refunded: 500 } })
 })
 
-test('an approval that was given and not used in its time is good for nothing', async () => {
+test('an approval that is not used in time expires', async () => {
   const clock = createStepClock()
   const desk = await openDesk({ clock })
   const execute = contractClient(desk.url)

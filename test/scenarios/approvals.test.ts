@@ -55,7 +55,7 @@ describe('a held call', () => {
     expect(desk.ran).toEqual([])
   })
 
-  test('ends without having run when nobody decides in ten minutes, and cannot be decided then', async () => {
+  test('ends without a run if it is not decided within ten minutes, and cannot be decided later', async () => {
     const clock = createStepClock()
     const desk = await openDesk({ clock })
     const { requestId } = (await desk.refund(500)).body
@@ -96,7 +96,7 @@ describe('a held call', () => {
     expect(body).toMatchObject({ state: 'complete', result: 2 })
   })
 
-  test('can be canceled, and then nobody can decide about it', async () => {
+  test('can be canceled, and then cannot be decided', async () => {
     const desk = await openDesk()
     const { requestId } = (await desk.refund(500)).body
     const { id } = await onlyOne(desk)
@@ -151,7 +151,7 @@ describe('deciding', () => {
     expect(codes.filter((code) => code === 'APPROVAL_DECIDED' || code === 'CALL_ENDED')).toHaveLength(2)
   })
 
-  test('is not for the caller, unless the policy says so', async () => {
+  test('is not possible for the caller, unless the policy allows it', async () => {
     const own = { headers: PEOPLE.root.headers }
     const desk = await openDesk()
     await desk.call('v1:orders.refund', { amount: 500 }, undefined, own)
@@ -167,7 +167,7 @@ describe('deciding', () => {
     expect(allowed.body.result).toMatchObject({ status: 'approved' })
   })
 
-  test('is for those who have the scope, and only in their own tenant', async () => {
+  test('needs the scope, and is possible only in the same tenant', async () => {
     const desk = await openDesk()
     await desk.refund(500)
     const { id } = await onlyOne(desk)
@@ -185,7 +185,7 @@ describe('deciding', () => {
     expect(desk.ran).toEqual([])
   })
 
-  test('leaves a trail of who decided and what ran under which approval', async () => {
+  test('is in the audit trail: the approver, and the approval of each call', async () => {
     const clock = createStepClock(Date.UTC(2026, 0, 1))
     const desk = await openDesk({ clock })
     const { requestId } = (await desk.refund(500)).body
@@ -221,7 +221,7 @@ describe('deciding', () => {
 })
 
 describe('our own operations', () => {
-  test('are listed for those who may call them, privately, and are no tools', async () => {
+  test('are listed only for callers with permission, and are not tools', async () => {
     const desk = await openDesk()
     const listed = async (headers: Record<string, string> = {}) => {
       const response = await desk.request('/.well-known/ops', { headers })
@@ -241,7 +241,7 @@ describe('our own operations', () => {
     }
   })
 
-  test('have a namespace that nobody else may use', async () => {
+  test('have a reserved namespace', async () => {
     const ours = operation('v1:callplane.harmless', { run: () => null })
 
     await expect(openDesk({ operations: [ours] })).rejects.toThrow(
@@ -249,7 +249,7 @@ describe('our own operations', () => {
     )
   })
 
-  test('are out of reach for everybody on the machine without authentication, but not for the administrator', async () => {
+  test('without authentication can be reached only by the administrator', async () => {
     const held = operation('v1:orders.refund', { model: 'async', run: () => 'done' })
     const site = await startSite({ operations: [held], policy: { default: 'approve' } })
     const file = join(site.data, 'admin.token')

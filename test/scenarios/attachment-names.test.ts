@@ -34,10 +34,10 @@ test.each([
   ['without control characters', `; filename*=UTF-8''a%00b%0D%0Ac%1B%5Bm.txt`, 'abc[m.txt'],
   ['without turning its reader around', `; filename*=UTF-8''a%E2%80%AEtxt.exe`, 'atxt.exe'],
   ['no longer than a file system takes', `; filename="${'x'.repeat(300)}.txt"`, 'x'.repeat(255)],
-  ['not at all where it is only a folder', '; filename=".."', null],
-  ['not at all where it is empty', '; filename=""', null],
-  ['not at all where there is none', '', null],
-])('an uploaded file has its name %s', async (_how, disposition, filename) => {
+  ['no name if it is only a folder', '; filename=".."', null],
+  ['no name if it is empty', '; filename=""', null],
+  ['no name if there is none', '', null],
+])('the name of an uploaded file: %s', async (_how, disposition, filename) => {
   const site = await startSite({ operations: [named] })
 
   expect(await upload(site, disposition)).toMatchObject({ state: 'complete', result: { filename } })

@@ -48,7 +48,7 @@ describe('credentials', () => {
     expect(key).toMatchObject({ status: 200, body: { result: { subject: 'bob' } } })
   })
 
-  test('a valid credential without the scope is 403 and says which one is missing; no scopes asked means anybody known', async () => {
+  test('a valid credential without the scope is 403 and names the missing scope; without scopes every known caller may call', async () => {
     verifies('opencall:111', 'opencall:240')
     const site = await startSite({ operations: [whoAmI, readOrder], auth })
 
@@ -131,7 +131,7 @@ describe('the order of checks', () => {
 })
 
 describe('ownership', () => {
-  test('another caller’s call is 404 in every way, with the same words as one that never was', async () => {
+  test('another caller’s call is 404 everywhere, with the same message as an unknown call', async () => {
     verifies('opencall:112', 'opencall:131')
     const site = await startSite({ operations: [keep], auth })
     await site.call('v1:notes.keep', {}, { requestId: 'ada-1' }, AS_ADA)
@@ -157,7 +157,7 @@ describe('ownership', () => {
     expect((await site.poll('none-1')).status).toBe(401)
   })
 
-  test('two callers can use one request id and one key, each for a call of their own', async () => {
+  test('two callers can use the same request id and key, each for its own call', async () => {
     verifies('opencall:032')
     const site = await startSite({ operations: [keep], auth })
     const ctx = { requestId: 'same', idempotencyKey: 'same' }

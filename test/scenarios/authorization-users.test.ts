@@ -95,7 +95,7 @@ test("each user's calls act with that user's authorization, nested ones included
   expect(nobodys.status).toBe(400)
 })
 
-test('what a call brings is there for the calls it makes in turn', async () => {
+test('a child call can use the token that was sent with its parent', async () => {
   const oauth = await startOAuthServer()
   const { site, client } = await start(oauth)
   await authorize(site, 'u1', 'ada')
@@ -106,7 +106,7 @@ test('what a call brings is there for the calls it makes in turn', async () => {
   expect(body.value).toEqual({ login: 'ada', user: null })
 })
 
-test('nobody is asked while it is not known which user a call acts for', async () => {
+test('no authorization is requested while the user of a call is unknown', async () => {
   const oauth = await startOAuthServer()
   const { site } = await start(oauth)
 
@@ -143,7 +143,7 @@ test('the same call_id for another user is another call, and is refused', async 
   expect(other.status).toBe(400)
 })
 
-test("a result that was made with somebody's token is not remembered for others", async () => {
+test("a result that was made with a person's token is not cached for others", async () => {
   const oauth = await startOAuthServer()
   const { client } = await start(oauth)
   const bringing = (token: string) => ({ context: { authorization: [{ id: 'calendar', token }] } })
@@ -154,7 +154,7 @@ test("a result that was made with somebody's token is not remembered for others"
   expect([one.body.value, other.body.value]).toEqual([7, 14])
 })
 
-test('a token that the provider refuses before its time is renewed, and asked for anew when it cannot be', async () => {
+test('a token that the provider refuses early is renewed, or the person must authorize again', async () => {
   const oauth = await startOAuthServer()
   const { site, client } = await start(oauth)
   await authorize(site, 'u1', 'ada')

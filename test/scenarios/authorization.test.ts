@@ -83,7 +83,7 @@ test('a person who is asked authorizes once, and the operation has a token that 
   expect(await oauth.whose(received[0] ?? '')).toBe('ada')
 })
 
-test('what a person declines is failed, and the next call puts the question anew', async () => {
+test('a declined authorization is failed, and the next call asks again', async () => {
   const oauth = await startOAuthServer()
   const site = await startCalendarSite(oauth)
   const first = challengeIn(await site.call('v1:Calendar.Read'))
@@ -134,7 +134,7 @@ test('when the provider no longer renews it, the person is asked again', async (
   expect(await oauth.whose(received.at(-1) ?? '')).toBe('ada')
 })
 
-test('a provider that is down is said to be, and the authorization outlives it', async () => {
+test('an unreachable provider is reported, and the authorization is kept', async () => {
   const oauth = await startOAuthServer()
   const clock = createStepClock()
   const received: string[] = []
@@ -168,7 +168,7 @@ test('an operation that needs more asks for it without giving up what was grante
   expect(statuses).toEqual([200, 200])
 })
 
-test('nobody acts with what another caller authorized, and nobody without a credential holds any', async () => {
+test('no caller can use the authorization of another, and a caller without a credential has none', async () => {
   const oauth = await startOAuthServer()
   const [ada, bob] = [createToken(), createToken()]
   const open = operation('v1:Calendar.Open', {
@@ -196,7 +196,7 @@ test('nobody acts with what another caller authorized, and nobody without a cred
   expect(challengeIn(theirs).id).toBe('calendar')
 })
 
-test('a question is put again as it stands, is answered once, and is closed after ten minutes', async () => {
+test('a pending authorization is asked for again unchanged, is completed once, and ends after ten minutes', async () => {
   const oauth = await startOAuthServer()
   const clock = createStepClock()
   const site = await startCalendarSite(oauth, { clock })
@@ -310,7 +310,7 @@ function spellings(secret: string): string[] {
   return [secret, encodeURIComponent(secret), bytes.toString('base64').replace(/=+$/, ''), bytes.toString('hex')]
 }
 
-test('what was authorized is there after a restart, and not with another vault key', async () => {
+test('an authorization survives a restart, but not another vault key', async () => {
   const oauth = await startOAuthServer()
   const first = await startCalendarSite(oauth)
   await browse(challengeIn(await first.call('v1:Calendar.Read')).url)
@@ -326,7 +326,7 @@ test('what was authorized is there after a restart, and not with another vault k
   const changed = await again({ key: Buffer.alloc(32, 7) })
   const { status, body } = await changed.call('v1:Calendar.Read')
   expect([status, body.error?.code]).toEqual([503, 'PANIC_VAULT_KEY'])
-  // What cannot be opened cannot be completed; and this answer is always 200.
+  // A sealed record that cannot be opened cannot be completed, and this response is always 200.
   const check = await changed.request(checkPath)
   expect([check.status, await check.json()]).toEqual([200, { status: 'failed' }])
   await changed.close()
@@ -335,7 +335,7 @@ test('what was authorized is there after a restart, and not with another vault k
   expect((await rotated.call('v1:Calendar.Read')).status).toBe(200)
 })
 
-test('what cannot work is refused at the start, and leaves nothing behind that is in the way of the next', async () => {
+test('invalid settings are refused at the start, and do not affect the next start', async () => {
   const oauth = await startOAuthServer()
   const data = temporaryFolder()
   const start = (options: Partial<ServerOptions>) =>

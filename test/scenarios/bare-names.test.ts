@@ -65,7 +65,7 @@ test('two that would have one name are refused at the start, with both in the me
   await expect(start(operation('v1:phone.call', { run: () => 1 }))).rejects.toThrow(/cannot be the tool "call"/)
 })
 
-test('what is no operation cannot be named, and administration keeps its namespace', async () => {
+test('an unknown operation cannot have a bare name, and administration keeps its namespace', async () => {
   await expect(startSite({ operations: [ping], tools: { bareNames: ['v1:pong'] } })).rejects.toThrow(/"v1:pong"/)
   await expect(startSite({ operations: [ping], tools: { bareNames: 'all' as never } })).rejects.toThrow(
     /must be true or a/,

@@ -3,7 +3,7 @@ import { operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { startSite } from './server.ts'
 
-/** OpenCALL, OXP and OTC answer 400 to whatever they cannot read; the others leave that to HTTP. */
+/** OpenCALL, OXP and OTC respond with 400 to an unreadable body; the others use the HTTP status. */
 const PLACES: [path: string, body: object, status: number][] = [
   ['/call', { op: 'v1:notes.keep', args: {} }, 400],
   ['/tools/call', { tool_id: 'notes.keep' }, 400],

@@ -11,7 +11,7 @@ function createCounter(name: string, rules: object = {}) {
   return operation(name, { cache: { policy: 'server', ttlSeconds: 60 }, ...rules, run: () => ++runs })
 }
 
-test('a result is remembered for its ttl, by operation and arguments, in whichever order they are written', async () => {
+test('a result is cached for its ttl, by operation and arguments in any order of keys', async () => {
   verifies('opencall:142')
   const clock = createStepClock()
   const site = await startSite({ operations: [createCounter('v1:news.read')], clock })
@@ -27,7 +27,7 @@ test('a result is remembered for its ttl, by operation and arguments, in whichev
   expect([other.body.result, later.body.result]).toEqual([2, 3])
 })
 
-test('each caller has a memory of their own, except for a public operation; each language has one, too', async () => {
+test('each caller has its own cache, except for a public operation; each language has its own, too', async () => {
   verifies('opencall:040', 'opencall:142')
   const [ada, bob] = [createToken(), createToken()]
   const token = (hash: string, subject: string) => ({ hash, kind: 'bearer' as const, subject, scopes: [] })
@@ -109,7 +109,7 @@ test('the registry says what is remembered; side effects never are, and asking f
     'https://cdn.example/2.png',
   ])
   const wrong = createCounter('v1:till.pay', { sideEffecting: true })
-  await expect(startSite({ operations: [wrong] })).rejects.toThrow(/v1:till.pay.*without side effects can be cached/)
+  await expect(startSite({ operations: [wrong] })).rejects.toThrow(/v1:till.pay.*can cache only a sync operation/)
 })
 
 test('a result above 1 MiB is not remembered: a few of them would fill the memory', async () => {

@@ -31,7 +31,7 @@ const generated = operation('v1:orders.generated', {
   },
 })
 
-test('the type of a chunked result is chosen by the call, and a value stands beside it', async () => {
+test('a call sets the type of its chunked result, and can return a value with it', async () => {
   verifies('opencall:158', 'opencall:081')
   const site = await startSite({ operations: [exportRows, generated] })
 
@@ -102,7 +102,7 @@ test('until the first piece is stored a call of such an operation has no type, a
   expect(await (await site.request(path)).json()).toMatchObject({ mimeType: 'text/plain', data: 'done' })
 })
 
-test('a value that does not fit, a type that is none or another than declared ends the call before its last chunk', async () => {
+test('an invalid value, an invalid type, or a type other than the declared one ends the call before its last chunk', async () => {
   const chunked = { mimeType: 'text/csv' }
   const result = jsonSchema<{ rows: number }>({ type: 'object', required: ['rows'] })
   const site = await startSite({

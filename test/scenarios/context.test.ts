@@ -22,7 +22,7 @@ const describeCall = operation('v1:calls.describe', {
 })
 
 describe('correlation', () => {
-  test('session, parent, locale and trace reach the handler; the session comes back in every answer', async () => {
+  test('session, parent, locale and trace reach the handler; every response has the session', async () => {
     verifies('opencall:032', 'opencall:033', 'opencall:040', 'opencall:041', 'opencall:056')
     const site = await startSite({ operations: [describeCall] })
     const ctx = { requestId: 'r1', sessionId: 'session 7 ✓', parentId: 'p1', locale: 'de-AT', traceparent: TRACE }
@@ -36,7 +36,7 @@ describe('correlation', () => {
     expect(refused).toMatchObject({ status: 400, body: { requestId: 'r2' } })
   })
 
-  test('a parent is written down with the call: the one that was named, and the one that called', async () => {
+  test('a call is stored with its parent: the one that the caller named, or the calling one', async () => {
     verifies('opencall:034')
     const clock = createStepClock()
     const data = temporaryFolder()
@@ -58,7 +58,7 @@ describe('correlation', () => {
     expect(await stored('alone')).not.toHaveProperty('parentId')
   })
 
-  test('what was not sent is not there, a trace header counts, and a bad trace or an unknown locale is no error', async () => {
+  test('fields that were not sent are absent, a trace header is used, and a bad trace or an unknown locale is no error', async () => {
     verifies('opencall:029', 'opencall:030', 'opencall:040', 'opencall:041', 'opencall:056')
     const site = await startSite({ operations: [describeCall] })
 
@@ -92,7 +92,7 @@ describe('correlation', () => {
   })
 })
 
-describe('what the application injects', () => {
+describe('injected values', () => {
   interface App {
     db: { find: (id: string) => string }
   }
@@ -173,7 +173,7 @@ describe('an operation that calls another', () => {
     expect(paid).toEqual([5, 5])
   })
 
-  test('waits for an async one, and gets its failure as it was', async () => {
+  test('waits for an async call, and gets its failure unchanged', async () => {
     verifies('opencall:128')
     const build = operation('v1:jobs.build', {
       model: 'async',

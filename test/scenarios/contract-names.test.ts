@@ -72,7 +72,7 @@ const NAMES = {
 
 const { request, read, answer, error } = NAMES[CONTRACT_VERSION]
 
-/** What is the tool's own has names of its own. */
+/** Fields whose members the tool names. */
 const OPAQUE = ['input', 'output', 'error.details']
 
 function namesIn(value: object, prefix = ''): string[] {
@@ -104,7 +104,7 @@ test('a tool is sent these names', async () => {
   expect(tool.asked.map((one) => namesIn(requestIn(one)).sort())).toEqual([[...request].sort()])
 })
 
-test('a request says something with these names', async () => {
+test('a request uses these names', async () => {
   verifies('contract:161', 'contract:162')
   const site = await startSite({ operations: [echo] })
   const whole: Record<string, unknown> = asked()

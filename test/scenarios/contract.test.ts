@@ -49,7 +49,7 @@ function remote(backend: { kind: string; [setting: string]: unknown }): Operatio
   )
 }
 
-test('one server executes for another, and every canonical code comes through as it was', async () => {
+test('one server executes for another, and every canonical code is passed on unchanged', async () => {
   verifies('contract:132', 'contract:135')
   const there = await startSite({ operations: tools })
   const endpoint = `${there.url}/tool-contract/v1/execute`

@@ -16,7 +16,7 @@ const rows = operation('v1:art.rows', {
 const job = operation('v1:art.job', { model: 'async', run: () => 'done' })
 const OPERATIONS = [draw, rows]
 
-test.skipIf(process.platform === 'win32')('files are for their user alone, whatever the folder was like', async () => {
+test.skipIf(process.platform === 'win32')('only their user may read the files, in any folder', async () => {
   const data = join(temporaryFolder(), 'data')
   mkdirSync(data, 0o755)
   const site = await startSite({ operations: OPERATIONS, data })

@@ -69,7 +69,7 @@ test('the chunks of a result go with it', async () => {
   expect(await gone.json()).toMatchObject({ state: 'error', error: { code: 'NOT_FOUND' } })
 })
 
-test('a sync call is kept for its ttl, and one without a ttl not at all', async () => {
+test('a sync call is kept for its ttl; without a ttl it is not kept', async () => {
   verifies('opencall:090', 'opencall:271', 'opencall:272')
   const clock = createStepClock()
   const kept = operation('v1:sums.kept', { ttlSeconds: 30, run: () => 3 })
@@ -88,7 +88,7 @@ test('a sync call is kept for its ttl, and one without a ttl not at all', async 
   expect((await site.poll('told-1')).status).toBe(404)
 })
 
-test('a call that has not ended by its expiry ends as a time-out, and its handler is told', async () => {
+test('a call that has not ended by its expiry ends as a time-out, and its handler is notified', async () => {
   verifies('opencall:091', 'opencall:292')
   const clock = createStepClock()
   const stopped = Promise.withResolvers<unknown>()
@@ -115,7 +115,7 @@ test('a call that has not ended by its expiry ends as a time-out, and its handle
   expect((await site.poll('endless-1')).status).toBe(404)
 })
 
-test('what has expired is removed: its row, its result and its attachments', async () => {
+test('an expired call is removed: its row, its result and its attachments', async () => {
   verifies('opencall:112')
   const clock = createStepClock()
   const data = temporaryFolder()

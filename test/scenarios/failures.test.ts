@@ -33,7 +33,7 @@ describe('business failures', () => {
     }
   })
 
-  test('never use a 4xx, whatever kind of fault the handler throws', async () => {
+  test('never use a 4xx, for any kind of fault that the handler throws', async () => {
     verifies('opencall:127', 'opencall:128')
     const find = operation('v1:shop.find', {
       run: () => {
@@ -77,7 +77,7 @@ describe('system failures', () => {
     })
   })
 
-  test('a failed dependency is 502, an unavailable service 503 with a time to come back', async () => {
+  test('a failed dependency is 502, an unavailable service 503 with a retry time', async () => {
     verifies('opencall:117', 'opencall:118', 'opencall:214')
     const details = { service: 'stock' }
     const upstream = operation('v1:shop.stock', {
@@ -122,7 +122,7 @@ describe('system failures', () => {
     },
   )
 
-  test('an attempt past its limit is told to stop and ends as a time-out, even if it does not listen', async () => {
+  test('an attempt past its limit is aborted and ends as a time-out, even if it ignores its signal', async () => {
     verifies('opencall:116', 'opencall:214')
     const clock = createStepClock()
     const deaf = operation('v1:shop.deaf', { timeoutMs: 1_000, maxSyncMs: 60_000, run: () => new Promise(() => {}) })
@@ -136,7 +136,7 @@ describe('system failures', () => {
     })
   })
 
-  test('a result that breaks its schema, or is not JSON, reaches nobody', async () => {
+  test('a result that breaks its schema, or is not JSON, is not sent', async () => {
     verifies('opencall:116', 'opencall:133')
     const wrong = operation('v1:shop.wrong', { result: { type: 'number' }, run: () => 'a secret result' as never })
     const odd = operation('v1:shop.odd', { run: () => ({ count: 12n }) })
@@ -188,7 +188,7 @@ describe('protocol failures', () => {
   })
 })
 
-test('what an exception said is in no stored record, whoever is shown it', async () => {
+test('the message of an exception is in no stored record, even if a caller sees it', async () => {
   const boom = operation('v1:boom', {
     sideEffecting: true,
     idempotencyRequired: false,

@@ -96,7 +96,7 @@ describe('events', () => {
     const open = () => site.request('/ops/build-1/events')
     const first = await openEvents(await open())
     await first.until('data')
-    // Neither asking for the head alone nor for a call that is not there takes a place.
+    // A HEAD request and a request for an unknown call take no place.
     for (let turn = 0; turn < 3; turn += 1) {
       expect((await site.request('/ops/build-1/events', { method: 'HEAD' })).status).toBe(200)
       expect((await site.request('/ops/none/events')).status).toBe(404)
@@ -170,7 +170,7 @@ describe('events', () => {
     expect(told.at(-1)).toMatch(/^event: state\n.*"state":"complete","result":"painted"/)
   })
 
-  test('around a retry tell which attempt they are of, each once, and the next one begins anew', async () => {
+  test('around a retry have the number of their attempt, come once, and start again with the next attempt', async () => {
     const clock = createStepClock()
     const [failing, anew, rest] = [createGate<void>(), createGate<void>(), createGate<void>()]
     const paint = operation('v1:walls.paint', {
@@ -215,7 +215,7 @@ describe('events', () => {
     expect(envelopes.at(-1)).toMatchObject({ state: 'complete', result: 'painted' })
   })
 
-  test('of a call that has ended are its end; a reader who leaves disturbs nobody', async () => {
+  test('of an ended call are its end; a reader that leaves does not affect others', async () => {
     const gate = createGate<number>()
     const build = operation('v1:jobs.build', { model: 'async', run: () => gate.pass() })
     const site = await startSite({ operations: [build] })
@@ -284,7 +284,7 @@ describe('cancel', () => {
   })
 })
 
-test('what is refused of a call that is there names its session: chunks it has none of, a bad cursor, too many polls', async () => {
+test('a refusal about an existing call has its session: no chunks, a bad cursor, too many polls', async () => {
   verifies('opencall:131', 'opencall:174')
   const plain = operation('v1:rows.count', { ttlSeconds: 60, run: () => 3 })
   const text = operation('v1:rows.print', { ttlSeconds: 60, chunked: { mimeType: 'text/plain' }, run: () => ['rows'] })
@@ -309,7 +309,7 @@ test('what is refused of a call that is there names its session: chunks it has n
   expect(unknown.body).not.toHaveProperty('sessionId')
 })
 
-test('a call without a credential that has no chunks is told so, and not to send one', async () => {
+test('for a public call without chunks, the error says so and does not ask for a credential', async () => {
   const open = operation('v1:rows.count', { public: true, ttlSeconds: 60, run: () => 3 })
   const { hash } = createToken()
   const tokens = [{ hash, kind: 'bearer' as const, subject: 'ada', scopes: [] }]

@@ -16,8 +16,8 @@ function toolCall(tool: string): RequestInit {
 }
 
 test.each([
-  ['one that is run on the spot', {}],
-  ['one that is recorded', { model: 'async' }],
+  ['an unrecorded call', {}],
+  ['a recorded call', { model: 'async' }],
 ] as const)('a secret is there at the second attempt of %s', async (_kind, rules) => {
   const flaky = operation('v1:t.flaky', {
     ...rules,
@@ -57,7 +57,7 @@ test('a secret in a progress message is in no poll', async () => {
   expect(await (await calling).json()).toMatchObject({ success: true })
 })
 
-test('a secret is there at the second attempt of one whose first attempt outlasted the wait for it', async () => {
+test('the second attempt has the secret if the first attempt took longer than the wait', async () => {
   const gate = createGate()
   let requestId = ''
   const slow = operation('v1:t.slow', {
@@ -81,7 +81,7 @@ test('a secret is there at the second attempt of one whose first attempt outlast
 
 test.each([
   ['a call', 'whoami'],
-  ['what a call calls in turn', 'outer'],
+  ['a child call', 'outer'],
 ])('after a restart %s has the token and the secret that came with it', async (_what, tool) => {
   const seen: unknown[] = []
   const began = Promise.withResolvers<void>()
@@ -127,7 +127,7 @@ test.each([
   expect(forgetSealed(data)).toBe(0)
 })
 
-test('a call whose secrets were sealed with another key ends, and says so', async () => {
+test('a call whose secrets were sealed with another key ends with that reason', async () => {
   const began = Promise.withResolvers<void>()
   const slow = operation('v1:t.slow', {
     model: 'async',
@@ -168,8 +168,8 @@ const needsHub = { authorization: [{ id: 'hub', scopes: ['openid'] }] }
 
 test.each([
   ['a call', 'whoami', '', true],
-  ['what a call calls in turn', 'outer', '', true],
-  ['what a call of nobody else calls in turn', 'outer', '', false],
+  ['a child call', 'outer', '', true],
+  ['a child call, without an authorization of the person,', 'outer', '', false],
   ['a call with effects', 'act', ', with a new id, if it has had no effect yet', true],
 ])('after a restart %s whose token cannot be read acts with no other one', async (_what, tool, advice, authorized) => {
   const oauth = await startOAuthServer()
@@ -220,7 +220,7 @@ test.each([
     code: 'REQUIREMENTS_MISSING',
     message: `The token for hub was sent with the call and is no longer available. Call again${advice}.`,
   })
-  // The person's own is there for whoever brings none.
+  // A call without a token of its own uses the person's authorization.
   expect((await oxpClient(after.url).call('t.whoami', { now: true })).status).toBe(authorized ? 200 : 400)
 })
 

@@ -150,7 +150,7 @@ describe('calls', () => {
     const short = await startSite({ operations: [wait], limits: { runningCalls: 1, queuedCalls: 2 } })
 
     for (const { server } of [few, short]) {
-      // Straight to the engine, so that all of them are there before the first is written down.
+      // Directly to the engine, so that all of them arrive before the first is written.
       const calls = Array.from({ length: 30 }, async (_, n) =>
         server.engine.call({ operation: 'v1:jobs.wait', args: {}, media: [], requestId: `r${n}` }, () => ANONYMOUS),
       )
@@ -160,7 +160,7 @@ describe('calls', () => {
     gate.open(1)
   })
 
-  test('that can start at once need no place in the queue, even where there is none', async () => {
+  test('that can start at once need no place in the queue, even if it is full', async () => {
     verifies('opencall:138')
     const gate = createGate<number>()
     const wait = operation('v1:jobs.wait', { model: 'async', concurrency: 1, run: () => gate.pass() })
@@ -173,7 +173,7 @@ describe('calls', () => {
     gate.open(1)
   })
 
-  test('of an operation that runs as often as it may: async ones wait, sync ones are told', async () => {
+  test('of an operation at its concurrency limit: async calls wait, sync calls are refused', async () => {
     verifies('opencall:051', 'opencall:118')
     const [first, second] = [createGate<number>(), createGate<number>()]
     const gates = [first, second]

@@ -24,7 +24,7 @@ describe('external results', () => {
     run: (_args, ctx) => ctx.location('mqtt://broker.example/films', { redirect: true }),
   })
 
-  test('one that needs a credential is 202 with it, even where a redirect is wanted', async () => {
+  test('a location that needs a credential is 202 with it, even if a redirect is preferred', async () => {
     verifies('opencall:082', 'opencall:083', 'opencall:084', 'opencall:087', 'opencall:105', 'opencall:120')
     verifies('opencall:053', 'opencall:081', 'opencall:177', 'opencall:241')
     const site = await startSite({ operations: [film] })
@@ -97,7 +97,7 @@ describe('external results', () => {
     expect(await film.text()).toBe('a film')
   })
 
-  test('one that no HTTP client can follow is 202', async () => {
+  test('a location that no HTTP client can follow is 202', async () => {
     verifies('opencall:082', 'opencall:121', 'opencall:177', 'opencall:241')
     const site = await startSite({ operations: [live] })
 
@@ -106,7 +106,7 @@ describe('external results', () => {
     expect(answer).toMatchObject({ status: 202, body: { location: { uri: 'mqtt://broker.example/films' } } })
   })
 
-  test('one that is not ready is 202 with the polling address, and the poll leads on', async () => {
+  test('a result that is not ready is 202 with the polling address, and the poll returns the location', async () => {
     verifies('opencall:080', 'opencall:105', 'opencall:122')
     const gate = createGate<string>()
     const cut = operation('v1:films.cut', {
@@ -150,7 +150,7 @@ describe('objects of our own', () => {
     return { site, clock, status, body, path, get }
   }
 
-  test('are told with 202 and read with the caller’s own credential, as they are', async () => {
+  test('are 202 with a location, and are read unchanged with the caller’s own credential', async () => {
     verifies('opencall:086', 'opencall:145', 'opencall:146', 'opencall:178', 'opencall:179', 'opencall:180')
     const { site, status, body, path, get } = await startDrawn()
 
@@ -169,7 +169,7 @@ describe('objects of our own', () => {
       'accept-ranges': 'bytes',
       'cache-control': 'private, max-age=3600, immutable',
       'content-disposition': "attachment; filename*=UTF-8''zehn%20ziffern.txt",
-      // What an operation made is no page of this origin, whatever is in it.
+      // The result of an operation, with any content, must not act as a page of this origin.
       'content-security-policy': "default-src 'none'; sandbox",
       'x-content-type-options': 'nosniff',
       etag: expect.stringMatching(/^"[0-9a-f]{64}"$/),
@@ -179,7 +179,7 @@ describe('objects of our own', () => {
     expect(nobodys.status).toBe(401)
   })
 
-  test('are a redirect for whoever prefers one: a link that needs no credential, until it expires', async () => {
+  test('are a redirect for a client that prefers one: a link that needs no credential, until it expires', async () => {
     verifies('opencall:082', 'opencall:086', 'opencall:106', 'opencall:119', 'opencall:176', 'opencall:242')
     const { site, clock } = await startDrawn()
 

@@ -52,7 +52,7 @@ describe('a stateless request whose headers and body disagree', () => {
     ['no header for an argument that has one', {}, { region: 'eu' }],
     ['another value for it', { 'Mcp-Param-Region': 'us' }, { region: 'eu' }],
     ['a value in Base64 without its padding', { 'Mcp-Param-Region': '=?base64?ZXU?=' }, { region: 'eu' }],
-    ['a header for an argument that is not there', { 'Mcp-Param-Region': 'us' }],
+    ['a header for a missing argument', { 'Mcp-Param-Region': 'us' }],
   ])('%s', async (_, headers, args: object = {}) => {
     const { status, json } = await ask(await start(), 'tools/call', { name: 'it_echoes', arguments: args }, { headers })
     expect([status, json.error?.code, json.id]).toEqual([400, -32020, 1])
@@ -75,7 +75,7 @@ describe('a stateless request', () => {
     expect([status, json.error.code]).toEqual([400, -32602])
   })
 
-  test('of an unknown revision hears which there are', async () => {
+  test('of an unknown revision gets the list of supported ones', async () => {
     const { status, json } = await ask(
       await start(),
       'server/discover',
@@ -100,8 +100,8 @@ describe('a stateless request', () => {
   test.each([
     ['an unknown tool', 'tools/call', { name: 'it_sings' }],
     ['a tool by the name of its operation', 'tools/call', { name: 'v1:it.echoes' }],
-    ['no tool at all', 'tools/call', {}],
-    ['arguments that are no object', 'tools/call', { name: 'it_echoes', arguments: [1] }],
+    ['no tool', 'tools/call', {}],
+    ['arguments that are not an object', 'tools/call', { name: 'it_echoes', arguments: [1] }],
     ['a cursor', 'tools/list', { cursor: 'c1' }],
     ['an unknown resource', 'resources/read', { uri: 'callplane://results/none' }],
   ])('with %s', async (_, method, params) => {
@@ -141,7 +141,7 @@ describe('a server with authentication', () => {
       auth: { tokens: [{ hash, kind: 'bearer', subject: 'ann', scopes: ['data:read'] }] },
     })
 
-  test('sends whoever shows no credential to where tokens come from', async () => {
+  test('tells a client without a credential where to get a token', async () => {
     const site = await secured()
     for (const headers of [{}, { Authorization: 'Bearer nonsense' }]) {
       const { status, headers: sent } = await ask(site, 'tools/list', {}, { headers })
@@ -192,7 +192,7 @@ describe('a server with authentication', () => {
     expect(json.result.content[0].text).toContain('Closed on Sundays.')
   })
 
-  test('offers public tools to whoever shows none, and no others', async () => {
+  test('offers only public tools to a client without a credential', async () => {
     const site = await startSite({
       operations: [echo, operation('v1:it.greets', { public: true, run: () => 'hello' })],
       auth: { tokens: [{ hash, kind: 'bearer', subject: 'ann', scopes: [] }] },

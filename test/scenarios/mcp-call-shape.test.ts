@@ -57,7 +57,7 @@ test('a call that takes its time is asked for again by its id, within its sessio
   })
   const clockless = await startSite({ operations: [make], ...shape })
   const ctx = { requestId: 'report-1', sessionId: 'month-end' }
-  // Held by a policy, an approval or a queue it would be the same: accepted first, the outcome when it is there.
+  // A policy, an approval or a queue has the same effect: accepted first, and the outcome later.
   const accepted = await clockless.call('v1:reports.make', {}, ctx)
   expect(accepted.body).toMatchObject({ state: 'accepted', sessionId: 'month-end' })
   gate.open({ rows: 3 })
@@ -81,7 +81,7 @@ test('a failure is an envelope that the model can read, without what is for deve
   expect((await ask(site, 'tools/call', { name: 'orders_getItem' })).json.error.code).toBe(-32602)
 })
 
-test('what administers the server cannot be called or found this way, whoever asks', async () => {
+test('administrative operations cannot be called or found this way, by any caller', async () => {
   const { token, hash } = createToken()
   const site = await startSite({
     operations: [getItem],

@@ -7,7 +7,7 @@ import { META, STATELESS_VERSION } from '../../src/protocols/mcp/wire.ts'
 import { ask, askOlder, send, WITH_TASKS } from './mcp.ts'
 import { createStepClock, type Site, startSite } from './server.ts'
 
-/** A handler that runs until it is told to stop. */
+/** A handler that runs until its signal aborts. */
 function endless() {
   const began = Promise.withResolvers<string>()
   const stopped = Promise.withResolvers<void>()
@@ -30,7 +30,7 @@ const CALLS = {
   'a sync call with effects': ({ run }: Endless) => [operation('v1:it.waits', { sideEffecting: true, run })],
   'a sync call that overran': ({ run }: Endless) => [operation('v1:it.waits', { maxSyncMs: 1, run })],
   'an async call': ({ run }: Endless) => [operation('v1:it.waits', { model: 'async', run })],
-  'what an async call has called': ({ run }: Endless) => [
+  'the child of an async call': ({ run }: Endless) => [
     operation('v1:it.works', { model: 'async', run }),
     operation('v1:it.waits', { model: 'async', run: (_, ctx) => ctx.call('v1:it.works', {}) }),
   ],
@@ -118,7 +118,7 @@ test.each(EVERY)('%s stops %s', async (way, kind) => {
   await handler.stopped
 })
 
-test('what was called off is recorded as canceled, and the same arguments start a new call', async () => {
+test('a canceled call is recorded as canceled, and the same arguments start a new call', async () => {
   const ids: string[] = []
   const handler = endless()
   const began = Promise.withResolvers<void>()
@@ -158,7 +158,7 @@ test('a call off that comes with its call keeps the handler from doing anything'
   expect(runs).toBe(0)
 })
 
-test('one that joined a call by its key may leave; when the one that started it leaves, it stops', async () => {
+test('if a request that joined a call by its key leaves, the call continues; if the request that started it leaves, it stops', async () => {
   const handler = endless()
   const make = operation('v1:it.waits', { model: 'async', run: handler.run })
   const site = await startSite({ operations: [make] })
@@ -180,7 +180,7 @@ test('one that joined a call by its key may leave; when the one that started it 
   expect((await second).json.result).toMatchObject({ isError: true })
 })
 
-test('a model that was told to ask again, and is called off while it does, stops the call', async () => {
+test('a cancellation while a model repeats its request stops the call', async () => {
   const handler = endless()
   const clock = createStepClock()
   const make = operation('v1:it.waits', { model: 'async', run: handler.run })
@@ -199,7 +199,7 @@ test('a model that was told to ask again, and is called off while it does, stops
   await handler.stopped
 })
 
-test('a client of the older revisions may lose its connection: the call goes on, and the same arguments join it', async () => {
+test('a client of the older revisions may lose its connection: the call continues, and the same arguments join it', async () => {
   const finish = Promise.withResolvers<string>()
   const began = Promise.withResolvers<void>()
   const make = operation('v1:it.waits', {
@@ -223,7 +223,7 @@ test('a client of the older revisions may lose its connection: the call goes on,
   expect(joined.json.result.content[0].text).toBe('made')
 })
 
-test('a task goes on when its client leaves', async () => {
+test('a task continues when its client leaves', async () => {
   const handler = endless()
   const make = operation('v1:it.waits', { model: 'async', run: handler.run })
   const site = await startSite({ operations: [make] })

@@ -65,7 +65,7 @@ describe('finding tools', () => {
     })
   })
 
-  test('what administers is a tool only where that is switched on, and for those who have its scopes', async () => {
+  test('administrative operations are tools only if that is enabled, and for callers with their scopes', async () => {
     const [root, agent] = [createToken(), createToken()]
     const tokens = [
       { kind: 'bearer' as const, subject: 'root', hash: root.hash, scopes: ['*', 'callplane:admin'] },
@@ -84,7 +84,7 @@ describe('finding tools', () => {
     expect(await offer(false, root)).toEqual([false, -32602])
   })
 
-  test('older clients see values that are no objects wrapped, in the schema as in the result', async () => {
+  test('for older clients, values that are not objects are wrapped, in the schema and in the result', async () => {
     const site = await startSite({ operations: [add, order] })
     const { json: list } = await askOlder(site, 'tools/list')
     expect(Object.keys(list.result)).toEqual(['tools'])
@@ -100,7 +100,7 @@ describe('finding tools', () => {
     expect(plain.json.result.structuredContent).toEqual({ id: 'o1', paid: true })
   })
 
-  test('what administers the server is offered to no model, whoever asks', async () => {
+  test('administrative operations are offered to no model, for any caller', async () => {
     const { token, hash } = createToken()
     const site = await startSite({
       operations: [add],
@@ -137,7 +137,7 @@ describe('calling a tool', () => {
     expect(first.json.result.structuredContent).toBe(4)
   })
 
-  test('wrong arguments are a result that names the field, so that a model can mend its call', async () => {
+  test('invalid arguments produce a result that names the field, so that a model can correct its call', async () => {
     const site = await startSite({ operations: [add] })
     for (const asking of [ask, askOlder]) {
       const { status, json } = await asking(site, 'tools/call', { name: 'math_add', arguments: { a: 'one', b: 2 } })
@@ -207,7 +207,7 @@ describe('calling a tool', () => {
   })
 })
 
-describe('a client that cannot come back for a task', () => {
+describe('a client without support for tasks', () => {
   const reporting = (gate: ReturnType<typeof createGate>, began = () => {}) =>
     operation('v1:reports.make', {
       model: 'async',
@@ -243,7 +243,7 @@ describe('a client that cannot come back for a task', () => {
     })
   })
 
-  test('is told to ask again after a bounded wait: the same arguments join the call, and once more is a new one', async () => {
+  test('is told to repeat the call after a bounded wait: the same arguments join the call, and a further repeat starts a new one', async () => {
     const gate = createGate()
     const clock = createStepClock()
     let runs = 0
@@ -259,7 +259,7 @@ describe('a client that cannot come back for a task', () => {
     expect(runs).toBe(2)
   })
 
-  test('does not lose the call it was told to ask for when the server starts anew', async () => {
+  test('finds its call again after the server restarts', async () => {
     const clock = createStepClock()
     const data = temporaryFolder()
     let runs = 0
@@ -272,7 +272,7 @@ describe('a client that cannot come back for a task', () => {
     const after = await startSite({ operations: [reporting(gate, () => runs++)], clock, data })
     const { json } = await clock.passing(askOlder(after, 'tools/call', params))
     expect(json.result.content[0].text).toBe('done')
-    // Taken up again by the second server, and not started as a call of its own.
+    // The second server continues the call and does not start a new one.
     expect(runs).toBe(2)
   })
 })

@@ -83,7 +83,7 @@ test('a server without prompts has no such method', async () => {
   expect((await ask(site, 'prompts/list')).json.error.code).toBe(-32601)
 })
 
-test('none of it is for whoever shows no credential, though public tools are', async () => {
+test('a client without a credential gets none of it, although it gets public tools', async () => {
   const { hash } = createToken()
   const site = await startSite({
     operations,

@@ -16,7 +16,7 @@ async function begin(site: Site, headers: Record<string, string> = {}) {
   return { 'Mcp-Session-Id': answered.get('mcp-session-id') as string, ...headers }
 }
 
-test('the client is asked on the stream of the call, and its answers come as messages of their own', async () => {
+test('the client is asked on the stream of the call, and sends its answers as separate messages', async () => {
   const site = await startSite({ operations: [remove] })
   const session = await begin(site)
   const params = { name: 'files_remove', arguments: { name: 'a.txt' } }
@@ -31,7 +31,7 @@ test('the client is asked on the stream of the call, and its answers come as mes
   expect(done).toMatchObject({ id: 7, result: { content: [{ text: 'removed a.txt' }] } })
 })
 
-test('the reply of somebody else, or to nothing, is let go by; a refusal is told to the model', async () => {
+test('the reply of another client, or to no question, is ignored; the model gets a refusal', async () => {
   const { ada, ben, auth } = twoCallers()
   const site = await startSite({ operations: [remove], auth })
   const session = await begin(site, ada)
@@ -56,7 +56,7 @@ test('a session is its caller’s own', async () => {
   expect((await listen(site, undefined, stolen)).status).toBe(404)
 })
 
-test('what the handler says comes before what it asks, and before its end', async () => {
+test('messages of the handler arrive before its questions and before its end', async () => {
   const chatty = operation('v1:it.talks', {
     async run(_, ctx) {
       ctx.say('info', 'before')
@@ -97,7 +97,7 @@ test('a request is called off by its id, by its own session only', async () => {
   expect((await answering).json.result).toMatchObject({ isError: true })
 })
 
-test('a client that cannot be asked is told in the result', async () => {
+test('for a client that does not support questions, the result says so', async () => {
   const site = await startSite({ operations: [remove] })
   const { json } = await askOlder(site, 'tools/call', { name: 'files_remove', arguments: {} })
   expect(json.result).toMatchObject({ isError: true })

@@ -10,7 +10,7 @@ const call = (site: Site, name: string, params: object = {}, asking: Asking = { 
   ask(site, 'tools/call', { name, arguments: { name: 'a.txt' }, ...params }, asking)
 
 describe('the stateless revision', () => {
-  test('the questions are the answer, and the same call with the answers of every round goes on', async () => {
+  test('the response has the questions, and the same call with the answers of every round continues', async () => {
     const site = await startSite({ operations: [remove] })
 
     const first = await call(site, 'files_remove')
@@ -34,7 +34,7 @@ describe('the stateless revision', () => {
     expect(third.json.result.content[0].text).toBe('removed a.txt')
   })
 
-  test('a person who says no is heard, and what is no answer is asked for again', async () => {
+  test('a person may decline, and an invalid answer is asked for again', async () => {
     const site = await startSite({ operations: [remove] })
     const no = await call(site, 'files_remove', { inputResponses: { confirm: { action: 'decline' } } })
     const unfit = await call(site, 'files_remove', {
@@ -63,7 +63,7 @@ describe('the stateless revision', () => {
     for (const refused of [theirs, other, forged]) expect(refused.json.error.code).toBe(-32602)
   })
 
-  test('who cannot be asked is told what its client lacks, and a handler can look before', async () => {
+  test('a client without support for questions is told so, and a handler can check first', async () => {
     const poem = operation('v1:poems.write', {
       run: async (_, ctx) => (ctx.canAsk('completion') ? ctx.ask({ haiku: HAIKU }) : 'no poet'),
     })
@@ -80,7 +80,7 @@ describe('the stateless revision', () => {
     })
   })
 
-  test('what a called operation asks, its caller is asked', async () => {
+  test('a question of a child call is put to the caller of its parent', async () => {
     const outer = operation('v1:files.tidy', { run: (_, ctx) => ctx.call('v1:files.remove', { name: 'b.txt' }) })
     const site = await startSite({ operations: [remove, outer] })
     const first = await call(site, 'files_tidy')
@@ -107,7 +107,7 @@ describe('the stateless revision', () => {
     expect(removed).toBe(1)
   })
 
-  test('what is asked below an operation with effects is answered under the same key', async () => {
+  test('a question of a child of an operation with effects is answered under the same key', async () => {
     let moved = 0
     const inner = operation('v1:files.move', {
       sideEffecting: true,
@@ -153,7 +153,7 @@ describe('the stateless revision', () => {
     expect((await call(site, 'files_remove', again)).json.error.code).toBe(-32602)
   })
 
-  test('a result that hangs on an answer is remembered for nobody else', async () => {
+  test('a result that depends on an answer is not cached for others', async () => {
     const greet = operation('v1:people.greet', {
       cache: { policy: 'server', ttlSeconds: 60 },
       async run(_, ctx) {
@@ -198,7 +198,7 @@ describe('tasks', () => {
     }
   }
 
-  test('a task waits for the answers, over a restart and one by one, and then goes on', async () => {
+  test('a task waits for the answers, also over a restart and one by one, and then continues', async () => {
     const data = temporaryFolder()
     const options = { operations: [both], data, limits: { pollBurst: 10_000 } }
     const before = await startSite(options)
@@ -221,7 +221,7 @@ describe('tasks', () => {
     expect(done.result.structuredContent).toEqual({ from: YES, to: { action: 'cancel' } })
   })
 
-  test('what must be known in any case is asked before there is a task', async () => {
+  test('required answers are asked for before there is a task', async () => {
     const ship = operation('v1:orders.ship', {
       model: 'async',
       requires: { answers: { confirm: SURE } },
@@ -236,7 +236,7 @@ describe('tasks', () => {
     expect(done.result.structuredContent).toEqual(YES)
   })
 
-  test('one that waits can be canceled, and nobody else can answer it', async () => {
+  test('a waiting task can be canceled, and no other caller can answer it', async () => {
     const { ada, ben, auth } = twoCallers()
     const site = await startSite({ operations: [both], auth, limits: { pollBurst: 10_000 } })
     const as = (headers: typeof ada) => ({ ...CAN, headers })
@@ -248,7 +248,7 @@ describe('tasks', () => {
     expect(json.result.status).toBe('cancelled')
   })
 
-  test('an operation for tasks only says so to a client without them', async () => {
+  test('a client without tasks is told that an operation needs them', async () => {
     const site = await startSite({ operations: [both], mcp: { tasksOnly: ['v1:files.move'] } })
     const { status, json } = await call(site, 'files_move', {}, { capabilities: FORMS })
     expect([status, json.error.code]).toEqual([400, -32021])

@@ -101,7 +101,7 @@ test('progress comes before the answer', async () => {
   expect(await next()).toMatchObject({ id: 1, result: { content: [{ text: 'done' }] } })
 })
 
-test('where there is authentication the other end is whoever its token says', async () => {
+test('with authentication, the token identifies the client', async () => {
   const { token, hash } = createToken()
   const who = operation('v1:it.asks', { run: (_, ctx) => ctx.caller.subject })
   const site = await startSite({

@@ -55,7 +55,7 @@ test('the client of the newer generation does, too', async () => {
   expect(result.content).toEqual([{ type: 'text', text: '5' }])
 })
 
-test('what is piped in is answered line by line before the process ends, and nothing else is on its output', async () => {
+test('each input line gets its reply before the process ends, and the output has nothing else', async () => {
   const folder = await writeOperations()
   const { command, args } = commandFor(folder)
   const child = spawn(command, [...args, '--log-level', 'debug'], { stdio: ['pipe', 'pipe', 'ignore'] })

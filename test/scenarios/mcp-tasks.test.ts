@@ -95,7 +95,7 @@ describe('an async operation', () => {
     expect((await get(site, taskId)).json.result.status).toBe('cancelled')
   })
 
-  test('that says what went wrong is completed with an error for the model; one that breaks has failed', async () => {
+  test('that fails in its domain is completed with an error for the model; one that throws has failed', async () => {
     const says = operation('v1:it.fails', { model: 'async', run: (_, ctx) => ctx.fail('NO_STOCK', 'None are left.') })
     const breaks = operation('v1:it.breaks', {
       model: 'async',
@@ -124,7 +124,7 @@ test('a sync operation that overruns becomes a task as well', async () => {
   expect(done.result.structuredContent).toBe('there')
 })
 
-test('a task of another caller is not found, and neither is one that never was', async () => {
+test('a task of another caller is not found, like an unknown task', async () => {
   const people = ['ann', 'ben'].map((subject) => ({ subject, ...createToken() }))
   const site = await startSite({
     operations: [operation('v1:it.runs', { model: 'async', run: () => 1 })],
@@ -146,7 +146,7 @@ test('a task of another caller is not found, and neither is one that never was',
 describe('a call that needs an approval', () => {
   const agent = { headers: PEOPLE.agent.headers }
 
-  test('waits as a task until somebody lets it run', async () => {
+  test('waits as a task until it is approved', async () => {
     const desk = await openDesk(UNLIMITED)
     const { taskId } = (await call(desk, 'orders_refund', { amount: 500 }, agent)).json.result
     const silent = (await get(desk, taskId, agent)).json.result
@@ -159,7 +159,7 @@ describe('a call that needs an approval', () => {
     expect([method, params.mode]).toEqual(['elicitation/create', 'url'])
     expect(await (await fetch(params.url)).json()).toEqual({ status: 'pending' })
 
-    // Whoever asked may not decide, whatever their client sends.
+    // The caller may not decide, even if its client sends a decision.
     const answer = { approval: { action: 'accept', content: { approve: true } } }
     const heard = await ask(desk, 'tasks/update', { taskId, inputResponses: answer }, asking)
     expect(heard.json.result).toEqual({ resultType: 'complete' })

@@ -49,7 +49,7 @@ function createNews() {
   }
 }
 
-test('a request that names a level hears what the handler says from that level on; others hear nothing', async () => {
+test('a request with a level gets the messages of the handler from that level on; others get none', async () => {
   const site = await startSite({ operations: [talk] })
   const call = (meta: object) =>
     listen(site, request('tools/call', { name: 'it_talks' }, meta), headersFor('tools/call', 'it_talks'))
@@ -75,7 +75,7 @@ test('a request that names a level hears what the handler says from that level o
   expect(await deaf.json()).toMatchObject({ result: { content: [{ text: 'said' }] } })
 })
 
-test('a session hears the usual until it sets another level, and a long call is heard as it goes', async () => {
+test('a session gets the default level until it sets another, and gets messages while a long call runs', async () => {
   const gate = createGate()
   const slow = operation('v1:it.dawdles', {
     model: 'async',
@@ -106,7 +106,7 @@ test('a session hears the usual until it sets another level, and a long call is 
   expect(refused.error.code).toBe(-32602)
 })
 
-test('a stateless client that listens is told first what it will hear, and then what changed, and nothing else', async () => {
+test('a stateless client that subscribes first gets the list of its subscriptions, and then only the changes', async () => {
   const news = createNews()
   const site = await startSite({ operations: [talk], mcp: { resources: [news.resource] } })
   const wanted = { toolsListChanged: true, promptsListChanged: true, resourceSubscriptions: ['news://today', 'no://x'] }
@@ -139,7 +139,7 @@ test('a stateless client that listens is told first what it will hear, and then 
   expect(await narrow.next()).toMatchObject({ id: 'r-1', result: { resultType: 'complete' } })
 })
 
-test('a session hears of the resources it watches on its own stream, and lets go of them', async () => {
+test('a session gets changes of its subscribed resources on its own stream, and can unsubscribe', async () => {
   const news = createNews()
   const site = await startSite({ operations: [talk], mcp: { resources: [news.resource] } })
   const session = await begin(site)
@@ -178,7 +178,7 @@ test('who may not read a resource is not told that it changed', async () => {
   expect((await stream.next()).params.notifications).toEqual({})
 })
 
-test('without a session there is no stream, and closing the server ends those there are', async () => {
+test('without a session there is no stream, and closing the server ends all streams', async () => {
   const site = await startSite({ operations: [talk] })
   const none = await listen(site, undefined, {})
   const session = await begin(site)

@@ -10,7 +10,7 @@ import { createGate, createStepClock, type Site, type StepClock, startSite, temp
 
 const LARGE = 'x'.repeat(50_000)
 const LEASE_MS = 30_000
-/** Its calls expire soon, and the room they take comes back. */
+/** Its calls expire soon, and their space is freed. */
 const fill = operation('v1:room.fill', { model: 'async', ttlSeconds: 60, run: () => null })
 
 interface Running {
@@ -21,7 +21,7 @@ interface Running {
   finish(): void
 }
 
-/** A server that takes a megabyte, with a report and a charge that run until they are told to finish. */
+/** A server with one megabyte of storage, and a report and a charge that run until the test releases them. */
 async function startRunning(): Promise<Running> {
   const clock = createStepClock()
   const lines: LogLine[] = []
@@ -52,7 +52,7 @@ async function fillUp(site: Site): Promise<void> {
   }
 }
 
-test('an outcome that finds no room is stored when there is some, though its lease has run out meanwhile', async () => {
+test('an outcome that does not fit on the disk is stored when there is space, even if its lease has run out', async () => {
   const { site, clock, lines, runs, finish } = await startRunning()
   await site.call('v1:room.report', {}, { requestId: 'report' })
   const charging = site.call('v1:room.charge', {}, { requestId: 'charge', idempotencyKey: 'k1' })
@@ -72,7 +72,7 @@ test('an outcome that finds no room is stored when there is some, though its lea
   expect(report.body).toMatchObject({ state: 'complete', result: LARGE })
   expect(charge.body).toMatchObject({ state: 'complete', result: `charged ${LARGE}` })
   expect(runs).toEqual({ report: 1, charge: 1 })
-  // Its caller was told to come back, so it is there for longer than one that was told directly.
+  // Its caller was told to poll, so it is kept longer than a call with a direct reply.
   expect((await site.poll('charge')).body).toMatchObject({ state: 'complete' })
 })
 

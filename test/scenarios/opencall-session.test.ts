@@ -208,7 +208,7 @@ describe.each([
     expect(replies).toEqual(['AUTH_REQUIRED', 'ann', 'ann', 'AUTH_REQUIRED', 'bob', 'bob'])
   })
 
-  test('what is no envelope gets an error envelope, and the session goes on', async () => {
+  test('a message that is not an envelope gets an error envelope, and the session continues', async () => {
     const quick = operation('v1:it.hurries', { run: () => 'quick' })
     const { send, next } = connect(await startSite({ operations: [quick] }))
     const wrong = ['{', '[]', '{"op":1,"ctx":{"requestId":"mine"}}', envelope('v1:is.not'), 'null', '{"a":1,"a":2}']
@@ -235,7 +235,7 @@ describe.each([
     expect(await next()).toMatchObject({ requestId: 'after', result: 'quick' })
   })
 
-  test('a peer that leaves stops its unrecorded call, and a recorded one goes on', async () => {
+  test('when a peer leaves, its unrecorded call stops and a recorded one continues', async () => {
     const stopped = Promise.withResolvers<void>()
     const began = Promise.withResolvers<void>()
     const gate = createGate()

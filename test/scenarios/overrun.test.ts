@@ -6,7 +6,7 @@ import { verifies } from '../requirements.ts'
 import { createGate, createStepClock, startSite } from './server.ts'
 
 describe('a sync call over its time', () => {
-  test('goes on in the background: 202 with an address, then the result there', async () => {
+  test('continues in the background: 202 with an address, then the result there', async () => {
     verifies('opencall:038', 'opencall:039', 'opencall:090', 'opencall:095', 'opencall:105')
     const clock = createStepClock()
     const gate = createGate<string>()
@@ -107,7 +107,7 @@ describe('a client that goes away', () => {
     return { log, left: left.promise }
   }
 
-  test('cancels a call that nobody could come back for', async () => {
+  test('cancels a call to which no caller can return', async () => {
     const began = Promise.withResolvers<void>()
     const stopped = Promise.withResolvers<unknown>()
     const ask = operation('v1:oracle.ask', {

@@ -122,7 +122,7 @@ describe('credentials', () => {
     expect(known).toMatchObject({ status: 400, body: { message: expect.stringContaining('orders:read') } })
   })
 
-  test('without a credential only public tools are there, and nobody learns which others are', async () => {
+  test('without a credential only public tools exist, and the names of others stay hidden', async () => {
     verifies('oxp:29')
     const { url } = await startSite({ operations: [whoAmI, ping], auth })
     const client = oxpClient(url)
@@ -137,7 +137,7 @@ describe('credentials', () => {
     expect([absent.status, bad.status]).toEqual([400, 400])
   })
 
-  test('where nobody is asked, a credential is ignored', async () => {
+  test('without authentication, a credential is ignored', async () => {
     verifies('oxp:03')
     const { url } = await startSite({ operations: [whoAmI] })
     const client = oxpClient(url)

@@ -29,7 +29,7 @@ describe('tool ids', () => {
     'Calculator/Add',
     'Calculator.Ädd',
     `Calculator.${'A'.repeat(300)}`,
-  ])('%j is no tool id: 400', async (tool) => {
+  ])('%j is not a tool id: 400', async (tool) => {
     verifies('oxp:27', 'oxp:30', 'oxp:31')
     const { url } = await startSite({ operations })
 
@@ -51,7 +51,7 @@ describe('tool ids', () => {
     // It cannot run without an attachment, which tools do not have; and this one is past its sunset.
     ['Files.Describe', 'Files_Describe', 'Files.Describe is not available'],
     ['Greeter.Hello@1', 'Greeter_Hello', 'Greeter.Hello version 1.0.0 is not available'],
-  ])('%s is not there: 400', async (tool, name, why) => {
+  ])('%s does not exist: 400', async (tool, name, why) => {
     verifies('oxp:27', 'oxp:28', 'oxp:33')
     const { url } = await startSite({ operations })
 
@@ -127,7 +127,7 @@ describe('envelopes', () => {
     ['otc://9.0', { $schema: 'otc://9.0', request: CALL }, /"otc:\/\/9\.0" as "\$schema" is not supported/],
     ['otc://1', { $schema: 'otc://1', request: CALL }, /is not supported/],
     ['another schema', { $schema: 'https://example.com/1.0', request: CALL }, /is not supported/],
-    ['a schema that is no text', { $schema: 1, request: CALL }, /is not supported/],
+    ['a schema that is not text', { $schema: 1, request: CALL }, /is not supported/],
   ])('wrapped, %s: 400 with $schema beside the message', async (_what, body, complaint) => {
     verifies('oxp:24', 'oxp:26')
     const { url } = await startSite({ operations })
@@ -176,7 +176,7 @@ describe('envelopes', () => {
     expect(oxp).toMatchObject({ status: 400, body: { $schema: 'otc://1.0' } })
   })
 
-  test('whatever is not application/json is 400, so a form on a page cannot call a tool; a page of another site is refused', async () => {
+  test('a body that is not application/json is 400, so a form on a page cannot call a tool; a page of another site is refused', async () => {
     const { url } = await startSite({ operations })
     const text = JSON.stringify(CALL)
     const client = oxpClient(url)
@@ -305,7 +305,7 @@ describe('input', () => {
     expect(optional).toMatchObject({ status: 200, body: { success: true } })
   })
 
-  test('what a library objects to as a whole stands under "input"', async () => {
+  test('an error that concerns the whole input is under "input"', async () => {
     const { z } = await import('zod')
     const between = operation('v1:dates.between', {
       args: z
@@ -331,7 +331,7 @@ describe('the order of the checks', () => {
     run: () => null,
   })
 
-  test('authentication, version, envelope, tool, input, requirements: each step that is mended shows the next', async () => {
+  test('authentication, version, envelope, tool, input, requirements: each corrected step shows the next error', async () => {
     verifies('oxp:23', 'oxp:24', 'oxp:29', 'oxp:39')
     const { url } = await startSite({ operations: [locked], auth })
     const client = oxpClient(url)

@@ -12,7 +12,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 describe('versions', () => {
   const version = (name: string, own: string) => operation(name, { version: own, run: () => own })
 
-  test('a full version is that one, a whole number is its x.0.0, and none is the numerically latest', async () => {
+  test('a full version is exact, a whole number is its x.0.0, and no version is the numerically latest', async () => {
     verifies('oxp:18', 'oxp:19', 'oxp:20', 'oxp:21', 'oxp:22')
     const { url } = await startSite({
       operations: [
@@ -98,7 +98,7 @@ describe('outcomes', () => {
     expect((await client.call('test.nothing')).body).toMatchObject({ success: true, value: null })
   })
 
-  test('whatever goes wrong while a tool runs is 200 with success false, an error and no value', async () => {
+  test('every failure of a running tool is 200 with success false, an error and no value', async () => {
     verifies('oxp:12', 'oxp:23', 'oxp:31', 'oxp:42')
     const throwing = operation('v1:test.throw', {
       run: () => {
@@ -152,7 +152,7 @@ describe('outcomes', () => {
     })
   })
 
-  test('a traceparent in trace_id is passed on; any other trace_id is let be', async () => {
+  test('a traceparent in trace_id is passed on; any other trace_id is ignored', async () => {
     const traced = operation('v1:test.trace', { run: (_args, ctx) => ctx.traceparent ?? 'none' })
     const { url } = await startSite({ operations: [traced] })
     const client = oxpClient(url)
@@ -223,7 +223,7 @@ describe('call_id', () => {
     expect(second.body.call_id).not.toBe(first.body.call_id)
   })
 
-  test('a failure is kept as well: whoever tries again takes a new id', async () => {
+  test('a failure is kept as well: a retry needs a new id', async () => {
     let runs = 0
     const flaky = operation('v1:test.flaky', {
       run: (_args, ctx) => (++runs === 1 ? ctx.fail('LATER', 'Later.', { retryable: true }) : 'done'),
@@ -241,7 +241,7 @@ describe('call_id', () => {
 })
 
 describe('calls that take long', () => {
-  test('an async tool is waited for; past 30 s the client is told to come back with the same call_id', async () => {
+  test('the server waits for an async tool; after 30 s the client is told to repeat the same call_id', async () => {
     const clock = createStepClock()
     const gate = createGate<string>()
     let runs = 0

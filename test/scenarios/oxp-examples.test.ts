@@ -94,7 +94,7 @@ const EXAMPLES: readonly Example[] = [
   },
 ]
 
-/** Without the white space of print, members in their order: what is left is bytes. */
+/** The bytes without white space, with the members in their order. */
 const bare = (json: string) => JSON.stringify(JSON.parse(json))
 const timeless = (json: string) => json.replace(/"duration":\d+/, '"duration":0')
 

@@ -6,7 +6,7 @@ import { expectSchema } from '../protocols/oxp/replies.ts'
 import { oxpClient } from './oxp.ts'
 import { createStepClock, startSite } from './server.ts'
 
-test('every version of every tool is listed under an id of its own; what needs an attachment or is gone is not', async () => {
+test('every version of every tool is listed with its own id; removed tools and tools with a required attachment are not listed', async () => {
   const { url } = await startSite({ operations: Object.values(quickstart) })
 
   const { status, body } = await oxpClient(url).list()
@@ -102,7 +102,7 @@ test('a server without tools lists none, and one whose version is past its sunse
   expect([before, after].map(({ body }) => body.items.length)).toEqual([2, 1])
 })
 
-test('no schema in the list has a reference, whatever the operation is written with', async () => {
+test('no schema in the list has a reference, for any schema library', async () => {
   const tree = operation('v1:trees.plant', {
     args: {
       type: 'object',

@@ -1,5 +1,5 @@
 /**
- * What a tool requires of the user it acts for: how a call without it is refused, and what a call may supply itself.
+ * The requirements of a tool: how a call without them is refused, and which of them a call may supply itself.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -58,7 +58,7 @@ describe('missing', () => {
     expect('missing_requirements' in otc.body).toBe(false)
   })
 
-  test('what is brought is no longer missing, and a call that brings all of it runs', async () => {
+  test('a supplied requirement is no longer missing, and a call that supplies all of them runs', async () => {
     const { url } = await startSite({ operations: [sendMail] })
     const client = oxpClient(url)
 
@@ -72,7 +72,7 @@ describe('missing', () => {
     }
   })
 
-  test('a token that the other service refuses is 400, as one that is missing', async () => {
+  test('a token that the other service refuses is 400, like a missing one', async () => {
     const { url } = await startSite({
       operations: [
         operation('v1:mail.read', {
@@ -129,7 +129,7 @@ describe('authorization challenges', () => {
     }
   })
 
-  test('nobody is asked while it is not known for whom the call acts', async () => {
+  test('no authorization is requested while the user of a call is unknown', async () => {
     const theirs = operation('v1:code.theirs', {
       requires: { authorization: [{ id: 'hub' }], userId: true },
       run: () => null,
@@ -154,7 +154,7 @@ describe('authorization challenges', () => {
   })
 })
 
-test('what a call hands over is in no log line, no stored byte and no reply', async () => {
+test('the secrets of a call are in no log line, no stored byte and no reply', async () => {
   verifies('oxp:31')
   const lines: string[] = []
   const leaky = operation('v1:mail.leak', {

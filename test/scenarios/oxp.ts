@@ -7,7 +7,7 @@ export interface OxpAnswer {
   headers: Headers
   /** The text as received. */
   text: string
-  // biome-ignore lint/suspicious/noExplicitAny: tests read whatever members they expect.
+  // biome-ignore lint/suspicious/noExplicitAny: tests read any members they expect.
   body: any
 }
 

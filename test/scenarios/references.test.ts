@@ -129,7 +129,7 @@ describe('references', () => {
     expect(reached).toBe(0)
   })
 
-  test('that cannot be reached are 502, and the rest of the address is not repeated', async () => {
+  test('that cannot be reached are 502, and the message has only the host of the address', async () => {
     verifies('opencall:117')
     const files = await startFiles((_request, response) => response.writeHead(404).end())
     const closed = 'http://127.0.0.1:1'

@@ -104,7 +104,7 @@ test('an entry holds the schemas, how the operation is executed, its deprecation
   ])
 })
 
-test('a change of the code is a change of the document, and what an earlier server said is forgotten', async () => {
+test('a change of the code changes the document, and the document of an earlier server is not reused', async () => {
   verifies('opencall:243')
   const data = temporaryFolder()
   const shorter = jsonSchema<{ title: string }>({ type: 'object', properties: { title: { maxLength: 9 } } })
@@ -129,12 +129,12 @@ test('a change of the code is a change of the document, and what an earlier serv
     const entries = await listed(site)
     await site.close()
 
-    // As JSON: what is undefined here is absent there.
+    // As JSON: an undefined field is absent.
     expect(entries).toEqual([JSON.parse(JSON.stringify({ ...FILED, ...seen }))])
   }
 })
 
-test('what is listed is what can be called, no more and no less', async () => {
+test('exactly the operations that can be called are listed', async () => {
   verifies('opencall:276')
   const run = () => null
   const slot = { name: 'file', required: true, acceptedTypes: ['*/*'], maxBytes: 9 }
@@ -293,7 +293,7 @@ describe('the document, plain and compressed', () => {
     ['identity', null],
     ['notgzip, gzip-like', null],
     ['', null],
-  ])('is compressed for whoever takes gzip: %j', async (accepted, encoding) => {
+  ])('is compressed for a client that accepts gzip: %j', async (accepted, encoding) => {
     const site = await startSite({ operations: orders })
 
     expect((await read(site, { 'Accept-Encoding': accepted })).encoding).toBe(encoding)

@@ -24,7 +24,7 @@ test('the same request id with the same payload is the same call, with another p
   expect(runs).toBe(1)
 })
 
-test('request ids of a sync call are recognised once there is something to come back for', async () => {
+test('the request id of a sync call is recognised if the call is kept', async () => {
   verifies('opencall:032', 'opencall:129')
   const gate = createGate<string>()
   let runs = 0

@@ -6,7 +6,7 @@ import { verifies } from '../requirements.ts'
 import { add, callTool, forecast, on, post } from './rest-client.ts'
 import { createGate, createStepClock, startSite } from './server.ts'
 
-describe('what an operation returns becomes content', () => {
+describe('the return value of an operation becomes content', () => {
   const returning = (value: unknown) => operation('v1:it.returns', { run: () => value as never })
   const returned = async (value: unknown) => {
     const site = await startSite({ operations: [returning(value)], ...on })
@@ -46,7 +46,7 @@ describe('what an operation returns becomes content', () => {
     })
   })
 
-  test('bytes: small pictures, sounds and texts in the answer, the rest as a link that can be followed', async () => {
+  test('bytes: small pictures, sounds and texts are in the response, others are a link', async () => {
     verifies('rest:48', 'rest:49')
     const store = (mimeType: string, length = 4) =>
       operation(`v1:store.${mimeType.replace(/\W/g, '')}${length}`, {
@@ -93,7 +93,7 @@ describe('what an operation returns becomes content', () => {
 })
 
 describe('a tool that fails', () => {
-  test('in its domain says why, what to do, and nothing meant for developers', async () => {
+  test('in its domain has the reason and the next step, and no text for developers', async () => {
     verifies('rest:26', 'rest:37', 'rest:38', 'rest:56')
     const ring = operation('v1:bell.ring', {
       run: (_args, ctx) =>
@@ -164,7 +164,7 @@ describe('a tool that fails', () => {
     expect(lines.filter(({ message }) => message === 'the handler failed')).toHaveLength(3)
   })
 
-  test('for want of an authorization says where the person can give it', async () => {
+  test('because of a missing authorization says where the person can grant it', async () => {
     const issues = operation('v1:git.issues', {
       requires: { authorization: [{ id: 'git', scopes: ['repo'] }] },
       run: () => 'none',
@@ -185,7 +185,7 @@ describe('a tool that fails', () => {
     expect(await (await fetch(checkUrl)).json()).toEqual({ status: 'pending' })
   })
 
-  test('for want of an authorization whose provider cannot be reached says that, and to nobody unknown', async () => {
+  test('because of an unreachable provider says so, but not to an unknown caller', async () => {
     const needs = { requires: { authorization: [{ id: 'git' }] }, run: () => 'none' }
     const operations = [operation('v1:git.issues', needs), operation('v1:git.open', { ...needs, public: true })]
     const git = { issuer: 'http://127.0.0.1:1', clientId: 'callplane', allowInsecure: true }
@@ -253,7 +253,7 @@ describe('a call', () => {
     expect(lines.map(({ fields }) => fields.requestId)).toContain(plain.json._meta._trace_id)
   })
 
-  test('without a body, or with one that is no JSON, has no arguments', async () => {
+  test('without a body, or with a body that is not JSON, has no arguments', async () => {
     verifies('rest:06', 'rest:13', 'rest:59')
     const site = await startSite({ operations: [operation('v1:it.echoes', { run: (args) => args as never })], ...on })
 
@@ -280,7 +280,7 @@ describe('a call', () => {
     }
   })
 
-  test('with an effect needs no key; one that is sent makes a repeat join the first', async () => {
+  test('with an effect needs no key; with a key, a repeat joins the first call', async () => {
     let notes = 0
     const note = operation('v1:notes.add', { sideEffecting: true, run: () => ++notes })
     const site = await startSite({ operations: [note], ...on })

@@ -19,7 +19,7 @@ test('a call that a poll has shown running can be polled to its end, though its 
   expect((await site.poll('p')).body).toMatchObject({ state: 'complete', result: 'paid' })
 })
 
-test('so can one that a repeat was told to poll for', async () => {
+test('so can a call whose repeat was told to poll', async () => {
   const gate = createGate()
   const pay = operation('v1:pay', { sideEffecting: true, run: () => gate.pass() })
   const site = await startSite({ operations: [pay] })
@@ -36,7 +36,7 @@ test('so can one that a repeat was told to poll for', async () => {
   expect((await site.poll('p')).body).toMatchObject({ state: 'complete', result: 'paid' })
 })
 
-test('a canceled sync call is told as canceled, not as gone', async () => {
+test('a canceled sync call is reported as canceled, not as not found', async () => {
   const gate = createGate()
   const pay = operation('v1:pay', {
     sideEffecting: true,
@@ -55,7 +55,7 @@ test('a canceled sync call is told as canceled, not as gone', async () => {
   expect((await paying).body).toMatchObject({ state: 'error', error: { code: 'CANCELED' } })
 })
 
-test('a file that a repeat was told of late is there as long as the repeat can be polled', async () => {
+test('a file of a late repeat is kept as long as the repeat can be polled', async () => {
   const clock = createStepClock()
   const draw = operation('v1:draw', {
     sideEffecting: true,
@@ -74,7 +74,7 @@ test('a file that a repeat was told of late is there as long as the repeat can b
   expect((await site.poll('first')).status).toBe(404)
 })
 
-test('a canceled call stays canceled, whatever its handler makes of the abort', async () => {
+test('a canceled call stays canceled, even if its handler handles the abort', async () => {
   const gate = createGate()
   let runs = 0
   const stubborn = operation('v1:stubborn', {

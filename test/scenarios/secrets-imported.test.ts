@@ -17,7 +17,7 @@ vi.setConfig({ testTimeout: 30_000 })
 const IN_ENVIRONMENT = 'kit?token>+/~"and\\more'
 const IN_HEADER = 'web/token+with=signs&more'
 
-/** What a server answers to a message when it was shown this. Both servers run it, one of them as text. */
+/** The reply of a server to a message with this credential. Both servers run this function, one of them as text. */
 function answerOf(message: { method: string; params: { name?: string; protocolVersion?: string } }, said: string) {
   const { method, params } = message
   const schema = { type: 'object', description: said, properties: { [said]: { const: said } } }
@@ -109,7 +109,7 @@ test('no secret of an import is in what is offered, a reply, a log line, a span 
   const replies = await callAll(site)
   await site.close()
 
-  // Everything was said, and came through: else nothing would be proven.
+  // All messages arrived. Otherwise the test would prove nothing.
   expect(offered.split('[redacted]').length).toBeGreaterThan(10 * formsOf('').length)
   expect(replies.filter(({ body }) => body.state === 'complete')).toHaveLength(2)
   expect(replies.filter(({ body }) => JSON.stringify(body).includes('[redacted]'))).toHaveLength(8)
@@ -127,7 +127,7 @@ test('no secret of an import is in what is offered, a reply, a log line, a span 
   )
 })
 
-test('a secret that an import lacks is told by its name, without a stack', async () => {
+test('a missing secret of an import is reported by name, without a stack', async () => {
   const lines: string[] = []
   await startSite({
     operations: [],

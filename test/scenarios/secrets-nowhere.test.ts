@@ -30,7 +30,7 @@ const SIGNING = 'signing/secret+"of a tool"'
 
 const SECRETS = [BEARER, API_KEY, PASSWORD, CLIENT_SECRET, ACCESS_TOKEN, PAIR, SIGNING]
 
-/** What a careless tool gives back: what it was shown, and what that means. */
+/** The response of a careless tool: the credential that it received, also decoded. */
 function echo({ headers }: Pick<Asked, 'headers'>): string {
   const { authorization = '', 'x-api-key': key = '' } = headers
   const shown = authorization.replace(/^\w+ /, '') || String(key)

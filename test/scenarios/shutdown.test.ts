@@ -10,7 +10,7 @@ import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
 import { verifies } from '../requirements.ts'
 import { answered, callerOf, createGate, createStepClock, startSite, temporaryFolder } from './server.ts'
 
-/** Mounted in a server of our own, which goes on answering while ours closes, as behind a load balancer. */
+/** Mounted in another server, which keeps responding while ours closes, as behind a load balancer. */
 async function startMounted(options: ServerOptions) {
   const server = await createServer(options)
   const http = createHttpServer(server.listener).listen(0, '127.0.0.1')
@@ -19,7 +19,7 @@ async function startMounted(options: ServerOptions) {
   return { server, ...callerOf(`http://127.0.0.1:${(http.address() as AddressInfo).port}`) }
 }
 
-/** Enough of the event loop for whatever does not wait for anything. */
+/** Enough turns of the event loop for code that waits for nothing else. */
 async function turns(count: number): Promise<void> {
   for (let n = 0; n < count; n++) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -44,7 +44,7 @@ function changedStore(data: string, clock: Clock, change: (sqlite: Store) => Par
   return { ...sqlite, ...change(sqlite) }
 }
 
-test('a running call is finished within the grace; meanwhile no new one is taken, and readiness says so', async () => {
+test('a running call is finished within the grace period; meanwhile no new call is accepted, and readiness reports it', async () => {
   verifies('opencall:118', 'opencall:294')
   const data = temporaryFolder()
   const gate = createGate<string>()
@@ -86,7 +86,7 @@ test('a call that waits for its answer gets it before the connection is closed',
   await closing
 })
 
-test('what runs may call other operations until it ends', async () => {
+test('a running call may call other operations until it ends', async () => {
   verifies('opencall:294')
   const data = temporaryFolder()
   const gate = createGate<void>()
@@ -110,7 +110,7 @@ test('what runs may call other operations until it ends', async () => {
   expect((await after.poll('outer-1')).body).toMatchObject({ state: 'complete', result: 'inner' })
 })
 
-test('what is not done by then is told to stop, handed back, and finished by the next server', async () => {
+test('a call that is not done by then is stopped, handed back, and finished by the next server', async () => {
   verifies('opencall:291', 'opencall:294')
   const data = temporaryFolder()
   const began = Promise.withResolvers<void>()
@@ -198,7 +198,7 @@ test('a cancel that comes while it shuts down is a cancel, not a call to run aga
   expect(runs).toBe(1)
 })
 
-test('what waits in the queue waits on, and begins with the next server', async () => {
+test('a queued call stays queued, and starts on the next server', async () => {
   verifies('opencall:051', 'opencall:294')
   const data = temporaryFolder()
   const gate = createGate<string>()

@@ -8,7 +8,7 @@ import { startSite, temporaryFolder } from './server.ts'
 
 const operations = [operation('v1:x', { run: () => 1 })]
 
-test('what could not be started the first time can be the second, in the same process', async () => {
+test('after a failed start, a second start in the same process can succeed', async () => {
   const data = temporaryFolder()
   writeFileSync(join(data, 'objects'), 'in the way')
   await expect(createServer({ operations, data })).rejects.toMatchObject({ kind: 'unavailable' })

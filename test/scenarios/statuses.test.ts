@@ -9,7 +9,7 @@ const { token, hash } = createToken()
 const AS_ADA = { Authorization: `Bearer ${token}` }
 const auth = { tokens: [{ hash, kind: 'bearer' as const, subject: 'ada', scopes: [] }] }
 
-/** Is still at it when somebody asks. */
+/** Still runs when the test polls. */
 const untilStopped = (_args: object, { signal }: HandlerContext) =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 

@@ -21,7 +21,7 @@ async function readRegistry(site: Site, headers: Record<string, string> = {}) {
   return { status: response.status, etag: response.headers.get('ETag') ?? '', entries }
 }
 
-test('a deprecated operation is served beside its successor until its day is over, then it is 410', async () => {
+test('a deprecated operation is served with its successor until the end of its sunset day, then it is 410', async () => {
   verifies(
     'opencall:015',
     'opencall:016',
@@ -174,7 +174,7 @@ test('with opencall.listRemoved what is gone stays in the registry as its tombst
   expect(JSON.stringify(tools)).not.toContain('purge')
 })
 
-test('an operation whose handler says that it is gone is answered as one that is', async () => {
+test('a handler that throws a removed fault gets the response of a removed operation', async () => {
   verifies('opencall:114', 'opencall:134', 'opencall:135', 'opencall:213')
   const sold = operation('v1:shop.buy', {
     run: () => {

@@ -70,7 +70,7 @@ async function openGrpcTool(late: (() => void)[]) {
 
 /** A process that serves one tool of each kind, and a second of each that has little time. */
 async function open() {
-  /** Those that wait until they are told to answer. */
+  /** Sends the responses that the test delays. */
   const late: (() => void)[] = []
   const tool = await openTool((asked, response) => {
     const { mode } = inputOf(asked)
@@ -149,7 +149,7 @@ test('an answer that comes after the time is over changes nothing, sent or deliv
   expect(await push(url, asked)).toBe(409)
 })
 
-test('a tool that answers at once and delivers as well is heard once', async () => {
+test('if a tool responds at once and also sends a callback, only one of them counts', async () => {
   verifies('contract:145')
   const { tool, run, url } = await open()
 

@@ -45,7 +45,7 @@ test('mounted where the network reaches it, it refuses the network and says what
   expect(await call(port, 'localhost')).toMatch(/^HTTP\/1.1 403 [\s\S]*NOT_LOOPBACK[\s\S]*configure auth/)
 })
 
-test('whoever names the hosts it is known by has said that it may be reached', async () => {
+test('a server with configured hosts may be reached from other machines', async () => {
   const port = await mount({ hosts: ['tools.example'] }, '192.168.0.7')
 
   expect(await call(port, 'tools.example')).toMatch(/^HTTP\/1.1 200 /)

@@ -135,7 +135,7 @@ test('arguments that 1.0.0 took and 1.0.1 does not end the call with what is wro
   expect(runs).toBe(0)
 })
 
-test('what has ended can be polled and its chunks and files fetched, whatever became of its operation', async () => {
+test('an ended call can be polled, and its chunks and files fetched, even if its operation was changed or removed', async () => {
   verifies('opencall:151', 'opencall:155', 'opencall:178')
   const data = temporaryFolder()
   const rows = operation('v1:rows.export', { chunked: { mimeType: 'text/csv' }, run: () => ['a,b\n', '1,2\n'] })

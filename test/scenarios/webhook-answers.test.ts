@@ -88,7 +88,7 @@ test('an answer that says it is of another try is refused', async () => {
   expect(await deliver(site.url, id, of(2), now())).toBe(202)
 })
 
-test('what a tool was shown before a restart is taken out of the answer that comes after it', async () => {
+test('secrets that a tool received before a restart are removed from its later callback', async () => {
   const tool = await openSilentTool()
   const tokenURL = `${tool.url}/token`
   const auth = { profile: 'oauth2_client_credentials' as const, secretRef: 'oa', tokenURL }
@@ -117,7 +117,7 @@ test('what a tool was shown before a restart is taken out of the answer that com
   for (const name of files) expect(readFileSync(join(options.data, name)).includes(tool.shown())).toBe(false)
 })
 
-test('what a tool was shown before its secret was changed is taken out of what it says when it is asked', async () => {
+test('secrets that a tool received before they were changed are removed from its poll responses', async () => {
   const [first, other] = ['first-secret-abcdefgh', 'other-secret-abcdefgh']
   let finished = false
   const tool = await openTool(({ method }, response) => {

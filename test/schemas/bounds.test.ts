@@ -145,7 +145,7 @@ it('the format url takes what it took', () => {
   )
 })
 
-describe('what a schema can cost', () => {
+describe('the cost of a schema', () => {
   it('at one place counts alternatives, and fields of one object once', () => {
     const many = Array.from({ length: 100 }, (_, at) => ({ properties: { [`f${at}`]: { type: 'string' } } }))
 

@@ -244,7 +244,7 @@ describe('an operation that comes or goes', () => {
   })
 })
 
-it('says what to give when a document is no registry', () => {
+it('says what to pass if a document is not a registry', () => {
   expect(() => compareRegistries({}, registry(), TODAY)).toThrow('/.well-known/ops')
   expect(() => compareRegistries(registry(), { operations: [{}] }, TODAY)).toThrow('/operations/0')
 })

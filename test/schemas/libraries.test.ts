@@ -13,7 +13,7 @@ import { verifies } from '../requirements.ts'
 
 interface Row {
   library: string
-  /** `city` a text, `days` a number from 1 to 7 that is 3 unless given, `tags` a list of texts that may be absent. */
+  /** `city` a text, `days` a number from 1 to 7 (default: 3), `tags` a list of texts that may be absent. */
   args: Schema
   /** `sum`, a number. */
   result: Schema
@@ -37,7 +37,7 @@ const TABLE: Row[] = [
     result: z.object({ sum: z.number() }),
     published: {
       args: { properties: { city: { type: 'string' }, days: { ...days, default: 3 }, tags }, required: ['city'] },
-      // What goes out has no unknown keys: zod took them away.
+      // The result has no unknown keys: zod removed them.
       result: { ...sum, additionalProperties: false },
     },
   },
@@ -139,7 +139,7 @@ describe.each(TABLE)('an operation written with $library', ({ args, result, dial
     expect(pathsOf(fault)).toEqual(['/sum'])
   })
 
-  it('publishes what callers send and what they get, as JSON Schema', () => {
+  it('publishes the arguments and the result of callers as JSON Schema', () => {
     verifies('opencall:247', 'opencall:248')
     const { args, result } = prepared.schemas
 

@@ -63,7 +63,7 @@ describe('at start', () => {
     expect(faultOf(() => prepareArgs(schema))).toMatchObject({ kind: 'malformed', code: 'INVALID_SCHEMA' })
   })
 
-  it('refuses what is no schema at all', () => {
+  it('refuses a value that is not a schema', () => {
     const oldLibrary = { parse: () => null, _def: {} }
 
     expect(faultOf(() => prepareArgs(oldLibrary)).kind).toBe('malformed')

@@ -129,7 +129,7 @@ describe('a token that is not right', () => {
     ['of another algorithm with the same secret', () => signToken({ alg: 'HS512' })],
     ['with changed claims', async () => tamper(await signToken())],
     ['without a signature (alg none)', unsigned],
-    ['that is no token', () => 'not.a-token.at-all'],
+    ['that is not a token', () => 'not.a-token.at-all'],
   ]
   test.each(cases)('is refused and not echoed: %s', async (_case, make) => {
     const { authenticate } = authenticatorWith({ secret })
@@ -218,7 +218,7 @@ describe('keys behind a URL', () => {
     expect(issuer.requests).toBe(2)
   })
 
-  test('are not fetched again and again for key ids that somebody made up', async () => {
+  test('are not fetched again and again for unknown key ids', async () => {
     const issuer = await serveKeys([await publicJwk(rsa.publicKey, 'one')])
     const { authenticate } = authenticatorWith({ jwksUrl: issuer.url })
     for (const kid of ['x', 'y', 'z']) {
@@ -228,7 +228,7 @@ describe('keys behind a URL', () => {
     expect(issuer.requests).toBe(1)
   })
 
-  test('are fetched anew after the clock was set back, not when it has come round again', async () => {
+  test('are fetched again after the clock was set back, without waiting for the old time', async () => {
     const issuer = await serveKeys([await publicJwk(rsa.publicKey, 'one')])
     const { authenticate, clock } = authenticatorWith({ jwksUrl: issuer.url, maxAgeMs: 600_000, cooldownMs: 600_000 })
     await authenticate(await signToken({ alg: 'RS256', key: rsa.privateKey, kid: 'one' }))
@@ -364,7 +364,7 @@ describe('a shared secret, as OXP and OTC have it', () => {
     expect((await refusal(() => authenticate(nobody))).kind).toBe('unauthenticated')
   })
 
-  test('it does not stand in for an issuer that has a rule of its own', async () => {
+  test('it does not replace an issuer that has its own rule', async () => {
     const key = { publicKey: pem(rsa.publicKey) }
     const jwt = [{ key: { secret } }, { issuer: ISSUER, audience: AUDIENCE, key }]
     const { authenticate } = createAuthenticator({ jwt }, { now: () => START, monotonicMs: () => 0 }, remote)
@@ -391,11 +391,11 @@ describe('a configuration that would be unsafe is refused at the start', () => {
     ['a short secret', { key: { secret: 'correct horse' } }, /13 bytes; HS256 needs 32/],
     ['a private key', { key: { publicKey: pemOfPrivate() } }, /private key/],
     ['an RSA key of 1024 bits', { key: { publicKey: weakKey() } }, /2048 bits/],
-    ['a file that is no key', { key: { publicKey: 'hello' } }, /cannot be read as a key/],
+    ['a file that is not a key', { key: { publicKey: 'hello' } }, /cannot be read as a key/],
     ['keys over plain http', { key: { jwksUrl: 'http://login.example/jwks' } }, /https/],
     ['no audience', { audience: [] }, /audience/],
     ['the issuer of static tokens', { issuer: 'callplane' }, /issuer/],
-    ['the issuer of those who need none', { issuer: 'shared-secret' }, /issuer/],
+    ['the reserved issuer of shared secrets', { issuer: 'shared-secret' }, /issuer/],
     ['an empty subject', { subject: '' }, /subject/],
   ]
   test.each(cases)('%s', (_case, rules, message) => {

@@ -84,7 +84,7 @@ describe('static tokens', () => {
     }
   })
 
-  test('no credential is nobody, and that is for the operation to judge', () => {
+  test('without a credential there is no caller, and the operation decides about that', () => {
     const { authenticate } = createAuthenticator(
       { tokens: [{ ...ada, hash: createToken().hash }] },
       systemClock,
@@ -117,7 +117,7 @@ describe('static tokens', () => {
   test.each([
     ['a token instead of its hash', { hash: createToken().token }, /create a new one/],
     ['no subject', { subject: '' }, /subject/],
-    ['a date that is none', { expiresAt: 'soon' }, /2027-01-31/],
+    ['an invalid date', { expiresAt: 'soon' }, /2027-01-31/],
   ])('a configuration with %s is refused', (_case, change, message) => {
     const tokens = [{ ...ada, hash: createToken().hash, ...change }]
     expect(() => createAuthenticator({ tokens }, systemClock, remote)).toThrow(message)

@@ -27,7 +27,7 @@ interface Answer {
   hold?: () => Promise<void>
 }
 
-/** A token endpoint that answers what it is told, and remembers what it was asked. */
+/** A token endpoint with scripted responses that records its requests. */
 async function startEndpoint(answers: Answer[]) {
   const asked: { authorization: string | undefined; form: Record<string, string> }[] = []
   const http = createServer(async (request, response) => {
@@ -68,7 +68,7 @@ async function startAuthorizations(answers: Answer[], provider: Partial<OAuthPro
   const startNode = () => createAuthorizations(clients, { env, vault, anonymous: false })
   const authorizations = startNode()
 
-  /** The person comes back with this, besides the state. */
+  /** The query of the person's redirect, in addition to the state. */
   const authorize = async (scopes: string[], answer: Record<string, string> = { code: 'c' }, caller = ADA) => {
     const [challenge] = await authorizations.challenge(caller, [{ id: 'hub', scopes }], ORIGIN)
     const url = new URL(challenge?.url ?? '')
@@ -158,7 +158,7 @@ test('an error that comes with 200 is an error, and ends an authorization that c
   expect(endpoint.asked.length).toBe(2)
 })
 
-test('what a renewal does not mention stays: the refresh token and the scopes', async () => {
+test('fields that a renewal omits are kept: the refresh token and the scopes', async () => {
   const { authorizations, authorize, clock, endpoint } = await startAuthorizations([
     { body: { ...BEARER, expires_in: 60, refresh_token: 'renew-me' } },
     { body: { access_token: 'second-token', token_type: 'bearer', expires_in: 60 } },
@@ -204,7 +204,7 @@ test('a later consent to less takes nothing away, also where it comes without a 
   expect(endpoint.asked.at(-1)?.form.refresh_token).toBe('renew-me')
 })
 
-test('a consent to less, or to something else, stands where what is held is of no more use', async () => {
+test('a consent to fewer or other scopes is stored if the current grant is no longer usable', async () => {
   const { authorizations, authorize, clock } = await startAuthorizations([
     { body: { ...BEARER, scope: 'read write', expires_in: 60 } },
     { body: { ...BEARER, access_token: 'smaller', scope: 'read' } },
@@ -219,7 +219,7 @@ test('a consent to less, or to something else, stands where what is held is of n
   expect(await authorizations.token(ADA, 'hub', ['list'])).toBe('other')
 })
 
-test('an answer that is no answer, too large, or leads elsewhere authorizes nothing', async () => {
+test('a response that is invalid, too large, or a redirect authorizes nothing', async () => {
   const answers: Answer[] = [
     { body: 'not json' },
     { status: 500, body: {} },
@@ -237,7 +237,7 @@ test('an answer that is no answer, too large, or leads elsewhere authorizes noth
   expect(await authorizations.token(ADA, 'hub', [])).toBe(undefined)
 })
 
-test('the code goes to nobody when the answer names another issuer than the one that was asked', async () => {
+test('the code is not sent if the response names another issuer', async () => {
   const { authorize, endpoint } = await startAuthorizations([{ body: BEARER }, { body: BEARER }])
 
   expect((await authorize([], { code: 'c', iss: 'https://elsewhere.example' })).done).toBe(false)
@@ -260,7 +260,7 @@ test('an answer is taken once, also where the provider would take its code again
   expect(endpoint.asked.length).toBe(1)
 })
 
-test('of two nodes that find a token old at once, one renews it, and the other goes on with what that one got', async () => {
+test('if two nodes find an expired token at once, one renews it and the other uses the new token', async () => {
   const [asked, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const hold = () => {
     asked.resolve()
@@ -277,7 +277,7 @@ test('of two nodes that find a token old at once, one renews it, and the other g
   const first = authorizations.token(ADA, 'hub', [])
   await asked.promise
   const second = startNode().token(ADA, 'hub', [])
-  // Written after whatever the second has to write before it asks.
+  // Written after all writes that the second makes before its request.
   await store.records.put('other', '')
   gate.resolve()
   await first
@@ -341,7 +341,7 @@ test("each of a caller's users has their own, and the caller has none of theirs"
   expect(tokens).toEqual(['token-of-u1', 'token-of-u2', undefined, undefined, undefined, undefined])
 })
 
-test('how a challenge stands is open while the store cannot tell', async () => {
+test('the status of a challenge is pending while the store fails', async () => {
   const { authorizations, store } = await startAuthorizations([])
   const [challenge] = await authorizations.challenge(ADA, [{ id: 'hub' }], ORIGIN)
   const id = challenge?.checkUrl.split('/').at(-2) ?? ''

@@ -164,11 +164,11 @@ test('client credentials are exchanged for a token, in the header or in the body
 test.each([
   ['another type', { token_type: 'mac' }, 'not a bearer token'],
   ['a type that needs a proof', { token_type: 'DPoP' }, 'not a bearer token'],
-  ['a type that is no text', { token_type: 1 }, 'not a bearer token'],
+  ['a type that is not text', { token_type: 1 }, 'not a bearer token'],
   ['no token', { access_token: undefined }, 'no usable access_token'],
   ['an empty token', { access_token: '' }, 'no usable access_token'],
   ['a token that fits into no header', { access_token: 'a secret\r\nX-Evil: 1' }, 'no usable access_token'],
-])('a token endpoint that answers with %s is said to, without its answer', async (_what, wrong, words) => {
+])('a token endpoint that responds with %s is reported, without its response', async (_what, wrong, words) => {
   const { endpoint, resolve, auth } = await withEndpoint()
   endpoint.answer = () => ({ access_token: 'the-token-itself', token_type: 'bearer', ...wrong })
 
@@ -223,7 +223,7 @@ test('another secret, other scopes or another endpoint is another token; the ord
   expect((await resolve({ ...auth, scopes: ['a'] })).headers).toEqual(bearer(3))
 })
 
-test('those who come at the same time wait for one exchange, and one who leaves does not end it for the others', async () => {
+test('concurrent requests share one exchange, and a canceled one does not end it for the others', async () => {
   const { endpoint, resolve, auth } = await withEndpoint()
   const gate = Promise.withResolvers<void>()
   endpoint.held = gate.promise
@@ -257,7 +257,7 @@ test('when the last one leaves the exchange ends, and the next one starts anothe
   expect((await next).headers).toEqual(bearer(2))
 })
 
-test('tokens that are good for one use are not shared by those who come at the same time', async () => {
+test('tokens for a single use are not shared by concurrent requests', async () => {
   const { endpoint, resolve, auth } = await withEndpoint()
   endpoint.answer = (count) => ({ access_token: `token-number-${count}` })
 
@@ -266,7 +266,7 @@ test('tokens that are good for one use are not shared by those who come at the s
   expect(new Set(shown.map(({ headers }) => headers.Authorization)).size).toBe(3)
 })
 
-test('a token the tool refuses is forgotten and asked for anew, once for all who held it', async () => {
+test('a refused token is dropped, and one new token is requested for all its users', async () => {
   verifies('contract:097', 'contract:119')
   const { endpoint, resolve, auth } = await withEndpoint()
   const [one, two] = [await resolve(auth), await resolve(auth)]
@@ -290,7 +290,7 @@ test('a token the tool refuses is forgotten and asked for anew, once for all who
   expect(sent).toEqual(['Bearer token-number-2', 'Bearer token-number-3'])
 })
 
-test('an endpoint that refuses is the end; one that fails may be tried again, as expired after a refused token', async () => {
+test('a refusal by the endpoint is final; a failure is retryable, and is reported as expired after a refused token', async () => {
   verifies('contract:097', 'contract:099', 'contract:110')
   const { endpoint, resolve, auth } = await withEndpoint()
   const faultOf = () =>
@@ -335,7 +335,7 @@ test('an endpoint that refuses is the end; one that fails may be tried again, as
   expect(still).toMatchObject({ kind: 'upstream', retryable: true })
 })
 
-test('an endpoint that is silent is given up, and one that is not allowed is not asked', async () => {
+test('a request to a silent endpoint times out, and an endpoint that is not allowed gets no request', async () => {
   const { endpoint, resolve, auth, clock } = await withEndpoint()
   endpoint.held = new Promise(() => {})
   const arrived = endpoint.arrived()

@@ -203,7 +203,7 @@ test('a drip that never falls silent ends with the time allowed in all', async (
   await expect(readAll(fetcher.open(url, 1e6, never))).rejects.toMatchObject(UNREACHABLE)
 })
 
-test('an error of the other side names the host and not the rest of the reference', async () => {
+test('an error of the other side names only the host of the reference', async () => {
   const { host, url } = await startServer((_request, response) => response.writeHead(404).end())
 
   const failure = fetcherFor(host).probe(`${url}/path?signature=secret`, never)
@@ -248,7 +248,7 @@ test('the caller can call it off, and a reader that stops closes the connection'
 })
 
 test.each(['', '*example.com', 'https://', 'ftp://a.example', 'a.example/path', 'user@a.example', 'a.*.example'])(
-  'an allowHosts entry that is no host is refused at the start: "%s"',
+  'an allowHosts entry that is not a host is refused at the start: "%s"',
   (entry) => {
     expect(() => createFetcher({ allowHosts: [entry] })).toThrow('in allowHosts is not a valid host')
   },
@@ -269,7 +269,7 @@ test.each([
 
 test.each([
   ['three, unless told otherwise', {}, 3],
-  ['as many as it is told', { maxRedirects: 1 }, 1],
+  ['as many as configured', { maxRedirects: 1 }, 1],
   ['none', { maxRedirects: 0 }, 0],
 ])('redirects are followed this often and no more: %s', async (_, options, most) => {
   const asked: string[] = []

@@ -59,16 +59,12 @@ test.each<[string, string, RegExp]>([
     /^policy.yaml:5: rules\[0\].whom is not a known field/,
   ],
   ['an empty who', rule('    who:\n'), /^policy.yaml:5: rules\[0\].who must be an object with fields/],
-  [
-    'a role nobody defined',
-    rule('    who:\n      role: x'),
-    /^policy.yaml:6: rules\[0\].who.role is not a role of this/,
-  ],
+  ['an undefined role', rule('    who:\n      role: x'), /^policy.yaml:6: rules\[0\].who.role is not a role of this/],
   ['a test without a claim', rule('    who:\n      equals: 1'), /^policy.yaml:5: .*no claim to apply it to/],
   ['a claim without a test', rule('    who:\n      claim: groups'), /^policy.yaml:6: .*needs a test beside it/],
   ['a name without a version', rule("    what: { operation: 'orders.*' }"), /^policy.yaml:5: .*v1:orders\.\*/],
   [
-    'a risk that is none',
+    'an unknown risk',
     rule('    what: { risk: [low, severe] }'),
     /^policy.yaml:5: rules\[0\].what.risk\[1\] .*"severe"/,
   ],

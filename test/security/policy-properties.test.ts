@@ -75,7 +75,7 @@ const calls = fc.record({
   args: fc.record({ kind: scalars, list: fc.array(scalars) }, { requiredKeys: [] }) as fc.Arbitrary<JsonObject>,
 })
 
-/** The same questions, asked of every rule in turn and with no index. */
+/** The same decisions, by checking every rule without an index. */
 const oracle = {
   verdict(policy: PolicyDefinition, operation: Operation, caller: Caller, args: JsonObject): string {
     const roles = Object.entries(policy.roles ?? {}).flatMap(([name, people]) =>
@@ -123,7 +123,7 @@ function fits(pattern: string, text: string): boolean {
   return new RegExp(`^${pattern.replaceAll('.', '\\.').replaceAll('*', '.*')}$`).test(text)
 }
 
-test('the index decides as asking every rule in turn does', () => {
+test('the index decides as a check of every rule does', () => {
   fc.assert(
     fc.property(policies, calls, (policy, { operation, caller, args }) => {
       expect(decide(policy, operation, caller, args)?.verdict).toBe(oracle.verdict(policy, operation, caller, args))

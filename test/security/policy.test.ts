@@ -43,7 +43,7 @@ describe('verdicts', () => {
     })
   })
 
-  test('what no rule is about gets the default, and the answer names it', () => {
+  test('a call that no rule matches gets the default, and the decision names it', () => {
     const decided = (fallback: string) => decide({ default: fallback, rules: [rules.allow] }, 'v1:other.get')
 
     expect(decided('allow')).toEqual({ verdict: 'allow', rule: 'policy#default' })
@@ -55,7 +55,7 @@ describe('verdicts', () => {
     })
   })
 
-  test('a denial may be tried again only if every rule that denies it says so', () => {
+  test('a denial is retryable only if every rule that denies the call says so', () => {
     const soon = { id: 'z-soon', effect: 'deny', retryable: true }
 
     expect(decide({ default: 'allow', rules: [soon] }, 'v1:a')).toMatchObject({ verdict: 'deny', retryable: true })
@@ -111,7 +111,7 @@ describe('who', () => {
     expect(admits({ any: [{ subject: 'bob' }, { claim: 'groups', includes: 'staff' }] }, ann)).toBe(true)
   })
 
-  test('is a role that the policy gives to whoever fits one of its entries', () => {
+  test('is a role that the policy gives to callers that match one of its entries', () => {
     const roles = { analyst: [{ subject: 'ann' }, { claim: 'groups', includes: 'data' }] }
 
     expect(admits({ role: 'analyst' }, aCaller('ann'), roles)).toBe(true)
@@ -156,7 +156,7 @@ describe('what', () => {
 })
 
 describe('isolation', () => {
-  test('what can do much harm is not run outside a sandbox, unless the policy says so', () => {
+  test('operations of high risk do not run outside a sandbox, unless the policy allows it', () => {
     const open = { default: 'allow', isolation: { high: 'optional' } }
     const risky = (risk: 'high' | 'critical', isolated = false) => anOperation('v1:shell.run', { risk }, isolated)
 
@@ -172,12 +172,12 @@ describe('isolation', () => {
     expect(decide(open, risky('critical'))?.fault?.kind).toBe('isolation-unavailable')
   })
 
-  test('whoever may not call it hears just that', () => {
+  test('a caller without permission gets only that reason', () => {
     expect(decide({ default: 'deny' }, anOperation('v1:shell.run', { risk: 'critical' }))?.verdict).toBe('deny')
   })
 })
 
-test("the server's own operations are left to their scopes, and nobody else's are", () => {
+test("scopes, not the policy, decide about the server's own operations, and only about those", () => {
   expect(decide({ default: 'deny' }, 'v1:callplane.approvals.decide')).toBeUndefined()
   expect(decide({ default: 'deny' }, 'v1:callplaner.approvals.decide')?.verdict).toBe('deny')
   expect(decide({ default: 'deny' }, 'v1:callplane')?.verdict).toBe('deny')
@@ -221,7 +221,7 @@ describe('operations under a policy', () => {
     ])
   })
 
-  test('what was found out about one operation is not taken for another', () => {
+  test('a cached decision for one operation is not used for another', () => {
     const rules = [{ id: 'r', effect: 'deny', what: { operation: 'v1:a' } }]
     const guard = createPolicyGuard(parsePolicy({ default: 'allow', rules }))
     const [a, b, caller] = [anOperation('v1:a'), anOperation('v1:b'), aCaller('ann')]

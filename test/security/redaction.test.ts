@@ -66,7 +66,7 @@ describe('a secret', () => {
     expect(redactor.redact('no orders today')).toBe('no orders today')
   })
 
-  test('is taken out of data: values, numbers, and keys that hold it; the rest stays', () => {
+  test('is removed from data: from values, numbers, and keys that contain it; other data is kept', () => {
     const redactor = createRedactor()
     redactor.add('hunter2hunter2')
     redactor.add('12345678')
@@ -103,7 +103,7 @@ describe('a secret', () => {
     expect(redactor.redact(`a ${Buffer.from(secret).toString('hex')} b`)).toBe('a [redacted] b')
   })
 
-  test('leaves the text around it as it was', () => {
+  test('leaves the text around it unchanged', () => {
     const redactor = createRedactor()
     redactor.add('hunter2hunter2')
     const around = 'zwölf \u{1f600} %41 \\u0041 &amp; +'
@@ -130,7 +130,7 @@ describe('a secret', () => {
     expect(redactor.redact('first-secret')).toBe('[redacted]')
   })
 
-  test('whatever its characters, appears in no encoded text', () => {
+  test('with any characters, appears in no encoded text', () => {
     const secret = fc.string({ unit: 'binary', minLength: 8, maxLength: 40 })
     fc.assert(
       fc.property(secret, fc.string(), fc.string(), (value, before, after) => {
@@ -164,7 +164,7 @@ describe('bytes that come piece by piece', () => {
     expect(passed(redactor, Buffer.from(text), size).toString()).toBe(redactor.redact(text))
   })
 
-  test('are the same bytes where there is no secret in them', () => {
+  test('are unchanged if they contain no secret', () => {
     const redactor = createRedactor()
     redactor.add(SECRET)
     const bytes = randomBytes(200_000)

@@ -1,5 +1,5 @@
 /**
- * Secrets are read by name from real variables, files, programs and a database, each time anew. An error names a
+ * Secrets are read by name from real variables, files, programs and a database, on every use. An error names a
  * missing one.
  */
 import { randomBytes } from 'node:crypto'
@@ -78,7 +78,7 @@ test('files are values and folders are fields, also behind the links of a Kubern
   expect(await resolve('crm')).toEqual({ fields: { client_id: 'id2', client_secret: 'new' } })
 })
 
-test('nothing outside the folder is read, whatever the name or a link says', async () => {
+test('nothing outside the folder is read, for any name or link', async () => {
   const outside = temporaryFolder()
   writeFileSync(join(outside, 'private'), 'not for you')
   const folder = temporaryFolder()
@@ -130,7 +130,7 @@ test('a command gets the name as its last argument, prints text or fields, and n
   await expect(resolve('$(id)')).rejects.toMatchObject({ kind: 'secret-missing' })
 })
 
-test('a command that fails, floods, hangs or is called off ends, and nothing it printed is told', async () => {
+test('a command that fails, floods, hangs or is canceled ends, and its output is not reported', async () => {
   const commands = {
     'exit code 3': 'console.error("hunter2hunter2"); console.log("hunter2hunter2"); process.exit(3)',
     '65536 bytes': 'process.stdout.write("hunter2".repeat(100000))',
@@ -154,7 +154,7 @@ test('a command that fails, floods, hangs or is called off ends, and nothing it 
   await expect(called).rejects.toMatchObject({ kind: 'canceled', message: 'Enough.' })
 })
 
-test('the first place that has it wins; what nobody has is named, with the places, and is not tried again', async () => {
+test('the first place that has a secret is used; a missing secret is reported with the searched places and is not retried', async () => {
   verifies('contract:050', 'contract:059', 'contract:101', 'contract:110')
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'both'), 'from a file')

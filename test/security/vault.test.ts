@@ -16,7 +16,7 @@ function openRecords(): Records {
   return store.records
 }
 
-test('a value comes back as it was, and no two sealed ones are alike', async () => {
+test('a value is opened unchanged, and no two sealed values are equal', async () => {
   const records = openRecords()
   const vault = createVault(records, { current: randomBytes(32) })
   const value = 'grüße 😀 '.repeat(100)

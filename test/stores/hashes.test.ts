@@ -14,7 +14,7 @@ const hash = fc.oneof(
   fc.constant(Number.MAX_SAFE_INTEGER),
 )
 
-test('a table has what was last set, whatever else falls on the same place', () => {
+test('a table has the last value of each hash, even if others have the same slot', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(hash, fc.nat())), (entries) => {
       const table = new HashTable()
@@ -41,7 +41,7 @@ test('a table grows with what it holds', () => {
   expect(table.get(10_000 * 1_024)).toBe(undefined)
 })
 
-test('a filter never denies what is there, and says of most others that they are not', () => {
+test('a filter never rules out a present hash, and rules out most absent ones', () => {
   const filter = new HashFilter(10_000)
   const hashOf = (n: number) => hashRequest(SEEDS, 1, `r${n}`)
   for (let n = 0; n < 10_000; n++) filter.add(hashOf(n))

@@ -93,7 +93,7 @@ function createWire() {
 
 const crossed = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
-test.each(Object.keys(OTHER) as (keyof Instance)[])('a call with another %s is taken for what it is', (field) => {
+test.each(Object.keys(OTHER) as (keyof Instance)[])('a call with another %s is decoded correctly', (field) => {
   const { cross } = createWire()
   const changed = { ...BEGUN, [field]: OTHER[field] }
 
@@ -103,7 +103,7 @@ test.each(Object.keys(OTHER) as (keyof Instance)[])('a call with another %s is t
   if (heard) expect(heard).toEqual(changed)
 })
 
-test('what calls have alike is said once, and again when it is long ago', () => {
+test('shared values are sent once, and again after their number is no longer valid', () => {
   const { cross, defined } = createWire()
   const ofOthers = (at: number): Instance => ({
     ...BEGUN,
@@ -123,7 +123,7 @@ test('what calls have alike is said once, and again when it is long ago', () => 
 test('a call of which it was not said whose it is is refused', () => {
   const { decoder } = createWire()
 
-  expect(() => decoder.decode([7, 'i', 'r', {}, 0, 1, 1, 1])).toThrow('It was not said whose call this is.')
+  expect(() => decoder.decode([7, 'i', 'r', {}, 0, 1, 1, 1])).toThrow('The message names an unknown caller number.')
 })
 
 const COMPLETE: Change = {
@@ -156,7 +156,7 @@ const OTHER_CHANGE: Required<Change> = {
   records: [{ key: 'a', value: 'b' }],
 }
 
-test.each(Object.keys(OTHER_CHANGE) as (keyof Change)[])('an end with another %s is taken for what it is', (field) => {
+test.each(Object.keys(OTHER_CHANGE) as (keyof Change)[])('an end with another %s is decoded correctly', (field) => {
   const changed = { ...COMPLETE, [field]: OTHER_CHANGE[field] }
 
   const messages = [encodeComplete(COMPLETE, BEGUN), encodeComplete(changed, BEGUN)]
@@ -165,6 +165,6 @@ test.each(Object.keys(OTHER_CHANGE) as (keyof Change)[])('an end with another %s
   if (messages[1]) expect(decodeComplete(crossed(messages[1]))).toEqual(changed)
 })
 
-test('an end of a call that this process does not run is said in full', () => {
+test('the end of a call that this process does not run is sent in full', () => {
   expect(encodeComplete(COMPLETE, undefined)).toBeUndefined()
 })

@@ -62,7 +62,7 @@ function heard(store: Store, { id }: Instance): string[] {
   return seen
 }
 
-test('both processes hear of every change once and in order, whoever makes it', async () => {
+test('both processes get every change once and in order, from either process', async () => {
   const { here, there } = await openTwo()
   const instance = await running(here)
   const [mine, theirs] = [heard(here, instance), heard(there, instance)]
@@ -80,7 +80,7 @@ test('both processes hear of every change once and in order, whoever makes it', 
   expect(theirs).toEqual(mine)
 })
 
-test('whoever waits in the process that runs a call hears of what others do to it', async () => {
+test('a watcher in the process that runs a call gets the changes of other processes', async () => {
   const { here, there } = await openTwo()
   const instance = await running(here)
   const mine = heard(here, instance)
@@ -91,7 +91,7 @@ test('whoever waits in the process that runs a call hears of what others do to i
   expect(mine).toEqual(['pending 2'])
 })
 
-test('whoever waits in the process that gave a call back hears of its end in another', async () => {
+test('a watcher in the process that handed a call back gets its end from another process', async () => {
   const { here, there } = await openTwo()
   const instance = await running(here)
   const mine = heard(here, instance)
@@ -105,7 +105,7 @@ test('whoever waits in the process that gave a call back hears of its end in ano
   expect(mine).toEqual(['pending 2', 'pending 3', 'complete 4'])
 })
 
-test('so does whoever waits in a process that lost its lease', async () => {
+test('a watcher in a process that lost its lease gets the end as well', async () => {
   const { here, there } = await openTwo()
   const instance = await running(here)
   const mine = heard(here, instance)
@@ -119,7 +119,7 @@ test('so does whoever waits in a process that lost its lease', async () => {
   expect(mine).toEqual(['pending 2', 'complete 3'])
 })
 
-test('and whoever begins to wait in a process after it lost its lease', async () => {
+test('a watcher that starts after the process lost its lease gets the end as well', async () => {
   const { here, there } = await openTwo()
   const instance = await running(here)
   clock.advance(LEASE_MS)
@@ -134,7 +134,7 @@ test('and whoever begins to wait in a process after it lost its lease', async ()
   expect(mine).toEqual(['complete 3'])
 })
 
-test('whoever waits in the process that runs a call hears how far it has come, also from a report under way', async () => {
+test('a watcher in the process that runs a call gets its progress, also from a report under way', async () => {
   const { here } = await openTwo()
   const [watched, reported] = [await running(here), await running(here)]
   const before = heard(here, watched)
@@ -147,7 +147,7 @@ test('whoever waits in the process that runs a call hears how far it has come, a
   expect([before, meanwhile]).toEqual([['pending 2'], ['pending 2']])
 })
 
-test('whoever begins to wait for a call while it is given back hears of its end in another process', async () => {
+test('a watcher that starts while a call is handed back gets its end from another process', async () => {
   const { here, there } = await openTwo()
   const instance = await running(here)
 
@@ -243,7 +243,7 @@ test('a fault comes across with everything it says', async () => {
   expect((thrown as Fault).toRecord()).toEqual(said.toRecord())
 })
 
-test('what a killed process ran is due at once, what it watched is let go, and what it wrote last is kept', async () => {
+test('after a process is killed, its calls are due at once, its watches end, and its last write is kept', async () => {
   const folder = temporaryFolder()
   // At the time the other process has, so that its lease has not run out by itself.
   const kept = createSqliteStore({ file: join(folder, 'calls.db'), clock: createManualClock() })
@@ -277,7 +277,7 @@ test('what a killed process ran is due at once, what it watched is let go, and w
   await kept.close()
 })
 
-test('when the process that keeps the store is killed, whoever waits for it is told to try again', async () => {
+test('if the process with the store is killed, waiting requests fail with advice to retry', async () => {
   const folder = temporaryFolder()
   const child = fork(fileURLToPath(new URL('./remote-process.ts', import.meta.url)), ['keep', join(folder, 'c.db')], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc', 'pipe'],

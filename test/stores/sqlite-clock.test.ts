@@ -22,7 +22,7 @@ function openStore() {
   return { clock, store, accept }
 }
 
-test.each([HOUR_MS, -HOUR_MS])('a lease lasts as long as it was given, the clock set by %i ms', async (setMs) => {
+test.each([HOUR_MS, -HOUR_MS])('a lease keeps its length when the clock is set by %i ms', async (setMs) => {
   const { clock, store, accept } = openStore()
   await accept({ dueAt: clock.now() })
   await store.claim(CLAIM)
@@ -69,7 +69,7 @@ test('a call that waits for an approval waits until the date that people were to
   expect((await store.claim(CLAIM)).instances).toMatchObject([{ id }])
 })
 
-test('a result is kept until the date that its caller was told', async () => {
+test('a result is kept until the date that its caller got', async () => {
   const { clock, store, accept } = openStore()
   const expiresAt = clock.now() + 2 * HOUR_MS
   const { tenant, owner, requestId } = await accept({ state: 'complete', expiresAt, keepUntil: expiresAt })

@@ -1,4 +1,4 @@
-/** The SQLite store's file: what survives, what a start refuses, and the effect of a full disk. */
+/** The SQLite store's file: durability, refused starts, and a full disk. */
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
@@ -46,7 +46,7 @@ function expectUntouched(file: string, code: string): void {
   expect(readdirSync(folder)).toEqual(before.files)
 }
 
-test('what was stored is there after closing and opening again', async () => {
+test('stored calls are there after closing and opening again', async () => {
   const file = newFile()
   const first = open(file)
   const instance = sampleInstance(clock.now(), { idempotencyKey: 'k1' })
@@ -63,7 +63,7 @@ test('what was stored is there after closing and opening again', async () => {
   await second.close()
 })
 
-test('what is acknowledged has reached the disk: every commit waits for it', () => {
+test('every commit waits for the disk before it is acknowledged', () => {
   const db = openDatabase({ file: newFile() })
 
   const settings = ['synchronous', 'journal_mode'].map((name) => db.pragma(name, { simple: true }))
@@ -121,7 +121,7 @@ test('a folder that does not exist is named in the refusal', () => {
   expect(refusal(file)).toMatchObject({ code: 'STORAGE_UNREACHABLE', message: expect.stringContaining(file) })
 })
 
-test('a call too large for the room that is left fails alone, and the store goes on', async () => {
+test('a call that is too large for the free space fails alone, and the store continues', async () => {
   const store = open(newFile(), { maxBytes: 512 * 1024 })
   const [before, after] = [sampleInstance(clock.now()), sampleInstance(clock.now())]
   const huge = sampleInstance(clock.now(), { args: 'x'.repeat(1024 * 1024) })

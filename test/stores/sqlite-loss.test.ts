@@ -28,7 +28,7 @@ const open = (file: string, options: { acceptLoss?: boolean } = {}) => {
   return { store, lines }
 }
 
-/** Five calls, each acknowledged by a commit of its own one second after the other, as a crash leaves their files. */
+/** The files after a crash, with five calls, each acknowledged in its own commit, one second apart. */
 async function crashedWith(calls = 5): Promise<{ file: string; ids: string[] }> {
   const running = join(temporaryFolder(), 'running')
   mkdirSync(running)
@@ -59,7 +59,7 @@ function refusal(file: string): Fault {
   throw new Error('The store opened.')
 }
 
-/** Refused with what is lost, and the log is as it was: somebody may still be able to read it. */
+/** The start is refused with the loss in the message, and the log is unchanged, so that it can still be repaired. */
 function expectLoss(file: string, lost: number): void {
   const before = filesOf(file)
 
@@ -73,7 +73,7 @@ function expectLoss(file: string, lost: number): void {
   expect(Object.keys(filesOf(file))).toEqual(Object.keys(before))
 }
 
-test('what a crash leaves is opened with every call that was acknowledged', async () => {
+test('after a crash the database has every acknowledged call', async () => {
   const { file, ids } = await crashedWith(5)
 
   const { store, lines } = open(file)
@@ -83,7 +83,7 @@ test('what a crash leaves is opened with every call that was acknowledged', asyn
   expect(readdirSync(dirname(file)).sort()).toEqual(['calls.db', 'calls.db-commits', 'calls.db-wal'])
 })
 
-test('a log that was deleted is noticed, and what is lost is said before a start goes on without it', async () => {
+test('a deleted log is noticed, and the loss is reported before a start continues without it', async () => {
   const { file, ids } = await crashedWith(5)
   rmSync(`${file}-wal`)
   expect(refusal(file)).toMatchObject({ code: 'STORAGE_LOST', retryable: false })
@@ -100,7 +100,7 @@ test('a log that was deleted is noticed, and what is lost is said before a start
 test('a log that is damaged in its middle is noticed, though SQLite takes what comes before the damage', async () => {
   const { file } = await crashedWith(5)
   const bytes = readFileSync(`${file}-wal`)
-  // Of the last commit's first frame: what was written before it is whole.
+  // In the first frame of the last commit: the commits before it are intact.
   const frames = framesOf(bytes)
   const at = frames.lastIndexOf(true, frames.length - 2) + 1
   bytes.fill(0x5a, 32 + at * (24 + 4096) + 100, 32 + at * (24 + 4096) + 200)
@@ -166,7 +166,7 @@ test('another database in the same place is noticed', async () => {
   expect(refusal(file)).toMatchObject({ code: 'STORAGE_LOST', message: expect.stringContaining('is not the one') })
 })
 
-test('a torn number of the last commit is no reason to refuse', async () => {
+test('a torn commit number does not refuse the start', async () => {
   const { file, ids } = await crashedWith(4)
   const bytes = readFileSync(`${file}-commits`)
   writeFileSync(`${file}-commits`, bytes.fill(0xff, 10, 20))
@@ -262,7 +262,7 @@ test.each([
   expect(lines).toMatchObject([{ level: 'error', message: expect.stringMatching(/deleted, moved or replaced/) }])
 })
 
-test('a folder that is moved away and back is used again, and nothing was written to it meanwhile', async () => {
+test('a folder that is moved away and back is used again, and nothing is written while it is away', async () => {
   const folder = join(temporaryFolder(), 'data')
   mkdirSync(folder)
   const { store, lines } = open(join(folder, 'calls.db'))

@@ -11,7 +11,7 @@ import { temporaryFolder } from './folder.ts'
 
 const clock = createManualClock()
 
-/** As schema 4 had it: who called stood in every row, and every entry of the trail in a table of its own. */
+/** Schema 4: every row has the caller, and all audit entries are in a separate table. */
 function fileOfSchema4(): string {
   const file = join(temporaryFolder(), 'calls.db')
   const db = new Database(file)

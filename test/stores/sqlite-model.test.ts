@@ -162,7 +162,7 @@ async function play(world: World, turn: Turn): Promise<void> {
   for (const { expected, answer } of played) expect(await answer).toEqual(expected)
 }
 
-/** What holds whatever happens: states go forward and revisions grow. */
+/** Holds after every step: states move forward and revisions increase. */
 function checkHistory(before: Instance | undefined, after: Instance | undefined): void {
   if (!before || !after || before.createdAt !== after.createdAt) return
   expect(after.revision).toBeGreaterThanOrEqual(before.revision)
@@ -173,7 +173,7 @@ function checkHistory(before: Instance | undefined, after: Instance | undefined)
   expect(reachable || mayFollow(before.state, after.state)).toBe(true)
 }
 
-test('whatever is asked, the store answers like the model, and states only move forward', async () => {
+test('for random requests, the store returns the same as the model, and states only move forward', async () => {
   const folder = temporaryFolder()
   let run = 0
   await fc.assert(

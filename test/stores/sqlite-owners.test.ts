@@ -53,7 +53,7 @@ test('the same owner of two tenants is two, and neither finds what the other has
   expect(await store.find('third', here.owner, 'r1')).toBe(undefined)
 })
 
-test('an owner goes with the last of its calls, and is there again with the next', async () => {
+test('an owner is removed with its last call, and is added again with the next', async () => {
   const opened = openStore()
   const { store } = opened
   const bob = { owner: 'none|bob', caller: { ...ada, subject: 'bob' } }
@@ -69,7 +69,7 @@ test('an owner goes with the last of its calls, and is there again with the next
   expect(await ownersIn(opened)).toEqual(['none|bob'])
 })
 
-test('an owner whose first call could not be stored is not taken for one that is there', async () => {
+test('an owner whose first call could not be stored does not count as stored', async () => {
   const opened = openStore({ maxBytes: 512 * 1024 })
   const huge = sampleInstance(clock.now(), { args: 'x'.repeat(1024 * 1024) })
   const fits = sampleInstance(clock.now())

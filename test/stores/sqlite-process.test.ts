@@ -69,7 +69,7 @@ test('of two processes that start on an empty folder at once, one gets it', asyn
   expect(said.sort()).toEqual(['open', 'refused STORAGE_LOCKED'])
 })
 
-test('what a process acknowledged before it was killed is there, and its lock is gone', async () => {
+test('after a process is killed, its acknowledged calls are there and its lock is gone', async () => {
   const file = join(temporaryFolder(), 'calls.db')
   const child = start('die', file)
   const [said, [, signal]] = await Promise.all([text(child.stdout), once(child, 'exit')])
@@ -85,7 +85,7 @@ test('what a process acknowledged before it was killed is there, and its lock is
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'a disk that stops taking writes fails them whole, and the store goes on when it takes them again (prlimit is Linux)',
+  'on a full disk writes fail completely, and the store continues when there is space again (prlimit is Linux)',
   async () => {
     const file = join(temporaryFolder(), 'calls.db')
     const child = start('fail', file, 2_000)

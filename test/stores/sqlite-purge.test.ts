@@ -8,7 +8,7 @@ import { expireNow } from '../../src/testing/fakes/expire-now.ts'
 import { sampleInstance } from '../../src/testing/fakes/instances.ts'
 import { temporaryFolder } from './folder.ts'
 
-test('a purge copies what was written into the file, and does not leave it to whichever call comes later', async () => {
+test('a purge copies its pages into the file, so that no later call has to', async () => {
   const clock = createManualClock()
   const file = join(temporaryFolder(), 'calls.db')
   const store = createSqliteStore({ file, clock })
@@ -17,7 +17,7 @@ test('a purge copies what was written into the file, and does not leave it to wh
     sampleInstance(clock.now(), { args: { text: 'x'.repeat(n) } }),
   )
   await Promise.all(instances.map((instance) => store.accept(instance)))
-  // Its size, not its content: opening the file here would let go of the store's lock on it.
+  // Its size, not its content: opening the file here would release the store's lock.
   const before = statSync(file).size
 
   await expireNow(

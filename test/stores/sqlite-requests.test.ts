@@ -40,7 +40,7 @@ function imageOf(file: string, to: string): string {
   return to
 }
 
-/** Slices are written in commits of their own, one after the other. */
+/** Slices are written in separate commits, one after the other. */
 async function untilWritten(): Promise<void> {
   for (let turn = 0; turn < 20; turn++) await nextTurn()
 }
@@ -65,7 +65,7 @@ async function missing(store: Store, to: number): Promise<number[]> {
   return lost
 }
 
-test('however many calls there are, each is found and none is taken in twice, also by the next process', async () => {
+test('each of many calls is found and none is accepted twice, also by the next process', async () => {
   const folder = temporaryFolder()
   const file = join(folder, 'calls.db')
   const store = openStore(file, 600)
@@ -91,7 +91,7 @@ test('however many calls there are, each is found and none is taken in twice, al
 
 type Step =
   | { kind: 'accept' | 'takeOver' | 'purge'; request: number }
-  /** The next process finds the file as it was closed, or as it was when the process died. */
+  /** The next process opens the file after a close, or after the process died. */
   | { kind: 'reopen' | 'crash'; request?: never }
 
 const request = fc.integer({ min: 0, max: 9 })
@@ -105,7 +105,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 40 },
 )
 
-test('whatever comes and goes, a request id belongs to the call that has it and to no other', async () => {
+test('after random changes, a request id finds exactly the call that has it', async () => {
   const folder = temporaryFolder()
   let files = 0
   await fc.assert(
@@ -148,7 +148,7 @@ test('whatever comes and goes, a request id belongs to the call that has it and 
       try {
         for (const step of sequence) {
           await play(step)
-          // The index is written in commits of its own.
+          // The index is written in separate commits.
           await nextTurn()
           for (let at = 0; at < 10; at++) {
             expect((await store.find('main', 'none|ada', `r${at}`))?.id).toBe(live.get(at))
@@ -182,7 +182,7 @@ test('entries of calls that were removed go too', async () => {
   expect(entriesIn(file)).toBe(6)
 })
 
-test('what a process knew to be gone when it died goes with the first writing of the next one', async () => {
+test('entries that a dead process had not removed are removed by the first write of the next one', async () => {
   const folder = temporaryFolder()
   const file = join(folder, 'calls.db')
   const store = openStore(file, 100)
@@ -266,7 +266,7 @@ test('ids that are written while a start is still reading the index are found', 
   await next.close()
 })
 
-/** An index of its own, and calls that are put into it by hand. */
+/** A separate index, to which the test adds calls directly. */
 function openIndex(write: GroupCommit['write'], log?: Log) {
   const db = openDatabase({ file: join(temporaryFolder(), 'calls.db') })
   const index = new RequestIndex(db, { write, log, inMemory: 2 })

@@ -35,13 +35,13 @@ test('a call whose commit was not acknowledged is claimed once the files are bac
   await expect(store.accept(instance)).rejects.toMatchObject(GONE)
   back()
 
-  // Its caller tries again, and is told that it is there.
+  // Its caller tries again, and learns that the call is stored.
   expect(await store.accept({ ...instance, id: 'again' })).toMatchObject({ instance: { id: instance.id } })
 
   expect((await store.claim(CLAIM)).instances).toMatchObject([{ id: instance.id, attempt: 1 }])
 })
 
-test('a change whose commit was not acknowledged is told to who watches once the files are back', async () => {
+test('watchers get a change whose commit was not acknowledged when the files are back', async () => {
   const { clock, store, away, back } = await openStore()
   const instance = sampleInstance(clock.now(), { dueAt: clock.now() })
   const { id } = instance

@@ -35,7 +35,7 @@ function linesIn(output: string): { msg: string; number?: number }[] {
 test.each([
   ['runs out of work', 'later', ['said', 'said', 'said', 'last']],
   ['exits', 'exit', ['said', 'said', 'said']],
-  ['throws what nobody catches', 'throw', ['said', 'said', 'said']],
+  ['throws an uncaught error', 'throw', ['said', 'said', 'said']],
   ['is asked to end', 'terminated', ['said', 'said', 'said', 'ending']],
   ['says more at once than is collected', 'long', ['said', 'said', 'said', 'long', 'last']],
   ['logs to the stream of standard output', 'by the stream', ['said', 'said', 'said']],
@@ -46,7 +46,7 @@ test.each([
   expect(lines.slice(0, 3).map(({ number }) => number)).toEqual([1, 2, 3])
 })
 
-test('a warning does not wait, nor what was said before it', async () => {
+test('a warning is written at once, with the lines before it', async () => {
   const { lines, stderr } = await run('warn')
 
   expect(lines.map(({ msg }) => msg)).toEqual(['said', 'said', 'said', 'urgent'])
@@ -80,7 +80,7 @@ test('lines of processes that share a pipe do not end up in each other, however 
 })
 
 test.each([
-  ['goes on, without its log', 'later', 0],
+  ['continues without its log', 'later', 0],
   ['can hear of it where it gave the stream', 'handled', 3],
 ])('a process whose reader has gone %s', async (_what, how, code) => {
   const child = start('sh', ['-c', `"${process.execPath}" "${PROCESS}" ${how} 5000; echo "ended with $?" >&2`])

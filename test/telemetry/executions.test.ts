@@ -86,7 +86,7 @@ test.each(KINDS)(
   },
 )
 
-test('a call that a rule does not let pass has run nothing, and is told of as denied', async () => {
+test('a call that a rule denies does not run, and is reported as denied', async () => {
   verifies('contract:148', 'contract:149')
   const lines: LogLine[] = []
   let runs = 0
@@ -123,7 +123,7 @@ test('a call without a trace is the root of its own', async () => {
   for (const trace of traces) expect(trace).toMatch(/^[0-9a-f]{32}-[0-9a-f]{16}$/)
 })
 
-test('the credential a tool was shown is there by its name, and nowhere by its value', async () => {
+test('the credential of a tool is logged by its name, and never by its value', async () => {
   verifies('contract:111', 'contract:112')
   const lines: LogLine[] = []
   const tool = createHttpServer((_request, response) => void response.end('{"status":"fine"}'))
@@ -145,7 +145,7 @@ test('the credential a tool was shown is there by its name, and nowhere by its v
   expect(JSON.stringify(lines)).not.toContain('open sesame')
 })
 
-test('the id that the tool was sent is there beside the id that the caller sent', async () => {
+test('the id that was sent to the tool is logged with the id from the caller', async () => {
   verifies('contract:155')
   const lines: LogLine[] = []
   const tool = await openTool((asked, response) => response.end(responseTo(requestIn(asked))))

@@ -32,7 +32,7 @@ const NAUGHTY = [
   '😀',
 ]
 
-/** What callers choose: anything at all, and now and then a credential in the midst of it. */
+/** Text from callers: any characters, sometimes with a credential inside. */
 const text = fc
   .array(fc.oneof(fc.string({ unit: 'grapheme', maxLength: 8 }), fc.constantFrom(...NAUGHTY, 'x'.repeat(9000))), {
     maxLength: 4,
@@ -68,7 +68,7 @@ const execution: fc.Arbitrary<Execution> = fc
     return { entry, outcome, traceparent } as Execution
   })
 
-/** What `say` has our log write, and what that log makes of the same fields when it gets them as such. */
+/** The line that `say` writes as text, and the line that the log writes from the same fields. */
 function bothWays(say: (log: Log) => void): { asText: string; asFields: string } {
   const redactor = createRedactor()
   redactor.add(SECRET)
@@ -131,7 +131,7 @@ test('a request', () => {
   )
 })
 
-test('requests in a row, whatever the one before was, leave the lines that each would leave alone', () => {
+test('each of several requests in a row writes the same line as it would alone', () => {
   const said = fc.record({
     method: fc.constantFrom('GET', 'POST'),
     url: fc.constantFrom('/call', '/call?token=1', `/call?${TOKEN}`, `/${TOKEN}`, `/${SECRET}`, '/"', '/ü', '/cal'),
@@ -161,7 +161,7 @@ test('requests in a row, whatever the one before was, leave the lines that each 
   )
 })
 
-test('a moment has the text that Date gives it, whatever was asked before', () => {
+test('a time has the same text as from Date, after any earlier times', () => {
   const timeText = createTimeText()
   const near = fc.tuple(moment, fc.array(fc.integer({ min: -2000, max: 2000 }), { maxLength: 5 }))
   fc.assert(

@@ -65,7 +65,7 @@ test('labels are escaped, and gauges are read when asked', () => {
   )
 })
 
-test('the number of series is bounded whatever operations and outcomes come', () => {
+test('the number of series is bounded for any operations and outcomes', () => {
   const metrics = createMetrics({ bucketsSeconds: [], maxOperations: 2 })
   for (let index = 0; index < 50; index++) {
     metrics.callEnded(operationNamed(`v1:op${index}`), 'complete', 1)

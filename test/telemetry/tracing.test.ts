@@ -92,7 +92,7 @@ describe('an attempt', () => {
   })
 
   // opencall:041: the trace's part of it.
-  test('continues the trace of its caller, and what the handler does nests in it', async () => {
+  test('continues the trace of its caller, and the spans of the handler are its children', async () => {
     const { spans, own } = registerTraceSdk()
 
     const observation = observer().attemptStarted(async, attempt(TRACEPARENT))
@@ -116,7 +116,7 @@ describe('an attempt', () => {
     ['all zero', `00-${'0'.repeat(32)}-${SPAN_ID}-01`],
     ['version ff', TRACEPARENT.replace('00-', 'ff-')],
     ['version 00 with more fields', `${TRACEPARENT}-x`],
-  ])('begins a trace of its own where the traceparent is no good: %s', (_case, traceparent) => {
+  ])('begins a new trace if the traceparent is invalid: %s', (_case, traceparent) => {
     const { spans } = registerTraceSdk()
     observer().attemptStarted(sync, attempt(traceparent)).ended(DONE)
     expect(spans()[0]?.parentSpanContext).toBeUndefined()
@@ -152,7 +152,7 @@ describe('an attempt', () => {
   })
 
   test('of a request that is not sampled is not sampled either', () => {
-    // Drops requests and nothing else, so that an attempt taken for a root of its own would show.
+    // Drops only requests, so that an attempt that wrongly became a root would be seen.
     const root = {
       shouldSample: (_context: unknown, _traceId: string, name: string) => ({
         decision: name === 'POST /call' ? SamplingDecision.NOT_RECORD : SamplingDecision.RECORD_AND_SAMPLED,
@@ -210,7 +210,7 @@ test('ended calls are a histogram of durations by operation and outcome', async 
   })
 })
 
-test('an attempt has the Tool Contract’s fields where somebody knows its words', () => {
+test('an attempt has the Tool Contract’s fields if the observer knows its names', () => {
   verifies('contract:002', 'contract:111', 'contract:112', 'contract:154', 'contract:155', 'contract:156')
   verifies('contract:157', 'contract:158', 'contract:159')
   const { spans } = registerTraceSdk()
@@ -241,7 +241,7 @@ test('an attempt has the Tool Contract’s fields where somebody knows its words
   expect(waiting).not.toHaveProperty('tool_status')
 })
 
-test('an execution is told to those who listen for executions; without any there is nothing to tell', () => {
+test('an execution is reported to observers of executions; without observers nothing is reported', () => {
   const heard: string[] = []
   const listener = (name: string) => ({ executed: () => void heard.push(name) })
   const ofUnrecorded = { executedUnrecorded: () => void heard.push('unrecorded') }

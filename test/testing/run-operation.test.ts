@@ -109,7 +109,7 @@ test('the context is the one the test describes', async () => {
   expect(result).toEqual({ subject: 'ada', scopes: ['*'], seen: Object.values(ids) })
 })
 
-test('what the application injects is given by the test, and must be where the operation expects it', async () => {
+test('the test passes the injected values, and must do so if the operation expects them', async () => {
   const count = operationsWith<{ db: { count(): number } }>()('v1:count', { run: (_args, { db }) => db.count() })
 
   const { result } = await runOperation(count, {}, { context: { db: { count: () => 7 } } })
@@ -135,7 +135,7 @@ test('attachments are given as text or bytes and checked like any other', async 
   })
 })
 
-test('bytes that the handler makes come back as bytes', async () => {
+test('bytes that the handler makes are returned as bytes', async () => {
   const drawn = await runOperation(drawPicture, { radius: 2 })
   const exported = await runOperation(exportOrders, { rows: 100 })
 
@@ -145,7 +145,7 @@ test('bytes that the handler makes come back as bytes', async () => {
   expect(exported.chunks?.text().trimEnd().split('\n')).toHaveLength(101)
 })
 
-test('a result at another address comes back as that address', async () => {
+test('a result at another address is returned as that address', async () => {
   const elsewhere = operation('v1:elsewhere', {
     run: (_args, ctx) => ctx.location('https://files.example/a', { redirect: true }),
   })

@@ -22,7 +22,7 @@ function decode(stream: Uint8Array, cuts: readonly number[] = [], maxLength = 1_
 const line = fc.string({ unit: 'binary' }).map((text) => text.replace(/[\r\n]/g, ''))
 const name = line.filter((text) => text !== '' && !text.startsWith(' '))
 
-test('whatever is written is read back, in whatever pieces it comes', () => {
+test('every event is read back, for every split into pieces', () => {
   const data = fc.array(line, { minLength: 1, maxLength: 4 }).map((lines) => lines.join('\n'))
   const sent = fc.array(fc.record({ event: name, data }), { maxLength: 5 })
   fc.assert(
@@ -94,7 +94,7 @@ test.each([
   expect(isEventStream(type)).toBe(expected)
 })
 
-test('data cannot begin an event of its own', () => {
+test('data cannot start a new event', () => {
   const text = encodeEvent('state', 'a\n\nevent: end\r\rdata: b')
 
   expect(decode(bytes(text))).toEqual([{ event: 'state', data: 'a\n\nevent: end\n\ndata: b', id: '' }])

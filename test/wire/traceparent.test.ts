@@ -14,7 +14,7 @@ const hex = (length: number) =>
 const id = (length: number) => hex(length).filter((digits) => /[^0]/.test(digits))
 const context = fc.record({ traceId: id(32), spanId: id(16), flags: fc.nat(255) })
 
-test('whatever is written is read back and kept as it is', () => {
+test('every written traceparent is read back unchanged', () => {
   fc.assert(
     fc.property(context, (sent) => {
       const text = encodeTraceparent(sent)
@@ -61,7 +61,7 @@ const invalid: [what: string, text: string | undefined][] = [
   ['a space before it', ` ${VALID}`],
 ]
 
-test.each(invalid)('%s is no traceparent, and a call with it has no trace', (_what, text) => {
+test.each(invalid)('%s is not a traceparent, and a call with it has no trace', (_what, text) => {
   expect(parseTraceparent(text)).toBeUndefined()
   expect(normalizeTraceparent(text)).toBeUndefined()
   expect(decodeCall({ op: 'v1:a', args: {}, ctx: {} } as never, 'r1', [], text)).not.toHaveProperty('traceparent')

@@ -57,7 +57,7 @@ test('a worker whose lease ran out leaves the secret to the one that runs the ca
       return 1
     },
   })
-  // It looks at no lease, since its time stands still.
+  // It checks no lease, because its clock does not move.
   const first = { clock: createManualClock(Date.now()) }
   const [here, there] = await startPair(
     { operations: [slow], work: { leaseMs: 100, claimEveryMs: 20 }, limits: { pollBurst: 1_000 } },
@@ -87,7 +87,7 @@ test('the process that took a call keeps nothing of it when another one has ende
   await here.call('v1:t.slow', {}, { requestId: 'r1' })
   await gate.began
 
-  // There is no room for it here.
+  // There is no free slot for it here.
   const given = await giveWith(here, 'r2')
   await there.ended('r2')
 
@@ -123,7 +123,7 @@ async function callWith(
   })
 }
 
-/** In a function of its own, so that nothing else holds what was given. */
+/** A separate function, so that nothing else holds the secrets. */
 async function giveWith({ server }: WorkerSite, requestId: string): Promise<WeakRef<Given>> {
   const given: Given = { tokens: new Map(), secrets: new Map(), hear: () => {} }
   const call = { operation: 'v1:t.slow', args: {}, media: [], requestId }

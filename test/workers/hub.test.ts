@@ -11,7 +11,7 @@ import { attach, startPair } from './pair.ts'
 /** Nobody takes up what another has left by looking around in the course of a test. */
 const work = { leaseMs: 600_000, claimEveryMs: 600_000 }
 
-test('a disk that fails when a worker is killed is logged with its cause, and the others go on', async () => {
+test('a disk failure while a worker is killed is logged with its cause, and the others continue', async () => {
   const lines: string[] = []
   const disk = { works: true }
   // Read within every write of a lease.
@@ -41,7 +41,7 @@ test('a disk that fails when a worker is killed is logged with its cause, and th
   expect((await there.call('v1:sums.add')).body.result).toBe(3)
 })
 
-test('what a worker gives back when it ends in order is run by the other at once', async () => {
+test('calls that a stopping worker hands back run in the other worker at once', async () => {
   const began = Promise.withResolvers<void>()
   const slow = operation('v1:jobs.slow', {
     model: 'async',
@@ -61,7 +61,7 @@ test('what a worker gives back when it ends in order is run by the other at once
   expect((await there.ended('a')).body.result).toBe(2)
 })
 
-test('a worker that answers nobody is waited for a second, and what it last said counts', async () => {
+test('the hub waits one second for an unresponsive worker, and then uses its last report', async () => {
   const clock = createManualClock()
   const hub = createHub(clock)
   const folder = temporaryFolder()
@@ -84,7 +84,7 @@ test('a worker that answers nobody is waited for a second, and what it last said
   expect(await after).toEqual([expect.stringContaining('\na 3\n'), false])
 })
 
-test('what a worker counted after the last reading stays in the sums when it ends in order', async () => {
+test('the final counts of a stopping worker stay in the sums', async () => {
   const hub = createHub(systemClock)
   const folder = temporaryFolder()
   const line = await attach(hub, `${folder}/1`)

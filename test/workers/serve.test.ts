@@ -22,12 +22,12 @@ const WHERE = `import { operation } from '${SOURCE}'
 async function serveWhere(given?: string) {
   const folder = given ?? (await temporaryFolder({ 'ops.ts': WHERE }))
   const server = await serveProcess([join(folder, 'ops.ts'), '--workers', '2', '--data', join(folder, 'data')])
-  /** Each on a connection of its own, so that workers take turns. */
+  /** Each on a new connection, so that workers alternate. */
   const where = async () => (await callOver(server.url, 'v1:Where', {}, { Connection: 'close' })).body.result as number
   return { server, where }
 }
 
-test('both workers answer at one address, another takes the place of one that is killed, and SIGTERM ends all with 0', async () => {
+test('both workers respond at one address, a killed worker is replaced, and SIGTERM ends all with 0', async () => {
   const { server, where } = await serveWhere()
   const first = new Set([await where(), await where()])
   const [victim] = first as unknown as [number]
@@ -53,7 +53,7 @@ test('both workers answer at one address, another takes the place of one that is
   for (const pid of [...first, ...seen]) expect(isAlive(pid)).toBe(false)
 })
 
-test('when the process in the middle is killed, its workers end by themselves, and not as if all was well', async () => {
+test('when the hub is killed, its workers end by themselves with a failure exit code', async () => {
   const folder = await temporaryFolder({
     'ops.ts': `${WHERE}
       import { writeFileSync } from 'node:fs'
@@ -69,12 +69,12 @@ test('when the process in the middle is killed, its workers end by themselves, a
   expect(workers.map((pid) => readFileSync(join(folder, String(pid)), 'utf8'))).toEqual(['1', '1'])
 })
 
-test('whoever waits for the store when the process in the middle is killed is told to come back', async () => {
+test('a request that waits for the store when the hub is killed gets a retryable failure', async () => {
   const { server, where } = await serveWhere()
   const workers = [await where(), await where()]
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   onTestFinished(() => agent.destroy())
-  // A connection of its own to a worker: nobody hands out new ones while the process in the middle stands still.
+  // A separate connection to a worker: no new ones are distributed while the hub is stopped.
   await getOver(agent, `${server.url}/ops/r1`)
 
   server.kill('SIGSTOP')
@@ -108,7 +108,7 @@ test('the Tool Contract over gRPC is served by all workers at one port', async (
   const port = String(await freePort())
   const data = join(folder, 'data')
   await serveProcess([join(folder, 'ops.ts'), '--workers', '2', '--grpc-port', port, '--data', data])
-  /** Each on a connection of its own. */
+  /** Each on a new connection. */
   const execute = (requestId: string, tool: string) =>
     grpcPeer(`http://127.0.0.1:${port}`)(request(requestId, tool)) as Promise<{
       status: string
@@ -150,7 +150,7 @@ test('--debug is for the workers as well', async () => {
   expect(stderr).toMatch(/caused by: Error: DB_URL is not set\n +at /)
 })
 
-test('what keeps the server from starting is said once, with the exit code of one process', async () => {
+test('a failed start is reported once, with the exit code of one process', async () => {
   const blocker = createServer().listen(0, '127.0.0.1')
   onTestFinished(() => void blocker.close())
   await new Promise((resolve) => blocker.once('listening', resolve))
@@ -181,7 +181,7 @@ describe('the published cases', () => {
     ['rest', ''],
   ]
 
-  test('are met by two workers, each on whichever connection it comes', async () => {
+  test('are met by two workers, on every connection', async () => {
     const folder = await temporaryFolder()
     await writeFile(join(folder, 'ops.ts'), withNotesIn(join(folder, 'notes')))
     const { url } = await serveProcess([join(folder, 'ops.ts'), '--workers', '2', '--data', join(folder, 'data')])

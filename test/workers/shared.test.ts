@@ -77,7 +77,7 @@ describe('a call that one worker runs', () => {
     expect(other.body.error?.code).toBe('IDEMPOTENCY_KEY_REUSED')
   })
 
-  test('is still there for whoever saw it through the other before its end', async () => {
+  test('is kept for a caller that saw it through the other worker before its end', async () => {
     const gate = createGate<number>()
     const pay = operation('v1:shop.pay', { sideEffecting: true, run: () => gate.pass() })
     const [here, there] = await startPair({ operations: [pay], work })
@@ -92,7 +92,7 @@ describe('a call that one worker runs', () => {
     expect((await there.poll('r1')).body).toMatchObject({ state: 'complete', result: 5 })
   })
 
-  test('is pending or ended for a first poll at the other that races the end, and what was said stays true', async () => {
+  test('is pending or ended for a first poll at the other that races the end, and that reply stays true', async () => {
     const gates = new Map<string, ReturnType<typeof createGate<number>>>(
       Array.from({ length: 40 }, (_, at) => [`r${at}`, createGate<number>()] as const),
     )
@@ -117,7 +117,7 @@ describe('a call that one worker runs', () => {
     expect(new Set(later)).toEqual(new Set(['complete']))
   })
 
-  test('goes on when the connection it came on is lost, while the same request waits at the other', async () => {
+  test('continues when its connection is lost, while the same request waits at the other', async () => {
     const gate = createGate<object>()
     const slow = operation('v1:web.search', {
       sideEffecting: true,
@@ -150,7 +150,7 @@ describe('a call that one worker runs', () => {
     expect(await second).toMatchObject({ status: 'ok', output: { found: 1 } })
   })
 
-  test('tells why it failed to whoever waits for it there', async () => {
+  test('reports its failure to the caller that waits there', async () => {
     const boom = operation('v1:jobs.boom', {
       sideEffecting: true,
       idempotencyRequired: false,
@@ -170,7 +170,7 @@ describe('a call that one worker runs', () => {
   })
 })
 
-describe('what is counted', () => {
+describe('counts', () => {
   test('an operation that may run once at a time runs once in both together, and then the next', async () => {
     const gates = [createGate<number>(), createGate<number>(), createGate<number>()]
     const order: string[] = []
@@ -219,7 +219,7 @@ describe('what is counted', () => {
     expect(later.body.result).toBe(1)
   })
 
-  test('the slots of a worker that was killed are free again, and what it ran is run by the other at once', async () => {
+  test('the slots of a killed worker are free again, and the other worker runs its calls at once', async () => {
     const gate = createGate<number>()
     const attempts: number[] = []
     const press = operation('v1:press.print', {
@@ -273,7 +273,7 @@ describe('what is counted', () => {
     await expect.poll(next).toBe(202)
   })
 
-  test('what one worker has no slot for is run by the other', async () => {
+  test('a call without a free slot in one worker runs in the other', async () => {
     const gate = createGate<number>()
     const where: string[] = []
     const slow = operation('v1:jobs.slow', {
@@ -312,8 +312,8 @@ describe('what is counted', () => {
   })
 })
 
-describe('what a call brings and waits for', () => {
-  test('a secret is there when the other worker makes the second attempt', async () => {
+describe('secrets sent with a call, and waits', () => {
+  test('the other worker has the secret in the second attempt', async () => {
     const secret = 'hunter2-hunter2'
     const failed = Promise.withResolvers<void>()
     const flaky = operation('v1:t.flaky', {
@@ -334,7 +334,7 @@ describe('what a call brings and waits for', () => {
       body: JSON.stringify(body),
     })
     await failed.promise
-    // It takes up nothing any more, so that the second attempt is the other one's.
+    // It claims no more calls, so that the other worker makes the second attempt.
     await here.server.engine.worker.stop(0)
 
     expect((await there.ended('c1')).body).toMatchObject({ state: 'complete', result: secret.length })

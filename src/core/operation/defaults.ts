@@ -92,14 +92,14 @@ function check(operation: Operation): void {
   refuseUnless(
     model === 'sync' || ttlSeconds > 0,
     name,
-    'an async operation or a stream needs ttlSeconds above 0, or nobody could fetch its result.',
+    'an async operation or a stream needs ttlSeconds above 0, so that callers can fetch its result.',
   )
   refuseUnless(!operation.chunked || model === 'async', name, 'a chunked result needs model "async".')
   refuseUnless(
     cache.policy !== 'server' ||
       (model === 'sync' && !operation.sideEffecting && ttlSeconds === 0 && !operation.idempotencyRequired),
     name,
-    'only a sync operation without side effects can be cached by the server, and without ttlSeconds and keys: those are recorded.',
+    'the server can cache only a sync operation without side effects, ttlSeconds and idempotency keys, because others are recorded.',
   )
   refuseUnless(isCount(retry.attempts), name, 'retry.attempts must be a whole number of 1 or more.')
   for (const [field, value] of Object.entries({
@@ -114,7 +114,7 @@ function check(operation: Operation): void {
   refuseUnless(
     !operation.public || operation.scopes.length === 0,
     name,
-    'a public operation cannot ask for scopes: nobody has to say who they are. Drop one of the two.',
+    'a public operation cannot require scopes, because its callers need no credential. Remove one of the two.',
   )
   const slots = new Set(media.map((slot) => slot.name))
   refuseUnless(slots.size === media.length, name, 'two media slots have the same name.')

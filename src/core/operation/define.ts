@@ -103,8 +103,8 @@ export function operation<
 }
 
 /**
- * `operation` for handlers that use what the application injects: `const operation = operationsWith<{ db: Db }>()`.
- * A function of its own, because what is injected cannot be told from how a handler happens to annotate its context.
+ * `operation` for handlers that use injected values: `const operation = operationsWith<{ db: Db }>()`. It is a separate
+ * function, because the compiler cannot infer the injected type from the context annotation of a handler.
  */
 export function operationsWith<App>() {
   return <
@@ -119,7 +119,7 @@ export function operationsWith<App>() {
   ): OperationDefinition<App, Kept<A, R, C, F>> => define(name, options)
 }
 
-// `never` is below all types that an operation can keep: the callers name them, and nothing is there at run time.
+// `never` is assignable to all operation types. The callers state the types, and they do not exist at run time.
 function define<A extends Schema, R extends Schema, App, M extends Slots, C extends ChunkedRule, F extends Schema>(
   name: string,
   options: OperationOptions<A, R, App, M, C, F>,

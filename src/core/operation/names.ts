@@ -102,7 +102,7 @@ export function unknownOperation(name: string): Fault {
   const advice = versioned ? '' : ' Names start with a version, such as v1:orders.getItem.'
   return new Fault(
     'unknown-operation',
-    `There is no operation "${name.slice(0, 200)}".${advice} The registry lists those there are.`,
+    `There is no operation "${name.slice(0, 200)}".${advice} The registry lists all operations.`,
   )
 }
 

@@ -12,22 +12,22 @@ import type { OperationRules } from './rules.ts'
 import type { PlainSchema, Schema } from './schema.ts'
 import type { StreamOptions, StreamRules } from './stream.ts'
 
-/** The types that an operation keeps for those that call it. */
+/** The types that an operation keeps for its callers. */
 export interface OperationTypes {
-  /** What a caller sends. */
+  /** The arguments that a caller sends. */
   args: unknown
-  /** What a caller receives. */
+  /** The result that a caller receives. */
   result: unknown
-  /** What a reader of the stream receives. */
+  /** A frame that a reader of the stream receives. */
   frame?: unknown
 }
 
 declare const types: unique symbol
 
 /**
- * One operation as its developer wrote it. `App` is what its handler expects the application to inject. `Types` is
- * there for the compiler only, and holds plain types instead of schemas: an exported operation stays short to print
- * and cheap to check.
+ * One operation as its developer wrote it. `App` is the type of the values that the application injects into its
+ * handler. `Types` is only for the compiler. It has plain types instead of schemas, so that the type of an exported
+ * operation is short to print and cheap to check.
  */
 export interface OperationDefinition<App = unknown, Types extends OperationTypes = OperationTypes> {
   readonly [types]?: Types
@@ -62,7 +62,7 @@ export interface BackendSpec {
   readonly [setting: string]: unknown
 }
 
-/** Remembers an operation that is gone, so that its callers hear where to go. */
+/** Keeps the name of a removed operation, so that its callers get the replacement. */
 export interface Tombstone {
   readonly name: string
   readonly removed: { on: string; replacement?: string }
@@ -87,7 +87,7 @@ export interface Operation
   readonly timeoutMs?: number
   readonly deadlineMs?: number
   readonly concurrency?: number
-  /** Without a type each call says its own. */
+  /** If `mimeType` is absent, each call sets its own. */
   readonly chunked?: { mimeType?: string }
   readonly deprecated?: { sunset?: string; replacement?: string }
   readonly requires?: Requirements
@@ -98,11 +98,11 @@ export interface Operation
   /** Published schemas: the input side of the arguments, the output side of the result. */
   readonly schemas: { readonly args: JsonObject; readonly result: JsonObject }
   readonly backend: Backend
-  /** What a remote tool is shown. */
+  /** The credential that is sent to a remote tool. */
   readonly auth?: AuthBinding
 }
 
-/** What a schema library is asked for: see `src/schemas`. */
+/** The validators and JSON Schemas that are made from a schema library: see `src/schemas`. */
 export interface PreparedSchemas {
   parseArgs: Parse
   parseResult: Parse

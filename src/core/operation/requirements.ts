@@ -1,4 +1,6 @@
-/** What an operation requires from the person it acts for, and what the caller sends to meet it. */
+/**
+ * The requirements of an operation, such as a person's authorization, and the values that a caller sends to meet them.
+ */
 
 import type { Caller } from '../call/caller.ts'
 import type { Instance } from '../call/instance.ts'
@@ -25,12 +27,12 @@ export interface AuthorizationNeed {
   scopes?: readonly string[]
 }
 
-/** What a caller sends for one call only. It is in memory, and sealed in the store until the call ends. */
+/** Values that a caller sends for one call only. They are in memory, and sealed in the store until the call ends. */
 export interface Given {
   tokens: ReadonlyMap<string, string>
   secrets: ReadonlyMap<string, string>
   userId?: string
-  /** Receives what the handler says to its caller while it runs. */
+  /** Receives the handler's messages to its caller while it runs. */
   hear?(said: Said): void
   /** Ids of tokens that were sent with the call and are no longer in the store. */
   gone?: readonly string[]

@@ -8,14 +8,14 @@ import type { JsonValue } from '../json.ts'
 import type { Clock, Log } from './runtime.ts'
 
 /**
- * Opens a store. It may take seconds: a connection is made, a schema is brought up to date. It rejects if the store
- * cannot be used; the server then does not start. The server closes what it opened.
+ * Opens a store. This may take seconds, for example to connect or to upgrade a schema. It rejects if the store cannot
+ * be used, and then the server does not start. The server closes the store that it opened.
  */
 export type OpenStore = (parts: { clock: Clock; log: Log }) => Promise<Store>
 
 /**
- * Keeps instances. Every write is durable when its promise resolves. Many calls at once share one commit, so a store
- * is free to answer them together. A store never judges a transition: it compares and sets.
+ * Stores instances. Every write is durable when its promise resolves. A store may put many concurrent writes into one
+ * commit and resolve them together. A store never decides about a transition: it compares and sets.
  *
  * Every time that crosses this port is a reading of the store's own clock, `now()`. Nodes with different wall clocks
  * therefore agree on leases and expiry. docs/decisions/0016-the-stores-clock.md.
@@ -27,115 +27,116 @@ export interface Store {
    */
   now(): number
   /**
-   * Inserts unless the request id or the idempotency key is taken; then it says by whom, and nothing is inserted or
-   * written with it. It may take seconds: a call that is accepted with a lease is started only while that lease stands.
+   * Inserts the instance. If its request id or idempotency key is taken, returns the instance that has it and writes
+   * nothing. This may take seconds. A call that is accepted with a lease is started only while the lease is valid.
    */
   accept(instance: Instance, more?: AcceptMore): Promise<Acceptance>
-  /** Lets a further request id of the same owner stand for an instance, until `expiresAt`. */
+  /** Adds a further request id of the same owner for an instance, until `expiresAt`. */
   alias(alias: Alias): Promise<Created | Taken>
   get(id: string): Promise<Instance | undefined>
-  /** By request id, aliases included; an alias answers with its own request id, session and expiry in place. */
+  /** Finds by request id or alias. An instance found by an alias has the alias's request id, session and expiry. */
   find(tenant: string, owner: string, requestId: string): Promise<Instance | undefined>
   /**
-   * Hands out due instances: `pending`, attempt one higher, due again after the lease. Child calls come first. Of the
-   * others, tenants come in turn, within a tenant its callers in turn (each with as many calls as its weight says), and
-   * a caller's calls in the order they became due. The turns go on from claim to claim. A call whose caller has no share
-   * left is passed over. What it costs depends on what is handed out and on how many callers have due calls, not on how
-   * many calls there are.
+   * Hands out due instances: sets them to `pending`, increases the attempt by one and makes them due again after the
+   * lease. Child calls come first. For the others, tenants alternate, and within a tenant its callers alternate, each
+   * with as many calls as its weight. A caller's calls come in the order in which they became due. The next claim
+   * continues where the last one stopped. A call whose caller has no share left is skipped. The cost depends on the
+   * number of calls handed out and of callers with due calls, not on the number of stored calls.
    */
   claim(claim: Claim): Promise<Claimed>
-  /** Moves the due time of leases that still stand; says which were lost and which should stop. */
+  /** Moves the due time of leases that are still held. Reports which are lost and which calls should stop. */
   extend(leases: readonly Lease[], leaseMs: number): Promise<readonly Renewal[]>
-  /** Compare and set: applied if the state is one of `from` and, where given, the attempt is this one. */
+  /** Compare and set: applies if the state is one of `from` and, if `attempt` is set, the attempt is the same. */
   advance(change: Change): Promise<Advanced>
   /**
-   * Stores an answer from outside if something waits for one and none has come, and, where given, so many tries have
-   * failed; a call that nobody runs becomes due.
+   * Stores an answer from outside if the call waits for one and has none yet. If `failures` is set, the call must have
+   * that number of failures. A call that no worker runs becomes due.
    */
   answer(id: string, answer: JsonValue, failures?: number): Promise<Advanced>
-  /** Stores how far an attempt has come; ignored if the attempt is no longer this one. */
+  /** Stores the progress of an attempt. Ignored if the attempt is no longer the current one. */
   progress(lease: Lease, progress: Progress): Promise<void>
   /**
-   * Notes that a caller is about to be told of this call before its end, and returns the call as it then is. It comes
-   * before the end or after it, never beside it: a call that is returned unended keeps its end for that caller
-   * (`Change.untold`), and one that is returned ended is told as ended.
+   * Marks the call as told, because a caller is about to get a reply before its end, and returns the call. The mark and
+   * the end are ordered: if the returned call is open, its outcome is kept for that caller (see `Change.untold`); if it
+   * has ended, the caller gets the outcome.
    */
   tell(id: string): Promise<Instance | undefined>
-  /** Asks whichever node runs the instance to stop it; that node learns of it when it extends its lease. */
+  /** Requests a stop. The node that runs the instance gets the request when it extends its lease. */
   requestStop(id: string): Promise<void>
   /**
-   * Calls back after committed changes with the instance as it then is. Returns how to end it. Changes that were made
-   * through another node's store may merge into one: revisions grow, none comes twice, and the latest always comes.
+   * Calls `changed` with the instance after every committed change. Returns a function that ends the watch. Several
+   * changes by another node may be reported as one. Revisions increase, none is reported twice, and the latest always
+   * is.
    */
   watch(id: string, changed: (instance: Instance) => void): () => void
   /** Unended instances past their expiry, oldest first. */
   overdue(limit: number): Promise<readonly Instance[]>
   /**
-   * Removes up to `limit` ended instances that are past `keepUntil`, oldest first, in one commit; says how many. It first
-   * calls `removeObjects` with the ids of those that may have objects, and waits for it: the bytes go before the row, so
-   * that a crash in between leaves no bytes without a row. If that rejects, nothing is removed. An instance that another
-   * node has removed meanwhile is passed over.
+   * Removes up to `limit` ended instances that are past `keepUntil`, oldest first, in one commit. Returns their number.
+   * It first calls `removeObjects` with the ids of those that may have objects, and waits for it: the bytes are removed
+   * before the row, so that a crash in between leaves no bytes without a row. If `removeObjects` rejects, nothing is
+   * removed. An instance that another node has removed meanwhile is skipped.
    */
   expire(limit: number, removeObjects: (ids: readonly string[]) => Promise<void>): Promise<number>
   /**
-   * Unended instances, and how many of them have never been started and do not wait for an approval. Nodes ask at
-   * intervals, so it must not cost a read of every open instance.
+   * Counts the open instances, and how many of them have never been started and do not wait for an approval. Nodes call
+   * this at intervals, so it must not read every open instance.
    */
   openCounts(): Promise<OpenCounts>
   /** Small values that are neither calls nor bytes. */
   readonly records: Records
   readonly audit: AuditTrail
-  /** Waits for writes under way, then closes. */
+  /** Waits for the writes under way, then closes the store. */
   close(): Promise<void>
 }
 
-/** Durable values by key. One that is past its expiry is not there, also before it is removed. */
+/** Durable values by key. A record past its expiry counts as absent, even before it is removed. */
 export interface Records {
-  /** Replaces what is there, its expiry included; without one it stays until it is removed. */
+  /** Replaces the value and its expiry. Without `expiresAt` the record stays until it is removed. */
   put(key: string, value: string, expiresAt?: number): Promise<void>
   get(key: string): Promise<string | undefined>
-  /** Writes only if the key is free; says whether it did. */
+  /** Writes only if there is no such record. Returns true if it wrote. */
   add(key: string, value: string, expiresAt?: number): Promise<boolean>
-  /** Writes only if the value is still the expected one; says whether it did. */
+  /** Writes only if the value is still the expected one. Returns true if it wrote. */
   replace(key: string, expected: string, value: string, expiresAt?: number): Promise<boolean>
-  /** Reads and removes at once: of two who take the same record, one gets it. */
+  /** Reads and removes at once: if two callers take the same record, only one gets it. */
   take(key: string): Promise<string | undefined>
   remove(key: string): Promise<void>
-  /** All of them in one commit, if every condition holds; else none. Says which it was. */
+  /** Writes all changes in one commit if every condition holds, otherwise none. Returns true if it wrote. */
   write(changes: readonly RecordChange[]): Promise<boolean>
-  /** Those whose key begins so, in the order of their keys, from behind `after`. */
+  /** The records whose keys begin with `prefix` and follow `after`, in the order of their keys. */
   list(prefix: string, limit: number, after?: string): Promise<readonly { key: string; value: string }[]>
-  /** Removes up to `limit` that are past their expiry, and says how many there were. */
+  /** Removes up to `limit` records that are past their expiry. Returns their number. */
   purge(limit: number): Promise<number>
 }
 
 /**
- * One record of several that are written together. Conditions look at what was there before all of them; no key is in
- * them twice. It is plain data, so that a store can send it as it is.
+ * One of several records that are written together. All conditions apply to the state before the first change. A key
+ * occurs only once. It is plain data, so that a store can send it unchanged.
  */
 export interface RecordChange {
   key: string
-  /** Absent: the record is removed. */
+  /** If absent, the record is removed. */
   value?: string
-  /** Without one it stays until it is removed. */
+  /** If absent, the record stays until it is removed. */
   expiresAt?: number
-  /** What the record must be now, or `null` where there must be none; without it there is no condition. */
+  /** The required current value, or `null` if there must be no record. If absent, there is no condition. */
   expected?: string | null
 }
 
-/** What is done in the same commit as the acceptance of an instance, and not without it. */
+/** Further changes in the commit that accepts an instance. They are made only if it is accepted. */
 export interface AcceptMore {
-  /** An instance that first gives up the request id, if it has it: it is found under that no more. */
+  /** The id of an instance that first gives up this request id, if it has it. It is no longer found by it. */
   over?: string
   records?: readonly RecordChange[]
 }
 
-/** Who did what, when and with which outcome; kept longer than the calls themselves, and never shorter. */
+/** Which caller ran which operation, when, and with which outcome. An entry is kept at least as long as its call. */
 export interface AuditTrail {
   append(entry: AuditEntry): Promise<void>
-  /** The newest first, from before `before` (an entry's id). */
+  /** Newest first, starting before the entry with the id `before`. */
   list(query: AuditQuery): Promise<readonly AuditEntry[]>
-  /** Removes up to `limit` that ended before this time and whose calls are gone; says how many there were. */
+  /** Removes up to `limit` entries that ended before this time and whose calls are removed. Returns their number. */
   purge(endedBefore: number, limit: number): Promise<number>
 }
 
@@ -145,7 +146,7 @@ export interface AuditEntry {
   owner: string
   requestId: string
   operation: string
-  /** Of the arguments and attachments: they are not kept here themselves. */
+  /** A hash of the arguments and attachments, which are not kept here. */
   fingerprint: string
   verdict: 'allow' | 'deny' | 'hold'
   rule?: string
@@ -159,7 +160,7 @@ export interface AuditEntry {
   endedAt: number
 }
 
-/** What the trail has of a recorded call beyond what its instance says: its start there is the instance's creation. */
+/** The fields of an audit entry that are not in the instance. `startedAt` is the instance's creation. */
 export type AuditEnding = Pick<
   AuditEntry,
   'verdict' | 'rule' | 'approvalId' | 'backend' | 'attempts' | 'outcome' | 'code'
@@ -182,10 +183,10 @@ export interface Created {
 export type Taken =
   /** The owner has used this request id. */
   | { kind: 'request-id-taken'; instance: Instance }
-  /** The owner has used this idempotency key for this operation, in whichever version. */
+  /** The owner has used this idempotency key for a version of this operation. */
   | { kind: 'key-taken'; instance: Instance }
 
-/** A record that should have been written with it was not as expected. */
+/** A record of `AcceptMore.records` did not have the expected value. */
 export interface RecordsDiffer {
   kind: 'records-differ'
 }
@@ -200,12 +201,12 @@ export interface Alias {
 }
 
 export interface Claim {
-  /** Registry keys this node has: a plain list. What a store remembers of it, it compares by content. */
+  /** The registry keys of this node. A store that caches the list has to compare it by content. */
   operations: readonly string[]
   limit: number
-  /** Of these operations no more than so many, child calls not counted. */
+  /** The highest number of calls for some operations, not counting child calls. */
   slots?: ReadonlyMap<string, number>
-  /** Who holds the slots of the node that asks: no caller is given more than `SlotShares` admits, child calls apart. */
+  /** The holders of the node's slots. No caller gets more than `SlotShares` admits, not counting child calls. */
   shares?: SharesSnapshot
   weights?: Weights
   /** Only calls that other calls wait for. */
@@ -215,7 +216,7 @@ export interface Claim {
 
 export interface Claimed {
   instances: readonly Instance[]
-  /** When the next one of these operations becomes due; one that is due already only if there was no more room for it. */
+  /** When the next call of these operations is due. In the past only if the limit left a due call unclaimed. */
   nextDueAt?: number
 }
 
@@ -237,29 +238,31 @@ export interface Change {
   outcome?: Outcome
   settled?: number
   failures?: number
-  /** When a worker may take it again; absent: never. */
+  /** When a worker may claim it again. If absent, never. */
   dueAt?: number
-  /** Gives the idempotency key back, for a call whose handler never started, or counts as never started. */
+  /** Frees the idempotency key, for a call whose handler never started or counts as never started. */
   releaseKey?: boolean
   expiresAt?: number
   keepUntil?: number
-  /** In place of the two above if no caller was told of the call before this change. */
+  /** Replaces the two times above if no caller was told of the call before this change. */
   untold?: { expiresAt: number; keepUntil: number }
   endedAt?: number
   extras?: InstanceExtras
   /** `null` clears it, and the answer with it. */
   waiting?: JsonValue | null
-  /** Goes into the trail if the change applies, with `endedAt`. */
+  /** Added to the audit trail with `endedAt`, if the change applies. */
   audit?: AuditEnding
-  /** Written if the change applies; it does not apply unless their conditions hold. */
+  /** Written if the change applies. The change applies only if their conditions hold. */
   records?: readonly RecordChange[]
 }
 
-/** `instance` is the row after the change, or as it stands if the change did not apply; absent if there is none. */
+/**
+ * `instance` is the row after the change, or the current row if the change did not apply. Absent if there is no row.
+ */
 export interface Advanced {
   applied: boolean
   instance?: Instance
-  /** It did not apply because a record was not as expected; whether it would have otherwise was not looked at. */
+  /** The change did not apply because a record did not have the expected value. The instance was not compared. */
   recordsDiffer?: true
 }
 

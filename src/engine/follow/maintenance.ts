@@ -1,6 +1,6 @@
 /**
- * Keeps house: ends what has expired, removes what is past keeping, and counts again what the limits count. Of several
- * nodes on one store the leader does the first two; each counts for itself.
+ * Ends expired calls, removes calls past their retention, and corrects the counts of the limits. If several nodes share
+ * a store, only the leader ends and removes calls; every node corrects its own counts.
  */
 
 import { Fault } from '../../core/fault.ts'
@@ -21,24 +21,29 @@ export interface MaintenanceParts {
   limits: Limits
   worker: Worker
   everyMs: number
-  /** How long the trail of who did what is kept. */
+  /** How long audit entries are kept. */
   auditMs?: number
-  /** Removes files that were left half written and not touched for this long; says how many. */
+  /** Removes unfinished files that have not changed for this long. Returns their number. */
   sweepUnfinished?(untouchedForMs: number): Promise<number>
 }
 
-/** In one transaction, which the calls of that moment wait for: removing so many takes 3 ms. */
+/** Calls per transaction. Other calls wait for it: removing this many takes 3 ms. */
 const BATCH = 100
-/** After a full batch it rests for so many times as long as that took, so that calls have most of the time. */
+/** After a full batch, maintenance pauses for this many times the duration of the batch, so that calls can run. */
 const REST = 3
-/** The counts drift only by what other nodes do: so they are not put right in every round. */
+/**
+ * Rounds between two corrections of the counts. They drift only because of other nodes, so every round would be too
+ * often.
+ */
 const COUNT_EVERY = 12
-/** The leader renews its lease in every round; when it misses this many, another node leads. */
+/** The leader renews its lease in every round. If it misses this many rounds, another node becomes the leader. */
 const LEASE_ROUNDS = 3
-/** Bytes without an instance are leftovers once nobody has touched them for so long; they are looked for as often. */
+/**
+ * Bytes without an instance are leftovers if they have not changed for this long. A sweep starts at the same interval.
+ */
 export const LEFTOVER_AGE_MS = 3_600_000
 
-/** There is never such a record. */
+/** A key that no record has. */
 const NO_RECORD = 'maintenance:probe'
 
 export class Maintenance {
@@ -46,7 +51,7 @@ export class Maintenance {
   readonly #leadership: Leadership
   #led = false
   #storageFault: Fault | undefined
-  /** By the wall clock, as the times of files are. */
+  /** In wall-clock time, like the times of files. */
   #sweptAt = Number.POSITIVE_INFINITY
   #cancelTimer: (() => void) | undefined
   #underWay: Promise<void> | undefined
@@ -71,13 +76,13 @@ export class Maintenance {
     this.#sweepWhile(leads)
   }
 
-  /** Calls of versions that this server no longer has, from before it was started anew. */
+  /** Takes over open calls of versions that this server had before it was restarted and no longer has. */
   #takeOver({ byOperation }: OpenCounts): void {
     const { registry, env } = this.#parts
     for (const [operation, calls] of byOperation) {
       if (registry.byKey(operation)) continue
       if (registry.inherit(operation))
-        env.log.info({ operation, calls }, 'open calls are run by the version there is now')
+        env.log.info({ operation, calls }, 'the current version runs the open calls of a removed version')
       else
         env.log.warn({ operation, calls }, 'open calls wait for a server that has this operation, or for their expiry')
     }
@@ -93,12 +98,12 @@ export class Maintenance {
     await this.#leadership.resign()
   }
 
-  /** Why nothing could be written when that was last tried; nothing if it could. */
+  /** The fault of the last test write. Undefined if it succeeded. */
   get storageFault(): Fault | undefined {
     return this.#storageFault
   }
 
-  /** A write that changes nothing, so that an idle server knows too. */
+  /** Tests the storage with a write that changes nothing, so that an idle server notices a failure too. */
   async #tryStorage(): Promise<void> {
     try {
       await this.#parts.store.records.remove(NO_RECORD)
@@ -109,14 +114,14 @@ export class Maintenance {
     }
   }
 
-  /** One round; the timer calls it, and a test may. */
+  /** One round. The timer and tests call it. */
   async tidy(): Promise<void> {
     const { store, limits } = this.#parts
     await this.#tryStorage()
     const leads = await this.#leadership.lead()
     if (this.#cancelTimer) this.#sweepWhile(leads)
     if (leads) {
-      // What makes room comes first: where there is none, nothing can be ended.
+      // Removals come first, because they free space: on a full disk no call can be ended.
       await inOrder([
         () => this.#expire(),
         () => this.#purgeRecords(),
@@ -127,18 +132,18 @@ export class Maintenance {
     if (++this.#rounds % COUNT_EVERY === 0) limits.adjust(await store.openCounts())
   }
 
-  /** A node that becomes the leader sweeps at once, since it does not know when that was last done. */
+  /** A node that becomes the leader sweeps at once, because it does not know the time of the last sweep. */
   #sweepWhile(leads: boolean): void {
     if (leads && !this.#led && !this.#sweeping) this.#sweepAgain()
     if (!leads) this.#cancelSweep?.()
     this.#led = leads
   }
 
-  /** Beside everything else, since it looks at all that is stored; and again when as much time has passed. */
+  /** Sweeps in the background, because a sweep reads all stored objects. Then schedules the next sweep. */
   #sweepAgain(): void {
     const { env } = this.#parts
     this.#sweeping = this.sweepLeftovers()
-      .catch((err) => env.log.warn({ err }, 'leftovers could not be swept; it is tried again'))
+      .catch((err) => env.log.warn({ err }, 'could not remove leftover bytes; the next sweep tries again'))
       .then(() => {
         this.#sweeping = undefined
         if (!this.#stopped && this.#led)
@@ -146,12 +151,12 @@ export class Maintenance {
       })
   }
 
-  /** Removes the bytes of calls that were never recorded, or whose record is gone, and what was left half written. */
+  /** Removes the bytes of calls that were never recorded or whose record is gone, and unfinished files. */
   async sweepLeftovers(): Promise<void> {
     const { objects, store, env, sweepUnfinished } = this.#parts
     const { clock } = env
     const now = clock.now()
-    // What was touched since the last sweep is no leftover, also if the clock was set forward meanwhile.
+    // Bytes that changed since the last sweep are not leftovers, even if the clock was set forward meanwhile.
     const before = Math.min(now - LEFTOVER_AGE_MS, this.#sweptAt)
     this.#sweptAt = now
     let [removed, seen, startedMs] = [0, 0, clock.monotonicMs()]
@@ -166,14 +171,14 @@ export class Maintenance {
       startedMs = clock.monotonicMs()
     }
     const unfinished = (await sweepUnfinished?.(now - before)) ?? 0
-    if (removed + unfinished > 0) env.log.info({ removed, unfinished }, 'bytes that no call owns were removed')
+    if (removed + unfinished > 0) env.log.info({ removed, unfinished }, 'removed bytes that belong to no call')
   }
 
   #schedule(): void {
     if (this.#stopped) return
     this.#cancelTimer = this.#parts.env.clock.schedule(this.#parts.everyMs, () => {
       this.#underWay = this.tidy()
-        .catch((err) => this.#parts.env.log.error({ err }, 'housekeeping failed; it is tried again'))
+        .catch((err) => this.#parts.env.log.error({ err }, 'maintenance failed; the next round tries again'))
         .then(() => this.#schedule())
     })
   }
@@ -182,7 +187,7 @@ export class Maintenance {
     const { store, worker } = this.#parts
     await this.#inBatches(async () => {
       const overdue = await store.overdue(BATCH)
-      // Together, so that they share a commit.
+      // At the same time, so that they share a commit.
       await Promise.all(overdue.map((instance) => worker.endUnrun(instance, expired())))
       for (const { id } of overdue) worker.stopAnywhere(id, expired())
       return overdue.length
@@ -207,7 +212,7 @@ export class Maintenance {
     await this.#inBatches(() => this.#parts.store.records.purge(BATCH))
   }
 
-  /** As long as there is a whole batch to do: a million that expire at once take minutes, and hold up nobody. */
+  /** Repeats as long as batches are full. If a million calls expire at once, this takes minutes but blocks no call. */
   async #inBatches(work: () => Promise<number>): Promise<void> {
     const { clock } = this.#parts.env
     for (;;) {
@@ -232,7 +237,7 @@ export class Maintenance {
   }
 }
 
-/** All of them, though one fails; then the first failure. */
+/** Runs all steps, even if one fails. Then throws the first failure. */
 async function inOrder(steps: readonly (() => Promise<void>)[]): Promise<void> {
   const failures: unknown[] = []
   for (const step of steps) await step().catch((thrown: unknown) => failures.push(thrown))

@@ -1,32 +1,35 @@
 /**
- * Questions, answers and notices between two processes, over a stream of lines. Whatever is said in one turn of the
- * event loop leaves in one write: a write for each message would cost more than most of them mean.
+ * Questions, answers and notices between two processes, over a stream of lines. All messages of one turn of the event
+ * loop are sent in one write, because one write per message would cost more than the message itself.
  */
 import type { Duplex } from 'node:stream'
 import { Fault, type FaultRecord } from '../../core/fault.ts'
 
 export interface Channel {
   /**
-   * Settles with the other side's answer or its fault; with a fault that can be retried if the other side goes away.
-   * `decode` is called as soon as the answer is there, before anybody goes on because of what came with it; `failed`
-   * where there is none.
+   * Settles with the other side's answer or its fault. If the other side goes away, the fault can be retried. `decode`
+   * is called as soon as the answer arrives, before any code that waits for the same batch of messages continues.
+   * `failed` is called if there is no answer.
    */
   ask<T>(name: string, args: readonly unknown[], decode?: (answer: never) => T, failed?: () => void): Promise<T>
-  /** Says something that has no answer. */
+  /** Sends a notice. It has no answer. */
   tell(name: string, ...args: unknown[]): void
-  /** What is done when the other side asks for this, or says it. Messages come in the order they were sent. */
+  /** Sets the handler for questions and notices of this name. Messages arrive in the order in which they were sent. */
   on(name: string, handle: (...args: never[]) => unknown): void
-  /** Called when everything that came in one write has been looked at, before anybody goes on because of it. */
+  /** Called when all messages of one write have been handled, before any code that waits for them continues. */
   afterEach(handled: () => void): void
-  /** Resolves when nothing is asked that has no answer yet. */
+  /** Resolves when every question has its answer. */
   idle(): Promise<void>
-  /** Resolves when the other side has gone; by then everything it sent has been handled. */
+  /** Resolves when the other side has closed the stream and everything that it sent has been handled. */
   readonly closed: Promise<void>
-  /** Sends what has been said, then lets the other side know that this was all. */
+  /** Sends the waiting messages, then ends the stream. */
   close(): void
 }
 
-/** A question's number and name, or a notice's name behind a zero; an answer is the negative number, and no value means none. */
+/**
+ * A question is `[number, name, ...args]`. A notice has the number 0. An answer is `[-number, value]`, or `[-number]`
+ * without a value, or `[-number, 0, fault]`.
+ */
 type Message = [number, ...unknown[]]
 
 interface Question {
@@ -58,11 +61,11 @@ export function createChannel(stream: Duplex): Channel {
     outgoing = []
     if (!open || messages.length === 0) return
     const text = `${encode(messages)}\n`
-    // ASCII, as nearly all of it is, is written faster if it need not be looked through for anything else.
+    // Nearly all text is ASCII. Latin-1 is faster to write than UTF-8, because Node need not encode it.
     stream.write(text, Buffer.byteLength(text) === text.length ? 'latin1' : 'utf8')
   }
 
-  /** A message that cannot be said in JSON fails alone. */
+  /** A message that is not valid JSON fails alone. The others are sent. */
   function encode(messages: readonly Message[]): string {
     try {
       return JSON.stringify(messages)
@@ -118,10 +121,10 @@ export function createChannel(stream: Duplex): Channel {
     const respond = (value: unknown) => send(value === undefined ? [-number] : [-number, value])
     const refuse = (thrown: unknown) => send([-number, 0, Fault.from(thrown).toRecord()])
     const handler = handlers.get(name as string)
-    // A notice that nobody listens to yet, or does any more, is none.
+    // A notice without a handler is ignored: the handler is not set yet, or was removed.
     if (number === 0) return void handler?.(...args)
     try {
-      if (!handler) throw new Fault('unavailable', `Nobody answers to "${name}" yet. Ask again in a moment.`)
+      if (!handler) throw new Fault('unavailable', `The other process does not serve "${name}" yet. Try again shortly.`)
       const answered = handler(...args)
       if (answered instanceof Promise) answered.then(respond, refuse)
       else respond(answered)
@@ -141,7 +144,7 @@ export function createChannel(stream: Duplex): Channel {
 
   stream.on('data', receive)
   stream.on('close', end)
-  // What breaks a connection between two processes of one machine is the end of one of them.
+  // A connection between two processes of one machine breaks only when one of them ends.
   stream.on('error', end)
 
   return {
@@ -185,11 +188,11 @@ function isSayable(message: Message): boolean {
 }
 
 function unsayable(): Fault {
-  return new Fault('internal', 'This is not JSON, so that it can neither be sent nor stored.')
+  return new Fault('internal', 'The value is not JSON, so it can be neither sent nor stored. Use only JSON values.')
 }
 
 function gone(): Fault {
-  return new Fault('unavailable', 'The process that keeps the calls has ended. Send this again in a moment.', {
+  return new Fault('unavailable', 'The process that stores the calls has ended. Send the call again shortly.', {
     code: 'STORE_GONE',
     retryAfterMs: 1_000,
   })

@@ -1,6 +1,6 @@
 /**
- * A store that another process keeps. It sends what it is asked and knows nothing of how it is kept; what this process
- * can work out by itself, because it holds the lease and made the change, is not sent back to it.
+ * A store in another process. It sends every request over the channel. If this process holds the lease and made a
+ * change, it computes the changed instance itself, so the other side does not send it back.
  */
 import { applyChange } from '../../core/call/applied-change.ts'
 import type { Instance } from '../../core/call/instance.ts'
@@ -22,10 +22,10 @@ export interface StoreClientOptions {
   log?: Log
 }
 
-/** `close` leaves the channel open: others may still use it. */
+/** `close` leaves the channel open, because other parts may still use it. */
 export function createStoreClient(channel: Channel, { clock, log }: StoreClientOptions): Store {
   const { tell } = channel
-  /** What this process runs, as it last was. */
+  /** The instances that this process runs, in their last known state. */
   const leased = new Map<string, Instance>()
   const seen = createSeen({
     begin: (id) => tell('watch', id),
@@ -35,14 +35,14 @@ export function createStoreClient(channel: Channel, { clock, log }: StoreClientO
   })
   const encodeClaim = createClaimEncoder()
   const encodeBegun = createBegunEncoder((number, alike) => tell('alike', number, alike))
-  /** How this process removes objects, by the number of the expiry that was asked for. */
+  /** The functions that remove objects, by the number of the `expire` request. */
   const removing = new Map<number, (ids: readonly string[]) => Promise<void>>()
   let expiries = 0
   let closing: Promise<void> | undefined
   channel.on('changed', (message: InstanceMessage) => {
     const instance = decodeInstance(message)
     const { id, attempt, state } = instance
-    // Somebody else has taken it over, or ended it.
+    // Another process has taken the call over, or the call has ended.
     if (isTerminal(state) || attempt > (leased.get(id)?.attempt ?? attempt)) leased.delete(id)
     seen.hear(instance)
   })
@@ -61,8 +61,9 @@ export function createStoreClient(channel: Channel, { clock, log }: StoreClientO
   }
 
   /**
-   * What becomes of it from now on this process does not know by itself: whoever waits for it here, or begins to before
-   * the answer has come, has to hear it from the other side. Nothing else depends on it: what is said of it goes in full.
+   * Stops tracking a call that another process may change from now on. Watchers in this process, including those that
+   * start before the answer arrives, must hear of its changes from the other side. Later messages about the call are
+   * sent in full.
    */
   function letGo(id: string): void {
     leased.delete(id)
@@ -81,7 +82,7 @@ export function createStoreClient(channel: Channel, { clock, log }: StoreClientO
     if (!applied && !recordsDiffer && change && leased.get(change.id)?.attempt === change.attempt)
       leased.delete(change.id)
     if (!applied || !instance) return after
-    // The outcome as it was made may say more to a caller that waits in this process than what is stored.
+    // The outcome in the change may have more details than the stored one, for a caller that waits in this process.
     const outcome = change?.outcome ?? instance.outcome
     const told = outcome && outcome !== instance.outcome ? { ...instance, outcome } : instance
     changed(told, leased.has(told.id))
@@ -112,12 +113,12 @@ export function createStoreClient(channel: Channel, { clock, log }: StoreClientO
       const before = leased.get(change.id)
       const decode = (after: 1 | Advanced) =>
         advanced(after === 1 ? { applied: true, instance: applyChange(before as Instance, change) } : after, change)
-      // An end that could not be stored: this process may never speak of it again.
+      // If the end cannot be stored, this process may never send another message about the call.
       const failed = before && (() => letGo(change.id))
       const complete = encodeComplete(change, before)
       if (complete) return ask('complete', complete, decode, failed)
       const message = [change, ...given(before?.revision)]
-      // Whoever runs it from then on may be another process.
+      // Another process may run it from then on.
       if (before && !isTerminal(change.to)) letGo(change.id)
       return ask('advance', message, decode, failed)
     },
@@ -162,12 +163,12 @@ export function createStoreClient(channel: Channel, { clock, log }: StoreClientO
   }
 }
 
-/** JSON has no word for what is left out in the middle, so it is left out at the end. */
+/** JSON has no `undefined`, so an absent optional argument is left off the end of the list. */
 function given<T>(value: T | undefined): [] | [T] {
   return value === undefined ? [] : [value]
 }
 
-/** The names of a node's operations are sent when they change, not with every claim. */
+/** Sends the names of a node's operations when they change, not with every claim. */
 function createClaimEncoder(): (claim: Claim) => ClaimMessage {
   let sent: readonly string[] | undefined
   return ({ operations, slots, ...rest }) => {

@@ -1,4 +1,4 @@
-/** A store that one process keeps and others use. */
+/** A store in one process that other processes use. */
 export { type Channel, createChannel } from './channel.ts'
 export { createStoreClient } from './client.ts'
 export { createStoreServer, type StoreServer } from './store-server.ts'

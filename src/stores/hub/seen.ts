@@ -1,6 +1,6 @@
 /**
- * Who in this process wants to hear of which instance. Changes come with answers and by themselves; they are told once,
- * in the order they were made, when everything that came together is there.
+ * The watchers of instances in this process. Changes arrive in answers and in notices. Each change is passed on once,
+ * in the order of revisions, after all messages of one write have been handled.
  */
 import type { Instance } from '../../core/call/instance.ts'
 import type { Log } from '../../core/ports/runtime.ts'
@@ -9,28 +9,28 @@ type Changed = (instance: Instance) => void
 
 interface Watched {
   listeners: Set<Changed>
-  /** Of the last change that was told. */
+  /** The revision of the last change that was passed on. */
   revision: number
-  /** Whether the other side tells us of every change. */
+  /** True if the other side reports every change. */
   asked: boolean
 }
 
 export interface Seen {
   watch(id: string, changed: Changed): () => void
-  /** If somebody watches this instance, the other side has to know from now on. */
+  /** If this instance has watchers, asks the other side to report its changes from now on. */
   ask(id: string): void
   /** A change that this process has made itself. */
   note(instance: Instance): void
-  /** A change that the other side tells us of. */
+  /** A change that the other side reported. */
   hear(instance: Instance): void
   tell(): void
 }
 
 export interface SeenOptions {
-  /** Has the other side tell us of every change of this instance. */
+  /** Asks the other side to report every change of this instance. */
   begin(id: string): void
   end(id: string): void
-  /** Whether this process runs it: then it makes the changes itself, and is told of others without asking. */
+  /** True if this process runs it: it makes the changes itself, and other changes are reported without asking. */
   runsHere(id: string): boolean
   log?: Log
 }
@@ -48,13 +48,13 @@ export function createSeen({ begin, end, runsHere, log }: SeenOptions): Seen {
     try {
       listener(instance)
     } catch (thrown) {
-      log?.error({ err: thrown, instance: instance.id }, 'A watcher threw; the others were told all the same.')
+      log?.error({ err: thrown, instance: instance.id }, 'a watcher threw an error; the other watchers were called')
     }
   }
 
   return {
     watch(id, changed) {
-      // A function of its own, so that the same callback can watch twice and end once.
+      // A new function for each watch, so that the same callback can watch twice and stop one of the two.
       const listener: Changed = (instance) => changed(instance)
       const watched = byId.get(id) ?? { listeners: new Set(), revision: 0, asked: false }
       watched.listeners.add(listener)

@@ -1,6 +1,6 @@
 /**
- * The two things that are said of nearly every recorded call, each in a few values: it is taken in and begun at once, and
- * it is complete. Whatever the other side knows or can work out is left out; a call that is not so is said in full.
+ * Short forms of the two messages that nearly every recorded call needs: accepted and begun at once, and complete. They
+ * leave out the values that the other side knows or can compute. Other calls are sent in full.
  */
 
 import type { Caller } from '../../core/call/caller.ts'
@@ -10,10 +10,10 @@ import { Fault } from '../../core/fault.ts'
 import type { JsonValue } from '../../core/json.ts'
 import type { AuditEnding, Change } from '../../core/ports/store.ts'
 
-/** What all calls of one caller and one operation have alike. It is said once, and then by its number. */
+/** The values that all calls of one caller and one operation share. They are sent once, and then by number. */
 type Alike = Pick<Instance, 'tenant' | 'owner' | 'caller' | 'operation' | 'model' | 'rerunnable'>
 
-/** Numbers are never used again, so that one whose meaning was lost is noticed; so many are known at a time. */
+/** The last 256 numbers are valid. A number is never reused, so a number that is no longer known is noticed. */
 const MAX_ALIKE = 256
 
 export type BegunMessage = [
@@ -22,14 +22,14 @@ export type BegunMessage = [
   requestId: string,
   args: JsonValue,
   createdAt: number,
-  /** From here on times are counted from `createdAt`: a small number is written and read several times as fast. */
+  /** The next three times are relative to `createdAt`. Small numbers are several times as fast to write and read. */
   expiresIn: number,
   keepFor: number,
   dueIn: number,
   further?: Further,
 ]
 
-/** What few of them have. */
+/** Fields that few calls have. */
 type Further = Partial<
   Pick<
     Instance,
@@ -41,7 +41,7 @@ interface Numbered extends Alike {
   number: number
 }
 
-/** Nothing for a call that is said in full. `define` has to reach the other side first. */
+/** Returns nothing for a call that is sent in full. `define` has to reach the other side first. */
 export function createBegunEncoder(
   define: (number: number, alike: Alike) => void,
 ): (instance: Instance) => BegunMessage | undefined {
@@ -99,7 +99,7 @@ export function createBegunDecoder(): BegunDecoder {
     },
     decode([number, id, requestId, args, createdAt, expiresIn, keepFor, dueIn, further]) {
       const alike = known.get(number)
-      if (!alike) throw new Fault('internal', 'It was not said whose call this is. Send it again.')
+      if (!alike) throw new Fault('internal', 'The message names an unknown caller number. Send the call again.')
       const instance: Instance = {
         id,
         tenant: alike.tenant,
@@ -137,7 +137,7 @@ function isBegun(instance: Instance): boolean {
     instance.revision === 1 &&
     instance.settled === 0 &&
     instance.failures === 0 &&
-    // Else a difference might not come out as what it was taken from.
+    // Otherwise the difference of two times could be rounded.
     Number.isSafeInteger(instance.createdAt) &&
     Number.isSafeInteger(instance.expiresAt) &&
     Number.isSafeInteger(instance.keepUntil) &&
@@ -153,7 +153,7 @@ function isBegun(instance: Instance): boolean {
   )
 }
 
-/** JSON leaves out what is undefined. */
+/** Fields may be undefined: JSON leaves them out. */
 function furtherOf(instance: Instance): Further | undefined {
   const { sessionId, parentId, idempotencyKey, fingerprint, locale, traceparent, extras, progress } = instance
   const any = sessionId ?? parentId ?? idempotencyKey ?? fingerprint ?? locale ?? traceparent ?? extras ?? progress
@@ -166,7 +166,7 @@ type Expiry = Pick<Change, 'expiresAt' | 'keepUntil' | 'untold'>
 export type CompleteMessage = [
   id: string,
   attempt: number,
-  /** Of the call as this process knows it. */
+  /** The revision of the call that this process knows. */
   revision: number,
   outcome: Outcome,
   endedAt: number,
@@ -177,7 +177,7 @@ export type CompleteMessage = [
 
 const BEFORE_COMPLETE: readonly State[] = statesBefore('complete')
 
-/** Nothing for a change that says more, or is of a call that this process does not run. */
+/** Returns nothing for a change that has more fields, or for a call that this process does not run. */
 export function encodeComplete(change: Change, leased: Instance | undefined): CompleteMessage | undefined {
   const { id, to, attempt, outcome, endedAt, audit, expiresAt, keepUntil, untold } = change
   if (!leased || to !== 'complete' || attempt !== leased.attempt) return undefined
@@ -199,7 +199,7 @@ function isOnlyEnd({ from, releaseKey, settled, failures, dueAt, extras, waiting
   return from.every((state, at) => state === BEFORE_COMPLETE[at])
 }
 
-/** No rule concerned the call, and it went well. */
+/** No rule applied to the call, and it succeeded. */
 function isPlain({ verdict, outcome, rule, approvalId, code }: AuditEnding): boolean {
   return verdict === 'allow' && outcome === 'complete' && (rule ?? approvalId ?? code) === undefined
 }

@@ -1,6 +1,6 @@
 /**
- * Lets other processes use a store of this one. What a process had under lease when it ended is free again at once; what
- * it watched is watched no more.
+ * Lets other processes use a store of this process. When a process ends, its leases are released at once and its
+ * watches stop.
  */
 import type { Instance } from '../../core/call/instance.ts'
 import { isTerminal } from '../../core/call/state.ts'
@@ -11,15 +11,18 @@ import { createWatching, type Watching } from './watching.ts'
 import { type ClaimMessage, decodeInstance, encodeCounts, encodeInstance, type InstanceMessage } from './wire.ts'
 
 export interface StoreServer {
-  /** Resolves when the other process has gone and left nothing behind: true if it had leases, so that work is due now. */
+  /**
+   * Resolves when the other process has ended and its leases are released. True if it had leases: their calls are due
+   * now.
+   */
   serve(channel: Channel): Promise<boolean>
 }
 
 type Asked = (...args: unknown[]) => Promise<unknown>
 
-/** `failed` hears why, where the other process hears only what it can do about it. */
+/** `failed` gets the thrown error. The other process gets only a fault with what it can do about it. */
 export function createStoreServer(store: Store, failed: (thrown: unknown) => void = () => {}): StoreServer {
-  /** Who runs what. */
+  /** The process that runs each call, by call id. */
   const leases = new Map<string, Lessee>()
   return {
     serve: (channel) => new Lessee(store, channel, leases, failed).left,
@@ -31,7 +34,7 @@ class Lessee {
   readonly #store: Store
   readonly #all: Map<string, Lessee>
   readonly #failed: (thrown: unknown) => void
-  /** What it runs, as it last was. */
+  /** The instances that it runs, in their last known state. */
   readonly #leased = new Map<string, Instance>()
   readonly #watching: Watching
   #operations: readonly string[] = []
@@ -85,12 +88,14 @@ class Lessee {
     })
   }
 
-  /** `revision` is of the call as its maker knows it, who needs no more than a word if nobody else has changed it. */
+  /**
+   * `revision` is the last one that the sender knows. If no other process has changed the call, the answer is just `1`.
+   */
   #advance(change: Change, revision = Number.NaN): Promise<1 | Advanced> {
     const { id } = change
     this.#letKnow(id)
     return this.#write(this.#store.advance(change), (after) => {
-      // What it says of an attempt that it had, and that counts no more, is the last it says of it.
+      // Its attempt is no longer the current one. It sends no more changes of that attempt.
       if (!after.applied && !after.recordsDiffer && this.#leased.get(id)?.attempt === change.attempt) this.#unlease(id)
       this.#advanced(after)
       return after.applied && after.instance?.revision === revision + 1 ? 1 : after
@@ -107,7 +112,7 @@ class Lessee {
     serve(this.#store, '', ['alias', 'get', 'find', 'extend', 'overdue'])
     serve(records, 'records.', ['put', 'get', 'add', 'replace', 'take', 'remove', 'write', 'list', 'purge'])
     serve(audit, 'audit.', ['append', 'list', 'purge'])
-    // The other process has the objects, so it is asked back.
+    // The other process has the objects, so it has to remove them.
     channel.on('expire', (limit: number, asking: number) =>
       this.#write(this.#store.expire(limit, (ids) => channel.ask('removeObjects', [asking, ids]))),
     )
@@ -116,7 +121,7 @@ class Lessee {
     channel.on('unwatch', (id: string) => this.#watching.unwatch(id))
   }
 
-  /** Waited for before the leases of a process that has gone are taken away. */
+  /** When a process ends, its writes are awaited before its leases are released. */
   #write<T, R = T>(writing: Promise<T>, then?: (value: T) => R): Promise<R> {
     this.#underWay++
     return writing.then(
@@ -154,13 +159,13 @@ class Lessee {
   #advanced(after: Advanced): Advanced {
     const { applied, instance } = after
     if (!applied || !instance) return after
-    // It changes calls that others run, too.
+    // A process may also change calls that other processes run.
     if (this.#leased.has(instance.id)) this.#changed(instance)
     else this.#watching.toldAlready(instance)
     return after
   }
 
-  /** What a process runs it watches without asking, and it is told of what others do to it. */
+  /** A process watches the calls that it runs without asking: it gets the changes that other processes make. */
   #letKnow(id: string): void {
     const holder = this.#all.get(id)
     if (holder && holder !== this) holder.#watching.watchUnasked(id)
@@ -182,7 +187,7 @@ class Lessee {
     if (this.#underWay > 0) await new Promise<void>((resolve) => (this.#idle = resolve))
     const leases = [...this.#leased.values()].map(({ id, attempt }) => ({ id, attempt }))
     for (const { id } of leases) if (this.#all.get(id) === this) this.#all.delete(id)
-    // Extended by nothing: due at once, where the lease still stands.
+    // Extended by 0 ms: if the lease is still held, the call is due at once.
     if (leases.length > 0) await this.#write(this.#store.extend(leases, 0))
     return leases.length > 0
   }

@@ -1,16 +1,19 @@
-/** What one other process hears of: instances it has asked to watch, and those it runs while somebody else changes them. */
+/**
+ * The instances whose changes one other process gets: those it asked to watch, and those it runs while others change
+ * them.
+ */
 import type { Instance } from '../../core/call/instance.ts'
 import type { Store } from '../../core/ports/store.ts'
 
 export interface Watching {
   watch(id: string): void
-  /** Until it no longer runs it, unless it asks. */
+  /** Watches until the process no longer runs the call, or longer if the process asks. */
   watchUnasked(id: string): void
   unwatch(id: string): void
   unwatchUnasked(id: string): void
-  /** Somebody else runs it now: it is told, and goes on watching until it says that it does not. */
+  /** Another process runs the call now. The former one gets this change and watches until it stops the watch. */
   handOver(instance: Instance): void
-  /** Its maker hears of this change by the answer, and not once more. */
+  /** The process that made this change gets it in the answer, so it is not sent again. */
   toldAlready(instance: Instance): void
   stop(): void
 }
@@ -18,7 +21,7 @@ export interface Watching {
 interface Watched {
   stop(): void
   asked: boolean
-  /** The last that was told by an answer. */
+  /** The last revision that was sent in an answer. */
   revision: number
 }
 
@@ -31,7 +34,7 @@ export function createWatching(store: Store, tell: (instance: Instance) => void)
     else byId.set(id, { stop: store.watch(id, later), asked, revision: 0 })
   }
 
-  /** The answers of the same commit come first. */
+  /** Waits until the answers of the same commit have been sent. */
   function later(instance: Instance): void {
     queueMicrotask(() => queueMicrotask(() => send(instance)))
   }
@@ -55,7 +58,7 @@ export function createWatching(store: Store, tell: (instance: Instance) => void)
     },
     handOver(instance) {
       const { id } = instance
-      // Where it watched already, the store tells it of this.
+      // If it is already watching, the store reports this change.
       if (byId.has(id)) return
       watch(id, true)
       tell(instance)

@@ -1,11 +1,12 @@
 /**
- * How the store's words are sent. An instance goes as a list, what every one has first: a list of values is read in half
- * the time that an object with as many names takes. What nearly all calls say is said shorter still, in `short-wire.ts`.
+ * Encodes the store's types for the channel. An instance is sent as a list, with the fields that every instance has
+ * first: a list is read in half the time of an object. `short-wire.ts` has shorter forms for the most frequent
+ * messages.
  */
 import type { Instance } from '../../core/call/instance.ts'
 import type { Claim, OpenCounts } from '../../core/ports/store.ts'
 
-/** What every instance has, in the order it is sent in. */
+/** The fields that every instance has, in the order in which they are sent. */
 const ALWAYS = [
   'id',
   'tenant',
@@ -31,7 +32,7 @@ const ALWAYS = [
 
 const IS_ALWAYS: ReadonlySet<string> = new Set(ALWAYS)
 
-/** The values of those fields, and behind them, by their names, what few have, if there is any of it. */
+/** The values of those fields, then, if the instance has any, an object with its other fields. */
 export type InstanceMessage = unknown[]
 
 export function encodeInstance(instance: Instance): InstanceMessage {
@@ -52,7 +53,7 @@ export function decodeInstance(message: InstanceMessage): Instance {
   return Object.assign(instance, message[ALWAYS.length]) as unknown as Instance
 }
 
-/** Without `operations` they are those of the last claim on this channel. */
+/** If `operations` is absent, the operations of the last claim on this channel apply. */
 export interface ClaimMessage extends Omit<Claim, 'operations' | 'slots'> {
   operations?: readonly string[]
   slots?: readonly (readonly [string, number])[]

@@ -1,6 +1,6 @@
 /**
- * Taking calls in and finding them again. A request id or an idempotency key stays taken for as long as its row
- * exists, so also between the expiry that hides the row from callers and the purge that removes it.
+ * Accepts calls and finds them. A request id or an idempotency key stays taken as long as its row exists, so also
+ * between the expiry, which hides the row from callers, and the purge, which removes it.
  */
 import type { Database, Statement } from 'better-sqlite3'
 import type { Instance } from '../../core/call/instance.ts'
@@ -55,7 +55,7 @@ export function prepareAcceptance(
     inserts.set(sql, insert)
     return insert
   }
-  // Its own id is what no caller's request id is.
+  // The new request id contains the instance id, so no caller can have chosen it.
   const yieldRequest = db.prepare<[number, string, string], RequestRow>(
     `UPDATE instances SET request_id = 'yielded:' || id, revision = revision + 1,
        audit = json_set(audit, '$.requestId', request_id)
@@ -65,7 +65,7 @@ export function prepareAcceptance(
     'DELETE FROM aliases WHERE owner = ? AND request_id = ? AND instance_id = ?',
   )
   const insertAlias = db.prepare('INSERT INTO aliases VALUES (?, ?, ?, ?, ?)')
-  // Until the first repeat of a key there are none, and nobody need look for one. This process alone writes them.
+  // There are no aliases until the first repeat of a key, so the lookup is skipped. Only this process writes aliases.
   let anyAliases = db.prepare('SELECT EXISTS (SELECT 1 FROM aliases)').pluck().get() === 1
 
   const get = (id: string): Instance | undefined => {
@@ -73,7 +73,7 @@ export function prepareAcceptance(
     return row && decode(row)
   }
 
-  /** Whoever has the request id, expired or not. */
+  /** The instance that has the request id, expired or not. */
   function holder(owner: number, requestId: string, hash = requests.hashOf(owner, requestId)): Instance | undefined {
     const row = requests.find(hash, owner, requestId)
     if (row) return decode(row)
@@ -85,7 +85,7 @@ export function prepareAcceptance(
   function conflict(owner: number, { id, operation, idempotencyKey }: Instance): Taken {
     const sameKey = idempotencyKey !== undefined && byKey.get(owner, nameIn(operation), idempotencyKey)
     if (sameKey) return { kind: 'key-taken', instance: decode(sameKey) }
-    throw new Fault('internal', `The instance id ${id} is in use. Ids must be unique; see how newId makes them.`)
+    throw new Fault('internal', `The instance id ${id} is in use. Check that newId returns unique ids.`)
   }
 
   function vacate(owner: number, requestId: string, over: string): void {
@@ -135,7 +135,7 @@ export function prepareAcceptance(
         const taken = owner && holder(owner.ref, alias.requestId)
         if (taken) return { kind: 'request-id-taken', instance: taken }
         if (!owner || !byId.get(alias.instanceId)) {
-          throw new Fault('unavailable', 'The call that this one repeats is no longer kept. Send it again.')
+          throw new Fault('unavailable', 'The call that this one repeats was just removed. Send the call again.')
         }
         insertAlias.run(encodeAlias(alias, owner.ref))
         anyAliases = true

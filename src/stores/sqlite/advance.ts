@@ -1,4 +1,4 @@
-/** Compare and set: the one way an instance changes state once it is taken in. */
+/** Compare and set: the only way in which an accepted instance changes its state. */
 import type { Database, Statement } from 'better-sqlite3'
 import { applyChange } from '../../core/call/applied-change.ts'
 import type { Instance } from '../../core/call/instance.ts'
@@ -77,8 +77,8 @@ export function prepareAdvance(db: Database, { fresh, openCalls, records, decode
 }
 
 /**
- * What a change sets by a value of its own. A column that does not change is not named: that would still rewrite its
- * indexes, and take its time. So there are as many statements as shapes of changes.
+ * The columns that a change may set. The statement names only columns that change, because naming an unchanged column
+ * rewrites its indexes. So there is one statement for each combination of columns.
  */
 const SET: readonly { column: string; read(change: Change): string | number | undefined }[] = [
   { column: 'due_at', read: ({ dueAt }) => dueAt },
@@ -93,14 +93,14 @@ const SET: readonly { column: string; read(change: Change): string | number | un
   { column: 'waiting', read: ({ waiting }) => (waiting == null ? undefined : JSON.stringify(waiting)) },
 ]
 
-/** What depends on whether a caller was told of the call. */
+/** The columns whose values depend on whether a caller was told of the call. */
 const TIMES = { expires_at: 'expiresAt', keep_until: 'keepUntil' } as const
 
 function isTime(column: string): column is keyof typeof TIMES {
   return column in TIMES
 }
 
-/** The number tells shapes apart: it has a bit for each column and flag, for each state before, and the state after. */
+/** `shape` identifies the statement: a bit for each column, each flag and each state before, and the state after. */
 function encodeChange(change: Change): { shape: number; values: (string | number)[] } {
   const { id, to, from, attempt } = change
   const values: (string | number)[] = []
@@ -121,7 +121,7 @@ function encodeChange(change: Change): { shape: number; values: (string | number
   return { shape, values }
 }
 
-/** States stand in the statement as they are: there are five of them, and what is bound takes longer. */
+/** States are literals in the statement. There are only five, and a bound value takes longer. */
 function updateOf(change: Change): string {
   const { to, from, waiting, releaseKey, attempt, dueAt } = change
   const set = [`state = '${to}'`, `ended = ${isTerminal(to) ? 1 : 0}`, 'revision = revision + 1']
@@ -134,7 +134,7 @@ function updateOf(change: Change): string {
   if (waiting === null) set.push('waiting = NULL', 'answer = NULL')
   if (releaseKey) set.push('idempotency_key = NULL')
   const fence = attempt === undefined ? '' : ' AND attempt = ?'
-  // Not IN: for a list of three SQLite builds a table each time, which took a tenth of a durable call.
+  // OR instead of IN: for a list of three, SQLite builds a table each time, which took a tenth of a durable call.
   const before = from.map((state) => `state = '${state}'`).join(' OR ')
   return `UPDATE instances SET ${set.join(', ')} WHERE id = ? AND (${before})${fence}`
 }

@@ -1,6 +1,6 @@
 /**
- * The trail of who did what. The entry of a recorded call lies in the call's own row, which has most of it already, and
- * moves into a table of its own when the call goes; other entries are in that table from the start.
+ * The audit trail. The entry of a recorded call is stored in the call's own row, which has most of its fields already.
+ * When the call is removed, its entry moves to the audit table. Other entries are in that table from the start.
  */
 import type { Database } from 'better-sqlite3'
 import type { MediaInput } from '../../core/call/call.ts'
@@ -13,14 +13,16 @@ import type { Owners } from './owners.ts'
 import { digest } from './requests/digest.ts'
 import type { InstanceRow } from './rows.ts'
 
-/** Of nearly every entry; what differs is written. */
+/** The values of nearly every entry. Only values that differ are written. */
 const USUAL = { verdict: 'allow', backend: 'handler', attempts: 1, outcome: 'complete' } as const
 
-/** What an entry is made of, and by what its call is found; arguments, which may be large, only where they are needed. */
+/**
+ * The columns of an entry and of its call's index. Arguments may be large, so they are read only if they are needed.
+ */
 export const ENTRY_COLUMNS = `ref, id, owner, request_id, operation, fingerprint, created_at, ended_at, audit, caller, media,
   CASE fingerprint WHEN '' THEN args END AS args`
 
-/** So many calls are sorted in 10 ms; where there are more, the newest of them are soon found among all. */
+/** Sorting 10,000 calls takes 10 ms. An owner with more calls has its newest ones early in the index of all calls. */
 const FEW = 10_000
 
 const NEWEST = '\u{10ffff}'
@@ -55,7 +57,7 @@ export function prepareAudit(db: Database, owners: Owners) {
     'DELETE FROM audit WHERE rowid IN (SELECT rowid FROM audit WHERE ended_at < ? ORDER BY ended_at LIMIT ?)',
   )
 
-  /** A request id that the call has given up stands in its own part. */
+  /** If the call gave up its request id, `audit` has the original one. */
   function decodeKept(row: EndedRow): AuditEntry {
     const { tenant, owner, caller } = owners.byRef(row.owner)
     return {
@@ -73,7 +75,7 @@ export function prepareAudit(db: Database, owners: Owners) {
   }
 
   return {
-    /** For a call that is removed. */
+    /** Moves the entry of a removed call to the audit table. */
     archive(row: EntryRow): void {
       if (isEnded(row)) insertOnce.run(...encodeEntry(decodeKept(row)))
     },
@@ -96,7 +98,7 @@ export function prepareAudit(db: Database, owners: Owners) {
   }
 }
 
-/** What the row of its call does not say. */
+/** The fields that are not in the row of the call. */
 export function encodeEnding(ending: AuditEnding): string {
   const { verdict, rule, approvalId, backend, attempts, outcome, code } = ending
   const own: Partial<AuditEnding> = {}
@@ -110,7 +112,7 @@ export function encodeEnding(ending: AuditEnding): string {
   return JSON.stringify(own)
 }
 
-/** As `ENTRY_COLUMNS` reads it. */
+/** A row with `ENTRY_COLUMNS`. */
 export interface EntryRow
   extends Pick<
     InstanceRow,
@@ -129,7 +131,7 @@ export interface EntryRow
   args: string | null
 }
 
-/** Of a call that has an entry. */
+/** A row of a call that has an entry. */
 interface EndedRow extends EntryRow {
   ended_at: number
   audit: string

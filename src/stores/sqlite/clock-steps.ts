@@ -1,19 +1,18 @@
 /**
- * Notices that the wall clock was set, by comparing it with the monotonic one, and moves the times by which calls are
- * judged along with it: a lease, a back-off or a deadline takes as long as it was meant to. See
- * `docs/decisions/0014-time.md`.
+ * Notices that the wall clock was set, by comparing it with the monotonic clock. Then it moves the times of open calls
+ * by the same amount, so that leases, back-offs and deadlines keep their length. See `docs/decisions/0014-time.md`.
  */
 import type { Database } from 'better-sqlite3'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 
-/** Clocks are corrected by so little all the time; nobody minds waiting it out. */
+/** Clocks are often corrected by less than this. Such a step is ignored. */
 const CORRECTION_MS = 1_000
 
 export interface ClockSteps {
-  /** By how much the clock was set forward (or back, if negative) since this was last asked. */
+  /** How far the clock was set forward since the last call (back, if negative). */
   stepMs(): number
-  /** It could not be followed: it is said again. */
+  /** The step could not be followed, so the next `stepMs` reports it again. */
   undo(stepMs: number): void
   /** Only inside a transaction. */
   follow(stepMs: number): void
@@ -23,7 +22,7 @@ export function prepareClockSteps(db: Database, fresh: FreshInstances, clock: Cl
   const back = db.prepare<{ step: number }>(
     'UPDATE instances SET due_at = due_at + @step WHERE ended = 0 AND due_at IS NOT NULL',
   )
-  // An approval waits until a date that people were told, and so does the call that it holds.
+  // An approval waits until a date that people have seen, and so does the call that waits for it.
   const forward = db.prepare<{ step: number }>(
     `UPDATE instances SET expires_at = expires_at + @step, keep_until = keep_until + @step,
        due_at = due_at + iif(attempt = settled AND extras ->> 'held' = 1, 0, @step)

@@ -1,7 +1,7 @@
 /**
- * Instances that nothing has touched since they were accepted. Most calls are accepted and then ended, and ending one
- * that is here needs no reading back: 42 µs became 37 for the two together. Whatever else changes a row drops it from
- * here, whether or not that change is committed in the end; an entry whose row was never committed is never used.
+ * A cache of instances that have not changed since they were accepted. Most calls are accepted and then ended, and
+ * ending a cached one needs no read: both together took 37 µs instead of 42. Any other change of a row drops its entry,
+ * even if that change is rolled back. An entry whose row was never committed is never used.
  */
 
 import type { Instance } from '../../core/call/instance.ts'
@@ -9,13 +9,13 @@ import { BriefMap } from '../../core/fairness/brief-map.ts'
 
 export interface FreshInstances {
   add(instance: Instance, textLength: number): void
-  /** At most once, for whoever changes the row next. */
+  /** Removes the entry and returns it, for the next change of the row. */
   take(id: string): Instance | undefined
   drop(id: string): void
   clear(): void
 }
 
-/** Together they bound the memory to some 20 MB. */
+/** The two limits bound the memory to about 20 MB. */
 const MAX_ENTRIES = 4_096
 const MAX_TEXT_LENGTH = 4_096
 

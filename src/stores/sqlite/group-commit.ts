@@ -1,6 +1,6 @@
 /**
- * Lets writes that are asked for in the same turn share one transaction and one sync of the disk. A write's promise
- * settles after the commit that holds it.
+ * Puts all writes of one turn of the event loop into one transaction with one disk sync. A write's promise settles
+ * after its commit.
  */
 import type { Database } from 'better-sqlite3'
 import type { Instance } from '../../core/call/instance.ts'
@@ -9,16 +9,16 @@ import type { CommitWitness } from './files/commit-witness.ts'
 import { writeFault } from './storage-faults.ts'
 
 /**
- * May run again after a rollback, so it changes nothing but the database, and what `undone` makes good; it adds what it
- * changed to `changed`.
+ * May run again after a rollback, so it changes only the database, and memory that `undone` repairs. It adds the
+ * changed instances to `changed`.
  */
 export type Action<T> = (changed: Instance[]) => T
 
 export interface GroupCommit {
-  /** Whether the next write begins a new group. */
+  /** True if the next write begins a new group. */
   readonly isEmpty: boolean
   write<T>(action: Action<T>): Promise<T>
-  /** Takes no more writes, and settles when those under way have. */
+  /** Accepts no more writes. Settles when the writes under way have settled. */
   end(): Promise<void>
 }
 
@@ -28,24 +28,24 @@ interface Write {
   reject(fault: Fault): void
 }
 
-/** Bounds how long one transaction keeps the event loop: about 10 µs a write. */
+/** Bounds how long one transaction blocks the event loop: about 10 µs per write. */
 const MAX_WRITES = 500
 const COMPANY = 0.8
-/** Leases are held for longer than that, so a shorter failure has cost nobody theirs. */
+/** Leases are longer than this, so none has run out during a shorter failure. */
 const LONG_FAILURE_MS = 1_000
 
 export interface GroupCommitOptions {
   witness: Pick<CommitWitness, 'begin' | 'count' | 'committed'>
   committed(changed: readonly Instance[]): void
-  /** After a transaction that left nothing behind. */
+  /** Called after a transaction was rolled back. */
   undone(): void
   monotonicMs(): number
-  /** In a transaction of its own, before the first one that is tried after a while in which none could be committed. */
+  /** Called in its own transaction, before the first attempt to commit after a longer storage failure. */
   recovering(): void
   /**
-   * How long a commit may wait for as many writes as the last one had; it does not wait unless given. For a store that
-   * other processes use: what they send in answer to one commit comes in several pieces, and small commits are dear. A
-   * call cost 98 µs of CPU where 16 writes shared a commit, 80 where 32 did and 67 where 64 did.
+   * How long a commit may wait for as many writes as the last one had (default: 0). For a store that other processes
+   * use: their next writes after a commit arrive in several pieces, and small commits are expensive. A call took 98 µs
+   * of CPU time with 16 writes per commit, 80 µs with 32 and 67 µs with 64.
    */
   gatherMs?: number
 }
@@ -59,11 +59,11 @@ export function createGroupCommit(
   const rollback = db.prepare('ROLLBACK')
   let waiting: Write[] = []
   let ending = false
-  /** Since when the storage has taken nothing. */
+  /** When the storage began to fail. */
   let failingSince: number | undefined
-  /** How many writes the last commit had. */
+  /** The number of writes in the last commit. */
   let usual = 0
-  /** Changed by a commit that was not acknowledged: it counts if the files come back. */
+  /** Instances of commits that were not acknowledged. Their changes count if the files come back. */
   const unconfirmed: Instance[] = []
   let gathering: NodeJS.Timeout | undefined
   const drained = Promise.withResolvers<void>()
@@ -73,7 +73,7 @@ export function createGroupCommit(
     else gathering = setTimeout(flush, gatherMs)
   }
 
-  /** Those who were answered together come back together, but for a few. */
+  /** Most senders whose writes were committed together also send their next writes together. */
   function isCompany(): boolean {
     return waiting.length >= usual * COMPANY
   }
@@ -90,8 +90,8 @@ export function createGroupCommit(
   }
 
   /**
-   * A batch that cannot be committed is tried again in halves, so that a record that cannot be stored, or one too large
-   * for the room that is left, fails alone. Savepoints would not do: SQLite undoes all when it finds no room.
+   * If a batch cannot be committed, each half is tried again, so that a record that is invalid, or too large for the
+   * free space, fails alone. Savepoints would not help: SQLite rolls back everything when the disk is full.
    */
   function commitWrites(writes: readonly Write[]): void {
     const changed: Instance[] = []
@@ -127,7 +127,7 @@ export function createGroupCommit(
     committed(changed)
   }
 
-  /** What comes next is tried in any case: it may be what makes room. */
+  /** If this fails, the next write is still tried, because it may be the one that frees space. */
   function recover(since: number): void {
     if (monotonicMs() - since < LONG_FAILURE_MS) return
     failingSince = monotonicMs()
@@ -150,7 +150,7 @@ export function createGroupCommit(
       commit.run()
       return values
     } finally {
-      // Still open after a failure, unless SQLite has undone it already.
+      // After a failure the transaction is still open, unless SQLite has already rolled it back.
       if (db.inTransaction) rollback.run()
     }
   }

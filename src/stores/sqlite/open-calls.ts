@@ -1,7 +1,7 @@
 /**
- * How many calls are open, by owner and by operation, kept while they come and go: counting them in the file reads every
- * one. The file is this process's alone, so it is counted when it is opened, and again after a change that may have
- * made the counts wrong.
+ * The number of open calls by owner and by operation. The counts are updated with every change, because counting in the
+ * file reads every open call. Only this process uses the file, so it is counted once when it is opened, and again after
+ * a change that may have made the counts wrong.
  */
 import type { Instance } from '../../core/call/instance.ts'
 import { isTerminal } from '../../core/call/state.ts'
@@ -14,7 +14,7 @@ export interface CountedRow {
   queued: number
 }
 
-/** One that is at 0 stays until the counts are read: a map from which entries are deleted all the time grows slow. */
+/** An entry with 0 calls stays until the counts are read, because frequent deletions make a map slow. */
 type Tally = Map<string, { calls: number }>
 
 export class OpenCalls {
@@ -28,7 +28,7 @@ export class OpenCalls {
     this.#count = count
   }
 
-  /** A transaction was undone, and with it what was noted of it. */
+  /** A transaction was rolled back, so the counts may be wrong. */
   doubt(): void {
     this.#isDoubtful = true
   }
@@ -37,12 +37,12 @@ export class OpenCalls {
     if (!isTerminal(instance.state)) this.#add(instance, 1)
   }
 
-  /** As it is after it was handed out. */
+  /** Takes the instance as it is after the claim. */
   claimed({ attempt, extras }: Instance): void {
     if (attempt === 1 && !extras?.held) this.#queued--
   }
 
-  /** A change that was applied, and what it made. */
+  /** Takes the applied change and the instance after it. */
   advanced({ from, to, extras }: Change, after: Instance): void {
     const mayReopen = !from.every(isOpen)
     const mayLeaveTheQueue = extras !== undefined && after.attempt === 0

@@ -1,10 +1,10 @@
-/** Whose calls there are. An owner is kept once, with the caller it once called as, for as long as it has a call. */
+/** The owners of calls. An owner is stored once, with the caller of its first call, as long as it has a call. */
 import type { Database } from 'better-sqlite3'
 import type { Caller } from '../../core/call/caller.ts'
 import type { Instance } from '../../core/call/instance.ts'
 
 export interface KnownOwner {
-  /** Stands for the owner in the rows of its calls. */
+  /** Refers to the owner in the rows of its calls. */
   ref: number
   tenant: string
   owner: string
@@ -19,7 +19,7 @@ interface OwnerRow {
   caller: string
 }
 
-/** Those that are known without reading: some 10 MB. */
+/** The size of the cache: about 10 MB. */
 const MAX_KNOWN = 20_000
 
 export class Owners {
@@ -57,14 +57,14 @@ export class Owners {
     return known
   }
 
-  /** The caller's text where it is not the one that is kept with the owner. */
+  /** The caller's text, if it differs from the text stored with the owner. */
   ownText(caller: Caller, known: KnownOwner): string | undefined {
     if (caller === known.caller) return undefined
     const text = this.#textOf(caller)
     return text === known.callerText ? undefined : text
   }
 
-  /** Removes it unless it has a call. Only inside a transaction. */
+  /** Removes the owner if it has no call. Only inside a transaction. */
   removeIdle(ref: number): void {
     const known = this.#byRef.get(ref)
     if (this.#remove.run(ref).changes === 0 || !known) return
@@ -74,7 +74,7 @@ export class Owners {
     if (ofTenant?.size === 0) this.#byName.delete(known.tenant)
   }
 
-  /** What a transaction added is not there after it was undone. */
+  /** Empties the cache after a rollback, because owners that the transaction added are not in the database. */
   forget(): void {
     this.#byName.clear()
     this.#byRef.clear()
@@ -91,7 +91,7 @@ export class Owners {
     return known
   }
 
-  /** One object for all calls of a remembered credential. */
+  /** Cached by object: all calls with the same cached credential have the same caller object. */
   #textOf(caller: Caller): string {
     const kept = this.#texts.get(caller)
     if (kept !== undefined) return kept

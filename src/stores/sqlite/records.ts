@@ -1,11 +1,11 @@
-/** Small values by key. */
+/** Stores small values by key. */
 import type { Database } from 'better-sqlite3'
 import type { RecordChange } from '../../core/ports/store.ts'
 import type { Action } from './group-commit.ts'
 
-/** Records that are written in the transaction of something else. */
+/** Writes records within another transaction. */
 export interface RecordWrites {
-  /** Whether every condition holds. */
+  /** True if every condition holds. */
   hold(changes: readonly RecordChange[]): boolean
   apply(changes: readonly RecordChange[]): void
 }
@@ -59,7 +59,7 @@ export function prepareRecords(db: Database, now: () => number) {
   return {
     writes,
 
-    /** The conditions first: within a transaction that others share, nothing can be undone alone. */
+    /** Checks the conditions first, because part of a shared transaction cannot be rolled back. */
     write(changes: readonly RecordChange[]): Action<boolean> {
       return () => {
         const hold = writes.hold(changes)
@@ -82,7 +82,7 @@ export function prepareRecords(db: Database, now: () => number) {
       return () => replace.run(value, expiresAt ?? null, key, expected, now()).changes === 1
     },
 
-    /** Keys compare by their bytes, so what begins with the prefix lies between it and its end. */
+    /** Keys compare by their bytes, so all keys with the prefix lie between it and its end. */
     list(prefix: string, limit: number, after: string | undefined) {
       return list.all(after ?? prefix, `${prefix}\u{10ffff}`, now(), limit)
     },

@@ -1,4 +1,4 @@
-/** How an instance lies in its row: plain columns, and JSON text for what SQL never looks into. */
+/** Encodes instances as rows: plain columns, and JSON text for values that no query reads. */
 
 import type { MediaInput } from '../../core/call/call.ts'
 import type { Caller } from '../../core/call/caller.ts'
@@ -11,13 +11,13 @@ import type { KnownOwner } from './owners.ts'
 import { digest } from './requests/digest.ts'
 
 export interface InstanceRow {
-  /** Stands for the call in the index of request ids. */
+  /** Refers to the call in the index of request ids. */
   ref: number
   id: string
   owner: number
   request_id: string
   operation: string
-  /** Empty where the call has none of its own. */
+  /** Empty if the call has no fingerprint of its own. */
   fingerprint: string
   state: State
   ended: number
@@ -59,7 +59,7 @@ export interface AliasRow {
   expires_at: number
 }
 
-/** What every call has its own of when it is taken in, in the order of `ownValues`. */
+/** The columns that differ for every accepted call, in the order of `ownValues`. */
 const OWN = [
   'ref',
   'id',
@@ -88,15 +88,17 @@ function ownValues(instance: Instance, ref: number, owner: number, args: string)
   ]
 }
 
-/** Arguments of more characters are written with their fingerprint: many such are removed at a time, or listed. */
+/**
+ * Larger arguments are stored with their fingerprint, so that listing or removing many such calls need not hash them.
+ */
 const LARGE = 2_048
 
-/** As much as an end usually adds to a row. */
+/** About as many characters as an ending adds to a row. */
 const ROOM = ' '.repeat(40)
 
 /**
- * What nearly every durable call has alike: asynchronous, started at once, and with nothing that few have. That stands
- * in the statement, since a value that is bound takes a sixth of a microsecond.
+ * The values of nearly every durable call: asynchronous, started at once, without rare fields. They are literals in the
+ * statement, because a bound value takes a sixth of a microsecond.
  */
 const ALIKE: Readonly<Partial<Record<keyof InstanceRow, string | number>>> = {
   fingerprint: '',
@@ -128,7 +130,7 @@ const VALUES: Readonly<Record<string, (instance: Instance) => string | number | 
   rerunnable: ({ rerunnable }) => (rerunnable ? 1 : 0),
   stop_requested: ({ stopRequested }) => (stopRequested ? 1 : 0),
   room: ({ state }) => (isTerminal(state) ? undefined : ROOM),
-  // What few have; absent is null.
+  // Rare fields. Absent is null.
   told: ({ told }) => (told ? 1 : undefined),
   session_id: ({ sessionId }) => sessionId,
   parent_id: ({ parentId }) => parentId,
@@ -152,8 +154,8 @@ const INSERT_ALIKE = insertInto(ALIKE_LITERALS)
 const INSERT_ALIKE_BUT_CALLER = insertInto([...ALIKE_LITERALS, ['caller', '?']])
 
 /**
- * The statement that inserts an instance, and what is bound to it. There are as many statements as shapes of calls.
- * `caller` is given where it is not the one kept with the owner.
+ * The statement that inserts an instance, and its bound values. There is one statement for each combination of columns.
+ * `caller` is set only if it differs from the one stored with the owner.
  */
 export function encodeInstance(
   given: Instance,
@@ -201,7 +203,7 @@ function encodeList(list: readonly unknown[]): string {
   return list.length === 0 ? '[]' : JSON.stringify(list)
 }
 
-/** With the owner that the row refers to. */
+/** Decodes a row, with the owner that it refers to. */
 export type Decode = (row: InstanceRow) => Instance
 
 export function decodeInstance(row: InstanceRow, { tenant, owner, caller }: KnownOwner): Instance {
@@ -243,7 +245,7 @@ export function decodeInstance(row: InstanceRow, { tenant, owner, caller }: Know
   }
 }
 
-/** The instance as the caller of the alias knows it. */
+/** The instance with the request id, session id and expiry of the alias. */
 export function throughAlias(instance: Instance, alias: AliasRow): Instance {
   const { sessionId: _, ...rest } = instance
   return {

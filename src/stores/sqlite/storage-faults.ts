@@ -1,17 +1,17 @@
 /**
- * Turns what SQLite throws into faults. Callers read the messages of a failed write, so those name no file; the
- * operator reads the messages of a failed start, so those do.
+ * Turns SQLite errors into faults. Callers read the messages of a failed write, so these messages name no file. The
+ * operator reads the messages of a failed start, so these do.
  */
 import Database from 'better-sqlite3'
 import { Fault } from '../../core/fault.ts'
 
-/** The primary result code, `SQLITE_IOERR` for `SQLITE_IOERR_FSYNC`; nothing if SQLite did not throw it. */
+/** The primary result code, such as `SQLITE_IOERR` for `SQLITE_IOERR_FSYNC`. Undefined if it is no SQLite error. */
 export function sqliteCode(thrown: unknown): string | undefined {
   if (!(thrown instanceof Database.SqliteError)) return undefined
   return thrown.code.split('_').slice(0, 2).join('_')
 }
 
-/** Codes that say something about this one record, not about the storage. */
+/** Codes that concern only this record, not the storage. */
 const ABOUT_THE_RECORD = new Set(['SQLITE_CONSTRAINT', 'SQLITE_MISMATCH', 'SQLITE_TOOBIG', 'SQLITE_RANGE'])
 
 export function writeFault(thrown: unknown): Fault {
@@ -38,7 +38,7 @@ export function readFault(thrown: unknown): Fault {
   return storageFailed("The server's storage cannot be read. Try again later; the server log has the reason.", thrown)
 }
 
-/** The operator is told more by the log. A caller who sends the call again may find that it was recorded after all. */
+/** The log tells the operator more. A caller that sends the call again may find that it was recorded. */
 export function storageGone(): Fault {
   return new Fault(
     'unavailable',

@@ -1,4 +1,4 @@
-/** The store in one SQLite file, for one process: reads go straight to the database, writes share commits. */
+/** The store in one SQLite file, for one process. Reads go straight to the database. Writes share commits. */
 import type { Fault } from '../../core/fault.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
@@ -29,11 +29,11 @@ export interface SqliteStoreOptions extends OpenOptions {
   index?: Pick<RequestIndexOptions, 'inMemory'>
 }
 
-/** Throws a fault that names the file if it is in use, damaged, of a newer version or another program's. */
+/** Throws a fault that names the file if it is in use, damaged, from a newer version or from another program. */
 export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: SqliteStoreOptions): Store {
   const { file, log } = open
   const db = openDatabase(open)
-  // One that fails is counted with the next.
+  // If this commit fails, the next one counts it.
   const commitAgain = () => void commits.write(() => undefined).catch(() => undefined)
   const witness = openPart(file, () => new CommitWitness(db, { file, clock, log, commitAgain }), db)
   const now = () => clock.now()
@@ -69,11 +69,11 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
   leases.voidAll()
   const steps = prepareClockSteps(db, fresh, clock)
 
-  /** In the order of writes: what follows was made by the clock as it is now. */
+  /** Queued like a write, so that later writes, whose times are from the new clock, come after it. */
   const followClock = (): Promise<void> | undefined => {
     const stepMs = steps.stepMs()
     if (stepMs === 0) return undefined
-    log?.warn({ stepMs }, 'the clock was set; the times of open calls are moved along')
+    log?.warn({ stepMs }, 'the clock was set; moving the times of open calls by the same amount')
     let tried = false
     return commits
       .write(() => {
@@ -82,13 +82,13 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
         due.doubt()
       })
       .catch((err: Fault) => {
-        // Nothing beside it was written either, so it can be made up for.
+        // The rest of the transaction was not written either, so the step can be followed later.
         if (!tried || err.code === 'STORAGE_FAILED') steps.undo(stepMs)
-        log?.error({ err, stepMs }, 'could not move the times of open calls along with the clock')
+        log?.error({ err, stepMs }, 'could not move the times of open calls after the clock was set')
       })
   }
 
-  // Not async: the further promises cost every write.
+  // Not async, because the extra promises would slow down every write.
   const write = <T>(prepare: () => Action<T>): Promise<T> => {
     try {
       // Once per group: reading both clocks takes a percent of a durable call.
@@ -154,7 +154,7 @@ export function createSqliteStore({ clock, gatherMs = 0, index, ...open }: Sqlit
       try {
         requests.writeRemovals()
       } catch (err) {
-        log?.warn({ err }, 'the index of request ids could not be written; it keeps entries of calls that have gone')
+        log?.warn({ err }, 'could not write the index of request ids; it keeps the entries of removed calls')
       }
       db.close()
       witness.close()

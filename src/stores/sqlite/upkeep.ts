@@ -1,4 +1,4 @@
-/** What the sweeper asks: what is past its expiry, what may go, how much is open. */
+/** The queries of maintenance: calls past their expiry, calls to remove, and the number of open calls. */
 import type { Database } from 'better-sqlite3'
 import type { Instance } from '../../core/call/instance.ts'
 import { ENTRY_COLUMNS, type EntryRow } from './audit.ts'
@@ -55,8 +55,8 @@ export function prepareUpkeep(db: Database, { owners, requests, decode, archive 
     },
 
     /**
-     * Copies what a removal wrote from the log into the file. Left in the log, the scattered pages of many are
-     * copied all at once, by whichever commit comes to 4,000 of them: that took 25 ms and more, against 2 ms each time.
+     * Copies the pages of a removal from the log into the file, which takes 2 ms. Otherwise the scattered pages of many
+     * removals stay in the log until it has 4,000 pages, and the commit that then copies them took 25 ms and more.
      */
     settle(): void {
       try {

@@ -1,5 +1,4 @@
-/** Who wants to hear of which instance, within this process. */
-
+/** The watchers of instances within this process. */
 import type { Instance } from '../../core/call/instance.ts'
 import { BriefMap } from '../../core/fairness/brief-map.ts'
 import type { Log } from '../../core/ports/runtime.ts'
@@ -11,7 +10,7 @@ export interface Watchers {
   tell(instances: readonly Instance[]): void
 }
 
-/** An object of its own, so that the same callback can watch twice and end once. */
+/** A new object for each watch, so that the same callback can watch twice and stop one of the two. */
 interface Watch {
   changed: Changed
 }
@@ -28,7 +27,7 @@ export function createWatchers(log: Log | undefined): Watchers {
     try {
       changed(instance)
     } catch (thrown) {
-      log?.error({ err: thrown, instance: instance.id }, 'A watcher threw; the others were told all the same.')
+      log?.error({ err: thrown, instance: instance.id }, 'a watcher threw an error; the other watchers were called')
     }
   }
 

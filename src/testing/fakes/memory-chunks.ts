@@ -97,7 +97,7 @@ export class MemoryChunks {
 }
 
 function diverged(): Fault {
-  const developerMessage = 'A chunked operation must make the same bytes at every attempt.'
-  const message = 'The operation was run again and made another result than the part already given out; call it anew.'
+  const developerMessage = 'A chunked operation must produce the same bytes in every attempt.'
+  const message = 'The operation ran again and its result differs from the part already sent; start a new call.'
   return new Fault('internal', message, { code: 'CHUNKS_DIVERGED', developerMessage })
 }

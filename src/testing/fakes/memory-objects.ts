@@ -76,7 +76,7 @@ export function createMemoryObjects(now: () => number = Date.now): ObjectStore {
 }
 
 function tooLarge(maxBytes: number): Fault {
-  return new Fault('invalid-input', `The file is larger than the ${maxBytes} bytes allowed here; send a smaller one.`, {
+  return new Fault('invalid-input', `The file is larger than the allowed ${maxBytes} bytes. Send a smaller file.`, {
     code: 'MEDIA_TOO_LARGE',
     details: { maxBytes },
   })

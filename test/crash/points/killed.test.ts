@@ -26,7 +26,7 @@ const post = async (url: string, path: string, body: object, headers: Record<str
     headers: { 'Content-Type': 'application/json', ...headers },
     body: JSON.stringify(body),
   }
-  // biome-ignore lint/suspicious/noExplicitAny: whatever members are expected are read.
+  // biome-ignore lint/suspicious/noExplicitAny: the tests read any members they expect.
   return (await (await fetch(url + path, init)).json()) as any
 }
 

@@ -92,7 +92,7 @@ export class Life {
     })
     const response = await this.alive(this.server.fetch(request))
     const text = await this.alive(response.text())
-    // biome-ignore lint/suspicious/noExplicitAny: stories read whatever members they expect.
+    // biome-ignore lint/suspicious/noExplicitAny: stories read any members they expect.
     return { status: response.status, body: (text === '' ? undefined : JSON.parse(text)) as any }
   }
 

@@ -181,7 +181,7 @@ function failuresIn(log: readonly LogLine[]): LogLine[] {
   return log.filter(({ fields }) => Object.hasOwn(fields, 'tool_code'))
 }
 
-test('a failure that is no execution has a line of its own, and a denial has one line, too', async () => {
+test('a failure before an execution has its own log line, and a denial has one line, too', async () => {
   verifies(...ids(64, 67))
   const guard = { decide: () => ({ verdict: 'deny' as const, rule: 'policy.yaml#no-search' }) }
   const { execute, log } = await openHost({ operations: [search], guards: [guard] })
@@ -268,7 +268,7 @@ test('the same request again is the same execution, and another under its id is 
   expect(other.body.error).toMatchObject({ code: 'invalid_input', retryable: false })
 })
 
-test('a call that outlasts the wait goes on, and the same request joins it', async () => {
+test('a call that takes longer than the wait continues, and the same request joins it', async () => {
   const gate = Promise.withResolvers<string>()
   let runs = 0
   const slow = operation('v1:web.search', {
@@ -316,7 +316,7 @@ test('a runtime that hangs up takes the work with it', async () => {
   expect(await stopped.promise).toBe('canceled')
 })
 
-test('a denial names what denied it, and a bad credential is told by the status, too', async () => {
+test('a denial names the rule or permission, and a bad credential also sets the status', async () => {
   verifies('contract:068', 'contract:069', 'contract:070', 'contract:071')
   const guarded = operation('v1:web.search', { scopes: ['web:read'], run: () => 1 })
   const guard = { decide: () => ({ verdict: 'deny' as const, rule: 'policy.yaml#no-search' }) }
@@ -336,7 +336,7 @@ test('a denial names what denied it, and a bad credential is told by the status,
   expect(none).toMatchObject({ status: 401, body: { request_id: 'r1', status: 'denied', error: denied } })
 })
 
-test('a call that somebody has to approve is not run, and says that it waits', async () => {
+test('a call that needs an approval does not run, and the response says that it waits', async () => {
   verifies('contract:102')
   seen.length = 0
   const guard = { decide: () => ({ verdict: 'hold' as const, rule: 'policy.yaml#ask' }) }
@@ -350,7 +350,7 @@ test('a call that somebody has to approve is not run, and says that it waits', a
   expect(seen).toEqual([])
 })
 
-test('what cannot be read at all is refused with a status of its own, in the same envelope', async () => {
+test('an unreadable request is refused with its own status, in the same envelope', async () => {
   const { execute, url } = await openHost({ operations: [search], maxBytes: 500 })
   const text = { headers: { 'content-type': 'text/plain' } }
 

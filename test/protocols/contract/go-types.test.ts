@@ -34,7 +34,7 @@ test.each(RESULTS)('%s has a text `result` that types of strings can hold', asyn
   expect(decodeAsGo(JSON.stringify(overGrpc)).output).toEqual({ result: text })
 })
 
-test('the fields of an object stand beside the text, so that others need not parse it', async () => {
+test('the fields of an object are next to the text, so that others need not parse it', async () => {
   const give = operation('v1:a.give', { run: () => ({ rows: 3, nested: { deep: [1] } }) })
   const { execute } = await openHost({ operations: [give] })
 
@@ -115,7 +115,7 @@ const objects = fc.dictionary(
   fc.jsonValue(),
 ) as fc.Arbitrary<JsonObject>
 
-test('an object that travels through the answer comes back as it was', () => {
+test('an object is read back unchanged from the response', () => {
   fc.assert(
     fc.property(objects, (given) => {
       const sent = JSON.parse(JSON.stringify(given)) as JsonObject
@@ -133,7 +133,7 @@ test.each([
   ['JSON text beside other fields', { result: '{"temperature":20}', unit: 'C' }],
   ['JSON text that breaks off', { result: '{"temperature":' }],
   ['a number', { result: 7, more: true }],
-])('what another tool gives is taken as it is: %s', (_name, output) => {
+])('the output of another tool is used unchanged: %s', (_name, output) => {
   expect(decodeResponse(JSON.stringify({ request_id: 'r1', status: 'ok', output }), 'r1')).toEqual(output)
 })
 

@@ -54,7 +54,7 @@ test('a failure of the Contract is an envelope, not a status', async () => {
   expect(answer).toMatchObject({ status: 'error', error: { code: 'unsupported_tool', details: {} } })
 })
 
-test('who calls is told by the metadata, and whoever is not known is UNAUTHENTICATED', async () => {
+test('the metadata has the credential, and an unknown caller is UNAUTHENTICATED', async () => {
   const { grpcPort } = await openHost({ operations: [shout], tokens: { good: ['*'] } })
   const call = grpcPeer(`http://127.0.0.1:${grpcPort}`)
   const asked = request('r1', 'words_shout', { input: { text: 'a' } })
@@ -90,7 +90,7 @@ test('a client that cancels takes the work with it, and one whose time is over g
   expect(await stopped[1]?.promise).toBe('timeout')
 })
 
-test('what is no message of the Contract is refused with the status gRPC has for it', async () => {
+test('an invalid message is refused with its gRPC status', async () => {
   const { grpcPort } = await openHost({ operations: [shout], maxBytes: 1_000 })
   const good = encodeFrame(JSON.stringify(request('r1', 'words_shout', { input: { text: 'a' } })))
   const compressed = good.slice()

@@ -36,7 +36,7 @@ test.each(['sync', 'async'] as const)('a job of a %s operation is polled until i
   })
 })
 
-test('a job is found by its owner alone; to everybody else it is not there', async () => {
+test('only its owner finds a job; for other callers it does not exist', async () => {
   const slow = operation('v1:reports.make', { model: 'async', run: () => new Promise(() => {}) })
   const { submit, job } = await openHost({ operations: [slow], tokens: { ada: ['*'], bob: ['*'] } })
   const as = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })

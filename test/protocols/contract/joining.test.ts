@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { openHost, request } from './host.ts'
 import { grpcPeer } from './peer.ts'
 
-/** A tool that works until it is let go, and says that it has begun or was stopped. */
+/** A tool that works until the test releases it, and reports that it has begun or was stopped. */
 function slowTool() {
   const begun = Promise.withResolvers<void>()
   const done = Promise.withResolvers<object>()
@@ -72,7 +72,7 @@ test('when the last of them leaves, the work is canceled', async () => {
   expect(await stopped).toBe('canceled')
 })
 
-test('whoever lacks the scope learns neither how a tool runs nor what its secret is called', async () => {
+test('a caller without the scope learns neither how a tool runs nor the name of its secret', async () => {
   const pay = operation('v1:bank.pay', {
     scopes: ['pay'],
     backend: { kind: 'http' },

@@ -30,7 +30,7 @@ function toolService(): DescService {
   return service
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: tests read whatever members they expect.
+// biome-ignore lint/suspicious/noExplicitAny: tests read any members they expect.
 type Answer = any
 
 export type GrpcPeer = (request: object, options?: CallOptions) => Promise<Answer>

@@ -32,7 +32,7 @@ test('a reply that comes to another process is found there', async () => {
   expect(await answers).toEqual({ done: true, value: { roots: { roots: [] } } })
 })
 
-test('nothing is kept but one reply to each question, and none that is too long', async () => {
+test('only one reply to each question is kept, and none that is too long', async () => {
   const { store, replies } = open()
   const [here, there] = [replies(), replies()]
   const { id, answers } = await ask(here)
@@ -48,7 +48,7 @@ test('nothing is kept but one reply to each question, and none that is too long'
   here.close()
 })
 
-test('closing gives up on every question, and takes no more', async () => {
+test('closing ends every question, and no more are accepted', async () => {
   const { replies } = open()
   const here = replies()
   const { answers } = await ask(here)

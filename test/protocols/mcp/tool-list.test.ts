@@ -35,7 +35,7 @@ test('ten thousand tools are written once for each generation', () => {
   expect(seen.listings).toBe(2)
 })
 
-test('a tool that comes, and a tool past its time, make it be written anew', () => {
+test('the list is built again when a tool is added or passes its sunset', () => {
   const { registry, tools, seen } = fixture(1)
   const list = createToolList(registry, tools, 'public')
   list.written('stateless', 'known', 0)
@@ -46,7 +46,7 @@ test('a tool that comes, and a tool past its time, make it be written anew', () 
   expect(seen.listings).toBe(3)
 })
 
-test('whoever is not known sees public tools only', () => {
+test('a caller without a credential sees only public tools', () => {
   const { registry, tools } = fixture(3)
   const list = createToolList(registry, tools, 'private')
   expect(JSON.parse(list.written('stateless', 'everybody', 0).text)).toEqual({

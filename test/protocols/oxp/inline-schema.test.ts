@@ -34,7 +34,7 @@ test('references by pointer are resolved wherever a schema can stand, escapes in
   })
 })
 
-test('what only looks like a reference stays: a property of that name, an example, a constant', () => {
+test('a value that only looks like a reference is kept: a property of that name, an example, a constant', () => {
   const schema: JsonObject = {
     properties: { $ref: { type: 'string' }, $defs: { type: 'object' }, definitions: true },
     enum: [{ $ref: '#/nowhere' }],
@@ -46,7 +46,7 @@ test('what only looks like a reference stays: a property of that name, an exampl
   expect(inlineSchema(schema)).toEqual(schema)
 })
 
-test('what stands beside a reference is kept: annotations instead of its own, rules in addition', () => {
+test('keywords next to a reference are kept: annotations replace those of the target, rules are added', () => {
   const $defs = { short: { type: 'string', maxLength: 3, description: 'Short.' } }
 
   expect(inlineSchema({ $defs, $ref: '#/$defs/short', description: 'Mine.', minLength: 1 })).toEqual({

@@ -109,7 +109,7 @@ describe.each(FACES)('a call through %s', (face) => {
 })
 
 describe.each(FACES)('the checks before a call through %s', (face) => {
-  /** What goes wrong in a request: each row adds one more failure that would come later. */
+  /** The problems of a request. Each row adds a failure that a later check would find. */
   const failures = [
     {
       at: 'execution is off',
@@ -143,7 +143,7 @@ describe.each(FACES)('the checks before a call through %s', (face) => {
     },
   )
 
-  test('refuse to run anything unless the configuration says so', async () => {
+  test('refuse to run a tool unless execution is enabled', async () => {
     verifies('rest:09', 'rest:10', 'rest:51', 'rest:58')
     const hook = vi.fn()
     for (const config of [{ allowExecute: false }, { allowExecute: undefined }] as ToolHandlerConfig[]) {
@@ -170,7 +170,7 @@ describe.each(FACES)('the checks before a call through %s', (face) => {
     ['%zz', '%zz'],
     ['%ff', '%ff'],
     ['100%', '100%'],
-  ])('know no tool %s, and no handler hears of it', async (sent, name) => {
+  ])('know no tool %s, and call no handler', async (sent, name) => {
     verifies('rest:11', 'rest:12', 'rest:52', 'rest:57')
     const handle = vi.fn(sunny)
     const { call, send } = await openHandler(face, handle)
@@ -263,7 +263,7 @@ describe.each(FACES)('the checks before a call through %s', (face) => {
 })
 
 describe.each(FACES)('the auth hook of %s', (face) => {
-  test('is no step at all where there is none', async () => {
+  test('is skipped if it is not configured', async () => {
     verifies('rest:16')
     expect((await (await openHandler(face, sunny)).call('get_weather')).status).toBe(200)
   })
@@ -279,7 +279,7 @@ describe.each(FACES)('the auth hook of %s', (face) => {
     expect(lines.map(({ level, message }) => [level, message])).toEqual([['warn', 'the auth hook refused a call']])
   })
 
-  test('sees the request, and whatever it keeps around the call the handler finds', async () => {
+  test('gets the request, and the handler sees its async context', async () => {
     verifies('rest:22')
     const identity = new AsyncLocalStorage<string>()
     const { call } = await openHandler(
@@ -338,7 +338,7 @@ describe.each(FACES)('the auth hook of %s', (face) => {
     expect(handle).toHaveBeenCalledTimes(2)
   })
 
-  test('stands before the call alone: looking and validating need no leave', async () => {
+  test('guards only calls: lists and validation do not need it', async () => {
     const { send } = await openHandler(face, sunny, refusing)
     const validate = { method: 'POST', body: '{"city":"Rome"}' }
 

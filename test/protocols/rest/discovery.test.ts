@@ -146,7 +146,7 @@ describe('validation', () => {
     ['a type there is not', { type: 'nonsense' }],
     ['a reference to nowhere', { $ref: '#/$defs/none' }],
     ['a keyword of the wrong shape', { type: 'object', properties: 5 }],
-    ['a pattern that is none', { properties: { a: { pattern: '(' } } }],
+    ['an invalid pattern', { properties: { a: { pattern: '(' } } }],
     ['a text', 'object'],
     ['a promise of an answer', { $async: true, type: 'object' }],
   ])('says of a schema that cannot be used that it cannot: %s', async (_, inputSchema) => {
@@ -259,7 +259,7 @@ describe('mounted', () => {
     expect((await at(url, '/explorer/none')).status).toBe(418)
   })
 
-  test('in Hono, whatever it passes besides the request', async () => {
+  test('in Hono, which passes further arguments after the request', async () => {
     const { fetch } = createToolHandler([WEATHER], sunny, { ...quiet, prefix: '/explorer' })
     const app = new Hono().all('/explorer/*', (context) => fetch(context.req.raw, context.env))
 
@@ -278,7 +278,7 @@ describe('mounted', () => {
     expect(await ask('/a', '/a')).toBe(200)
   })
 
-  test('nowhere that is no path', () => {
+  test('not at an invalid path', () => {
     expect(() => createToolHandler([], sunny, { ...quiet, prefix: 'explorer' })).toThrow('Use a path such as')
   })
 })

@@ -1,6 +1,6 @@
 /**
- * The file beside the database that has the number of the last acknowledged commit. It is written after the commit
- * was synced and is not synced itself, so a power cut can leave it behind the database but never ahead of it.
+ * The file beside the database with the number of the last acknowledged commit. It is written after the commit was
+ * synced, and is not synced itself. So after a power cut it can be behind the database, but never ahead of it.
  */
 import { closeSync, constants, fsyncSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
@@ -17,14 +17,16 @@ const FORMAT = 0x4350434d
 const ID_BYTES = 16
 const CHECKED_BYTES = 4 + ID_BYTES + 8 + 8
 const SLOT_BYTES = CHECKED_BYTES + 4
-/** Written in turn: one that was torn leaves the commit before it. A sector apart, so that no disk tears both. */
+/**
+ * Written alternately: if a write is torn, the other slot has the commit before. A sector apart, so no disk tears both.
+ */
 const SLOT_OFFSETS = [0, 4096] as const
 
 export function markFile(database: string): string {
   return `${database}-commits`
 }
 
-/** `damaged` where there is a file that says nothing. */
+/** `damaged` if the file exists but has no valid slot. */
 export function readMark(database: string): Mark | 'damaged' | undefined {
   let bytes: Buffer
   try {
@@ -55,7 +57,10 @@ export class CommitMark {
   #written: number | undefined
   #turn = 0
 
-  /** One of another database, or of commits that are lost, is replaced for good: it could come back after a power cut. */
+  /**
+   * A mark of another database, or of lost commits, is replaced and synced. Otherwise it could come back after a power
+   * cut.
+   */
   constructor(database: string, first: Mark, log: Log | undefined) {
     this.#log = log
     this.#slot.writeUInt32LE(FORMAT, 0)
@@ -82,12 +87,12 @@ export class CommitMark {
     this.#fd = undefined
   }
 
-  /** A mark that cannot be written is behind, which is safe. */
+  /** If the mark cannot be written, it is behind the database, which is safe. */
   #attempt(write: () => void): void {
     try {
       write()
     } catch (err) {
-      if (!this.#warned) this.#log?.warn({ err }, 'the number of the last commit could not be written; calls go on')
+      if (!this.#warned) this.#log?.warn({ err }, 'could not write the number of the last commit; calls continue')
       this.#warned = true
     }
   }

@@ -1,6 +1,6 @@
 /**
- * Sees to it that a commit is acknowledged only if it is in the files that the next start will open: counts it, and
- * looks whether the database and its log are still where they were.
+ * Makes sure that a commit is acknowledged only if it is in the files that the next start will open. It counts commits,
+ * and checks that the database and its log are still in their place.
  */
 import { realpathSync, type Stats, statSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -11,11 +11,11 @@ import { CommitMark } from './commit-mark.ts'
 import { logFile, readCommits } from './lost-commits.ts'
 
 /**
- * A commit this soon after the last check is not followed by a look at the files (which took 6 % of a durable call's CPU
- * time under load) or by writing its number (3 %). The number is written this much later.
+ * A commit this soon after the last check is not followed by a check of the files (which took 6 % of a durable call's
+ * CPU time under load) or by a write of its number (3 %). The number is written this much later.
  */
 const CHECK_EVERY_MS = 10
-/** A commit of so many writes need not be counted itself either (3 %): it is counted with a later one. */
+/** A commit with at least this many writes is counted with a later one, which saves another 3 %. */
 const MANY_WRITES = 16
 
 export interface CommitWitnessOptions {
@@ -31,9 +31,9 @@ export class CommitWitness {
   readonly #mark: CommitMark
   readonly #count
   readonly #totalChanges
-  /** By device and inode: a name that leads to another file is no better than none. */
+  /** With device and inode, because another file with the same name counts as missing. */
   readonly #files: readonly { path: string; dev: number; ino: number }[]
-  /** Of the last commit, and when it was made. */
+  /** The number of the last commit, and its time. */
   #number: number
   #at: number
   /** Changes this connection had made when the last commit was counted. */
@@ -41,7 +41,7 @@ export class CommitWitness {
   /** When the transaction under way was counted, if it was. */
   #countedAt: number | undefined
   #gone = false
-  /** Commits since the last counted one. One that was undone may be among them: the number only has to grow. */
+  /** Commits since the last counted one. May include a rolled-back one, because the number only has to grow. */
   #uncounted = 0
   #checkedAt = Number.NEGATIVE_INFINITY
   #cancelMark: (() => void) | undefined
@@ -54,9 +54,9 @@ export class CommitWitness {
     const state = readCommits(db)
     this.#number = state.number
     this.#at = state.at
-    // SQLite puts the log beside the file that a link leads to.
+    // If the path is a link, SQLite puts the log beside the target.
     const walPath = logFile(realpathSync(path))
-    // There may be none before the first write, and then there is nothing to be watched.
+    // The log does not exist before the first write. Without it there is nothing to check.
     if (!look(walPath)) this.#count.run(state.number, state.at)
     this.#changes = this.#totalChanges.get() as number
     this.#files = [path, walPath].map((file) => {
@@ -65,13 +65,13 @@ export class CommitWitness {
     })
     this.#mark = new CommitMark(path, state, options.log)
   }
-  /** Before a transaction: nothing is written to files that are known to be gone. */
+  /** Called before a transaction. Nothing is written to files that are known to be missing. */
   begin(): void {
     this.#countedAt = undefined
     if (this.#gone) this.#requireFiles()
   }
 
-  /** Last in a transaction. One that changes nothing is not counted: an idle server writes nothing. */
+  /** Called last in a transaction. A transaction without changes is not counted, so an idle server writes nothing. */
   count(writes: number): void {
     if (writes >= MANY_WRITES && this.#wasJustChecked()) {
       this.#uncounted += 1
@@ -81,11 +81,11 @@ export class CommitWitness {
     if (changes === this.#changes && this.#uncounted === 0) return
     this.#countedAt = this.#options.clock.now()
     this.#count.run(this.#number + this.#uncounted + 1, this.#countedAt)
-    // With the one that was just made. A rollback takes none of them back.
+    // Includes the change that was just made. A rollback does not reduce the total.
     this.#changes = changes + 1
   }
 
-  /** After the commit, and before it is acknowledged. */
+  /** Called after the commit, before it is acknowledged. */
   committed(): void {
     if (this.#countedAt !== undefined) {
       this.#number += this.#uncounted + 1
@@ -137,12 +137,12 @@ export class CommitWitness {
     else
       this.#options.log?.error(
         { file: missing },
-        'the database was deleted, moved or replaced while the server ran; nothing is recorded until it is back. Put this very file back, or stop the server, restore a backup and start again',
+        'the database was deleted, moved or replaced while the server ran; nothing is recorded until it is back. Put the same file back, or stop the server, restore a backup and start again',
       )
   }
 }
 
-/** A folder that may not be entered any more, or a disk that is gone, holds nothing either. */
+/** A folder without access and a missing disk also count as a missing file. */
 function look(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })

@@ -1,4 +1,4 @@
-/** Finds out at a start whether the database still has every commit that was acknowledged, and what is missing. */
+/** Checks at a start that the database still has every acknowledged commit, and reports what is missing. */
 import { copyFileSync, existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs'
 import type { Database } from 'better-sqlite3'
 import { Fault } from '../../../core/fault.ts'
@@ -6,7 +6,7 @@ import type { Log } from '../../../core/ports/runtime.ts'
 import { type Mark, markFile, readMark } from './commit-mark.ts'
 
 export interface LossRules {
-  /** Goes on without what is missing, and logs what that is. */
+  /** Continues without the missing commits, and logs them. */
   acceptLoss: boolean
   log: Log | undefined
 }
@@ -15,7 +15,7 @@ export function logFile(database: string): string {
   return `${database}-wal`
 }
 
-/** For a file that is not there or empty. SQLite would then remove the log, with whatever is in it. */
+/** For a missing or empty database whose mark or log exists. SQLite would remove the log, with its commits. */
 export function checkMissingDatabase(file: string, rules: LossRules): void {
   if (bytesOf(file) > 0) return
   const mark = readMark(file)
@@ -29,7 +29,7 @@ export function checkMissingDatabase(file: string, rules: LossRules): void {
   )
 }
 
-/** Compares what the database has with the mark beside it. Only for a database that is locked and was not written to. */
+/** Compares the database with the mark beside it. Only for a locked database, before anything is written to it. */
 export function checkCommits(db: Database, file: string, rules: LossRules): void {
   const mark = readMark(file)
   const state = hasCommits(db) ? readCommits(db) : undefined
@@ -71,12 +71,12 @@ function hasCommits(db: Database): boolean {
 
 function refuse(message: string, fields: object, { acceptLoss, log }: LossRules): void {
   if (!acceptLoss) throw new Fault('unavailable', message, { code: 'STORAGE_LOST', retryable: false })
-  log?.error(fields, 'acknowledged commits are missing; the start goes on without them because loss was accepted')
+  log?.error(fields, 'acknowledged commits are missing; the server starts without them, because loss was accepted')
 }
 
 /**
- * Keeps the log of a database that may be refused: SQLite copies what it understands of it and removes it when it
- * closes the database. Returns what ends that, and puts the log back where it is gone.
+ * Keeps a copy of the log of a database that may be refused, because SQLite removes the log when it closes the
+ * database. Returns a function that ends this, and puts the log back if the database was refused and the log is gone.
  */
 export function keepLog(file: string): (refused: boolean) => void {
   const log = logFile(file)
@@ -86,7 +86,7 @@ export function keepLog(file: string): (refused: boolean) => void {
   try {
     linkSync(log, kept)
   } catch {
-    // Not every file system has links.
+    // Not every file system supports links.
     copyFileSync(log, kept)
   }
   return (refused) => {

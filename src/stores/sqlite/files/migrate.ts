@@ -1,9 +1,9 @@
-/** Brings a database to the schema this version knows, by the numbered files in `migrations`. */
+/** Upgrades a database to the schema of this version, with the numbered files in `migrations`. */
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Database } from 'better-sqlite3'
 import { Fault } from '../../../core/fault.ts'
 
-/** "CALP" in the header says whose file it is. */
+/** "CALP" in the header identifies a database of this program. */
 export const APPLICATION_ID = 0x43414c50
 
 const FOLDER = new URL('./migrations/', import.meta.url)
@@ -20,7 +20,7 @@ export function readMigrations(): readonly Migration[] {
     .map((name) => ({ version: Number(name.slice(0, 4)), sql: readFileSync(new URL(name, FOLDER), 'utf8') }))
 }
 
-/** What the file says of itself on its first page. */
+/** The values on the first page of the file. */
 export interface Header {
   applicationId: number
   version: number
@@ -54,7 +54,7 @@ export function checkHeader(header: Header, migrations: readonly Migration[], fi
   }
 }
 
-/** All or nothing. */
+/** Runs all missing migrations in one transaction. */
 export function migrate(db: Database, migrations: readonly Migration[], from: number): void {
   const missing = migrations.filter(({ version }) => version > from)
   if (missing.length === 0) return

@@ -1,4 +1,6 @@
-/** Opens the database file for this process alone. Until it is known to be ours and whole, nothing is written to it. */
+/**
+ * Opens the database file for this process only. Nothing is written to it before its format and its pages are checked.
+ */
 import { closeSync, existsSync, openSync, realpathSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
@@ -10,19 +12,23 @@ import { checkHeader, migrate, readHeader, readMigrations } from './migrate.ts'
 export interface OpenOptions {
   /** Its folder must exist. */
   file: string
-  /** The database refuses to grow past this; unlimited unless given. */
+  /** The database refuses to grow past this size (default: unlimited). */
   maxBytes?: number
-  /** How long to wait for another process to let go of the file. */
+  /** How long to wait for another process to release the file. */
   lockWaitMs?: number
-  /** Opens the database though acknowledged commits are missing, or though it is another than the last time. */
+  /** Opens the database even if acknowledged commits are missing, or if it is not the database of the last start. */
   acceptLoss?: boolean
   log?: Log
 }
 
-/** Up to this size a start reads the whole file and finds damage at once; 50 MB took 60 ms. Above, reads find it. */
+/**
+ * Up to this size, a start reads the whole file to find damage; 50 MB took 60 ms. In a larger file, reads find damage.
+ */
 const CHECKED_BYTES = 64 * 1024 * 1024
 
-/** Two processes that start at once can be in each other's way; then both let go and try again at another moment. */
+/**
+ * Two processes that start at once can block each other. Then both release the file and try again after a random time.
+ */
 export function openDatabase({ file, maxBytes, lockWaitMs = 1_000, ...rest }: OpenOptions): Database.Database {
   const path = resolve(file)
   const rules: LossRules = { acceptLoss: rest.acceptLoss ?? false, log: rest.log }
@@ -41,7 +47,7 @@ export function openDatabase({ file, maxBytes, lockWaitMs = 1_000, ...rest }: Op
   }
 }
 
-/** For this user alone; SQLite gives its log the mode of the file. Windows has no such modes and ignores it. */
+/** Only this user may read it. SQLite gives its log the same mode. Windows ignores modes. */
 function createEmpty(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600))
@@ -53,17 +59,17 @@ function createEmpty(path: string): void {
 }
 
 /**
- * The header is read by SQLite only. Reading the file beside it would drop the locks of a store that this process
- * may already have on it: POSIX locks go with the first descriptor that is closed.
+ * Only SQLite reads the header. If this process already has a store on the file, opening and closing the file here
+ * would drop that store's locks: POSIX releases a process's locks when it closes any descriptor of the file.
  */
 function openOnce(path: string, maxBytes: number | undefined, rules: LossRules): Database.Database {
   const migrations = readMigrations()
-  // SQLite's own waiting would keep half of the lock meanwhile, and two that wait so never get any further.
+  // While SQLite waits, it keeps half of the lock. Two processes that wait in this way block each other forever.
   const db = new Database(path, { timeout: 0 })
   let endKeeping: ((refused: boolean) => void) | undefined
   try {
     takeLock(db)
-    // The log is beside the file that a link leads to.
+    // If the path is a link, the log is beside the target.
     endKeeping = keepLog(realpathSync(path))
     const header = readHeader(db)
     checkHeader(header, migrations, path)
@@ -71,7 +77,7 @@ function openOnce(path: string, maxBytes: number | undefined, rules: LossRules):
     checkCommits(db, path, rules)
     configure(db)
     migrate(db, migrations, header.version)
-    // After that: a migration may need room for both, the old and the new.
+    // After the migration, which may need space for the old and the new tables.
     if (maxBytes !== undefined) limitPages(db, maxBytes)
     endKeeping(false)
     return db
@@ -82,14 +88,14 @@ function openOnce(path: string, maxBytes: number | undefined, rules: LossRules):
   }
 }
 
-/** Nothing else is to be done before the store is open. */
+/** Blocks the thread: the process has nothing else to do before the store is open. */
 function pause(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
 
 /**
- * In this mode the first transaction's lock is kept until the connection or the process ends, and the log's index is
- * in memory instead of in a shared file.
+ * In this mode SQLite keeps the lock of the first transaction until the connection or the process ends. The log's index
+ * is in memory instead of in a shared file.
  */
 function takeLock(db: Database.Database): void {
   db.pragma('locking_mode = EXCLUSIVE')
@@ -107,10 +113,10 @@ function configure(db: Database.Database): void {
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = FULL')
   db.pragma('temp_store = MEMORY')
-  // Four times the default: a page that many commits touch is copied back once.
+  // Four times the default, so that a page that many commits change is copied back once.
   db.pragma('wal_autocheckpoint = 4000')
   db.pragma('journal_size_limit = 67108864')
-  // 32 MB, taken as they are needed: with a million calls that is the index of request ids, which is read at random.
+  // 32 MB, allocated when needed: the size of the index of request ids of a million calls, which is read at random.
   db.pragma('cache_size = -32768')
 }
 

@@ -1,6 +1,6 @@
 /**
- * Handing out due instances to workers, caller by caller: `DueCalls` says whose turn it is, the database which of that
- * caller's calls is next. Both see only what is handed out, however long the queues are.
+ * Hands out due instances to workers, caller by caller. `DueCalls` picks the next caller, and the database picks the
+ * next call of that caller. A claim reads only the calls that it hands out, however long the queues are.
  */
 import type { Database } from 'better-sqlite3'
 import type { Instance } from '../../../core/call/instance.ts'
@@ -14,7 +14,7 @@ import type { Owners } from '../owners.ts'
 import type { Decode, InstanceRow } from '../rows.ts'
 import type { DueCaller, DueCalls, DuePair } from './due-calls.ts'
 
-/** What has expired is for the sweeper to end. */
+/** Maintenance ends expired calls. */
 const CLAIMABLE = "due_at IS NOT NULL AND state IN ('accepted', 'pending', 'streaming') AND expires_at > @at"
 
 interface Candidate {
@@ -37,7 +37,9 @@ export interface ClaimParts {
   now(): number
 }
 
-/** Read at once: few where many callers have one call each, more where one has many. */
+/**
+ * How many calls of a queue are read first. Small, for many callers with one call each. Each further read is larger.
+ */
 const FIRST_READ = 4
 
 export function prepareClaim(db: Database, { fresh, openCalls, owners, due, decode, now }: ClaimParts) {
@@ -75,7 +77,7 @@ export function prepareClaim(db: Database, { fresh, openCalls, owners, due, deco
   )
   let last: { keys: readonly string[]; set: ReadonlySet<string> } = { keys: [], set: new Set() }
 
-  /** Nodes ask with the same operations again and again: making a set of 500 takes 20 µs, comparing them one. */
+  /** Cached, because nodes send the same operations each time: building a set of 500 takes 20 µs, comparing takes 1. */
   function known(operations: readonly string[]): ReadonlySet<string> {
     if (!areSameKeys(last.keys, operations)) last = { keys: [...operations], set: new Set(operations) }
     return last.set
@@ -88,7 +90,7 @@ export function prepareClaim(db: Database, { fresh, openCalls, owners, due, deco
     }
   }
 
-  /** What one claim reads ahead of each queue. */
+  /** The calls that one claim has read from each queue. */
   function createHeads(at: number) {
     const read = new Map<DuePair, { found: Candidate[]; limit: number; more: boolean }>()
     const refOf = ({ tenant, owner }: DueCaller) => owners.find(tenant, owner)?.ref
@@ -98,7 +100,7 @@ export function prepareClaim(db: Database, { fresh, openCalls, owners, due, deco
     }
     return {
       nextOf,
-      /** The call of it that has been due for longest; if there is none, it waits no longer. */
+      /** The call that has been due longest. If there is none, the queue is settled. */
       first(pair: DuePair): Candidate | undefined {
         const before = read.get(pair)
         if (before?.found[0]) return before.found[0]
@@ -113,7 +115,7 @@ export function prepareClaim(db: Database, { fresh, openCalls, owners, due, deco
     }
   }
 
-  /** Whoever waits for a child call holds the slot that it would wait for: so they come in any case, and first. */
+  /** Child calls come first and need no free slot, because the parent that waits for the child holds a slot. */
   function dueChildren(mine: ReadonlySet<string>, { limit }: Claim, at: number): Candidate[] {
     const operations = children.all().filter((operation) => mine.has(operation))
     const found = operations.flatMap((operation) => childHead.all({ at, operation, limit }))
@@ -126,7 +128,7 @@ export function prepareClaim(db: Database, { fresh, openCalls, owners, due, deco
         const at = now()
         const mine = known(claim.operations)
         if (due.isDoubtful) due.renew(dueRows())
-        // What the same transaction has written so far; of what is committed it knows.
+        // Adds the changes of this transaction so far. `due` already has the committed ones.
         for (const instance of changed) due.note(instance)
         const instances: Instance[] = []
         const hand = ({ id }: Candidate) => {
@@ -146,7 +148,7 @@ export function prepareClaim(db: Database, { fresh, openCalls, owners, due, deco
     },
   }
 
-  /** Returns since when the next one has been due for which there was no more room. */
+  /** If the limit is reached, returns the due time of the next call. */
   function handOutFairly(
     { limit, slots, shares: snapshot, weights }: Claim,
     mine: ReadonlySet<string>,
@@ -186,7 +188,7 @@ function leave(caller: DueCaller): 'blocked' | 'idle' {
   return 'idle'
 }
 
-/** A caller's calls come in the order they became due, whichever operations they are of. */
+/** A caller's calls run in the order in which they became due, across all operations. */
 function earliest(
   pairs: readonly DuePair[],
   first: (pair: DuePair) => Candidate | undefined,

@@ -1,7 +1,7 @@
 /**
- * Which callers have calls of which operations that are due or will be, so that a claim need not look for them: the calls
- * themselves are in the database. It never misses one, and may name one that is gone: a time here is the earliest that a
- * call may be due. Whoever looks and finds another time says so (`settle`).
+ * Tracks which callers have due or future calls of which operations, so that a claim need not search the database. It
+ * never misses a call, but may name one that is gone: a time here is the earliest at which a call may be due. When the
+ * database shows another time, `settle` corrects it.
  */
 import { FairTurns } from '../../../core/fairness/fair-turns.ts'
 import type { SlotOwner } from '../../../core/fairness/slot-shares.ts'
@@ -12,13 +12,13 @@ export interface DuePair {
   readonly of: DueCaller
   readonly operation: string
   at: number
-  /** Its time has come: it stays so until somebody finds that there is none left. */
+  /** Its time has come. Stays true until a claim finds no due call. */
   ready: boolean
 }
 
 export interface DueCaller extends SlotOwner {
   readonly pairs: Map<string, DuePair>
-  /** Whether its turn comes. */
+  /** True if it is among the callers that take turns. */
   waits: boolean
 }
 
@@ -26,9 +26,9 @@ export class DueCalls {
   readonly #callers = new Map<string, Map<string, DueCaller>>()
   readonly #byOperation = new Map<string, DueHeap<DuePair>>()
   readonly turns = new FairTurns<DueCaller>()
-  /** What is here was learnt from a transaction that was undone, or times were changed in bulk. */
+  /** True after a rollback or a bulk change of times: the content may be wrong. */
   #doubtful = true
-  /** Many commits hold calls of one caller: not looking its pair up again saves a percent of a durable call. */
+  /** Many commits have calls of only one caller. Caching its pair saves one percent of a durable call. */
   #last: DuePair | undefined
 
   get isDoubtful(): boolean {
@@ -39,7 +39,7 @@ export class DueCalls {
     this.#doubtful = true
   }
 
-  /** Begins anew, with these. */
+  /** Starts again with these calls. */
   renew(due: Iterable<{ tenant: string; owner: string; operation: string; dueAt: number }>): void {
     this.#last = undefined
     this.#callers.clear()
@@ -49,7 +49,7 @@ export class DueCalls {
     for (const each of due) this.note(each)
   }
 
-  /** A call is due then, or later. */
+  /** A call is due at this time or later. */
   note({ tenant, owner, operation, dueAt }: SlotOwner & { operation: string; dueAt?: number }): void {
     if (dueAt === undefined || this.#doubtful) return
     const last = this.#last
@@ -59,7 +59,7 @@ export class DueCalls {
     if (dueAt < pair.at && !pair.ready) this.#expect(pair, dueAt)
   }
 
-  /** Lets the callers wait for their turn whose calls of these operations have become due. */
+  /** Adds the callers whose calls of these operations have become due to the turns. */
   advance(now: number, operations: ReadonlySet<string>): void {
     for (const [operation, heap] of this.#byOperation) {
       if (!operations.has(operation)) continue
@@ -73,7 +73,7 @@ export class DueCalls {
     }
   }
 
-  /** The next call of it is due then; never, if there is none. */
+  /** Sets the due time of the next call. Undefined if there is no call. */
   settle(pair: DuePair, dueAt: number | undefined): void {
     const { of: caller, operation } = pair
     pair.ready = false
@@ -90,7 +90,7 @@ export class DueCalls {
     if (ofTenant?.size === 0) this.#callers.delete(caller.tenant)
   }
 
-  /** Of what is not due yet, the first of these operations: `look` says when it is really due, if ever. */
+  /** The earliest future due time of these operations. `look` reads the true due time of a pair, if it has one. */
   firstDue(operations: ReadonlySet<string>, look: (pair: DuePair) => number | undefined): number | undefined {
     for (;;) {
       const first = this.#firstExpected(operations)
@@ -132,7 +132,7 @@ export class DueCalls {
   }
 }
 
-/** Without those whose time has changed since. */
+/** The first entry of the heap. Entries whose time has changed since are removed. */
 function current(heap: DueHeap<DuePair>): DuePair | undefined {
   for (let first = heap.first; first; first = heap.first) {
     if (!first.of.ready && first.of.at === first.at) return first.of

@@ -1,4 +1,4 @@
-/** Times with what they are for, the earliest first. */
+/** A heap of values by time, the earliest first. */
 export class DueHeap<T> {
   readonly #entries: { at: number; of: T }[] = []
 

@@ -1,4 +1,4 @@
-/** What a worker says of an attempt while it runs, and what it is told in return. */
+/** Lease renewals, progress and stop requests of running attempts. */
 import type { Database } from 'better-sqlite3'
 import type { Instance, Progress } from '../../../core/call/instance.ts'
 import type { Lease, Renewal } from '../../../core/ports/store.ts'
@@ -39,7 +39,7 @@ export function prepareLeases(db: Database, { fresh, owners, due, decode, now }:
       'UPDATE instances SET due_at = ? WHERE due_at < ? AND ended = 0 AND attempt > settled RETURNING id',
     )
     .pluck()
-  /** What holders ask for. */
+  /** The lease time of the last renewal. */
   let usualMs = 30_000
 
   const forget = db.prepare<[number, number]>(
@@ -47,18 +47,18 @@ export function prepareLeases(db: Database, { fresh, owners, due, decode, now }:
   )
 
   return {
-    /** The file is this process's alone, so whoever held a lease when it was opened is dead: nobody need wait it out. */
+    /** Ends all leases at a start. Only one process uses the file, so the holders of earlier leases have ended. */
     voidAll(): void {
       forget.run(now(), now())
     },
 
-    /** After a time in which no lease could be extended: whoever holds one gets the chance to, before others may claim. */
+    /** Renews all leases after a storage failure, so that their holders can extend them before others may claim. */
     prolongAll(): void {
       const dueAt = now() + usualMs
       for (const id of prolong.all(dueAt, dueAt)) fresh.drop(id)
     },
 
-    /** Leaves the revision alone: a caller sees nothing of a lease. */
+    /** Does not change the revision, because callers do not see leases. */
     extend(leases: readonly Lease[], leaseMs: number): Action<readonly Renewal[]> {
       usualMs = leaseMs
       return () => {
@@ -67,7 +67,7 @@ export function prepareLeases(db: Database, { fresh, owners, due, decode, now }:
           fresh.drop(id)
           const renewed = renew.get(dueAt, id, attempt)
           const stopRequested = (renewed?.stop ?? stopOf.get(id)) === 1
-          // A lease of a process that has ended is cut short so.
+          // The hub ends the leases of a dead process this way, with 0 ms, so the due time may be earlier than before.
           if (renewed) due.note({ ...owners.byRef(renewed.ref), operation: renewed.operation, dueAt })
           return { id, attempt, held: renewed !== undefined, stopRequested }
         })

@@ -1,4 +1,4 @@
-/** SHA-256 in hex, as `Environment` has it: the fingerprints of stored calls are made here too. */
+/** SHA-256 in hex, as in `Environment`. The store also computes fingerprints of stored calls. */
 import { hash } from 'node:crypto'
 import type { Digest } from '../../../core/call/fingerprint.ts'
 

@@ -1,11 +1,13 @@
-/** Says of most hashes that are not in a table that they are not: two to four bytes a hash instead of three microseconds to look. */
+/**
+ * Rules out most absent hashes without a lookup. Takes two to four bytes per hash; a lookup takes three microseconds.
+ */
 
 const BITS_PER_HASH = 16
 const LEAST_HASHES = 4_096
 
 export class HashFilter {
   readonly #bits: Uint32Array
-  /** What is added beyond makes it say "perhaps" too often. */
+  /** With more hashes, the filter rules out too few. */
   readonly #room: number
   #added = 0
 
@@ -24,7 +26,7 @@ export class HashFilter {
     this.#added++
   }
 
-  /** False means no. */
+  /** False means that the hash is absent. True means that it may be present. */
   mayHave(hash: number): boolean {
     return (this.#word(hash) & (1 << (hash & 31))) !== 0
   }
@@ -33,7 +35,7 @@ export class HashFilter {
     return this.#bits[this.#wordOf(hash)] as number
   }
 
-  /** By bits that do not choose the bit in the word. */
+  /** Uses other bits of the hash than the five that choose the bit in the word. */
   #wordOf(hash: number): number {
     return ((hash / 32) % this.#bits.length) | 0
   }

@@ -1,4 +1,7 @@
-/** Numbers by hash, without an object for each: a `Map` of as many took a microsecond of every call, most of it in collections. */
+/**
+ * Numbers by hash in typed arrays. A `Map` of the same size took a microsecond of every call, mostly for garbage
+ * collection.
+ */
 
 const EMPTY = -1
 const FIRST_SLOTS = 1_024
@@ -33,7 +36,7 @@ export class HashTable {
     return this.#hashes.filter((hash) => hash !== EMPTY)
   }
 
-  /** Its own, or the empty one where it would be: at least half of them are empty. */
+  /** The slot of the hash, or the empty slot where it would be. At least half of the slots are empty. */
   #slotOf(hash: number): number {
     const last = this.#hashes.length - 1
     let slot = hash & last

@@ -1,11 +1,11 @@
-/** Hashes of request ids, in as many bits as a number holds exactly. */
+/** Hashes of request ids, of 53 bits: a number holds no more exactly. */
 
 export interface HashSeeds {
   a: number
   b: number
 }
 
-/** There are so many, from 0 on. */
+/** Hashes are from 0 up to, but not including, this number. */
 export const HASHES = 2 ** 53
 
 const BITS_32 = 2 ** 32

@@ -1,8 +1,8 @@
 /**
- * Finds calls by their request ids. What is new is kept in memory at first, and written when there is a lot of it, in the
- * order of the table: written call by call, each took a page of its own, a quarter of what a durable call cost and half as
- * much again with a million stored. An entry only says where to look; the row there says whether it is so. Hence nothing
- * has to be undone here with a transaction, and what is lost with the process is found again in the rows.
+ * Finds calls by their request ids. New entries stay in memory until there are many, and are then written in the order
+ * of the table. Written call by call, each entry took a page of its own: a quarter of the time of a durable call, and
+ * half as much again with a million stored calls. An entry is only a hint; the row decides. So a rollback need not
+ * change the index, and entries that were lost with the process are rebuilt from the rows.
  */
 import type { Database } from 'better-sqlite3'
 import type { Log } from '../../../core/ports/runtime.ts'
@@ -15,15 +15,15 @@ import { type Generation, RequestTable } from './request-table.ts'
 export interface RequestIndexOptions {
   write: GroupCommit['write']
   log: Log | undefined
-  /** So many changes are kept in memory, in a megabyte, and as many more while they are written. */
+  /** How many changes are kept in memory (one megabyte), and as many more while they are written. */
   inMemory?: number
 }
 
 const IN_MEMORY = 32_768
-/** Read at a time when a file is opened; there are more in one that an earlier version wrote. */
+/** How many rows are read at a time when a file is opened. A file from an earlier version may have more. */
 const READ = 100_000
 
-/** What the index has of a call. */
+/** The columns of a call that the index uses. */
 export type RequestRow = Pick<InstanceRow, 'ref' | 'owner' | 'request_id'>
 
 export class RequestIndex {
@@ -38,7 +38,7 @@ export class RequestIndex {
   /** Calls up to this ref are in the table. */
   #through: number
   #young: Generation = newGeneration()
-  /** The one that is being written. */
+  /** The generation that is being written. */
   #old: Generation | undefined
   #writeAt: number
   #writing: Promise<void> | undefined
@@ -72,7 +72,7 @@ export class RequestIndex {
     const young = this.#young.added.get(hash)
     const old = this.#old?.added.get(hash)
     if (young === undefined && old === undefined && !this.#table.mayHave(hash)) return undefined
-    // As SQLite gives it back.
+    // SQLite returns text in this form.
     const stored = requestId.toWellFormed()
     for (const ref of [young, old, ...this.#table.refsOf(hash)]) {
       const row = ref === undefined ? undefined : this.#rowOf.get(ref)
@@ -104,14 +104,14 @@ export class RequestIndex {
     this.add(this.hashOf(owner, request_id), ref)
   }
 
-  /** Writes no further by itself. */
+  /** Stops writing in the background. */
   async stop(): Promise<void> {
     this.#closed = true
     this.#table.close()
     await this.#writing
   }
 
-  /** Writes the removals, which the next process could not know of. Only when nobody writes any more. */
+  /** Writes the removals, because the next process cannot rebuild them. Only after all other writes have ended. */
   writeRemovals(): void {
     for (const generation of [this.#old, this.#young]) {
       if (generation && generation.gone.size > 0) this.#writeAtOnce({ ...generation, through: this.#through })
@@ -120,12 +120,12 @@ export class RequestIndex {
 
   #keep(hash: number, ref: number): void {
     const { added } = this.#young
-    // There is one already where the id was used before, or another has the same hash.
+    // The hash is present if the id was used before, or if another id has the same hash.
     if (added.has(hash)) this.#table.put(hash, ref)
     else added.set(hash, ref)
   }
 
-  /** What was not written before. */
+  /** Loads the calls that are not in the table yet. */
   #load(through: number): void {
     const unlisted = this.#db.prepare<[number, number], RequestRow>(
       'SELECT ref, owner, request_id FROM instances WHERE ref > ? ORDER BY ref LIMIT ?',
@@ -160,7 +160,7 @@ export class RequestIndex {
     try {
       this.#old ??= this.#freeze()
       let before = 0
-      // Twice what has come meanwhile, or the next generation would be larger than this one.
+      // Twice as many as were added meanwhile. Otherwise the next generation would be larger than this one.
       const least = (): number => {
         const came = sizeOf(this.#young) - before
         before += came
@@ -175,7 +175,7 @@ export class RequestIndex {
       this.#writeAt = this.#inMemory
     } catch (err) {
       this.#writeAt = sizeOf(this.#young) + this.#inMemory
-      this.#log?.warn({ err }, 'the index of request ids could not be written; it is kept in memory and tried again')
+      this.#log?.warn({ err }, 'could not write the index of request ids; it stays in memory until the next try')
     }
   }
 

@@ -1,6 +1,6 @@
 /**
- * The part of the index of request ids that is in the file: refs of calls by the hashes of their request ids. Its changes
- * are written in its own order, a slice at a time, so that many of them share a page.
+ * The part of the index of request ids that is in the file: refs of calls by the hashes of their request ids. Changes
+ * are written in the order of the hashes, a slice at a time, so that many of them share a page.
  */
 import type { Database } from 'better-sqlite3'
 import type { Log } from '../../../core/ports/runtime.ts'
@@ -14,15 +14,15 @@ export interface Generation {
   /** Refs by hash. */
   added: HashTable
   gone: Map<number, number>
-  /** With it, all calls up to this ref are in the table. */
+  /** After this generation is written, all calls up to this ref are in the table. */
   through: number
 }
 
-/** In one transaction, with the calls of that moment: half a millisecond. */
+/** Changes per transaction, which calls share: they take half a millisecond. */
 const SLICE = 256
-/** By one statement: as many statements take half as long again. */
+/** Rows per statement. One statement per row takes half as long again. */
 const WIDTH = 64
-/** Read in one turn, in a third of a millisecond. */
+/** Hashes read in one turn of the event loop, which takes a third of a millisecond. */
 const FILTERED = 1_000
 
 export class RequestTable {
@@ -36,12 +36,12 @@ export class RequestTable {
   readonly #dropOlder
   readonly #setThrough
   #filter: HashFilter | undefined
-  /** The one that is being filled. */
+  /** The filter that is being built. */
   #nextFilter: HashFilter | undefined
   #isSwept = false
   #closed = false
 
-  /** `holds` says whether a call with this ref has a request id of this hash. */
+  /** `holds` returns true if the call with this ref has a request id with this hash. */
   constructor(db: Database, log: Log | undefined, holds: (hash: number, ref: number) => boolean) {
     this.#db = db
     this.#log = log
@@ -59,7 +59,7 @@ export class RequestTable {
     this.#setThrough = db.prepare<[number]>('UPDATE request_index SET through = ?')
   }
 
-  /** False means no: so it is of nearly every request id that comes. */
+  /** False means that the hash is absent, which is the result for nearly every new request id. */
   mayHave(hash: number): boolean {
     return this.#filter?.mayHave(hash) ?? true
   }
@@ -68,16 +68,16 @@ export class RequestTable {
     return this.#listed.all(hash)
   }
 
-  /** One alone, out of order. */
+  /** Writes one entry at once. */
   put(hash: number, ref: number): void {
     this.#put.run(hash, ref)
     this.#noteListed(hash)
   }
 
   /**
-   * All of it in order; what is written twice is as if it was written once. The first time it also removes what an earlier
-   * process knew to be gone and had not written when it died, if it was older than all there is. A slice has `least`
-   * changes at least.
+   * The writes of a generation, in order. Writing an entry twice has no further effect. The first generation also
+   * removes entries that an earlier process did not remove before it died, if they are older than all remaining calls.
+   * A slice has at least `least` changes.
    */
   *slicesOf({ added, gone, through }: Generation, least = () => 0): Generator<Action<void>> {
     const hashes = new Float64Array(added.size + gone.size)
@@ -118,7 +118,7 @@ export class RequestTable {
     if (gone.size === 0) return
     for (const hash of hashes) {
       const ref = gone.get(hash)
-      // It does where its removal was undone.
+      // The call still has the id if its removal was rolled back.
       if (ref !== undefined && !this.#holds(hash, ref)) this.#drop.run(hash, ref)
     }
   }
@@ -128,7 +128,10 @@ export class RequestTable {
     this.#nextFilter?.add(hash)
   }
 
-  /** In the background, a little in each turn. Until then everybody has to look. */
+  /**
+   * Builds the filter in the background, a part in each turn of the event loop. Until then every lookup reads the
+   * table.
+   */
   buildFilter(): void {
     if (this.#nextFilter) return
     const hashesAfter = this.#db
@@ -146,7 +149,7 @@ export class RequestTable {
         }
         this.#filter = this.#nextFilter
       } catch (err) {
-        this.#log?.warn({ err }, 'the index of request ids could not be read; calls are looked up in it one by one')
+        this.#log?.warn({ err }, 'could not read the index of request ids; every lookup reads the table')
       }
       this.#nextFilter = undefined
     }
@@ -158,7 +161,7 @@ export class RequestTable {
   }
 }
 
-/** How many there are, by the lowest of them: hashes lie evenly. */
+/** Estimates the number of hashes from the lowest ones, because hashes are evenly distributed. */
 function countBy(lowest: readonly number[]): number {
   const highest = lowest[FILTERED - 1]
   return highest === undefined ? lowest.length : Math.ceil((FILTERED * HASHES) / highest)

@@ -55,13 +55,13 @@ export function describeBackend(
     }
   }
 
-  describe(`${name}: what every backend does`, () => {
-    test('gives the arguments to the tool and brings its result back', () =>
+  describe(`${name}: behaviour of every backend`, () => {
+    test('passes the arguments to the tool and returns its result', () =>
       story('echo', async ({ backend }, clock) => {
         expect(await new BackendRun(backend, clock, ARGS).outcome).toEqual({ kind: 'result', value: ARGS })
       }))
 
-    test('ends the work at its timeout, and reports the timeout', () =>
+    test('stops the tool at its timeout, and reports the timeout', () =>
       story('hang', async ({ backend, begun, stopped }, clock) => {
         shows('timeout')
         const run = new BackendRun(backend, clock, ARGS, { timeoutMs: TIMEOUT_MS })
@@ -76,7 +76,7 @@ export function describeBackend(
         await stopped
       }))
 
-    test('carries a cancellation through to the work', () =>
+    test('passes a cancellation on to the tool', () =>
       story('hang', async ({ backend, begun, stopped }, clock) => {
         shows('cancel')
         const run = new BackendRun(backend, clock, ARGS, { retry: { attempts: 3 } })

@@ -33,7 +33,7 @@ const PATHS: readonly [path: string, status: number, body: string][] = [
 
 export function describeCarrierRoutes({ expect }: TestRunner, story: CarrierStory): void {
   for (const [path, status, body] of PATHS) {
-    story(`the path ${path} is taken as it was sent`, routes, async ({ send }) => {
+    story(`the path ${path} is matched as it was sent`, routes, async ({ send }) => {
       const reply = await send(path)
       const got = await reply.text()
       expect([reply.status, got.includes(body)]).toEqual([status, true])

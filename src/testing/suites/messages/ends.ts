@@ -45,7 +45,7 @@ export function describeMessageEnds({ expect }: TestRunner, story: MessageStory)
     }
   })
 
-  story('closing sends what the session has handed over, also while it closes, and closes once', () => {
+  story('closing delivers all messages of the session, also those sent while it closes, and closes once', () => {
     const session = scripted({
       receive(_text, { send }) {
         for (let index = 0; index < 50; index++) void send(`${index} ${'x'.repeat(64 * 1024)}`)

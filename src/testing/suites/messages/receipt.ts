@@ -7,7 +7,7 @@ import type { MessageStory } from './messages.ts'
 import { MAX_BYTES, scripted } from './scripted.ts'
 
 export function describeMessageReceipt({ expect }: TestRunner, story: MessageStory, acknowledges: boolean): void {
-  story('a message above the limit is refused with a fault, and the next one is taken', () => {
+  story('a message above the limit is refused with a fault, and the next one is accepted', () => {
     const session = scripted()
     return {
       session: session.open,
@@ -26,7 +26,7 @@ export function describeMessageReceipt({ expect }: TestRunner, story: MessageSto
     }
   })
 
-  story('bytes that are no text do not end the session', () => {
+  story('bytes that are not text do not end the session', () => {
     const session = scripted()
     return {
       session: session.open,
@@ -41,7 +41,7 @@ export function describeMessageReceipt({ expect }: TestRunner, story: MessageSto
     }
   })
 
-  story('a session that throws does not end: the error is logged, and the next message is taken', () => {
+  story('a session that throws does not end: the error is logged, and the next message is accepted', () => {
     const session = scripted({
       receive(text) {
         if (text === 'throw') throw new Error('thrown at once')

@@ -20,7 +20,7 @@ export function describeChunkedObjects({ describe, expect }: TestRunner, name: s
       expect(await objects.chunk('call/c', -1)).toBe(undefined)
     })
 
-    story('text is cut between code points, even where one is larger than a chunk', async (objects) => {
+    story('text is cut between code points, even if one is larger than a chunk', async (objects) => {
       await write(objects, 'call/t', TEXT, 'aé€', '😀😀b')
       await write(objects, 'call/tiny', { ...TEXT, chunkBytes: 1 }, '😀é')
 
@@ -30,7 +30,7 @@ export function describeChunkedObjects({ describe, expect }: TestRunner, name: s
       expect((await readChain(objects, 'call/tiny')).map((chunk) => text(chunk.bytes))).toEqual(['😀', 'é'])
     })
 
-    story('what is announced as text and is not UTF-8 is refused', async (objects) => {
+    story('a text result that is not UTF-8 is refused', async (objects) => {
       const writer = await objects.writeChunks('call/t', TEXT)
 
       await writer.write(Uint8Array.of(0x61, 0xff))
@@ -49,7 +49,7 @@ export function describeChunkedObjects({ describe, expect }: TestRunner, name: s
     })
 
     story(
-      'chunks can be read while the rest is being made, and one that is not the last has a next',
+      'chunks can be read while the rest is being written, and every chunk but the last has a next one',
       async (objects) => {
         expect(await objects.chunks('call/c')).toBe(undefined)
         const writer = await objects.writeChunks('call/c', BINARY)
@@ -66,7 +66,7 @@ export function describeChunkedObjects({ describe, expect }: TestRunner, name: s
       },
     )
 
-    story('writes that are not waited for keep their order', async (objects) => {
+    story('writes that are not awaited keep their order', async (objects) => {
       const writer = await objects.writeChunks('call/c', BINARY)
 
       await Promise.all([...'abcdefghij'].map((letter) => writer.write(bytes(letter))))
@@ -75,7 +75,7 @@ export function describeChunkedObjects({ describe, expect }: TestRunner, name: s
       expect(text(joined(await readChain(objects, 'call/c')))).toBe('abcdefghij')
     })
 
-    story('a second run that makes the same goes on where the first was cut off', async (objects) => {
+    story('a second run with the same bytes continues where the first was interrupted', async (objects) => {
       const first = await objects.writeChunks('call/c', BINARY)
       await first.write(bytes('0123456789'))
       const seen = await readChain(objects, 'call/c')
@@ -94,7 +94,7 @@ export function describeChunkedObjects({ describe, expect }: TestRunner, name: s
       ['fewer bytes', '0123'],
       ['more bytes', '0123456789abcdef'],
     ] as const) {
-      story(`a second run that makes ${how} is refused, and what was given out stays`, async (objects) => {
+      story(`a second run with ${how} is refused, and the announced chunks stay`, async (objects) => {
         await write(objects, 'call/c', BINARY, '0123456789')
         const seen = await readChain(objects, 'call/c')
 
@@ -107,19 +107,19 @@ export function describeChunkedObjects({ describe, expect }: TestRunner, name: s
       })
     }
 
-    story('a second run that makes another type is refused', async (objects) => {
+    story('a second run with another media type is refused', async (objects) => {
       await write(objects, 'call/c', BINARY, '0123')
 
       await expect(objects.writeChunks('call/c', TEXT)).rejects.toMatchObject({ code: 'CHUNKS_DIVERGED' })
     })
 
-    story('a finished result made again is found the same', async (objects) => {
+    story('a finished result can be written again with the same bytes', async (objects) => {
       const first = await write(objects, 'call/c', BINARY, '0123456789')
 
       expect(await write(objects, 'call/c', BINARY, '01234', '56789')).toEqual(first)
     })
 
-    story('two writers at once that make the same make one chain', async (objects) => {
+    story('two concurrent writers with the same bytes write one chain', async (objects) => {
       const content = 'the quick brown fox jumps over the lazy dog'
 
       await Promise.all([
@@ -134,7 +134,7 @@ export function describeChunkedObjects({ describe, expect }: TestRunner, name: s
     })
 
     story(
-      'of two writers at once that differ one is refused, and the chain is the other one alone',
+      'if two concurrent writers differ, one is refused and the chain has only the bytes of the other',
       async (objects) => {
         const content = ['0000111122223333', '0000aaaabbbb']
 

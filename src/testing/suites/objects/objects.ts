@@ -64,7 +64,7 @@ export function describeObjectStore(runner: TestRunner, name: string, open: () =
 
 function describeWholeObjects({ describe, expect }: TestRunner, name: string, story: ObjectStory): void {
   describe(`${name}: whole objects`, () => {
-    story('what is put is read back the same, with its facts', async (objects) => {
+    story('an object is read back with the same bytes and metadata', async (objects) => {
       const put = await objects.put('call/photo', pieces('hello ', '', 'world'), { ...FILE, filename: 'hi "é".txt' })
 
       expect(text(await collect(objects.read('call/photo')))).toBe('hello world')
@@ -74,14 +74,14 @@ function describeWholeObjects({ describe, expect }: TestRunner, name: string, st
       expect(typeof put.createdAt).toBe('number')
     })
 
-    story('an empty object is an object', async (objects) => {
+    story('an empty object can be stored', async (objects) => {
       await objects.put('call/empty', pieces(), FILE)
 
       expect(await objects.info('call/empty')).toMatchObject({ bytes: 0, sha256: sha256(bytes('')) })
       expect(text(await collect(objects.read('call/empty')))).toBe('')
     })
 
-    story('a range gives those bytes, up to the end of what there is', async (objects) => {
+    story('a range returns its bytes, up to the end of the object', async (objects) => {
       await objects.put('call/a', pieces('0123456789'), FILE)
       const range = async (start: number, end: number) => text(await collect(objects.read('call/a', { start, end })))
 
@@ -91,7 +91,7 @@ function describeWholeObjects({ describe, expect }: TestRunner, name: string, st
       expect(await range(10, 20)).toBe('')
     })
 
-    story('the largest size allowed fits, one byte more is refused and leaves nothing', async (objects) => {
+    story('an object of the largest size is stored; one byte more is refused and leaves no bytes', async (objects) => {
       let released = false
       async function* endless() {
         try {
@@ -124,18 +124,21 @@ function describeWholeObjects({ describe, expect }: TestRunner, name: string, st
       await expect(collect(objects.read('call/a'))).rejects.toMatchObject({ kind: 'not-found' })
     })
 
-    story('a second object under one id replaces the first whole, and only if it succeeds', async (objects) => {
-      await objects.put('call/a', pieces('first and longer'), FILE)
-      await expect(objects.put('call/a', failing(new Error('no'), 'sec'), FILE)).rejects.toMatchObject({})
-      expect(text(await collect(objects.read('call/a')))).toBe('first and longer')
+    story(
+      'a second object with the same id replaces the first completely, and only if its write succeeds',
+      async (objects) => {
+        await objects.put('call/a', pieces('first and longer'), FILE)
+        await expect(objects.put('call/a', failing(new Error('no'), 'sec'), FILE)).rejects.toMatchObject({})
+        expect(text(await collect(objects.read('call/a')))).toBe('first and longer')
 
-      await objects.put('call/a', pieces('second'), FILE)
+        await objects.put('call/a', pieces('second'), FILE)
 
-      expect(text(await collect(objects.read('call/a')))).toBe('second')
-      expect(await objects.info('call/a')).toMatchObject({ bytes: 6 })
-    })
+        expect(text(await collect(objects.read('call/a')))).toBe('second')
+        expect(await objects.info('call/a')).toMatchObject({ bytes: 6 })
+      },
+    )
 
-    story('ids that differ only in case, or look like paths, are told apart or do not exist', async (objects) => {
+    story('ids that differ only in case are distinct, and ids that look like paths do not exist', async (objects) => {
       await objects.put('call/A', pieces('upper'), FILE)
       await objects.put('call/a', pieces('lower'), FILE)
       await objects.put(`${'o'.repeat(200)}/${'N'.repeat(200)}`, pieces('long'), FILE)
@@ -157,7 +160,7 @@ function describeWholeObjects({ describe, expect }: TestRunner, name: string, st
 
 function describeOwners({ describe, expect }: TestRunner, name: string, story: ObjectStory): void {
   describe(`${name}: owners`, () => {
-    story('everything of one owner goes at once, and nothing of another', async (objects) => {
+    story('removing an owner removes all its objects, and none of another owner', async (objects) => {
       await objects.put('one/a', pieces('a'), FILE)
       await write(objects, 'one/c', BINARY, '0123456789')
       await objects.put('two/a', pieces('kept'), FILE)
@@ -172,7 +175,7 @@ function describeOwners({ describe, expect }: TestRunner, name: string, story: O
       expect(text(await collect(objects.read('two/a')))).toBe('kept')
     })
 
-    story('a result removed while it is written cannot be written on', async (objects) => {
+    story('a result that is removed while it is being written cannot be continued', async (objects) => {
       const writer = await objects.writeChunks('one/c', BINARY)
       await writer.write(bytes('012345'))
 
@@ -182,7 +185,7 @@ function describeOwners({ describe, expect }: TestRunner, name: string, story: O
       expect(await objects.chunks('one/c')).toBe(undefined)
     })
 
-    story('owners are listed by when they were last written', async (objects) => {
+    story('owners are listed by the time of their last write', async (objects) => {
       expect(await list(objects.owners(Number.MAX_SAFE_INTEGER))).toEqual([])
       await objects.put('one/a', pieces('a'), FILE)
       await objects.put('Two~:._-/a', pieces('a'), FILE)

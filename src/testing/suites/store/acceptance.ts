@@ -8,7 +8,7 @@ import type { StoreStory } from './store.ts'
 
 export function describeAcceptance({ describe, expect }: TestRunner, story: StoreStory): void {
   describe('taking calls in', () => {
-    story('an accepted instance comes back exactly as it was given', async (store, clock) => {
+    story('an accepted instance is read back unchanged', async (store, clock) => {
       const plain = sampleInstance(clock.now())
       const full = sampleInstance(clock.now(), {
         sessionId: 's1',
@@ -35,7 +35,7 @@ export function describeAcceptance({ describe, expect }: TestRunner, story: Stor
       expect(await store.get('unknown')).toBe(undefined)
     })
 
-    story('a request id is taken once, also by two calls at the same moment', async (store, clock) => {
+    story('a request id is taken once, even by two concurrent calls', async (store, clock) => {
       const first = sampleInstance(clock.now(), { requestId: 'r1' })
       const second = sampleInstance(clock.now(), { requestId: 'r1', fingerprint: 'f2' })
 
@@ -78,7 +78,7 @@ export function describeAcceptance({ describe, expect }: TestRunner, story: Stor
       expect(await store.find('other', 'none|bob', 'r1')).toBe(undefined)
     })
 
-    story('an alias answers with its own request id, session and expiry', async (store, clock) => {
+    story("an instance found by an alias has the alias's request id, session and expiry", async (store, clock) => {
       const instance = sampleInstance(clock.now(), { sessionId: 'first' })
       await store.accept(instance)
       const alias = { tenant: 'main', owner: instance.owner, requestId: 'r2', instanceId: instance.id }

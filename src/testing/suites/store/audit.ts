@@ -35,7 +35,7 @@ export function entryOf(id: string, changes: Partial<AuditEntry> = {}): AuditEnt
 
 export function describeAudit({ describe, expect }: TestRunner, story: StoreStory): void {
   describe('the audit trail', () => {
-    story('entries come back as they were given, the newest first, a page at a time', async ({ audit }) => {
+    story('entries are read back unchanged, newest first, in pages', async ({ audit }) => {
       const full = entryOf('4', {
         verdict: 'deny',
         rule: 'p.yaml#ü',
@@ -52,7 +52,7 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
       expect(rest).toEqual([entryOf('1')])
     })
 
-    story('a tenant sees its own, and may ask for one owner or one operation', async ({ audit }) => {
+    story('a list has only entries of its tenant, and can be limited to one owner or operation', async ({ audit }) => {
       const bob = entryOf('2', { owner: 'none|bob' })
       const other = entryOf('3', { operation: 'v1:other@1.0.0' })
       for (const entry of [entryOf('1'), bob, other, entryOf('4', { tenant: 'other' })]) await audit.append(entry)
@@ -64,7 +64,7 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
       expect(await list({ owner: 'none|bob', operation: 'v1:other@1.0.0' })).toEqual([])
     })
 
-    story('an entry is written with the change it belongs to, or not at all', async (store, clock) => {
+    story('an entry is written only if its change applies', async (store, clock) => {
       const instance = sampleInstance(clock.now())
       await store.accept(instance)
       const endedAt = clock.now() + 5
@@ -79,39 +79,36 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
       expect(await store.audit.list({ tenant: 'main', limit: 9 })).toEqual([entryFor(instance, endedAt, USUAL)])
     })
 
-    story(
-      'what an end said is in the entry, before its call goes and after, among the others',
-      async (store, clock) => {
-        const instance = sampleInstance(clock.now(), { id: '2', keepUntil: clock.now(), expiresAt: clock.now() })
-        const endedAt = clock.now() + 5
-        const said: AuditEnding = {
-          verdict: 'hold',
-          rule: 'p.yaml#ü',
-          approvalId: 'a1',
-          backend: 'http',
-          attempts: 3,
-          outcome: 'timeout',
-          code: 'X',
-        }
-        await store.accept(instance)
-        await store.advance({ id: '2', from: statesBefore('error'), to: 'error', endedAt, audit: said })
-        await store.audit.append(entryOf('1'))
-        await store.audit.append(entryOf('3'))
-        const all = [entryOf('3'), entryFor(instance, endedAt, said), entryOf('1')]
-        const list = (query: Partial<AuditQuery> = {}) => store.audit.list({ tenant: 'main', limit: 9, ...query })
+    story('an entry has the fields of the ending, before and after its call is removed', async (store, clock) => {
+      const instance = sampleInstance(clock.now(), { id: '2', keepUntil: clock.now(), expiresAt: clock.now() })
+      const endedAt = clock.now() + 5
+      const said: AuditEnding = {
+        verdict: 'hold',
+        rule: 'p.yaml#ü',
+        approvalId: 'a1',
+        backend: 'http',
+        attempts: 3,
+        outcome: 'timeout',
+        code: 'X',
+      }
+      await store.accept(instance)
+      await store.advance({ id: '2', from: statesBefore('error'), to: 'error', endedAt, audit: said })
+      await store.audit.append(entryOf('1'))
+      await store.audit.append(entryOf('3'))
+      const all = [entryOf('3'), entryFor(instance, endedAt, said), entryOf('1')]
+      const list = (query: Partial<AuditQuery> = {}) => store.audit.list({ tenant: 'main', limit: 9, ...query })
 
-        for (const purged of [[], ['2']]) {
-          await expireNow(store, purged)
-          expect(await list()).toEqual(all)
-          expect(await list({ limit: 2 })).toEqual(all.slice(0, 2))
-          expect(await list({ before: '3', limit: 1 })).toEqual([all[1]])
-          expect(await list({ owner: instance.owner, operation: instance.operation })).toEqual(all)
-          expect(await list({ owner: 'none|bob' })).toEqual([])
-          expect(await list({ operation: 'v1:other@1.0.0' })).toEqual([])
-          expect(await list({ tenant: 'other' })).toEqual([])
-        }
-      },
-    )
+      for (const purged of [[], ['2']]) {
+        await expireNow(store, purged)
+        expect(await list()).toEqual(all)
+        expect(await list({ limit: 2 })).toEqual(all.slice(0, 2))
+        expect(await list({ before: '3', limit: 1 })).toEqual([all[1]])
+        expect(await list({ owner: instance.owner, operation: instance.operation })).toEqual(all)
+        expect(await list({ owner: 'none|bob' })).toEqual([])
+        expect(await list({ operation: 'v1:other@1.0.0' })).toEqual([])
+        expect(await list({ tenant: 'other' })).toEqual([])
+      }
+    })
 
     const sizes = { small: { month: '2026-01' }, large: { notes: 'x'.repeat(10_000) } }
     for (const [size, args] of Object.entries(sizes)) {
@@ -131,7 +128,7 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
       })
     }
 
-    story('an entry keeps the request id that its call has given up to another', async (store, clock) => {
+    story('an entry keeps the request id that its call gave up for another call', async (store, clock) => {
       const instance = sampleInstance(clock.now(), { id: '1', requestId: 'r1' })
       const ending = { from: statesBefore('error'), to: 'error' as const, endedAt: clock.now() }
       await store.accept(instance)
@@ -145,7 +142,7 @@ export function describeAudit({ describe, expect }: TestRunner, story: StoreStor
       expect(await store.audit.list({ tenant: 'main', limit: 9 })).toEqual(kept)
     })
 
-    story('entries outlive their calls, and go when they are old', async (store, clock) => {
+    story('entries outlive their calls, and old entries are purged', async (store, clock) => {
       const { id } = sampleInstance(clock.now())
       await store.accept(sampleInstance(clock.now(), { id, state: 'complete', keepUntil: clock.now() }))
       for (const endedAt of [10, 20, 30, 40]) await store.audit.append(entryOf(`${id}-${endedAt}`, { endedAt }))

@@ -28,7 +28,7 @@ export function describeRecords({ describe, expect }: TestRunner, story: StoreSt
       expect([await records.get('a'), await records.get('b')]).toEqual(['second', undefined])
     })
 
-    story('of concurrent takes, one gets the value', async ({ records }) => {
+    story('only one of several concurrent takes gets the value', async ({ records }) => {
       await records.put('a', 'only')
 
       const taken = await Promise.all([records.take('a'), records.take('a'), records.take('a')])
@@ -37,7 +37,7 @@ export function describeRecords({ describe, expect }: TestRunner, story: StoreSt
       expect(await records.get('a')).toBe(undefined)
     })
 
-    story('a value is added only where there is none, also by several at once', async ({ records }, clock) => {
+    story('a value is added only if there is none, also with concurrent adds', async ({ records }, clock) => {
       await records.put('over', 'old', clock.now() + 10)
       clock.advance(10)
 
@@ -50,7 +50,7 @@ export function describeRecords({ describe, expect }: TestRunner, story: StoreSt
       expect([await records.get('a'), await records.get('over')]).toEqual(['one', undefined])
     })
 
-    story('a value is replaced only while it is the expected one, also by several at once', async (store, clock) => {
+    story('a value is replaced only if it is the expected one, also with concurrent replaces', async (store, clock) => {
       const { records } = store
       await records.put('a', 'first', clock.now() + 10)
       const replace = (expected: string, value: string) => records.replace('a', expected, value, clock.now() + 20)
@@ -65,7 +65,7 @@ export function describeRecords({ describe, expect }: TestRunner, story: StoreSt
       expect(await records.get('a')).toBe(undefined)
     })
 
-    story('those with a prefix are listed in the order of their keys, a page at a time', async ({ records }, clock) => {
+    story('records with a prefix are listed in the order of their keys, in pages', async ({ records }, clock) => {
       for (const key of ['a/3', 'a/1', 'a/😀', 'a/2/1', 'a', 'ab', 'b/1', 'A/1'])
         await records.put(key, `value of ${key}`)
       await records.put('a/0', 'gone', clock.now() + 10)
@@ -79,7 +79,7 @@ export function describeRecords({ describe, expect }: TestRunner, story: StoreSt
       expect(await records.list('b', 10)).toEqual([{ key: 'b/1', value: 'value of b/1' }])
     })
 
-    story('past its expiry a value can be neither read nor taken, and is removed when asked', async (store, clock) => {
+    story('an expired value can be neither read nor taken, and a purge removes it', async (store, clock) => {
       const { records } = store
       await Promise.all(['a', 'b', 'c'].map((key) => records.put(key, key, clock.now() + 100)))
       await records.put('stays', 'stays')

@@ -54,7 +54,7 @@ export function describeTogether({ describe, expect }: TestRunner, story: StoreS
       expect(await store.records.get('gone')).toBe(undefined)
     })
 
-    story('records that are written with a call are there if the call is', async (store, clock) => {
+    story('records written with a call exist if the call was accepted', async (store, clock) => {
       await prepare(store)
       const call = sampleInstance(clock.now(), { requestId: 'r1', idempotencyKey: 'k1' })
       const differing: RecordChange[] = [
@@ -68,7 +68,7 @@ export function describeTogether({ describe, expect }: TestRunner, story: StoreS
       expect([await store.get(call.id), await seen(store)]).toEqual([call, AFTER])
     })
 
-    story('a call that is not taken leaves no record behind', async (store, clock) => {
+    story('a call that is not accepted leaves no record', async (store, clock) => {
       await prepare(store)
       await store.accept(sampleInstance(clock.now(), { id: 'first', requestId: 'r1', idempotencyKey: 'k1' }))
       const sameRequest = sampleInstance(clock.now(), { requestId: 'r1' })
@@ -79,21 +79,24 @@ export function describeTogether({ describe, expect }: TestRunner, story: StoreS
       expect(await seen(store)).toEqual(BEFORE)
     })
 
-    story('a call keeps its request id where the one over it cannot write its records', async (store, clock) => {
-      const standing = sampleInstance(clock.now(), { id: 'first', requestId: 'r1', state: 'error' })
-      await store.accept(standing)
-      const next = sampleInstance(clock.now(), { id: 'second', requestId: 'r1' })
-      const records = [{ key: 'a', expected: 'old', value: 'new' }]
+    story(
+      'a call keeps its request id if the call that should replace it cannot write its records',
+      async (store, clock) => {
+        const standing = sampleInstance(clock.now(), { id: 'first', requestId: 'r1', state: 'error' })
+        await store.accept(standing)
+        const next = sampleInstance(clock.now(), { id: 'second', requestId: 'r1' })
+        const records = [{ key: 'a', expected: 'old', value: 'new' }]
 
-      expect(await store.accept(next, { over: 'first', records })).toEqual({ kind: 'records-differ' })
-      expect(await store.find('main', standing.owner, 'r1')).toMatchObject({ id: 'first' })
-      await store.records.put('a', 'old')
-      expect(await store.accept(next, { over: 'first', records })).toEqual({ kind: 'created' })
-      expect(await store.find('main', standing.owner, 'r1')).toMatchObject({ id: 'second' })
-      expect(await store.records.get('a')).toBe('new')
-    })
+        expect(await store.accept(next, { over: 'first', records })).toEqual({ kind: 'records-differ' })
+        expect(await store.find('main', standing.owner, 'r1')).toMatchObject({ id: 'first' })
+        await store.records.put('a', 'old')
+        expect(await store.accept(next, { over: 'first', records })).toEqual({ kind: 'created' })
+        expect(await store.find('main', standing.owner, 'r1')).toMatchObject({ id: 'second' })
+        expect(await store.records.get('a')).toBe('new')
+      },
+    )
 
-    story('records that are written with a change are there if the change is', async (store, clock) => {
+    story('records written with a change exist if the change was applied', async (store, clock) => {
       await prepare(store)
       const dueAt = clock.now() + 1_000
       const running = sampleInstance(clock.now(), { id: 'i1', state: 'pending', attempt: 1, dueAt })

@@ -30,7 +30,7 @@ export function describeTurns({ describe, expect }: TestRunner, story: StoreStor
       expect(handedOut.filter((id) => eve.some((each) => each.id === id))).toEqual(eve.map(({ id }) => id))
     })
 
-    story('a caller or tenant with a weight has as many calls in its turn', async (store, clock) => {
+    story('a weight sets how many calls a caller or tenant gets in its turn', async (store, clock) => {
       const at = (who: object, n: number) => sampleInstance(clock.now(), { ...who, dueAt: clock.now() - 50 + n })
       const callers = [{ owner: 'none|ada' }, { owner: 'none|bob' }, { tenant: 'other', owner: 'none|eve' }]
       const queued = callers.flatMap((who) => Array.from({ length: 6 }, (_, n) => at(who, n)))
@@ -68,7 +68,7 @@ export function describeTurns({ describe, expect }: TestRunner, story: StoreStor
       expect(first.nextDueAt).toBe(clock.now() + CLAIM.leaseMs)
     })
 
-    story('a write that fails beside a claim takes nothing from it', async (store, clock) => {
+    story('a failed write in the same commit does not change a claim', async (store, clock) => {
       const due = sampleInstance(clock.now(), { dueAt: clock.now() })
       await store.accept(due)
       const claiming = store.claim(CLAIM)

@@ -16,7 +16,7 @@ const ENDING = {
 export function describeUpkeep({ describe, expect }: TestRunner, story: StoreStory): void {
   describe('keeping house', () => {
     story(
-      'past its expiry a call is hidden from callers, yet its ids stay taken until it is removed',
+      'an expired call is hidden from callers, but its ids stay taken until it is removed',
       async (store, clock) => {
         const now = clock.now()
         const dates = { expiresAt: now + 1_000, keepUntil: now + 5_000 }
@@ -50,7 +50,7 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
       },
     )
 
-    story('a later expiry and a later end of keeping come with the change that ends a call', async (store, clock) => {
+    story('the change that ends a call can set a later expiry and a later removal time', async (store, clock) => {
       const instance = sampleInstance(clock.now(), { expiresAt: clock.now() + 10, keepUntil: clock.now() + 20 })
       await store.accept(instance)
       const dates = { expiresAt: clock.now() + 100, keepUntil: clock.now() + 200 }
@@ -63,7 +63,7 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
       expect(await expire(store)).toEqual([])
     })
 
-    story('the overdue are the unended past their expiry, oldest first', async (store, clock) => {
+    story('overdue calls are the open calls past their expiry, oldest first', async (store, clock) => {
       const expiring = (ms: number) =>
         sampleInstance(clock.now(), { expiresAt: clock.now() + ms, keepUntil: clock.now() + ms })
       const [second, first, later, ended] = [expiring(20), expiring(10), expiring(500), expiring(5)] as const
@@ -76,7 +76,7 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
       expect(await expire(store)).toEqual([ended.id])
     })
 
-    story('what is past keeping goes oldest first, and no more of it than was asked for', async (store, clock) => {
+    story('calls past their retention are removed oldest first, up to the limit', async (store, clock) => {
       const kept = (ms: number) =>
         sampleInstance(clock.now(), { id: `kept-${ms}`, state: 'complete', keepUntil: clock.now() + ms })
       for (const ms of [30, 10, 20, 500]) await store.accept(kept(ms))
@@ -88,7 +88,7 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
       expect(await store.get('kept-500')).toMatchObject({ id: 'kept-500' })
     })
 
-    story('objects are removed while the row is there, and the row stays if they are not', async (store, clock) => {
+    story('objects are removed before the row, and the row stays if that fails', async (store, clock) => {
       const ended = sampleInstance(clock.now(), { state: 'complete', keepUntil: clock.now() })
       await store.accept(ended)
       const failing = store.expire(10, async () => {
@@ -105,7 +105,7 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
       expect(await store.get(ended.id)).toBe(undefined)
     })
 
-    story('two nodes that expire the same calls at once do no harm', async (store, clock) => {
+    story('two nodes can expire the same calls at the same time', async (store, clock) => {
       const ended = [1, 2, 3].map(() => sampleInstance(clock.now(), { state: 'complete', keepUntil: clock.now() }))
       await Promise.all(ended.map((instance) => store.accept(instance)))
 
@@ -115,28 +115,31 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
       expect(await expire(store)).toEqual([])
     })
 
-    story('open calls are counted by owner, and the queue by what never started', async (store, clock) => {
-      const [ada, bob] = [{ owner: 'none|ada' }, { owner: 'none|bob' }]
-      const ended = sampleInstance(clock.now(), bob)
-      const instances = [
-        sampleInstance(clock.now(), ada),
-        sampleInstance(clock.now(), { ...ada, state: 'pending', attempt: 1 }),
-        sampleInstance(clock.now(), bob),
-        ended,
-      ]
-      await Promise.all(instances.map((instance) => store.accept(instance)))
-      await store.advance({ id: ended.id, ...ENDING })
+    story(
+      'open calls are counted by owner, and calls that never started are counted as queued',
+      async (store, clock) => {
+        const [ada, bob] = [{ owner: 'none|ada' }, { owner: 'none|bob' }]
+        const ended = sampleInstance(clock.now(), bob)
+        const instances = [
+          sampleInstance(clock.now(), ada),
+          sampleInstance(clock.now(), { ...ada, state: 'pending', attempt: 1 }),
+          sampleInstance(clock.now(), bob),
+          ended,
+        ]
+        await Promise.all(instances.map((instance) => store.accept(instance)))
+        await store.advance({ id: ended.id, ...ENDING })
 
-      const { queued, byOwner } = await store.openCounts()
+        const { queued, byOwner } = await store.openCounts()
 
-      expect(queued).toBe(2)
-      expect([...byOwner].sort()).toEqual([
-        ['none|ada', 2],
-        ['none|bob', 1],
-      ])
-    })
+        expect(queued).toBe(2)
+        expect([...byOwner].sort()).toEqual([
+          ['none|ada', 2],
+          ['none|bob', 1],
+        ])
+      },
+    )
 
-    story('what waits for an approval is open, and not in the queue', async (store, clock) => {
+    story('a call that waits for an approval is open, but not queued', async (store, clock) => {
       const held = sampleInstance(clock.now(), { extras: { held: true, approvalId: 'a1' } })
       const plain = sampleInstance(clock.now(), { extras: { rule: 'policy.yaml#any' } })
       await Promise.all([held, plain].map((instance) => store.accept(instance)))

@@ -94,7 +94,7 @@ export function describeWaiting({ describe, expect }: TestRunner, story: StoreSt
       expect(await store.answer('unknown', 'lost')).toEqual({ applied: false })
     })
 
-    story('a call that waits for the first time can be answered, however new it is', async (store, clock) => {
+    story('a new call that waits for the first time can be answered', async (store, clock) => {
       const instance = sampleInstance(clock.now(), { state: 'pending', attempt: 1, dueAt: clock.now() + LEASE_MS })
       const leaving: Change = { id: instance.id, from: ['pending'], to: 'pending', attempt: 1, settled: 1, waiting: 1 }
 

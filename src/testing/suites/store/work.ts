@@ -32,25 +32,28 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       expect([before, store.now()]).toEqual([clock.now() - 5_000, clock.now()])
     })
 
-    story('due instances come in the order they became due, each to one claim', async (store, clock) => {
-      const dueIn = [-10, -50, -30, -20, -40, 5_000]
-      const [fifth, first, third, fourth, second, future] = (await acceptDue(store, clock, ...dueIn)) as string[]
+    story(
+      'due instances are handed out in the order in which they became due, each to one claim',
+      async (store, clock) => {
+        const dueIn = [-10, -50, -30, -20, -40, 5_000]
+        const [fifth, first, third, fourth, second, future] = (await acceptDue(store, clock, ...dueIn)) as string[]
 
-      const one = await store.claim({ ...CLAIM, limit: 1 })
-      const rest = await store.claim(CLAIM)
+        const one = await store.claim({ ...CLAIM, limit: 1 })
+        const rest = await store.claim(CLAIM)
 
-      expect(one.instances).toMatchObject([
-        { id: first, state: 'pending', attempt: 1, revision: 2, dueAt: clock.now() + LEASE_MS },
-      ])
-      expect(one.nextDueAt).toBe(clock.now() - 40)
-      expect(rest.instances.map(({ id }) => id)).toEqual([second, third, fourth, fifth])
-      expect(rest.nextDueAt).toBe(clock.now() + 5_000)
-      expect(await store.get(first as string)).toEqual(one.instances[0])
-      clock.advance(5_000)
-      expect(await claimedIds(store)).toEqual([future])
-    })
+        expect(one.instances).toMatchObject([
+          { id: first, state: 'pending', attempt: 1, revision: 2, dueAt: clock.now() + LEASE_MS },
+        ])
+        expect(one.nextDueAt).toBe(clock.now() - 40)
+        expect(rest.instances.map(({ id }) => id)).toEqual([second, third, fourth, fifth])
+        expect(rest.nextDueAt).toBe(clock.now() + 5_000)
+        expect(await store.get(first as string)).toEqual(one.instances[0])
+        clock.advance(5_000)
+        expect(await claimedIds(store)).toEqual([future])
+      },
+    )
 
-    story('a claim takes only the operations it names, of ten thousand', async (store, clock) => {
+    story('a claim takes only calls of the operations it names, among ten thousand calls', async (store, clock) => {
       const known = Array.from({ length: 10_000 }, (_, i) => `v1:known.op${i}@1.0.0`)
       const mine = sampleInstance(clock.now(), { operation: 'v1:known.op9999@1.0.0', dueAt: clock.now() })
       const foreign = sampleInstance(clock.now(), { operation: 'v1:foreign@1.0.0', dueAt: clock.now() - 1 })
@@ -63,18 +66,21 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       expect(await store.claim({ ...CLAIM, operations: [] })).toEqual({ instances: [] })
     })
 
-    story('a list of operations that is changed in place counts as it is at each claim', async (store, clock) => {
-      const [first, second] = ['v1:first@1.0.0', 'v1:second@1.0.0'] as const
-      const both = [first, second].map((operation) => sampleInstance(clock.now(), { operation, dueAt: clock.now() }))
-      await Promise.all(both.map((instance) => store.accept(instance)))
-      const operations: string[] = [first]
-      const claim = async () =>
-        (await store.claim({ ...CLAIM, operations })).instances.map(({ operation }) => operation)
+    story(
+      'each claim uses the current content of a list of operations that is changed in place',
+      async (store, clock) => {
+        const [first, second] = ['v1:first@1.0.0', 'v1:second@1.0.0'] as const
+        const both = [first, second].map((operation) => sampleInstance(clock.now(), { operation, dueAt: clock.now() }))
+        await Promise.all(both.map((instance) => store.accept(instance)))
+        const operations: string[] = [first]
+        const claim = async () =>
+          (await store.claim({ ...CLAIM, operations })).instances.map(({ operation }) => operation)
 
-      expect(await claim()).toEqual([first])
-      operations[0] = second
-      expect(await claim()).toEqual([second])
-    })
+        expect(await claim()).toEqual([first])
+        operations[0] = second
+        expect(await claim()).toEqual([second])
+      },
+    )
 
     story('calls that other calls wait for are claimed without a slot, and alone on request', async (store, clock) => {
       const child = sampleInstance(clock.now(), { dueAt: clock.now(), lineage: ['v1:parent@1.0.0'] })
@@ -90,7 +96,7 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       expect(await claimedIds(store)).toEqual([plain])
     })
 
-    story('what has expired is not handed out any more', async (store, clock) => {
+    story('an expired call is not handed out', async (store, clock) => {
       await store.accept(sampleInstance(clock.now(), { dueAt: clock.now(), expiresAt: clock.now() + 10 }))
 
       clock.advance(10)
@@ -99,7 +105,7 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
     })
 
     story(
-      'a claim takes no more of an operation than it has slots for, and of others what it can',
+      'a claim takes no more calls of an operation than it has slots for, and fills up with other operations',
       async (store, clock) => {
         const due = (operation: string, ago: number) =>
           sampleInstance(clock.now(), { operation, dueAt: clock.now() - ago })
@@ -178,7 +184,7 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       expect((await store.claim(CLAIM)).instances).toMatchObject([{ id, attempt: 2, settled: 1, failures: 1 }])
     })
 
-    story('a call accepted with a lease is handed out when that runs out or is given back', async (store, clock) => {
+    story('a call accepted with a lease is handed out when the lease runs out or is released', async (store, clock) => {
       const leased = () => sampleInstance(clock.now(), { state: 'pending', attempt: 1, dueAt: clock.now() + LEASE_MS })
       const [cutOff, handedBack] = [leased(), leased()]
       await Promise.all([store.accept(cutOff), store.accept(handedBack)])
@@ -218,7 +224,7 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
   })
 
   describe('ending calls', () => {
-    story('of two racing ends exactly one is applied, and both learn the same', async (store, clock) => {
+    story('exactly one of two concurrent ends is applied, and both get the same outcome', async (store, clock) => {
       const [id] = (await acceptDue(store, clock, 0)) as [string]
       const fault = { kind: 'canceled' as const, code: 'CANCELED', message: 'Canceled.', retryable: false }
       const canceling: Change = { id, from: statesBefore('error'), to: 'error', outcome: { kind: 'fault', fault } }
@@ -264,7 +270,7 @@ export function describeWork({ describe, expect }: TestRunner, story: StoreStory
       expect(await store.get(id)).toMatchObject({ progress: { fraction: 0.5 }, stopRequested: false, revision: 4 })
     })
 
-    story('a watcher sees revisions grow, and the latest always comes', async (store, clock) => {
+    story('a watcher gets increasing revisions, including the latest', async (store, clock) => {
       const [id] = (await acceptDue(store, clock, 0)) as [string]
       await store.claim(CLAIM)
       const seen: number[] = []

@@ -1,6 +1,6 @@
--- Instances and the further request ids that stand for them.
+-- Instances, and the further request ids that refer to them.
 
--- A rowid table: WITHOUT ROWID was no faster, and repeats the id in every index.
+-- A rowid table, because WITHOUT ROWID was no faster and repeats the id in every index.
 CREATE TABLE instances (
   id TEXT NOT NULL,
   tenant TEXT NOT NULL,
@@ -19,7 +19,7 @@ CREATE TABLE instances (
   locale TEXT,
   traceparent TEXT,
   state TEXT NOT NULL,
-  -- Says of the state what the indexes need: a list of states in their conditions cost 2 µs more in every write.
+  -- Used in the conditions of the indexes: a list of states there took 2 µs more in every write.
   ended INTEGER NOT NULL,
   revision INTEGER NOT NULL,
   attempt INTEGER NOT NULL,
@@ -39,18 +39,18 @@ CREATE UNIQUE INDEX instances_by_id ON instances (id);
 
 CREATE UNIQUE INDEX instances_by_request ON instances (tenant, owner, request_id);
 
--- A key is good for all versions under one name, so what follows the name is left out.
+-- An idempotency key covers all versions of an operation, so the index uses only the name.
 CREATE UNIQUE INDEX instances_by_key
   ON instances (tenant, owner, substr(operation, 1, instr(operation, '@') - 1), idempotency_key)
   WHERE idempotency_key IS NOT NULL;
 
--- What workers take, by operation, in order; and of that the calls that others wait for.
+-- The calls for workers, by operation and due time. The second index has only child calls.
 CREATE INDEX instances_due ON instances (operation, due_at)
   WHERE due_at IS NOT NULL;
 CREATE INDEX instances_due_children ON instances (operation, due_at)
   WHERE due_at IS NOT NULL AND lineage <> '[]';
 
--- The unended, by expiry; the ended, by when they may go. An instance is in one of the two.
+-- Open calls by expiry, and ended calls by removal time. An instance is in one of the two.
 CREATE INDEX instances_open ON instances (expires_at)
   WHERE ended = 0;
 CREATE INDEX instances_ended ON instances (keep_until)

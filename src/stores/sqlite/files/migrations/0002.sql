@@ -1,4 +1,4 @@
--- Small values by key, such as what people have authorized.
+-- Small values by key, such as people's authorizations.
 
 CREATE TABLE records (
   key TEXT NOT NULL PRIMARY KEY,

@@ -1,6 +1,6 @@
--- Calls with terms of their own, calls whose answer comes from outside, and the trail of who did what.
+-- Calls with their own limits, calls that wait for an answer from outside, and the audit trail.
 
--- What few calls have, as JSON: ids of the tokens that came with a call, for one.
+-- Fields that few calls have, as JSON, such as the ids of the tokens that came with a call.
 ALTER TABLE instances ADD COLUMN extras TEXT;
 ALTER TABLE instances ADD COLUMN ended_at INTEGER;
 ALTER TABLE instances ADD COLUMN waiting TEXT;

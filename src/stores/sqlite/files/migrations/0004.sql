@@ -1,3 +1,3 @@
--- Entries of the trail are written in the order in which calls ended, so that the oldest are the first rows: an index on
--- the time cost every call a write for what a purge finds without it.
+-- Audit entries are written in the order in which calls ended, so the oldest entries are the first rows. A purge finds
+-- them without an index on the time, which needed a write for every call.
 DROP INDEX audit_by_end;

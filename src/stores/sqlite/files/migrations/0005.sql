@@ -1,11 +1,11 @@
--- Who called is kept once per owner instead of in every call, and a call's entry in the trail lies in its own row until
--- it goes: what is written twice for every call was half of what a durable call cost.
+-- The caller is stored once per owner instead of in every call, and a call's audit entry is in its own row until the call
+-- is removed. Writing these twice for every call took half of the time of a durable call.
 
 CREATE TABLE owners (
   ref INTEGER PRIMARY KEY,
   tenant TEXT NOT NULL,
   owner TEXT NOT NULL,
-  -- As it called once; a call of its that came otherwise has its own.
+  -- The caller of one of the owner's calls. A call with a different caller has its own.
   caller TEXT NOT NULL
 ) STRICT;
 
@@ -23,7 +23,7 @@ CREATE TABLE instances (
   operation TEXT NOT NULL,
   fingerprint TEXT NOT NULL,
   state TEXT NOT NULL,
-  -- Says of the state what the indexes need: a list of states in their conditions cost 2 µs more in every write.
+  -- Used in the conditions of the indexes: a list of states there took 2 µs more in every write.
   ended INTEGER NOT NULL,
   revision INTEGER NOT NULL,
   attempt INTEGER NOT NULL,
@@ -41,9 +41,9 @@ CREATE TABLE instances (
   media TEXT NOT NULL,
   lineage TEXT NOT NULL,
   outcome TEXT,
-  -- What the trail says of it beyond what stands here, as JSON; of an ended call only.
+  -- The fields of the audit entry that are not in this row, as JSON. Only for an ended call.
   audit TEXT,
-  -- Where it is not the one that is kept with its owner.
+  -- Only if it differs from the caller that is stored with the owner.
   caller TEXT,
   session_id TEXT,
   parent_id TEXT,
@@ -54,7 +54,7 @@ CREATE TABLE instances (
   extras TEXT,
   waiting TEXT,
   answer TEXT,
-  -- Filled until the call ends, so that its end finds room in its page: without it, every few ends split one.
+  -- Reserves space in the page until the call ends. Without it, every few endings split a page.
   room TEXT
 ) STRICT;
 
@@ -65,24 +65,24 @@ INSERT INTO instances
     extras, waiting, answer, NULL
   FROM former_instances JOIN owners USING (tenant, owner) ORDER BY former_instances.rowid;
 
--- Its indexes go with it.
+-- This also drops its indexes.
 DROP TABLE former_instances;
 
 CREATE UNIQUE INDEX instances_by_id ON instances (id);
 CREATE UNIQUE INDEX instances_by_request ON instances (owner, request_id);
 
--- A key is good for all versions under one name, so what follows the name is left out.
+-- An idempotency key covers all versions of an operation, so the index uses only the name.
 CREATE UNIQUE INDEX instances_by_key
   ON instances (owner, substr(operation, 1, instr(operation, '@') - 1), idempotency_key)
   WHERE idempotency_key IS NOT NULL;
 
--- What workers take, by operation, in order; and of that the calls that others wait for.
+-- The calls for workers, by operation and due time. The second index has only child calls.
 CREATE INDEX instances_due ON instances (operation, due_at)
   WHERE due_at IS NOT NULL;
 CREATE INDEX instances_due_children ON instances (operation, due_at)
   WHERE due_at IS NOT NULL AND lineage <> '[]';
 
--- The unended, by expiry; the ended, by when they may go. An instance is in one of the two.
+-- Open calls by expiry, and ended calls by removal time. An instance is in one of the two.
 CREATE INDEX instances_open ON instances (expires_at)
   WHERE ended = 0;
 CREATE INDEX instances_ended ON instances (keep_until)
@@ -107,5 +107,5 @@ DROP TABLE former_aliases;
 
 CREATE INDEX aliases_by_instance ON aliases (instance_id);
 
--- Entries come here when their calls go, no longer in the order in which those ended.
+-- Entries are added when their calls are removed, which is not the order in which the calls ended.
 CREATE INDEX audit_by_end ON audit (ended_at);

@@ -1,11 +1,11 @@
--- Counts commits. A file beside the database has the number of the last acknowledged one, so that a start finds out
--- whether the database still has them all.
+-- Counts commits. A file beside the database has the number of the last acknowledged commit, so that a start can check
+-- that the database still has them all.
 
 CREATE TABLE commits (
-  -- Names this database: the file beside another one says nothing about it.
+  -- Identifies this database, because the file beside it may belong to another one.
   database BLOB NOT NULL,
   number INTEGER NOT NULL,
-  -- When the last one was made.
+  -- The time of the last commit.
   at INTEGER NOT NULL
 ) STRICT;
 

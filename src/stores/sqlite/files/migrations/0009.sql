@@ -1,2 +1,2 @@
--- Whether a caller was told of the call before its end.
+-- 1 if a caller was told of the call before its end.
 ALTER TABLE instances ADD COLUMN told INTEGER NOT NULL DEFAULT 0;

@@ -33,7 +33,7 @@ export const asyncCases = [
 
   defineCase(
     'async-to-the-end',
-    'polling ends in complete with the result; every answer on the way is a whole envelope',
+    'polling ends in complete with the result; every response before that is a whole envelope',
     [5, 52, 78, 97, 151, 290, 291],
     async (server) => {
       const part = await server.part('async')
@@ -57,7 +57,7 @@ export const asyncCases = [
 
   defineCase(
     'poll-status',
-    'a poll is 202 until the result is there and 200 with it',
+    'a poll is 202 until there is a result, and then 200 with the result',
     [105, 150],
     async (server) => {
       const part = await server.part('async')
@@ -84,7 +84,7 @@ export const asyncCases = [
 
   defineCase(
     'expiry-announced',
-    'accepted, pending and complete tell the same expiry: ttlSeconds from the call on',
+    'accepted, pending and complete have the same expiresAt: ttlSeconds after the call',
     [90, 256, 271, 272],
     async (server) => {
       const part = await server.part('async')
@@ -105,7 +105,7 @@ export const asyncCases = [
 
   defineCase(
     'complete-is-final',
-    'what is complete stays complete, with the same result',
+    'a complete call stays complete, with the same result',
     [292, 295],
     async (server) => {
       const { ids, uri } = await startCall(server, await server.part('async'))
@@ -117,7 +117,7 @@ export const asyncCases = [
     },
   ),
 
-  defineCase('an-instance-each', 'every invocation is an instance of its own', [289], async (server) => {
+  defineCase('an-instance-each', 'every invocation is a separate instance', [289], async (server) => {
     // The same request each time: the calls must differ although the arguments do not.
     const part = await server.part('async')
     const started = await Promise.all([1, 2, 3].map(() => startCall(server, part)))
@@ -131,7 +131,7 @@ export const asyncCases = [
 
   defineCase(
     'not-ready-is-not-redirected',
-    'what is not ready is 202, even if the caller prefers a redirect',
+    'a call that is not ready is 202, even if the caller prefers a redirect',
     [122],
     async (server) => {
       const started = await startCall(server, await server.part('async'), { headers: { prefer: 'redirect' } })
@@ -159,7 +159,7 @@ export const asyncCases = [
 
   defineCase(
     'nothing-there',
-    'an id that no call has is 404 with an envelope, on both addresses',
+    'an unknown id is 404 with an envelope, on both addresses',
     [112, 131, 174],
     async (server) => {
       for (const path of ['', '/chunks']) {

@@ -41,7 +41,7 @@ const hex = (data: string | Uint8Array) => createHash('sha256').update(data).dig
 export const chunkCases = [
   defineCase(
     'chunks-in-order',
-    'from the first chunk on, cursor by cursor, the content comes whole, as text, with its type',
+    'the chunks, fetched cursor by cursor, are the whole content, as text, with its type',
     [155, 156, 157, 158, 159, 167],
     async (server) => {
       const { example } = await server.part('chunked')
@@ -95,7 +95,7 @@ export const chunkCases = [
 
   defineCase(
     'chunks-again',
-    'a chunk can be fetched again, by no cursor or by an old one',
+    'a chunk can be fetched again, without a cursor or with an old one',
     [155, 159, 295],
     async (server) => {
       const ids = await startExport(server)
@@ -123,7 +123,7 @@ export const chunkCases = [
 
   defineCase(
     'chunked-declared',
-    'the registry says which results are chunked, and completion says where they are',
+    'the registry states which results are chunked, and the completed call has their location',
     [255, 81],
     async (server) => {
       const { op, entry } = await server.part('chunked')
