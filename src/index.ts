@@ -55,3 +55,5 @@ export type {
   UpgradeClaim,
   VaultOptions,
 } from './server/options/options.ts'
+export { Link, type LinkParts, MAX_IN_FLIGHT, type MessageLimits } from './wire/messages/link.ts'
+export { messageTooLarge } from './wire/messages/text.ts'

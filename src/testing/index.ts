@@ -38,6 +38,7 @@ export {
   type ToolBehaviour,
 } from './suites/backend/backend.ts'
 export { type CarrierOptions, describeCarrier, type OpenCarrier, type OpenedCarrier } from './suites/carrier/carrier.ts'
+export { describeFrames, type FrameReader, type FrameTraits, type OpenedFrames } from './suites/frames/frames.ts'
 export {
   describeMessages,
   type MessageCarrierOptions,

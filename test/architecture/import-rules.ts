@@ -93,7 +93,13 @@ export const folderRules: readonly FolderRule[] = [
     may: ['^src/(?:cli|core|wire|server|client|codegen|testing|security|schemas)/'],
     platform: true,
   },
-  { name: 'index', files: '^src/index\\.ts$', may: ['^src/(?:core|server|schemas|security)/'], platform: false },
+  // The message carriers of applications use the same link as the server's own.
+  {
+    name: 'index',
+    files: '^src/index\\.ts$',
+    may: ['^src/(?:core|server|schemas|security)/', '^src/wire/messages/'],
+    platform: false,
+  },
   {
     name: 'examples',
     files: '^examples/',

@@ -21,6 +21,7 @@ function connect(call: (options: CallOptions) => Promise<Reply>, redelivers: boo
   const open = createOpenCallSessions({
     calls,
     env: { log, newId: () => 'new' } as unknown as Environment,
+    transports: { get: () => undefined, names: () => [] },
     identify: () => () => undefined,
     settings: { strict: false, redelivers },
   })

@@ -4,6 +4,7 @@
  * carrier may open a session for each message and finish it at once.
  */
 import type { Fault } from '../fault.ts'
+import type { StreamTransport } from './frames.ts'
 import type { Presented } from './guard.ts'
 
 /** Text or bytes, as the carrier received it. */
@@ -24,6 +25,11 @@ export interface Connection {
    * key from it.
    */
   send(message: Message, about?: string): Promise<void>
+  /**
+   * Carries the frames of streams on this connection, or beside it. Absent if the connection carries messages only. The
+   * frames of a stream leave after the message about its request id.
+   */
+  readonly frames?: StreamTransport
 }
 
 /** The protocol's half. */

@@ -60,7 +60,10 @@ export class Subscription {
     this.#full = undefined
     this.#cancelGone?.()
     if (before && !before.signal.aborted) void before.end(replaced())
-    if (channel.signal.aborted) return this.#lost(channel)
+    if (channel.signal.aborted) {
+      this.#lost(channel)
+      return
+    }
     channel.signal.addEventListener('abort', () => this.#lost(channel), { once: true })
     const missed = after === undefined ? undefined : this.#window?.after(after)
     if (missed) for (const { bytes } of missed) this.#watchRoom(channel.send(bytes))

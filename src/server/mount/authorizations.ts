@@ -20,7 +20,7 @@ export interface AuthorizationSettings {
   redactor: Pick<Redactor, 'add'>
 }
 
-interface OpenParts {
+export interface OpenParts {
   env: Environment
   store: Store
   anonymous: boolean

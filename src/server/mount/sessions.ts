@@ -11,7 +11,8 @@ import type { Mounting } from './surfaces.ts'
 export interface MessageStreams {
   input: Readable
   output: Writable
-  signal: AbortSignal
+  /** Ends the session before the input ends. */
+  signal?: AbortSignal
   /** Identifies the peer if the server has authentication. */
   token?: string
 }
@@ -44,11 +45,11 @@ export async function serveStreams(
 ): Promise<void> {
   // Loaded on first use.
   const { createLineCarrier } = await import('../../carriers/stdio/index.ts')
-  const { token, ...pair } = streams
+  const { token, signal = new AbortController().signal, ...pair } = streams
   const { maxBytes, origin, log } = settings
   const shown = token === undefined ? undefined : `Bearer ${token}`
   const peer = { header: (name: string) => (name === 'authorization' ? shown : undefined) }
-  const carrier = createLineCarrier(open, { ...pair, peer, origin, limits: { maxBytes }, log })
+  const carrier = createLineCarrier(open, { ...pair, signal, peer, origin, limits: { maxBytes }, log })
   await carriers.open(carrier)
   try {
     await carrier.ended

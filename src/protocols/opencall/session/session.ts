@@ -7,7 +7,8 @@ import type { Caller } from '../../../core/call/caller.ts'
 import type { Reply } from '../../../core/call/reply.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { JsonObject, JsonValue } from '../../../core/json.ts'
-import type { Calls } from '../../../core/ports/calls.ts'
+import type { Calls, ReadWish } from '../../../core/ports/calls.ts'
+import type { StreamTransports } from '../../../core/ports/frames.ts'
 import type { Identify, Presented, PresentedAuth } from '../../../core/ports/guard.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
 import type { Connection, Message, OpenSession, Session } from '../../../core/ports/session.ts'
@@ -18,6 +19,7 @@ import { replyEnvelope } from '../addresses.ts'
 import { chunkWithData, decodeCall, decodeCursor, encodeChunk, encodeRefusal, referencedMedia } from '../codec.ts'
 import { parseEnvelope, requestIdIn, sessionIdIn } from '../envelope.ts'
 import { namingRemoved } from '../faults.ts'
+import { readWish } from '../stream-wish.ts'
 import type { RequestEnvelope, ResponseEnvelope } from '../wire.ts'
 import { presentedWith } from './credentials.ts'
 
@@ -34,6 +36,8 @@ export interface OpenCallSessionSettings {
 export interface OpenCallSessionParts {
   calls: Pick<Calls, 'call' | 'poll' | 'watch' | 'cancel' | 'chunk'>
   env: Environment
+  /** Where streams can be read. */
+  transports: StreamTransports
   /** Identifies the caller. */
   identify: (presented: Presented) => Identify
   settings: OpenCallSessionSettings
@@ -49,6 +53,7 @@ const BUILT_IN = { get: 'v1:getOperation', cancel: 'v1:cancelOperation', chunk: 
 class OpenCallSession implements Session {
   readonly #parts: OpenCallSessionParts
   readonly #connection: Connection
+  readonly #readWish: ReadWish
   readonly #leaving = new AbortController()
   readonly #open = new Set<Promise<void>>()
   /** Request ids of the calls whose later states are sent. */
@@ -60,6 +65,7 @@ class OpenCallSession implements Session {
   constructor(parts: OpenCallSessionParts, connection: Connection) {
     this.#parts = parts
     this.#connection = connection
+    this.#readWish = readWish(parts.transports, connection.frames)
   }
 
   /** Resolves when the call is recorded, or when the response is sent if the call needs no record. */
@@ -142,7 +148,13 @@ class OpenCallSession implements Session {
     }
     const call = decodeCall(envelope, requestId, referencedMedia(envelope.media))
     const client = { signal, origin }
-    const reply = await calls.call(call, known, { client, hold: true, durable: settings.redelivers === true, recorded })
+    const reply = await calls.call(call, known, {
+      client,
+      hold: true,
+      durable: settings.redelivers === true,
+      stream: this.#readWish,
+      recorded,
+    })
     const first = this.#encode(reply, envelope.op)
     await this.#send(first)
     if (!hasEnded(reply)) this.#push(requestId, caller, first)

@@ -11,7 +11,7 @@ import type { TestRunner } from '../runner.ts'
 import { BackendRun } from './backend-run.ts'
 
 /**
- * `echo`: returns the arguments. `hang`: never responds. `fail`: always fails in the same way, not retryable. `flood`:
+ * `echo`: returns the arguments, which are always `ARGS` below. `hang`: never responds. `fail`: always fails in the same way, not retryable. `flood`:
  * returns more than the backend accepts.
  */
 export type ToolBehaviour = 'echo' | 'hang' | 'fail' | 'flood'
