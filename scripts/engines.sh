@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
-# Installs what some tests need besides npm packages: a container engine, and a C compiler for WebAssembly. It works on
-# Debian and its derivatives, and installs only missing packages. `npm run engines -- bench` installs the servers that
-# the benchmarks compare us with instead.
+# Installs what some tests need besides npm packages: Debian packages, the jars of Kafka in .engines/kafka, and Python
+# clients in .engines/python. It works on Debian and its derivatives, and installs only what is missing.
+# `npm run engines -- bench` installs the servers that the benchmarks compare us with instead.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 packages=(
   podman # runs the containers
   runc   # podman's runtime: crun does not work in every virtual machine
   busybox-static # content of the tests' containers
   clang lld wasi-libc # C to WebAssembly
+  mosquitto mosquitto-clients # MQTT broker, and its own clients
+  chromium # browser
+  maven default-jre-headless # fetch and run Kafka
+  python3 python3-venv # run the Python clients
 )
 
 wanted="${1:-tests}"
@@ -37,7 +42,7 @@ as_root=()
 if [ "$(id -u)" -ne 0 ]; then as_root=(sudo); fi
 install() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --no-install-recommends "$@"; }
 
-# The benchmarks start their own servers, on free ports and in their own folder, so the packages' services stay off.
+# Tests and benchmarks start their own servers, on free ports and in their own folder, so the packages' services stay off.
 no_services() {
   local policy=/usr/sbin/policy-rc.d
   if [ -e "$policy" ]; then return; fi
@@ -47,7 +52,7 @@ no_services() {
 }
 
 if [ "${#missing[@]}" -gt 0 ]; then
-  if [ "$wanted" = bench ]; then no_services; fi
+  no_services
   echo "engines: apt-get update, then install ${missing[*]}"
   "${as_root[@]}" apt-get update --quiet
   install "${missing[@]}"
@@ -65,6 +70,29 @@ if installed "$runtime"; then
 else
   echo "engines: install $runtime"
   install "$runtime"
+fi
+
+# What `.engines/$1` was made from is in its file `made-from`, which is written last. An interrupted run starts again.
+up_to_date() {
+  if cmp --silent "scripts/engines/$2" ".engines/$1/made-from"; then echo "engines: .engines/$1 is up to date"; else return 1; fi
+}
+
+if ! up_to_date kafka kafka.xml; then
+  echo "engines: Maven copies Kafka's jars to .engines/kafka"
+  rm -rf .engines/kafka
+  mvn --batch-mode --quiet --file scripts/engines/kafka.xml dependency:copy-dependencies \
+    -DincludeScope=runtime -DoutputDirectory="$PWD/.engines/kafka"
+  cp scripts/engines/kafka.xml .engines/kafka/made-from
+fi
+
+if ! up_to_date python python.txt; then
+  echo "engines: pip installs Python clients in .engines/python"
+  rm -rf .engines/python
+  # Debian's Python by its path: python3-venv works only with that one.
+  /usr/bin/python3 -m venv .engines/python
+  .engines/python/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: --no-deps \
+    --requirement scripts/engines/python.txt
+  cp scripts/engines/python.txt .engines/python/made-from
 fi
 
 echo "engines: ready. With CALLPLANE_REQUIRE_ENGINES=1, npm test and npm run test:all fail if one cannot be used."

@@ -1,5 +1,5 @@
 /**
- * Programs that some tests need besides npm packages: a container engine, a C compiler for WebAssembly. If one is
+ * Programs that some tests need besides npm packages, such as a container engine or a message broker. If one is
  * missing, its tests are skipped and the run names it. With CALLPLANE_REQUIRE_ENGINES=1 that is a failure.
  */
 import { existsSync } from 'node:fs'
@@ -20,13 +20,43 @@ export const wasmCompiler: TestEngine = engine(
   ['/usr/include/wasm32-wasi/stdio.h'],
 )
 
+/** Folder of the engines that are no Debian packages. */
+const own = join(import.meta.dirname, '../../.engines')
+
+/** Jars of Kafka, for `java -cp`. */
+export const KAFKA_JARS = join(own, 'kafka/*')
+
+/** Python with the packages of `scripts/engines/python.txt`. */
+export const PYTHON = join(own, 'python/bin/python')
+
+export const mqttBroker: TestEngine = engine('an MQTT broker', [
+  'setpriv',
+  'mosquitto',
+  'mosquitto_pub',
+  'mosquitto_sub',
+])
+
+// `made-from` is written when all files of the folder are there.
+export const kafkaBroker: TestEngine = engine('Kafka', ['setpriv', 'java'], [join(own, 'kafka/made-from')])
+
+export const pythonClients: TestEngine = engine('Python clients', [], [join(own, 'python/made-from')])
+
+export const browser: TestEngine = engine('a browser', ['chromium'])
+
+/** One engine for tests that need several. */
+export function together(...engines: readonly TestEngine[]): TestEngine {
+  return { name: engines.map(({ name }) => name).join(' and '), missing: engines.flatMap(({ missing }) => missing) }
+}
+
 function engine(name: string, programs: readonly string[], files: readonly string[] = []): TestEngine {
-  const missing = [...programs.filter((program) => !onPath(program)), ...files.filter((file) => !existsSync(file))]
+  const missing = [...programs.filter((program) => !findProgram(program)), ...files.filter((file) => !existsSync(file))]
   return { name, missing }
 }
 
-function onPath(program: string): boolean {
-  return (process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, program)))
+/** Also looks in /usr/sbin, where Debian installs some servers and which is often not on the PATH. */
+export function findProgram(program: string): string | undefined {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin']
+  return folders.map((folder) => join(folder, program)).find((path) => existsSync(path))
 }
 
 /** `describe` for tests that need the engine. */

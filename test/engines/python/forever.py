@@ -1,0 +1,4 @@
+"""Waits for an event that never comes."""
+import threading
+
+threading.Event().wait()
