@@ -38,6 +38,7 @@ import { logRequests } from './mount/request-log.ts'
 import { createOpenCallSession, type MessageStreams, type Sessions, serveStreams } from './mount/sessions.ts'
 import { OpenTransports } from './mount/stream-transports.ts'
 import { createOwnRoutes, createProtocolRoutes, EXPLORER, type Mounting, openGrpc, openMcp } from './mount/surfaces.ts'
+import { prepareWired, type WiredParts } from './mount/wired/index.ts'
 import { createAdminRecognition } from './open/admin-token.ts'
 import { openDataFolder } from './open/data-folder.ts'
 import { vaultKeys } from './open/vault-keys.ts'
@@ -101,8 +102,10 @@ export async function openServer<App>(options: ServerOptions<App>, link?: Worker
     authorizations: authorization?.open({ env, store, anonymous: access.authenticator === undefined }),
   }
   const sizes = { ...DEFAULT_SIZES, ...options.sizes }
+  const wired = await prepareWired(options, base)
   const transports = new OpenTransports()
   if (options.websocket !== false) transports.add(SOCKET_TRANSPORT)
+  for (const { transport } of wired) if (transport) transports.add(transport)
   const parts = { env, offer, own, access, storage, keys, observing, sizes, transports }
   const running = createRunning(options, parts, link)
   const { engine, calls, maintenance } = running
@@ -127,6 +130,7 @@ export async function openServer<App>(options: ServerOptions<App>, link?: Worker
     tools: offer.tools,
     objects: storage.objects,
     transports,
+    wired,
     records: store.records,
     env,
     identify: identifyBy(access.authenticator, createAdminRecognition(folder.adminToken, options.auth?.tenant)),
@@ -226,6 +230,14 @@ async function serve<App>(
     options.grpc &&
     (await carriers.open(await openGrpc(options.grpc, options.contract, mounting, authenticator, () => origin)))
   const sessions: Sessions = { opencall: createOpenCallSession(options, mounting), mcp: mcp.session }
+  const wiredParts: WiredParts = {
+    env: mounting.env,
+    sizes: mounting.sizes,
+    session: (settings) => createOpenCallSession(options, mounting, settings),
+    origin: () => origin,
+    routes: served,
+  }
+  for (const carrier of mounting.wired) await carriers.open(carrier.open(wiredParts))
   const lineSettings = () => ({ maxBytes: mounting.sizes.envelopeBytes, origin, log })
   let closing: Promise<void> | undefined
   return {

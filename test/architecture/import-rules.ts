@@ -53,7 +53,7 @@ export const folderRules: readonly FolderRule[] = [
   },
   {
     name: 'services',
-    files: '^src/(schemas|security|telemetry|codegen)/',
+    files: '^src/(schemas|encodings|security|telemetry|codegen)/',
     may: [CORE, WIRE, PLATFORM_CODE, '^src/$1/'],
     platform: true,
   },
@@ -127,7 +127,7 @@ const forbidden: IForbiddenRuleType[] = [
     from: {
       path: '^src/server/',
       pathNot:
-        '^src/server/(?:create-server|build/(?:observing|storage|backends|imports)|mount/(?:surfaces|mcp|sessions|tool-handler)|open/stored-secrets|workers/(?:hub|link))\\.ts$',
+        '^src/server/(?:create-server|build/(?:observing|storage|backends|imports)|mount/(?:surfaces|mcp|sessions|tool-handler|wired/[^/]+)|open/stored-secrets|workers/(?:hub|link))\\.ts$',
     },
     to: { path: ADAPTERS, pathNot: '^src/protocols/[^/]+/client\\.ts$', dependencyTypesNot: ['type-only'] },
   },

@@ -2,7 +2,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Log } from '../../core/ports/runtime.ts'
 import type { OpenSession } from '../../core/ports/session.ts'
-import { createOpenCallSessions } from '../../protocols/opencall/index.ts'
+import { createOpenCallSessions, type OpenCallSessionSettings } from '../../protocols/opencall/index.ts'
 import type { ServerOptions } from '../options/options.ts'
 import type { Carriers } from './carriers.ts'
 import type { Mounting } from './surfaces.ts'
@@ -23,8 +23,12 @@ export interface Sessions {
   readonly mcp: OpenSession
 }
 
-export function createOpenCallSession<App>(options: ServerOptions<App>, mounting: Mounting): OpenSession {
-  return createOpenCallSessions({ ...mounting, settings: { strict: options.opencall?.strict ?? false } })
+export function createOpenCallSession<App>(
+  options: ServerOptions<App>,
+  mounting: Mounting,
+  settings: Omit<OpenCallSessionSettings, 'strict'> = {},
+): OpenSession {
+  return createOpenCallSessions({ ...mounting, settings: { ...settings, strict: options.opencall?.strict ?? false } })
 }
 
 export interface LineSettings {

@@ -34,6 +34,7 @@ import { createCallbackRoutes } from './callback-routes.ts'
 import { createMcpSurface, type McpSurface } from './mcp.ts'
 import { createSystemRoutes } from './system-routes.ts'
 import { createToolSurface } from './tool-handler.ts'
+import type { WiredCarrier } from './wired/index.ts'
 
 const MAX_WAIT_MS = 60_000
 /** How long a protocol without polling waits for a call to end. */
@@ -55,6 +56,8 @@ export interface Mounting {
   objects: ObjectStore
   records: Records
   transports: StreamTransports
+  /** The carriers beside HTTP. */
+  wired: readonly WiredCarrier[]
   env: Environment
   identify: (presented: Presented) => Identify
   /** True if callers must authenticate. */
@@ -105,7 +108,7 @@ export function createOwnRoutes(
   { engine, maintenance }: Pick<Running, 'engine' | 'maintenance'>,
   { secrets, shown, authorizations }: Keys,
   { renderMetrics }: Pick<Observing, 'renderMetrics'>,
-  { env, identify }: Pick<Mounting, 'env' | 'identify'>,
+  { env, identify, wired }: Pick<Mounting, 'env' | 'identify' | 'wired'>,
   store: Store,
   refuse: Refuse,
 ): Route[] {
@@ -113,6 +116,7 @@ export function createOwnRoutes(
     ...createSystemRoutes({
       draining: () => engine.draining,
       storing: () => maintenance.storageFault === undefined,
+      carriers: () => Object.fromEntries(wired.map((carrier) => [carrier.name, carrier.state()])),
       renderMetrics,
       metricsType: METRICS_CONTENT_TYPE,
       identify,

@@ -4,11 +4,14 @@ import { Fault } from '../../core/fault.ts'
 import { hasScope, SCOPES } from '../../core/operation/scopes.ts'
 import type { Answer, Exchange, Refuse, Route } from '../../core/ports/exchange.ts'
 import type { Identify } from '../../core/ports/guard.ts'
+import type { CarrierState } from './wired/index.ts'
 
 export interface SystemParts {
   draining: () => boolean
   /** True if calls can be recorded. */
   storing: () => boolean
+  /** The state of each carrier beside HTTP, by name. */
+  carriers: () => Readonly<Record<string, CarrierState>>
   renderMetrics: () => string | Promise<string>
   metricsType: string
   identify: (exchange: Exchange) => Identify
@@ -16,15 +19,11 @@ export interface SystemParts {
 }
 
 const HEADERS = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
-const OK: Answer = { status: 200, headers: HEADERS, body: '{"status":"ok"}' }
-const DRAINING: Answer = { status: 503, headers: HEADERS, body: '{"status":"draining"}' }
-const NOT_STORING: Answer = { status: 503, headers: HEADERS, body: '{"status":"storage-unavailable"}' }
 
 export function createSystemRoutes(parts: SystemParts): Route[] {
-  const { draining, storing, renderMetrics, metricsType, identify, refuse } = parts
-  const ready = () => (draining() ? DRAINING : storing() ? OK : NOT_STORING)
+  const { renderMetrics, metricsType, identify, refuse } = parts
   return [
-    { path: '/ready', refuse, methods: { GET: ready } },
+    { path: '/ready', refuse, methods: { GET: () => readiness(parts) } },
     {
       path: '/metrics',
       refuse,
@@ -40,6 +39,14 @@ export function createSystemRoutes(parts: SystemParts): Route[] {
       },
     },
   ]
+}
+
+/** A broker that is away does not make the server unready: it still serves HTTP, and reconnects by itself. */
+function readiness({ draining, storing, carriers }: SystemParts): Answer {
+  const status = draining() ? 'draining' : storing() ? 'ok' : 'storage-unavailable'
+  const states = carriers()
+  const body = Object.keys(states).length > 0 ? { status, carriers: states } : { status }
+  return { status: status === 'ok' ? 200 : 503, headers: HEADERS, body: JSON.stringify(body) }
 }
 
 async function requireScope(identify: Identify): Promise<void> {

@@ -31,6 +31,8 @@ export interface OpenCallSessionSettings {
    * the server cannot process now is not acknowledged.
    */
   redelivers?: boolean
+  /** True if every envelope must have an `auth` block, because the carrier does not know its peers. */
+  requiresAuth?: boolean
 }
 
 export interface OpenCallSessionParts {
@@ -98,7 +100,9 @@ class OpenCallSession implements Session {
     let isRecorded = false
     try {
       sent = parseJsonText(readText(message))
-      const envelope = parseEnvelope(sent, this.#parts.settings.strict)
+      const { strict, requiresAuth } = this.#parts.settings
+      const envelope = parseEnvelope(sent, strict)
+      if (requiresAuth && !envelope.auth) throw needsAuth()
       const requestId = envelope.ctx.requestId ?? this.#parts.env.newId()
       const identify = this.#identify(envelope)
       const answer = this.#builtIn(envelope, requestId, identify)
@@ -246,4 +250,9 @@ function cursorIn({ cursor }: JsonObject): string | undefined {
   throw new Fault('malformed', '"args.cursor" must be a string: the cursor of the last chunk.', {
     code: 'INVALID_CURSOR',
   })
+}
+
+function needsAuth(): Fault {
+  const message = 'Send an "auth" block with the envelope: this transport does not identify its callers.'
+  return new Fault('unauthenticated', message)
 }
