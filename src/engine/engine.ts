@@ -105,7 +105,9 @@ export class Engine {
 
   #callAs(caller: Caller, operation: Operation, call: Call, options: RunOptions): Reply | Promise<Reply> {
     if (this.#draining) throw shuttingDown()
-    const counting = options.ours ? undefined : this.#parts.limits.rates.countCall(this.#admission.ownerOf(caller))
+    const counting = options.ours
+      ? undefined
+      : this.#parts.limits.rates.countCall(caller.tenant, this.#admission.ownerOf(caller))
     if (counting) return counting.then(() => this.#callCounted(caller, operation, call, options))
     return this.#callCounted(caller, operation, call, options)
   }
@@ -136,7 +138,7 @@ export class Engine {
    */
   async count(identify: Identify): Promise<void> {
     const caller = await identifyOrNobody(identify)
-    await this.#parts.limits.rates.countCall(ownerOf(caller))
+    await this.#parts.limits.rates.countCall(caller.tenant, ownerOf(caller))
   }
 
   /** True if this refusal was reported to the observer as the end of an execution. */

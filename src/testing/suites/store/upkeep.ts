@@ -115,26 +115,32 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
       expect(await expire(store)).toEqual([])
     })
 
-    story('open calls are counted by owner, and the queue by what never started', async (store, clock) => {
-      const [ada, bob] = [{ owner: 'none|ada' }, { owner: 'none|bob' }]
-      const ended = sampleInstance(clock.now(), bob)
-      const instances = [
-        sampleInstance(clock.now(), ada),
-        sampleInstance(clock.now(), { ...ada, state: 'pending', attempt: 1 }),
-        sampleInstance(clock.now(), bob),
-        ended,
-      ]
-      await Promise.all(instances.map((instance) => store.accept(instance)))
-      await store.advance({ id: ended.id, ...ENDING })
+    story(
+      'open calls are counted by caller within its tenant, and the queue by what never started',
+      async (store, clock) => {
+        const [ada, bob] = [{ owner: 'none|ada' }, { owner: 'none|bob' }]
+        const elsewhere = { ...ada, tenant: 'other' }
+        const ended = sampleInstance(clock.now(), bob)
+        const instances = [
+          sampleInstance(clock.now(), ada),
+          sampleInstance(clock.now(), { ...ada, state: 'pending', attempt: 1 }),
+          sampleInstance(clock.now(), elsewhere),
+          sampleInstance(clock.now(), bob),
+          ended,
+        ]
+        await Promise.all(instances.map((instance) => store.accept(instance)))
+        await store.advance({ id: ended.id, ...ENDING })
 
-      const { queued, byOwner } = await store.openCounts()
+        const { queued, byOwner } = await store.openCounts()
 
-      expect(queued).toBe(2)
-      expect([...byOwner].sort()).toEqual([
-        ['none|ada', 2],
-        ['none|bob', 1],
-      ])
-    })
+        expect(queued).toBe(3)
+        expect([...byOwner].sort()).toEqual([
+          ['main', 'none|ada', 2],
+          ['main', 'none|bob', 1],
+          ['other', 'none|ada', 1],
+        ])
+      },
+    )
 
     story('what waits for an approval is open, and not in the queue', async (store, clock) => {
       const held = sampleInstance(clock.now(), { extras: { held: true, approvalId: 'a1' } })
@@ -145,7 +151,7 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
 
       expect(queued).toBe(1)
       expect([...byOwner, ...byOperation]).toEqual([
-        [held.owner, 2],
+        [held.tenant, held.owner, 2],
         [held.operation, 2],
       ])
     })
