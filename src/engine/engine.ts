@@ -152,7 +152,10 @@ export class Engine {
     const waits = operation.backend.durable === true || admitted.held === true
     const recorded = leavesTraces || waits || call.idempotencyKey !== undefined || options.durable === true
     if (recorded) return this.#recorder.record(admitted, options)
-    return admitted.grant ? this.#runGranted(admitted, admitted.grant, options) : this.#inline.run(admitted, options)
+    if (admitted.grant) return this.#runGranted(admitted, admitted.grant, options)
+    const replying = this.#inline.run(admitted, options)
+    if (replying instanceof Promise) this.#admission.outlasts(operation)
+    return replying
   }
 
   /** An unrecorded call uses its approval before it runs. Otherwise it could run twice. */
