@@ -13,7 +13,7 @@ export function copyJson(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(copyJson)
   if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
   const copy: Record<string, unknown> = {}
-  for (const key of Object.keys(value)) {
+  for (const key in value) {
     const member = copyJson((value as Record<string, unknown>)[key])
     // An assignment would set the prototype. A later check must still find the key and refuse it.
     if (key === '__proto__') Object.defineProperty(copy, key, { value: member, enumerable: true, writable: true })
