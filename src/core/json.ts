@@ -1,10 +1,25 @@
-/** JSON value types, and the canonical text of a value, from which fingerprints and cache keys are made. */
+/** JSON value types, copies of values, and the canonical text of a value, from which fingerprints and cache keys are made. */
 
 export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue }
 export type JsonObject = { [key: string]: JsonValue }
 
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Copies plain objects and arrays. Anything else in them is shared. */
+export function copyJson<T>(value: T): T
+export function copyJson(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyJson)
+  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
+  const copy: Record<string, unknown> = {}
+  for (const key in value) {
+    const member = copyJson((value as Record<string, unknown>)[key])
+    // An assignment would set the prototype. A later check must still find the key and refuse it.
+    if (key === '__proto__') Object.defineProperty(copy, key, { value: member, enumerable: true, writable: true })
+    else copy[key] = member
+  }
+  return copy
 }
 
 /** Keys sorted by code unit, no white space: two values that are equal as JSON have one text. */

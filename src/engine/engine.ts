@@ -130,7 +130,9 @@ export class Engine {
 
   #callAs(caller: Caller, operation: Operation, call: Call, options: RunOptions): Reply | Promise<Reply> {
     if (this.#draining) throw shuttingDown()
-    const counting = options.ours ? undefined : this.#parts.limits.rates.countCall(this.#admission.ownerOf(caller))
+    const counting = options.ours
+      ? undefined
+      : this.#parts.limits.rates.countCall(caller.tenant, this.#admission.ownerOf(caller))
     if (counting) return counting.then(() => this.#callCounted(caller, operation, call, options))
     return this.#callCounted(caller, operation, call, options)
   }
@@ -170,7 +172,7 @@ export class Engine {
    */
   async count(identify: Identify): Promise<void> {
     const caller = await identifyOrNobody(identify)
-    await this.#parts.limits.rates.countCall(ownerOf(caller))
+    await this.#parts.limits.rates.countCall(caller.tenant, ownerOf(caller))
   }
 
   /** True if this refusal was reported to the observer as the end of an execution. */
@@ -185,7 +187,10 @@ export class Engine {
     const waits = operation.backend.durable === true || admitted.held === true
     const recorded = leavesTraces || waits || call.idempotencyKey !== undefined || options.durable === true
     if (recorded) return this.#recorder.record(admitted, options)
-    return admitted.grant ? this.#runGranted(admitted, admitted.grant, options) : this.#inline.run(admitted, options)
+    if (admitted.grant) return this.#runGranted(admitted, admitted.grant, options)
+    const replying = this.#inline.run(admitted, options)
+    if (replying instanceof Promise) this.#admission.outlasts(operation)
+    return replying
   }
 
   /** An unrecorded call uses its approval before it runs. Otherwise it could run twice. */

@@ -1,6 +1,7 @@
 /** Validates plain JSON Schema with ajv. A schema is compiled when the first value arrives. */
 import type { ErrorObject, Options } from 'ajv'
 import { Fault } from '../core/fault.ts'
+import { copyJson } from '../core/json.ts'
 import type { PlainSchema } from '../core/operation/schema.ts'
 import { type BoundedCheck, createBoundedCheck } from './bounds/check.ts'
 import { type Issue, MAX_ISSUES, type Validate } from './issues.ts'
@@ -71,10 +72,4 @@ export function toIssue(error: ErrorObject): Issue {
 
 function list(values: readonly unknown[]): string {
   return values.map((value) => JSON.stringify(value)).join(', ')
-}
-
-function copyJson(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(copyJson)
-  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, copyJson(member)]))
 }

@@ -39,6 +39,26 @@ function connect(session: Partial<Session> = {}, maxBytes = 100) {
   return { input, output, received, leaving, served: carrier.ended, carrier, log, connection: () => connection }
 }
 
+test('many messages to a peer that does not read share one listener, and all arrive when it reads', async () => {
+  const { input, output, connection, served } = connect()
+  await expect.poll(connection).toBeDefined()
+  const long = 'x'.repeat(output.writableHighWaterMark)
+
+  const sending = Array.from({ length: 20 }, () => connection()?.send(long))
+  const listeners = [output.listenerCount('drain'), output.listenerCount('close')]
+  let read = 0
+  output.on('data', (chunk: Buffer) => {
+    read += chunk.length
+  })
+  await Promise.all(sending)
+  input.end()
+  await served
+
+  // The carrier itself listens for the close as well.
+  expect(listeners).toEqual([1, 2])
+  expect(read).toBe(20 * (long.length + 1))
+})
+
 test('a line may come in pieces, several may come at once, and a character may be cut in two', async () => {
   const { input, output, received, served } = connect()
   const bytes = Buffer.from('grüße\n')

@@ -19,6 +19,28 @@ test('two tenants may have a user of the same name: neither gets the other’s r
   expect(replies).toMatchObject([{ result: 'main/ada' }, { result: 'other/ada' }])
 })
 
+test('two tenants may have a user of the same name: neither uses up the other’s limits', async () => {
+  const cluster = openCluster()
+  const gate = Promise.withResolvers<void>()
+  const work = operation('v1:work', { model: 'async', run: () => gate.promise })
+  const limits = { openCallsPerCaller: 1, callsPerSecond: 1, callBurst: 2, pollBurst: 1 }
+  const node = new Node(cluster, { operations: [work], limits })
+  const tooMany = (call: Promise<unknown>, kind: string) => expect(call).rejects.toMatchObject({ kind })
+
+  await node.call('v1:work')
+  await tooMany(node.call('v1:work', {}, { requestId: 'r2' }), 'overloaded')
+  await tooMany(node.call('v1:work', {}, { requestId: 'r3' }), 'rate-limited')
+  await node.followUp.poll(ADA, 'r1')
+  await tooMany(node.followUp.poll(ADA, 'r1'), 'rate-limited')
+
+  expect(await node.call('v1:work', {}, { requestId: 'r1' }, {}, NAMESAKE)).toMatchObject({ state: 'accepted' })
+  expect(await node.followUp.poll(NAMESAKE, 'r1')).toMatchObject({ requestId: 'r1' })
+  node.limits.adjust(await cluster.store.openCounts())
+  await tooMany(node.call('v1:work', {}, { requestId: 'r4' }, {}, NAMESAKE), 'overloaded')
+  gate.resolve()
+  await cluster.ended((await cluster.find('r1')).id)
+})
+
 test('an object can be read by its owner in the same tenant, and with a signed link', async () => {
   const cluster = openCluster()
   const draw = operation('v1:draw', { run: (_args, ctx) => ctx.object('<svg/>', { mimeType: 'image/svg+xml' }) })

@@ -7,7 +7,9 @@ import { Limits } from '../../src/engine/limits/limits.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
 
 const ADA = { tenant: 'main', owner: 'none|ada' }
-const OWNERS = ['none|ada', 'none|bob']
+const BOB = { tenant: 'main', owner: 'none|bob' }
+/** Another caller with the same issuer and subject. */
+const ADA_ELSEWHERE = { tenant: 'other', owner: 'none|ada' }
 const OPERATIONS = [
   { key: 'v1:one@1.0.0', concurrency: 1 },
   { key: 'v1:two@1.0.0', concurrency: 2 },
@@ -66,11 +68,11 @@ test('counts of open and queued calls are never negative, and the store has the 
     fc.property(fc.array(fc.tuple(step, fc.nat({ max: 1 })), { maxLength: 100 }), (steps) => {
       const { limits } = createLimits()
       for (const [what, which] of steps) {
-        const owner = OWNERS[which] as string
+        const who = which === 0 ? ADA : ADA_ELSEWHERE
         if (what === 'adjust') {
-          limits.adjust({ queued: which, byOperation: new Map(), byOwner: new Map([[owner, 3]]) })
+          limits.adjust({ queued: which, byOperation: new Map(), byOwner: [[who.tenant, who.owner, 3]] })
           expect([limits.open, limits.queued]).toEqual([3, which])
-        } else if (what === 'opened' || what === 'closed') limits[what](owner)
+        } else if (what === 'opened' || what === 'closed') limits[what](who)
         else limits[what](ADA)
         expect(limits.open).toBeGreaterThanOrEqual(0)
         expect(limits.queued).toBeGreaterThanOrEqual(0)
@@ -81,27 +83,28 @@ test('counts of open and queued calls are never negative, and the store has the 
 
 test('a caller with too many open calls is refused, another is not, and ended calls free their places', () => {
   const { limits } = createLimits({ openCallsPerCaller: 2 })
-  limits.opened('none|ada')
-  limits.opened('none|ada')
+  limits.opened(ADA)
+  limits.opened(ADA)
 
-  expect(refusalOf(() => limits.requireRoom('none|ada', false))).toMatchObject({
+  expect(refusalOf(() => limits.requireRoom(ADA, false))).toMatchObject({
     kind: 'overloaded',
     code: 'TOO_MANY_OPEN_CALLS',
   })
-  expect(refusalOf(() => limits.requireRoom('none|bob', true))).toBe(undefined)
-  limits.closed('none|ada')
-  expect(refusalOf(() => limits.requireRoom('none|ada', false))).toBe(undefined)
+  expect(refusalOf(() => limits.requireRoom(BOB, true))).toBe(undefined)
+  expect(refusalOf(() => limits.requireRoom(ADA_ELSEWHERE, true))).toBe(undefined)
+  limits.closed(ADA)
+  expect(refusalOf(() => limits.requireRoom(ADA, false))).toBe(undefined)
 })
 
 test('a full queue refuses a call that would have to wait', () => {
   const { limits } = createLimits({ queuedCalls: 1 })
   limits.enqueued(ADA)
 
-  expect(refusalOf(() => limits.requireRoom('none|bob', true))).toMatchObject({
+  expect(refusalOf(() => limits.requireRoom(BOB, true))).toMatchObject({
     code: 'QUEUE_FULL',
     retryAfterMs: 1_000,
   })
-  expect(refusalOf(() => limits.requireRoom('none|bob', false))).toBe(undefined)
+  expect(refusalOf(() => limits.requireRoom(BOB, false))).toBe(undefined)
 })
 
 test('over any stretch of time a caller gets the burst and the rate, no more and no less', () => {
@@ -115,7 +118,7 @@ test('over any stretch of time a caller gets the burst and the rate, no more and
       const taken: number[] = []
       for (const pause of pauses) {
         clock.advance(pause)
-        const refused = refusalOf(() => limits.rates.countCall('none|ada'))
+        const refused = refusalOf(() => limits.rates.countCall('main', 'none|ada'))
         if (!refused) taken.push(clock.now())
         else {
           expect(refused).toMatchObject({ kind: 'rate-limited' })
@@ -138,14 +141,15 @@ test('a caller that waits for the stated time is admitted', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 700 }), fc.integer({ min: 1, max: 20 }), (callsPerSecond, callBurst) => {
       const { limits, clock } = createLimits({ callsPerSecond, callBurst })
-      for (let call = 0; call < callBurst; call++) limits.rates.countCall('none|ada')
+      for (let call = 0; call < callBurst; call++) limits.rates.countCall('main', 'none|ada')
 
-      const refused = refusalOf(() => limits.rates.countCall('none|ada'))
-      expect(refusalOf(() => limits.rates.countCall('none|bob'))).toBe(undefined)
+      const refused = refusalOf(() => limits.rates.countCall('main', 'none|ada'))
+      expect(refusalOf(() => limits.rates.countCall('main', 'none|bob'))).toBe(undefined)
+      expect(refusalOf(() => limits.rates.countCall('other', 'none|ada'))).toBe(undefined)
       clock.advance(refused?.retryAfterMs ?? 0)
 
       expect(refused).toBeDefined()
-      expect(refusalOf(() => limits.rates.countCall('none|ada'))).toBe(undefined)
+      expect(refusalOf(() => limits.rates.countCall('main', 'none|ada'))).toBe(undefined)
     }),
   )
 })
@@ -154,8 +158,8 @@ test('a poll every 100 ms, and a first poll, are never too many', () => {
   const { limits, clock } = createLimits()
 
   for (let poll = 0; poll < 1_000; poll++) {
-    limits.rates.countPoll('none|ada', 'r1')
-    limits.rates.countPoll('none|ada', `other-${poll}`)
+    limits.rates.countPoll(ADA, 'r1')
+    limits.rates.countPoll(ADA, `other-${poll}`)
     clock.advance(100)
   }
 })

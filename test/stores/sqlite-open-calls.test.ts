@@ -21,7 +21,7 @@ const end = (id: string, from: readonly State[] = statesBefore('complete')) => (
 
 test('calls that come and go are counted without reading the file again', () => {
   const call = sampleInstance(0, { owner: 'none|ada', operation: 'v1:a@1.0.0' })
-  const left = { owner: 'none|bob', operation: 'v1:a@1.0.0', open: 2, queued: 1 }
+  const left = { tenant: 'main', owner: 'none|bob', operation: 'v1:a@1.0.0', open: 2, queued: 1 }
   const { openCalls, reads } = openCounted([left])
   openCalls.counts()
 
@@ -35,8 +35,8 @@ test('calls that come and go are counted without reading the file again', () => 
   expect(reads.count).toBe(1)
   expect(counts.queued).toBe(1)
   expect([...counts.byOwner].sort()).toEqual([
-    ['none|ada', 1],
-    ['none|bob', 2],
+    ['main', 'none|ada', 1],
+    ['main', 'none|bob', 2],
   ])
   expect([...counts.byOperation]).toEqual([['v1:a@1.0.0', 3]])
 })

@@ -151,12 +151,12 @@ export class StoreModel {
 
   openCounts(): OpenCounts {
     const open = this.#instances.filter(({ state }) => !isTerminal(state))
-    const by = (key: 'owner' | 'operation') => {
-      const groups = Map.groupBy(open, (instance) => instance[key])
-      return new Map([...groups].map(([name, calls]) => [name, calls.length]))
-    }
+    const owners = [...Map.groupBy(open, ({ tenant, owner }) => JSON.stringify([tenant, owner]))]
+    const byOwner = owners.map(([who, calls]) => [...JSON.parse(who), calls.length] as [string, string, number])
+    const operations = [...Map.groupBy(open, ({ operation }) => operation)]
+    const byOperation = new Map(operations.map(([name, calls]) => [name, calls.length]))
     const queued = open.filter(({ attempt, extras }) => attempt === 0 && !extras?.held).length
-    return { queued, byOwner: by('owner'), byOperation: by('operation') }
+    return { queued, byOwner: byOwner.sort(), byOperation }
   }
 
   expiring(): string[] {

@@ -80,7 +80,7 @@ export function createLineCarrier(open: OpenSession, options: LineOptions): Line
   return {
     ended: ended.promise,
     async listen() {
-      link = new Link({ open, peer, origin, transmit: (message) => writeLine(output, message), limits, log })
+      link = new Link({ open, peer, origin, transmit: createLineWriter(output), limits, log })
       void serve(link).then(ended.resolve, ended.reject)
     },
     async close(graceMs) {
@@ -95,11 +95,31 @@ export function createLineCarrier(open: OpenSession, options: LineOptions): Line
   }
 }
 
-/** JSON on one line contains no line break, so one line is one message. */
-function writeLine(output: Writable, message: Message): void | Promise<void> {
-  if (typeof message !== 'string') output.write(message)
-  if (output.write(typeof message === 'string' ? `${message}\n` : '\n')) return
-  return new Promise((resolve) => output.once('drain', resolve))
+/**
+ * JSON on one line contains no line break, so one line is one message. Many messages may wait for a slow peer: they
+ * share one wait, because a listener for each would be reported as a leak.
+ */
+function createLineWriter(output: Writable): (message: Message) => void | Promise<void> {
+  let draining: Promise<void> | undefined
+  return (message) => {
+    if (typeof message !== 'string') output.write(message)
+    if (output.write(typeof message === 'string' ? `${message}\n` : '\n')) return
+    draining ??= drained(output).then(() => {
+      draining = undefined
+    })
+    return draining
+  }
+}
+
+/** Resolves when the peer has read the written bytes, or is gone. */
+function drained(output: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      output.off('drain', done).off('close', done)
+      resolve()
+    }
+    output.on('drain', done).on('close', done)
+  })
 }
 
 const NEWLINE = 0x0a

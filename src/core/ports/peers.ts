@@ -1,5 +1,7 @@
 /** The ports between the processes of one server. */
 import type { BucketRules } from '../fairness/buckets.ts'
+import type { OwnerCount } from '../fairness/owner-counts.ts'
+import type { SlotOwner } from '../fairness/slot-shares.ts'
 import type { Fault } from '../fault.ts'
 
 /**
@@ -21,15 +23,15 @@ export interface SharedLimits {
   entered(operation: string): void
   leave(operation: string): void
   /**
-   * Reports `calls` more open calls of this owner or, without an owner, in the queue. The other processes receive it
+   * Reports `calls` more open calls of this caller or, without a caller, in the queue. The other processes receive it
    * later.
    */
-  counted(owner: string | undefined, calls: number): void
+  counted(who: SlotOwner | undefined, calls: number): void
   listen(listener: SharedLimitsListener): void
 }
 
 export interface SharedLimitsListener {
-  counted(open: Iterable<readonly [owner: string, calls: number]>, queued: number): void
+  counted(open: Iterable<OwnerCount>, queued: number): void
   /** A slot of this operation is reserved for this process, until the process leaves it. */
   kept(operation: string): void
 }

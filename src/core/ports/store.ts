@@ -3,6 +3,7 @@
 import type { Instance, InstanceExtras, Outcome, Progress } from '../call/instance.ts'
 import type { State } from '../call/state.ts'
 import type { Weights } from '../fairness/fair-turns.ts'
+import type { OwnerCount } from '../fairness/owner-counts.ts'
 import type { SharesSnapshot } from '../fairness/slot-shares.ts'
 import type { JsonValue } from '../json.ts'
 import type { Clock, Log } from './runtime.ts'
@@ -268,7 +269,8 @@ export interface Advanced {
 
 export interface OpenCounts {
   queued: number
-  byOwner: ReadonlyMap<string, number>
+  /** By caller within its tenant. */
+  byOwner: readonly OwnerCount[]
   /** By registry key. */
   byOperation: ReadonlyMap<string, number>
 }

@@ -52,7 +52,7 @@ export class FollowUp {
   async poll(caller: Caller, requestId: string, { waitMs, client }: Wait = NO_WAIT): Promise<Reply> {
     const { limits } = this.#parts
     const instance = await this.#find(caller, requestId)
-    await limits.rates.countPoll(ownerOf(caller), requestId)
+    await limits.rates.countPoll(instance, requestId)
     if (waitMs <= 0 || hasEnded(instance)) return replyTo(instance, 0)
     const changed = (next: Instance) => next.state !== instance.state
     return replyTo(await this.#after(instance, waitMs, changed, async () => {}, client), 0)

@@ -1,4 +1,5 @@
 /** Limits on rates, open calls and running calls. Counts are in memory, in bounded maps. */
+import { type OwnerCount, OwnerCounts } from '../../core/fairness/owner-counts.ts'
 import { type SharesSnapshot, type SlotOwner, SlotShares } from '../../core/fairness/slot-shares.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation/operation.ts'
@@ -17,7 +18,7 @@ export class Limits {
   readonly streams: StreamLimits
   readonly #shared: SharedLimits | undefined
   readonly #sharedSlots: SharedSlots | undefined
-  readonly #open = new Map<string, number>()
+  readonly #open = new OwnerCounts()
   readonly #runningOf = new Map<string, number>()
   readonly #shares: SlotShares
   readonly #waiting: SlotQueue
@@ -56,31 +57,29 @@ export class Limits {
   }
 
   get open(): number {
-    let sum = 0
-    for (const count of this.#open.values()) sum += count
-    return sum
+    return this.#open.list().reduce((sum, [, , count]) => sum + count, 0)
   }
 
   /**
-   * Throws a fault if there is no room for one more accepted call of this owner, or, with `mustWait`, in the queue. The
-   * server itself has no owner.
+   * Throws a fault if there is no room for one more accepted call of this caller, or, with `mustWait`, in the queue. The
+   * server itself is no caller.
    */
-  requireRoom(owner: string | undefined, mustWait: boolean): void {
+  requireRoom(who: SlotOwner | undefined, mustWait: boolean): void {
     const { openCallsPerCaller, queuedCalls } = this.rules
-    if (owner !== undefined && (this.#open.get(owner) ?? 0) >= openCallsPerCaller) {
+    if (who !== undefined && this.#open.of(who) >= openCallsPerCaller) {
       throw full(`You have ${openCallsPerCaller} open calls. Wait until some of them end.`, 'TOO_MANY_OPEN_CALLS')
     }
     if (mustWait && this.#queued >= queuedCalls) throw full('The queue is full. Try again in a moment.', 'QUEUE_FULL')
   }
 
-  opened(owner: string): void {
-    this.#addOpen(owner, 1)
-    this.#shared?.counted(owner, 1)
+  opened(who: SlotOwner): void {
+    this.#open.add(who, 1)
+    this.#shared?.counted(who, 1)
   }
 
-  closed(owner: string): void {
-    this.#addOpen(owner, -1)
-    this.#shared?.counted(owner, -1)
+  closed(who: SlotOwner): void {
+    this.#addOpen(who, -1)
+    this.#shared?.counted(who, -1)
   }
 
   enqueued(who: SlotOwner): void {
@@ -100,14 +99,13 @@ export class Limits {
     return this.#queued === 0 || this.#shares.mayOvertake(who)
   }
 
-  #addOpen(owner: string, calls: number): void {
-    const now = (this.#open.get(owner) ?? 0) + calls
-    if (now > 0) this.#open.set(owner, now)
-    else this.#open.delete(owner)
+  /** The store may have counted a change before it is reported here, so a count does not go below 0. */
+  #addOpen(who: SlotOwner, calls: number): void {
+    this.#open.add(who, Math.max(calls, -this.#open.of(who)))
   }
 
-  #countedElsewhere(open: Iterable<readonly [owner: string, calls: number]>, queued: number): void {
-    for (const [owner, calls] of open) this.#addOpen(owner, calls)
+  #countedElsewhere(open: Iterable<OwnerCount>, queued: number): void {
+    for (const [tenant, owner, calls] of open) this.#addOpen({ tenant, owner }, calls)
     this.#queued = Math.max(0, this.#queued + queued)
     // The process that queued the call may have no free slot for it.
     if (queued > 0 && this.#shares.free > 0) this.onFreed?.()
@@ -118,7 +116,7 @@ export class Limits {
     this.#queued = counts.queued
     this.#shares.forgetQueued()
     this.#open.clear()
-    for (const [owner, count] of counts.byOwner) this.#open.set(owner, count)
+    for (const [tenant, owner, count] of counts.byOwner) this.#open.add({ tenant, owner }, count)
   }
 
   /** A sync administrative operation always gets a slot, so that an operator can act when all slots are taken. */

@@ -1,6 +1,7 @@
 /** Limits how often a caller calls, and how often it polls one call. */
 
 import { type BucketRules, Buckets } from '../../core/fairness/buckets.ts'
+import type { SlotOwner } from '../../core/fairness/slot-shares.ts'
 import { Fault } from '../../core/fault.ts'
 import type { SharedLimits } from '../../core/ports/peers.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
@@ -9,7 +10,8 @@ import type { LimitRules } from './limit-rules.ts'
 type RateRules = Pick<LimitRules, 'callsPerSecond' | 'callBurst' | 'pollBurst' | 'pollIntervalMs'>
 
 export class Rates {
-  readonly #calls: (key: string) => number | Promise<number>
+  /** `undefined` if calls have no limit, which is the default. */
+  readonly #calls: ((key: string) => number | Promise<number>) | undefined
   readonly #polls: (key: string) => number | Promise<number>
 
   constructor(rules: RateRules, clock: Clock, shared: SharedLimits | undefined) {
@@ -19,18 +21,23 @@ export class Rates {
       const buckets = new Buckets(bucket, clock)
       return (key: string) => buckets.take(key)
     }
-    this.#calls = callsPerSecond > 0 ? take({ capacity: callBurst, msPerToken: 1000 / callsPerSecond }) : () => 0
+    this.#calls = callsPerSecond > 0 ? take({ capacity: callBurst, msPerToken: 1000 / callsPerSecond }) : undefined
     this.#polls = take({ capacity: pollBurst, msPerToken: pollIntervalMs })
   }
 
   /** Returns a promise only if processes count together. */
-  countCall(owner: string): void | Promise<void> {
-    return unlessTooSoon(this.#calls(owner), 'Too many calls in a short time')
+  countCall(tenant: string, owner: string): void | Promise<void> {
+    return this.#calls && unlessTooSoon(this.#calls(keyOf(tenant, owner)), 'Too many calls in a short time')
   }
 
-  countPoll(owner: string, requestId: string): void | Promise<void> {
-    return unlessTooSoon(this.#polls(`${owner}|${requestId}`), 'You poll this call too often')
+  countPoll({ tenant, owner }: SlotOwner, requestId: string): void | Promise<void> {
+    return unlessTooSoon(this.#polls(`${keyOf(tenant, owner)}|${requestId}`), 'You poll this call too often')
   }
+}
+
+/** The length keeps the tenant apart from the owner, whatever characters both have. */
+function keyOf(tenant: string, owner: string): string {
+  return `${tenant.length}|${tenant}|${owner}`
 }
 
 function unlessTooSoon(waiting: number | Promise<number>, what: string): void | Promise<void> {

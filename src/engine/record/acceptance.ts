@@ -70,7 +70,7 @@ export class Acceptances {
     const first = await this.#store.accept(instance, records && { records })
     const acceptance = first.kind === 'created' ? first : await this.#takeOver(instance, first, records)
     if (acceptance.kind === 'created') {
-      if (!hasEnded(instance)) this.#limits.opened(instance.owner)
+      if (!hasEnded(instance)) this.#limits.opened(instance)
       return instance
     }
     if (acceptance.kind === 'records-differ') throw unexpected()

@@ -155,10 +155,10 @@ export class Recorder {
 
   /** Records the call before an approver is asked. A worker claims it when the approval is decided or expires. */
   async #recordHeld(admitted: Admitted, options: RunOptions): Promise<Reply> {
-    const { owner, decision = { verdict: 'hold' } } = admitted
-    this.#limits.requireRoom(owner, false)
+    const { decision = { verdict: 'hold' } } = admitted
+    this.#limits.requireRoom(admitted, false)
     const approval = await this.#approvals.reserve(approvalRequest(this.#env, admitted, decision), admitted.id)
-    this.#limits.opened(owner)
+    this.#limits.opened(admitted)
     const ttlMs = decision.approvalTtlMs ?? APPROVAL_TTL_MS
     const instance = newInstance(this.#env, admitted, {})
     const held: Instance = {
@@ -169,7 +169,7 @@ export class Recorder {
       progress: { fraction: 0, message: 'Waiting for an approval.' },
     }
     const opening = recordsOf(admitted, this.#approvals.opening(approval))
-    const acceptance = await this.acceptances.accept(held, () => this.#limits.closed(owner), opening)
+    const acceptance = await this.acceptances.accept(held, () => this.#limits.closed(admitted), opening)
     if (acceptance.kind !== 'created') {
       await this.#approvals.unreserve(approval)
       return this.#refused(acceptance, admitted, options)

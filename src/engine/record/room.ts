@@ -36,21 +36,21 @@ export class Room {
 
   /** Throws a fault if there is no room. True if the call may start at once. */
   take(admitted: Admitted, options: RunOptions, free: boolean): boolean {
-    const { operation, owner } = admitted
+    const { operation } = admitted
     if (operation.model === 'sync' && !free) throw busy(operation)
     try {
-      if (!options.child) this.#limits.requireRoom(options.ours ? undefined : owner, !free)
+      if (!options.child) this.#limits.requireRoom(options.ours ? undefined : admitted, !free)
     } catch (thrown) {
       if (free) this.#limits.ended(operation, admitted)
       throw thrown
     }
-    this.#limits.opened(owner)
+    this.#limits.opened(admitted)
     if (!free) this.#limits.enqueued(admitted)
     return free
   }
 
   giveBack(admitted: Admitted, started: boolean): void {
-    this.#limits.closed(admitted.owner)
+    this.#limits.closed(admitted)
     if (started) this.#limits.ended(admitted.operation, admitted)
     else this.#limits.dequeued(admitted)
   }

@@ -41,7 +41,7 @@ export class CallEnds {
     const together = asks || isHeld(instance) || shows ? () => this.#records(instance, asks, shows) : undefined
     const ending = conclusions.end(instance, operation, outcome, { acted, direct, traceparent, together })
     return ending.then((applied) => {
-      if (applied) limits.closed(instance.owner)
+      if (applied) limits.closed(instance)
     })
   }
 
@@ -52,7 +52,7 @@ export class CallEnds {
     const shows = operation !== undefined && showsAndWaits(operation)
     const together = isHeld(seen) || shows ? () => this.#records(seen, false, shows) : undefined
     if (!(await conclusions.endUnrun(seen, operation, stoppedUnrun(seen, why), together))) return false
-    limits.closed(seen.owner)
+    limits.closed(seen)
     if (seen.attempt === 0 && !isHeld(seen)) limits.dequeued(seen)
     if (operation) abandon(attempts, seen, operation)
     return true

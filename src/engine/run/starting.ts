@@ -2,7 +2,7 @@
 
 import type { Instance } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
-import type { JsonValue } from '../../core/json.ts'
+import { copyJson, type JsonValue } from '../../core/json.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import type { Given } from '../../core/operation/requirements.ts'
 import { Attempt } from '../attempt/attempt.ts'
@@ -109,11 +109,11 @@ export class Starting {
 
 /**
  * Arguments are stored as received and parsed at each attempt, so that the current schema applies its defaults and
- * transforms.
+ * transforms. From a copy: a handler may change its arguments.
  */
 async function parseAndStart(attempt: Attempt, instance: Instance, operation: Operation): Promise<void> {
   try {
-    const args = await operation.parseArgs(instance.args)
+    const args = await operation.parseArgs(copyJson(instance.args))
     if (attempt.stoppedBy) attempt.refuse(attempt.stoppedBy)
     else attempt.start(args)
   } catch (thrown) {

@@ -7,7 +7,7 @@ import { ANONYMOUS } from '../../core/call/caller.ts'
 import type { Outcome } from '../../core/call/instance.ts'
 import type { Reply } from '../../core/call/reply.ts'
 import type { SlotOwner } from '../../core/fairness/slot-shares.ts'
-import { canonicalJson } from '../../core/json.ts'
+import { canonicalJson, copyJson } from '../../core/json.ts'
 import type { ResultCache } from '../../core/ports/cache.ts'
 import type { AuditTrail } from '../../core/ports/store.ts'
 import { within } from '../../core/within.ts'
@@ -155,7 +155,7 @@ export class InlineRunner {
         attempt = new Attempt(first.job, failures + 1, this.#parts, { ...first.run, failures })
         attempt.follow(first)
         attempt.storedObjects = storedObjects
-        outcome = settled(attempt.start(await operation.parseArgs(call.args)))
+        outcome = settled(attempt.start(await operation.parseArgs(copyJson(call.args))))
       }
     } catch (thrown) {
       if (attempt.storedObjects) await this.#recorder.acceptances.discard(admitted.id)

@@ -39,8 +39,8 @@ export class Subscribing {
 
   async subscribe(admitted: Admitted, wish: StreamWish, options: RunOptions): Promise<Reply> {
     const { limits } = this.#parts
-    const { operation, owner } = admitted
-    if (!options.ours) limits.requireRoom(owner, false)
+    const { operation } = admitted
+    if (!options.ours) limits.requireRoom(admitted, false)
     const leave = limits.streams.enter(admitted, operation)
     let place: StreamPlace | undefined
     let stands = false

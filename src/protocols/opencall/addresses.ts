@@ -81,6 +81,7 @@ export function isSigned(path: string, query: string, env: Environment): boolean
   const match = /^expires=(\d{1,16})&signature=([\w-]+)$/.exec(query)
   if (!match) return false
   const [, expires, signature] = match
-  // The compared value is a keyed hash: the position of the first difference reveals nothing about other signatures.
-  return Number(expires) > env.clock.now() && env.sign(`${path}?expires=${expires}`) === signature
+  const expected = env.sign(`${path}?expires=${expires}`)
+  // Comparing digests takes a time that says nothing about how much of the signature is right.
+  return Number(expires) > env.clock.now() && env.digest(signature ?? '') === env.digest(expected)
 }

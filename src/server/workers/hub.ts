@@ -118,7 +118,7 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
       channel.on('counts', (...[open, queued]: Counts) => {
         for (const [other, tally] of workers) {
           if (other === channel) continue
-          for (const [owner, calls] of open) tally.add(owner, calls)
+          for (const [tenant, owner, calls] of open) tally.add({ tenant, owner }, calls)
           if (queued !== 0) tally.add(undefined, queued)
         }
       })

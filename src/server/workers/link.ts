@@ -99,7 +99,7 @@ function shareLimits(channel: Channel, clock: Clock): SharedLimits {
     enter: (operation, most, waits) => channel.ask('enter', [operation, most, waits]),
     entered: (operation) => channel.tell('entered', operation),
     leave: (operation) => channel.tell('leave', operation),
-    counted: (owner, calls) => tally.add(owner, calls),
+    counted: (who, calls) => tally.add(who, calls),
     listen(given) {
       listener = given
     },

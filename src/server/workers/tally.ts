@@ -1,18 +1,20 @@
 /**
- * Counts not reported yet: calls opened and ended, by owner, and queued. It reports the net change after a short delay,
+ * Counts not reported yet: calls opened and ended, by caller, and queued. It reports the net change after a short delay,
  * because most calls end soon after they begin.
  */
+import { type OwnerCount, OwnerCounts } from '../../core/fairness/owner-counts.ts'
+import type { SlotOwner } from '../../core/fairness/slot-shares.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 
 /** Too short for a person to notice. It wakes an idle process at most a hundred times a second. */
 const DELAY_MS = 10
 
-export type Counts = [open: [owner: string, calls: number][], queued: number]
+export type Counts = [open: OwnerCount[], queued: number]
 
 export class Tally {
   readonly #clock: Pick<Clock, 'schedule'>
   readonly #tell: (...counts: Counts) => void
-  readonly #open = new Map<string, number>()
+  readonly #open = new OwnerCounts()
   #queued = 0
   #scheduled = false
 
@@ -21,10 +23,10 @@ export class Tally {
     this.#tell = tell
   }
 
-  /** Without an owner, counts queued calls. */
-  add(owner: string | undefined, calls: number): void {
-    if (owner === undefined) this.#queued += calls
-    else this.#open.set(owner, (this.#open.get(owner) ?? 0) + calls)
+  /** Without a caller, counts queued calls. */
+  add(who: SlotOwner | undefined, calls: number): void {
+    if (who === undefined) this.#queued += calls
+    else this.#open.add(who, calls)
     if (this.#scheduled) return
     this.#scheduled = true
     this.#clock.schedule(DELAY_MS, () => this.#flush())
@@ -32,7 +34,7 @@ export class Tally {
 
   #flush(): void {
     this.#scheduled = false
-    const open = [...this.#open].filter(([, calls]) => calls !== 0)
+    const open = this.#open.list()
     const queued = this.#queued
     this.#open.clear()
     this.#queued = 0

@@ -61,14 +61,14 @@ export interface ClaimMessage extends Omit<Claim, 'operations' | 'slots'> {
 
 export interface CountsMessage {
   queued: number
-  byOwner: readonly (readonly [string, number])[]
+  byOwner: OpenCounts['byOwner']
   byOperation: readonly (readonly [string, number])[]
 }
 
 export function encodeCounts({ queued, byOwner, byOperation }: OpenCounts): CountsMessage {
-  return { queued, byOwner: [...byOwner], byOperation: [...byOperation] }
+  return { queued, byOwner, byOperation: [...byOperation] }
 }
 
 export function decodeCounts({ queued, byOwner, byOperation }: CountsMessage): OpenCounts {
-  return { queued, byOwner: new Map(byOwner), byOperation: new Map(byOperation) }
+  return { queued, byOwner, byOperation: new Map(byOperation) }
 }

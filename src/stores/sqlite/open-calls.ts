@@ -1,13 +1,15 @@
 /**
- * The number of open calls by owner and by operation. The counts are updated with every change, because counting in the
+ * The number of open calls by caller and by operation. The counts are updated with every change, because counting in the
  * file reads every open call. Only this process uses the file, so it is counted once when it is opened, and again after
  * a change that may have made the counts wrong.
  */
 import type { Instance } from '../../core/call/instance.ts'
 import { isTerminal } from '../../core/call/state.ts'
+import { OwnerCounts } from '../../core/fairness/owner-counts.ts'
 import type { Change, OpenCounts } from '../../core/ports/store.ts'
 
 export interface CountedRow {
+  tenant: string
   owner: string
   operation: string
   open: number
@@ -19,7 +21,7 @@ type Tally = Map<string, { calls: number }>
 
 export class OpenCalls {
   readonly #count: () => readonly CountedRow[]
-  #byOwner: Tally = new Map()
+  readonly #byOwner = new OwnerCounts()
   #byOperation: Tally = new Map()
   #queued = 0
   #isDoubtful = true
@@ -52,23 +54,24 @@ export class OpenCalls {
 
   counts(): OpenCounts {
     if (this.#isDoubtful) this.#recount()
-    return { queued: this.#queued, byOwner: read(this.#byOwner), byOperation: read(this.#byOperation) }
+    return { queued: this.#queued, byOwner: this.#byOwner.list(), byOperation: read(this.#byOperation) }
   }
 
-  #add({ owner, operation, attempt, extras }: Instance, calls: number): void {
-    add(this.#byOwner, owner, calls)
+  #add(instance: Instance, calls: number): void {
+    const { operation, attempt, extras } = instance
+    this.#byOwner.add(instance, calls)
     add(this.#byOperation, operation, calls)
     if (attempt === 0 && !extras?.held) this.#queued += calls
   }
 
   #recount(): void {
-    this.#byOwner = new Map()
+    this.#byOwner.clear()
     this.#byOperation = new Map()
     this.#queued = 0
-    for (const { owner, operation, open, queued } of this.#count()) {
-      add(this.#byOwner, owner, open)
-      add(this.#byOperation, operation, open)
-      this.#queued += queued
+    for (const row of this.#count()) {
+      this.#byOwner.add(row, row.open)
+      add(this.#byOperation, row.operation, row.open)
+      this.#queued += row.queued
     }
     this.#isDoubtful = false
   }

@@ -116,13 +116,15 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
     })
 
     story(
-      'open calls are counted by owner, and calls that never started are counted as queued',
+      'open calls are counted by tenant and caller, and calls that never started are counted as queued',
       async (store, clock) => {
         const [ada, bob] = [{ owner: 'none|ada' }, { owner: 'none|bob' }]
+        const elsewhere = { ...ada, tenant: 'other' }
         const ended = sampleInstance(clock.now(), bob)
         const instances = [
           sampleInstance(clock.now(), ada),
           sampleInstance(clock.now(), { ...ada, state: 'pending', attempt: 1 }),
+          sampleInstance(clock.now(), elsewhere),
           sampleInstance(clock.now(), bob),
           ended,
         ]
@@ -131,10 +133,11 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
 
         const { queued, byOwner } = await store.openCounts()
 
-        expect(queued).toBe(2)
+        expect(queued).toBe(3)
         expect([...byOwner].sort()).toEqual([
-          ['none|ada', 2],
-          ['none|bob', 1],
+          ['main', 'none|ada', 2],
+          ['main', 'none|bob', 1],
+          ['other', 'none|ada', 1],
         ])
       },
     )
@@ -148,7 +151,7 @@ export function describeUpkeep({ describe, expect }: TestRunner, story: StoreSto
 
       expect(queued).toBe(1)
       expect([...byOwner, ...byOperation]).toEqual([
-        [held.owner, 2],
+        [held.tenant, held.owner, 2],
         [held.operation, 2],
       ])
     })
