@@ -1,6 +1,6 @@
 /** A minimal in-memory store, the model that real stores are compared with. */
 import type { Instance } from '../../src/core/call/instance.ts'
-import { isTerminal, mayFollow } from '../../src/core/call/state.ts'
+import { isTerminal } from '../../src/core/call/state.ts'
 import type { Clock } from '../../src/core/ports/runtime.ts'
 import type {
   Acceptance,
@@ -78,7 +78,7 @@ export class StoreModel {
   claim({ operations, limit, leaseMs }: Claim): Claimed {
     const waiting = () =>
       this.#instances
-        .filter(({ dueAt, state }) => dueAt !== undefined && mayFollow(state, 'pending'))
+        .filter(({ dueAt, state }) => dueAt !== undefined && !isTerminal(state))
         .filter(({ operation, expiresAt }) => operations.includes(operation) && expiresAt > this.#clock.now())
         .sort((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0))
     const now = this.#clock.now()
@@ -87,7 +87,7 @@ export class StoreModel {
       const { revision, attempt } = each
       return this.#replace({
         ...each,
-        state: 'pending',
+        state: each.state === 'streaming' ? 'streaming' : 'pending',
         revision: revision + 1,
         attempt: attempt + 1,
         dueAt: now + leaseMs,
