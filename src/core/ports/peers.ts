@@ -1,4 +1,4 @@
-/** The ports between the processes of one server. */
+/** The ports between the processes of one server, and between the nodes that share a store. */
 import type { BucketRules } from '../fairness/buckets.ts'
 import type { OwnerCount } from '../fairness/owner-counts.ts'
 import type { SlotOwner } from '../fairness/slot-shares.ts'
@@ -44,4 +44,10 @@ export interface SharedLimitsListener {
 export interface Siblings {
   /** Asks the process that runs this call to stop it. */
   stop(id: string, why: Fault): void
+}
+
+/** The other processes of a server with workers, or the other nodes on a store that several machines share. */
+export interface Peers {
+  readonly limits: SharedLimits
+  readonly siblings: Siblings
 }

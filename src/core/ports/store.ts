@@ -6,6 +6,7 @@ import type { Weights } from '../fairness/fair-turns.ts'
 import type { OwnerCount } from '../fairness/owner-counts.ts'
 import type { SharesSnapshot } from '../fairness/slot-shares.ts'
 import type { JsonValue } from '../json.ts'
+import type { Peers } from './peers.ts'
 import type { Clock, Log } from './runtime.ts'
 
 /**
@@ -87,6 +88,8 @@ export interface Store {
   /** Small values that are neither calls nor bytes. */
   readonly records: Records
   readonly audit: AuditTrail
+  /** The other nodes on this store. Absent if one server uses the store alone. */
+  readonly peers?: Peers
   /** Waits for the writes under way, then closes the store. */
   close(): Promise<void>
 }

@@ -1,6 +1,7 @@
 /** Creates the engine on its storage, with the worker, follow-up and maintenance. */
 import type { Calls } from '../../core/ports/calls.ts'
 import type { StreamTransports } from '../../core/ports/frames.ts'
+import type { Peers } from '../../core/ports/peers.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import { isOurs } from '../../engine/admin/operations.ts'
 import { createCalls } from '../../engine/calls.ts'
@@ -50,7 +51,9 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   const { registry } = parts.offer
   const { store, objects, sweepUnfinished } = parts.storage
   const { credentials, shown, sealer, authorizations } = parts.keys
-  const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, env.clock, link?.limits)
+  // Workers of one server count together through their hub, which alone uses the store.
+  const peers: Peers | undefined = link ?? store.peers
+  const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, env.clock, peers?.limits)
   const work = { ...DEFAULT_WORK, ...options.work }
   const inject = createInjector(options.context)
   const observer = own.announcements ? own.announcements.observing(parts.observing.observer) : parts.observing.observer
@@ -72,7 +75,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     chunkBytes: sizes.chunkBytes,
     maxObjectBytes: sizes.objectBytes,
     stopGraceMs: work.stopGraceMs,
-    ...(link && { siblings: link.siblings }),
+    ...(peers && { siblings: peers.siblings }),
     ...(authorizations && { authorizations }),
     ...(observer && { observer }),
     ...(outbox && { outbox }),
