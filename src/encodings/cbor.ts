@@ -2,13 +2,17 @@
 import { createRequire } from 'node:module'
 import { Fault } from '../core/fault.ts'
 import type { FrameWriter } from '../core/operation/stream.ts'
+import { refuseBytes } from './unusable-frame.ts'
 
 const require = createRequire(import.meta.url)
 
 export function cborEncoder(operation: string): FrameWriter['encode'] {
   // Records are an extension of cbor-x that no other reader knows.
   const encoder = new (loadCbor(operation).Encoder)({ useRecords: false })
-  return (frame) => encoder.encode(frame)
+  return (frame) => {
+    refuseBytes(frame, 'cbor')
+    return encoder.encode(frame)
+  }
 }
 
 function loadCbor(operation: string): typeof import('cbor-x') {

@@ -6,6 +6,7 @@ import type { FrameEncoding, FrameWriter, StreamOptions, StreamRules } from '../
 import { encodeBinary } from './binary.ts'
 import { cborEncoder } from './cbor.ts'
 import { sealer } from './integrity.ts'
+import { encodeJson } from './json.ts'
 
 type Encode = FrameWriter['encode']
 
@@ -18,7 +19,7 @@ export interface FrameSubject {
 
 /** Each returns its encoder at start, so that a missing library or an unsuitable schema is reported then. */
 const ENCODINGS: Partial<Record<FrameEncoding, (subject: FrameSubject) => { encode: Encode; proto?: string }>> = {
-  json: () => ({ encode: (frame) => JSON.stringify(frame) }),
+  json: () => ({ encode: encodeJson }),
   cbor: ({ operation }) => ({ encode: cborEncoder(operation) }),
   binary: () => ({ encode: encodeBinary }),
 }

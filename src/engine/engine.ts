@@ -97,7 +97,8 @@ export class Engine {
    */
   drain(): void {
     this.#draining = true
-    this.#streams.stopAll((id) => void this.worker.stopAttempt(id, shuttingDown()))
+    const why = shuttingDown()
+    this.#streams.stopAll(why, (id) => void this.worker.stopAttempt(id, why))
   }
 
   get draining(): boolean {

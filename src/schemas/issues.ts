@@ -69,6 +69,14 @@ export function invalidResult(operation: string, issues: readonly Issue[]): Faul
   )
 }
 
+export function invalidFrame(operation: string, issues: readonly Issue[]): Fault {
+  return new Fault(
+    'internal',
+    `${operation} sent a frame that does not match its schema: ${sentence(issues)}. Fix its handler or its frame schema.`,
+    { code: 'INVALID_FRAME', details: detailsOf(issues) },
+  )
+}
+
 /** Converts a library's issue; `input` is the validated value. */
 export function fromStandardIssue(issue: StandardIssue, input: unknown): Issue {
   const keys = (issue.path ?? []).map((segment) => (typeof segment === 'object' ? segment.key : segment))

@@ -10,7 +10,15 @@ import { costOf } from './bounds/cost.ts'
 import { TooCostly } from './bounds/too-costly.ts'
 import { checkSchema } from './check.ts'
 import { compile, jsonSchemaValidator } from './compile.ts'
-import { costlyInput, costlyResult, invalidInput, invalidResult, type Validate, type Verdict } from './issues.ts'
+import {
+  costlyInput,
+  costlyResult,
+  invalidFrame,
+  invalidInput,
+  invalidResult,
+  type Validate,
+  type Verdict,
+} from './issues.ts'
 import { findNonJson, findReservedKey } from './json-values.ts'
 import { isBounded } from './patterns/index.ts'
 import { publishPlain, type Side, standardPublisher } from './publish.ts'
@@ -47,7 +55,7 @@ function prepareFrame(
   const { validate, publish } = prepareSide(definition, 'frame', onCostly)
   let schema: JsonObject | undefined
   return {
-    parse: resultParser(definition.name, validate, false),
+    parse: resultParser(definition.name, validate, false, invalidFrame),
     get schema() {
       schema ??= publish()
       return schema
@@ -104,12 +112,12 @@ function argsParser(operation: string, validate: Validate): Parse {
   }
 }
 
-function resultParser(operation: string, validate: Validate, voidIsNull: boolean): Parse {
+function resultParser(operation: string, validate: Validate, voidIsNull: boolean, refuse = invalidResult): Parse {
   const settle = (verdict: Verdict): unknown => {
-    if (verdict.issues) throw invalidResult(operation, verdict.issues)
+    if (verdict.issues) throw refuse(operation, verdict.issues)
     const value = verdict.value === undefined ? null : verdict.value
     const problem = findNonJson(value)
-    if (problem) throw invalidResult(operation, [problem])
+    if (problem) throw refuse(operation, [problem])
     return value
   }
   return (value) => {

@@ -12,6 +12,7 @@ import type { OperationDefinition } from '../../src/core/operation/operation.ts'
 import type { Backend } from '../../src/core/ports/backend.ts'
 import type { ResultCache } from '../../src/core/ports/cache.ts'
 import type { Calls } from '../../src/core/ports/calls.ts'
+import type { StreamTransports } from '../../src/core/ports/frames.ts'
 import type { Guard } from '../../src/core/ports/guard.ts'
 import type { ObjectStore } from '../../src/core/ports/objects.ts'
 import type { Observer } from '../../src/core/ports/observer.ts'
@@ -127,6 +128,8 @@ export interface NodeOptions {
   observer?: Observer
   cache?: ResultCache
   random?: () => number
+  /** Where streams can be read. */
+  transports?: StreamTransports
   sweepUnfinished?: (untouchedForMs: number) => Promise<number>
 }
 
@@ -150,6 +153,7 @@ export class Node {
       guards = [],
       observer,
       random,
+      transports,
       cache = NO_CACHE,
       sweepUnfinished,
     } = options
@@ -171,6 +175,7 @@ export class Node {
       cache,
       sealer: createSealer({ current: new Uint8Array(32) }),
       ...(observer && { observer }),
+      ...(transports && { transports }),
       work: { ...WORK, ...work },
       chunkBytes: 1_024,
       maxObjectBytes: 1_000_000,

@@ -138,8 +138,12 @@ function check(operation: Operation): void {
   if (deprecated?.replacement !== undefined) parseName(deprecated.replacement)
 }
 
-function checkStream({ name, retry, timeoutMs }: Operation, stream: StreamRules): void {
-  refuseUnless(timeoutMs === undefined, name, 'a stream has no timeoutMs. Set ttlSeconds instead.')
+function checkStream({ name, retry, timeoutMs, deadlineMs }: Operation, stream: StreamRules): void {
+  refuseUnless(
+    timeoutMs === undefined && deadlineMs === undefined,
+    name,
+    'a stream has no timeoutMs and no deadlineMs. Set ttlSeconds instead.',
+  )
   refuseUnless(retry.attempts === 1, name, 'a stream is not retried: its reader subscribes again. Leave "retry" out.')
   refuseUnless(OVERFLOWS.includes(stream.overflow), name, `stream.overflow is none of ${OVERFLOWS.join(', ')}.`)
 }

@@ -15,6 +15,8 @@ export interface Environment {
   newSecret(): string
   /** 0 ≤ x < 1. */
   random(): number
+  /** Resolves after the pending input and output of the process was handled. */
+  nextTurn(): Promise<void>
   /** SHA-256 in hex. */
   digest(text: string): string
   /** A keyed hash that only this deployment can compute. URL-safe. */

@@ -62,7 +62,7 @@ function perform(
   attempt.began = true
   const returned =
     waiting !== undefined && backend.resume ? backend.resume(waiting, args, context) : backend.execute(args, context)
-  if (stream) return pumpFrames(attempt, returned, parts.streams?.get(attempt.job.id))
+  if (stream) return pumpFrames(attempt, returned, parts.streams?.get(attempt.job.id), parts.env)
   if (chunked) return writeChunks(attempt, parts, returned, chunked.mimeType)
   return isThenable(returned)
     ? Promise.resolve(returned).then((value) => endingOf(attempt, value))

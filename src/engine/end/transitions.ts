@@ -138,8 +138,9 @@ export function beginStream(
   awaited: Instance,
   leasedUntil: number,
   extras: InstanceExtras,
+  records: readonly RecordChange[],
 ): Promise<Advanced> {
-  return store.advance({ ...staying(awaited, 'streaming'), dueAt: leasedUntil, extras })
+  return store.advance({ ...staying(awaited, 'streaming'), dueAt: leasedUntil, extras, records })
 }
 
 /** Makes a call due whose caller has answered. It applies only to the attempt that asked. */

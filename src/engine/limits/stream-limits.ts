@@ -10,6 +10,21 @@ export interface StreamOwner {
   owner: string
 }
 
+export interface Pace {
+  /** How many milliseconds the stream waits after a frame of this size. */
+  afterMs(bytes: number): number
+  /** The stream has ended. Call it once. */
+  leave(): void
+}
+
+interface Rate {
+  /** Until when the caller has used up its rate, on the monotonic clock. */
+  usedUntil: number
+  streams: number
+}
+
+const UNLIMITED: Pace = { afterMs: () => 0, leave: () => {} }
+
 /** A caller may send this much ahead of its rate. */
 const BURST_MS = 1_000
 
@@ -17,8 +32,8 @@ export class StreamLimits {
   readonly #rules: LimitRules
   readonly #clock: Clock
   readonly #open = new Map<string, number>()
-  /** Until when each caller has used up its rate, on the monotonic clock. */
-  readonly #usedUntil = new Map<string, number>()
+  /** The rate of each caller with running streams. */
+  readonly #rates = new Map<string, Rate>()
 
   constructor(rules: LimitRules, clock: Clock) {
     this.#rules = rules
@@ -45,23 +60,29 @@ export class StreamLimits {
       if (left) return
       left = true
       this.#add(ofCaller, -1)
-      if (this.#count(ofCaller) === 0) this.#usedUntil.delete(ofCaller)
       this.#add(ofOperation, -1)
     }
   }
 
-  /** Returns how many milliseconds a stream of this caller waits after a frame of this size. */
-  pace(who: StreamOwner): (bytes: number) => number {
+  /** The pace of one stream that runs on this node. All streams of a caller share its rate. */
+  pace(who: StreamOwner): Pace {
     const { framesPerSecond, frameBytesPerSecond } = this.#rules
-    if (framesPerSecond + frameBytesPerSecond === 0) return () => 0
+    if (framesPerSecond + frameBytesPerSecond === 0) return UNLIMITED
     const key = callerKey(who)
     const frameMs = framesPerSecond > 0 ? 1000 / framesPerSecond : 0
     const byteMs = frameBytesPerSecond > 0 ? 1000 / frameBytesPerSecond : 0
-    return (bytes) => {
-      const now = this.#clock.monotonicMs()
-      const until = Math.max(now, this.#usedUntil.get(key) ?? 0) + Math.max(frameMs, bytes * byteMs)
-      this.#usedUntil.set(key, until)
-      return Math.max(0, until - now - BURST_MS)
+    const rate = this.#rates.get(key) ?? { usedUntil: 0, streams: 0 }
+    rate.streams++
+    this.#rates.set(key, rate)
+    return {
+      afterMs: (bytes) => {
+        const now = this.#clock.monotonicMs()
+        rate.usedUntil = Math.max(now, rate.usedUntil) + Math.max(frameMs, bytes * byteMs)
+        return Math.max(0, rate.usedUntil - now - BURST_MS)
+      },
+      leave: () => {
+        if (--rate.streams === 0) this.#rates.delete(key)
+      },
     }
   }
 

@@ -237,18 +237,26 @@ export class Recorder {
     return this.#replyUnended(standing)
   }
 
-  /** Records a stream. `created` is false if the same request was recorded before; then that one is returned. */
+  /** Records a stream. If the same request was recorded before, the reply to that one is `standing`. */
   async recordStream(
     asked: Admitted,
     life: Pick<Instance, 'state' | 'attempt'> & { dueAt: number },
     further: readonly RecordChange[],
-  ): Promise<{ instance: Instance; created: boolean }> {
+  ): Promise<{ instance: Instance } | { standing: Reply }> {
+    const { owner, stream } = asked
     const admitted = this.#sealed(asked)
     const instance = newInstance(this.#env, admitted, life)
-    const standing = await this.acceptances.insert(instance, [...(recordsOf(admitted) ?? []), ...further])
-    const created = standing === instance
-    if (created) this.#keepSecrets(instance, admitted)
-    return { instance: standing, created }
+    const records = [...(recordsOf(admitted) ?? []), ...further]
+    this.#limits.opened(owner)
+    const acceptance = await this.acceptances.accept(instance, () => this.#limits.closed(owner), records)
+    if (acceptance.kind === 'created') {
+      this.#keepSecrets(instance, admitted)
+      return { instance }
+    }
+    if (acceptance.kind !== 'records-differ') return { standing: await this.#repeats.answer(admitted, acceptance, 0) }
+    // Another call has used the approval.
+    if (!asked.askAgain) throw unexpected()
+    return this.recordStream({ ...(await asked.askAgain()), ...(stream && { stream }) }, life, further)
   }
 
   /**

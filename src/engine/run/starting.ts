@@ -9,7 +9,7 @@ import { Attempt } from '../attempt/attempt.ts'
 import type { AttemptRun } from '../attempt/attempt-run.ts'
 import type { AttemptParts } from '../attempt/job.ts'
 import type { Conclusions } from '../end/conclusions.ts'
-import { leaseLost } from '../end/end-faults.ts'
+import { faultOutcome, leaseLost } from '../end/end-faults.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { CallSecrets } from '../wait/call-secrets.ts'
 import { jobOf } from './running.ts'
@@ -54,6 +54,8 @@ export class Starting {
       const { attempts, limits, conclusions } = this.#parts
       attempts.env.log.error({ operation: operation.key, err }, "could not read the call's secrets; trying again")
       limits.ended(operation, instance)
+      // A stream is not claimed again: its reader is here.
+      if (operation.stream) attempts.streams?.ended(instance.id, faultOutcome(Fault.from(err)))
       await conclusions.giveBackUnbegun(instance, attempts.env.clock.now() + LOOK_AGAIN_MS)
     }
   }

@@ -1,6 +1,6 @@
 /** Connects readers to streams: the first one starts the handler, a later one takes the place of the one before it. */
 import { type Caller, ownerOf } from '../../core/call/caller.ts'
-import type { Instance } from '../../core/call/instance.ts'
+import type { Instance, InstanceExtras } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
 import type { StreamReader } from '../../core/ports/frames.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
@@ -9,6 +9,7 @@ import { beginStream } from '../end/transitions.ts'
 import { hasEnded } from '../follow/waiting.ts'
 import type { Registry } from '../registry.ts'
 import type { Worker } from '../run/worker.ts'
+import { startingStream } from './stream-sessions.ts'
 import type { Subscription } from './subscription.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import { useTicket } from './tickets.ts'
@@ -23,6 +24,8 @@ export interface ReadersParts {
 
 export class Readers {
   readonly #parts: ReadersParts
+  /** Streams whose start is being written. Another reader of the same stream waits for that. */
+  readonly #starting = new Map<string, Promise<void>>()
 
   constructor(parts: ReadersParts) {
     this.#parts = parts
@@ -32,32 +35,43 @@ export class Readers {
   async connect(reader: StreamReader, caller: Caller | undefined): Promise<void> {
     const { env, store, streams } = this.#parts
     const { id, ticket, after } = reader
-    const instance = await store.get(id)
+    const seen = await store.get(id)
     if (ticket !== undefined) await useTicket(env, store.records, ticket, id)
-    else if (!isOwner(instance, caller)) throw noStream()
-    if (!instance?.extras?.stream || hasEnded(instance)) throw noStream()
-    const running = streams.get(id) ?? (await this.#start(instance))
-    const { encoding, integrity } = instance.extras.stream
-    const stream = { id, requestId: instance.requestId, encoding, sealed: integrity !== undefined }
-    running.attach(reader.open(stream), after)
+    else if (!isOwner(seen, caller)) throw noStream()
+    if (!seen?.extras?.stream || hasEnded(seen)) throw noStream()
+    const { encoding, integrity } = seen.extras.stream
+    if (after !== undefined && !integrity) throw unnumbered()
+    const stream = { id, requestId: seen.requestId, encoding, sealed: integrity !== undefined }
+    const attach = (subscription: Subscription) => subscription.attach(reader.open(stream), after)
+    for (let starting = this.#starting.get(id); starting; starting = this.#starting.get(id)) await starting
+    const running = streams.get(id)
+    if (running) attach(running)
+    else await this.#start(seen, attach)
   }
 
-  /** Starts the handler on this node. */
-  async #start(seen: Instance): Promise<Subscription> {
+  #start(seen: Instance, attach: (subscription: Subscription) => void): Promise<void> {
+    const starting = this.#startHere(seen, attach).finally(() => this.#starting.delete(seen.id))
+    // A failed start is the failure of the reader that asked for it. The next one tries for itself.
+    this.#starting.set(
+      seen.id,
+      starting.catch(() => undefined),
+    )
+    return starting
+  }
+
+  /** Starts the handler on this node, if no other node has started it since the stream was `seen`. */
+  async #startHere(seen: Instance, attach: (subscription: Subscription) => void): Promise<void> {
     const { env, store, registry, worker, streams } = this.#parts
     const operation = registry.byKey(seen.operation)
     const { awaited, ...stream } = seen.extras?.stream ?? {}
     if (!awaited) throw elsewhere()
     if (!operation?.stream) throw noStream()
-    const extras = { ...seen.extras, stream } as NonNullable<Instance['extras']>
-    const { applied, instance } = await beginStream(store, seen, env.clock.now() + worker.leaseMs, extras)
-    if (!applied || !instance) throw noStream()
-    // Two readers of one caller may both have found the stream waiting. The second finds the handler of the first.
-    const running = streams.get(seen.id)
-    if (running) return running
-    const subscription = streams.open(instance, operation, (why) => void worker.stopAttempt(instance.id, why))
-    worker.start(instance, operation)
-    return subscription
+    const extras = { ...seen.extras, stream } as InstanceExtras
+    const leasedUntil = env.clock.now() + worker.leaseMs
+    const begun = await beginStream(store, seen, leasedUntil, extras, startingStream(seen))
+    if (begun.recordsDiffer) throw elsewhere()
+    if (!begun.applied || !begun.instance) throw noStream()
+    streams.start(worker, begun.instance, operation, attach)
   }
 }
 
@@ -69,8 +83,12 @@ function noStream(): Fault {
   return new Fault('not-found', 'You have no such stream, or it has ended. Subscribe again.')
 }
 
+function unnumbered(): Fault {
+  const message = 'The frames of this stream have no numbers, so it cannot be resumed. Leave "after" out.'
+  return new Fault('malformed', message, { code: 'STREAM_NOT_RESUMABLE' })
+}
+
 function elsewhere(): Fault {
-  return new Fault('unavailable', 'The stream runs on another node of this server. Subscribe again.', {
-    code: 'STREAM_ELSEWHERE',
-  })
+  const message = 'The stream runs on another node of this server. Connect again to reach it, or subscribe again.'
+  return new Fault('unavailable', message, { code: 'STREAM_ELSEWHERE', retryAfterMs: 100 })
 }

@@ -8,8 +8,8 @@ import { faultOutcome } from '../end/end-faults.ts'
 export const READER_GONE_MS = 60_000
 
 const EXPIRED = 'STREAM_EXPIRED'
-/** The faults of a stream itself. Every other reason to stop means that its server stopped. */
-const OWN_CODES: readonly string[] = ['READER_GONE', 'SLOW_READER', 'STREAM_INTERRUPTED']
+/** Reasons of the server, not of the stream. The reader need not know them apart. */
+const INTERRUPTIONS: readonly string[] = ['SHUTTING_DOWN', 'LEASE_LOST', 'OUTCOME_UNKNOWN', 'CUT_OFF']
 
 /** Stops a stream at its end. The stream is then complete. */
 export function streamExpired(): Fault {
@@ -41,7 +41,7 @@ export function summaryOf(ended: StreamSummary['ended'], frames = 0, dropped = 0
 export function stoppedStream(why: Fault, frames = 0, dropped = 0): Outcome {
   if (why.kind === 'canceled') return summaryOf('unsubscribed', frames, dropped)
   if (why.code === EXPIRED) return summaryOf('expired', frames, dropped)
-  return faultOutcome(OWN_CODES.includes(why.code) ? why : interrupted())
+  return faultOutcome(INTERRUPTIONS.includes(why.code) ? interrupted() : why)
 }
 
 /** The outcome of a call that is stopped while no handler of it runs. */

@@ -1,29 +1,45 @@
-/** Finds the open streams of a session: each has a record from its acceptance to its end. */
+/**
+ * The records of an open stream: one finds it by its session, from its acceptance to its end; one says that a node has
+ * started its handler.
+ */
 import type { Instance } from '../../core/call/instance.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { RecordChange, Records } from '../../core/ports/store.ts'
 
-type InSession = Pick<Instance, 'id' | 'tenant' | 'owner' | 'sessionId' | 'requestId'>
+type Owner = Pick<Instance, 'tenant' | 'owner'>
+
+export interface InSession extends Owner {
+  id: string
+  requestId: string
+  /** The caller's session, or the one that was made for the stream. */
+  sessionId: string
+}
 
 const PAGE = 100
 
 /** Written with the acceptance of a stream. */
-export function addingStream(env: Environment, stream: InSession): readonly RecordChange[] {
-  if (stream.sessionId === undefined) return []
-  return [{ key: keyOf(env, stream, stream.sessionId), value: stream.requestId }]
+export function addingStream(env: Environment, stream: InSession): RecordChange {
+  return { key: prefixOf(env, stream, stream.sessionId) + stream.id, value: stream.requestId }
+}
+
+/** Written with the start of a stream by its reader. Of two nodes that start it at once, one succeeds. */
+export function startingStream({ id, expiresAt }: Instance): readonly RecordChange[] {
+  return [{ key: startedKey(id), value: '', expected: null, expiresAt }]
 }
 
 /** Written with the end of a stream. */
 export function removingStream(env: Environment, instance: Instance): readonly RecordChange[] {
-  if (!instance.extras?.stream || instance.sessionId === undefined) return []
-  return [{ key: keyOf(env, instance, instance.sessionId) }]
+  const { stream } = instance.extras ?? {}
+  if (!stream) return []
+  const inSession = { key: prefixOf(env, instance, stream.sessionId) + instance.id }
+  return [inSession, { key: startedKey(instance.id) }]
 }
 
 /** The request ids of the caller's open streams in this session. */
 export async function streamsIn(
   env: Environment,
   records: Records,
-  who: Pick<Instance, 'tenant' | 'owner'>,
+  who: Owner,
   sessionId: string,
 ): Promise<readonly string[]> {
   const found: string[] = []
@@ -36,10 +52,10 @@ export async function streamsIn(
   }
 }
 
-function keyOf(env: Environment, stream: InSession, sessionId: string): string {
-  return prefixOf(env, stream, sessionId) + stream.id
+function startedKey(id: string): string {
+  return `stream-started/${id}`
 }
 
-function prefixOf({ digest }: Environment, { tenant, owner }: Pick<Instance, 'tenant' | 'owner'>, sessionId: string) {
+function prefixOf({ digest }: Environment, { tenant, owner }: Owner, sessionId: string): string {
   return `stream-session/${digest(JSON.stringify([tenant, owner, sessionId]))}/`
 }

@@ -17,6 +17,7 @@ import type { Recorder, RunOptions } from '../record/recorder.ts'
 import type { Worker } from '../run/worker.ts'
 import { chooseEncoding, chooseTransport } from './negotiation.ts'
 import { addingStream } from './stream-sessions.ts'
+import type { Subscription } from './subscription.ts'
 import type { Subscriptions } from './subscriptions.ts'
 import { issueTicket, TICKET_MS } from './tickets.ts'
 
@@ -98,33 +99,34 @@ export class Subscribing {
     open: StreamPlace['open'],
   ): Promise<{ reply: Reply; created: boolean }> {
     const { env, recorder, worker } = this.#parts
-    const { id, call } = admitted
+    const { id, tenant, owner, call } = admitted
+    const { sessionId } = admitted.stream as StreamState
     const ticket = open ? undefined : issueTicket(env, id)
     const dueAt = env.clock.now() + (open ? worker.leaseMs : TICKET_MS)
-    const records: RecordChange[] = [...addingStream(env, { ...admitted, ...call, id })]
+    const records: RecordChange[] = [addingStream(env, { id, tenant, owner, sessionId, requestId: call.requestId })]
     if (ticket) records.push(ticket.record)
-    const { instance, created } = await recorder.recordStream(
-      admitted,
-      { state: 'streaming', attempt: 1, dueAt },
-      records,
-    )
-    const reply = replyTo(instance, 0)
-    if (!created) return { reply, created }
-    if (open) this.#start(instance, admitted, open)
+    const recorded = await recorder.recordStream(admitted, { state: 'streaming', attempt: 1, dueAt }, records)
     options.recorded?.()
-    if (!ticket || reply.state !== 'streaming') return { reply, created }
+    if ('standing' in recorded) return { reply: recorded.standing, created: false }
+    const { instance } = recorded
+    if (open) this.#start(instance, admitted, open)
+    const reply = replyTo(instance, 0)
+    if (!ticket || reply.state !== 'streaming') return { reply, created: true }
     const { value, expiresAt } = ticket
-    return { reply: { ...reply, stream: { ...reply.stream, ticket: { value, expiresAt } } }, created }
+    return { reply: { ...reply, stream: { ...reply.stream, ticket: { value, expiresAt } } }, created: true }
   }
 
   /** The handler starts at once, and its first frame waits for the channel. */
   #start(instance: Instance, { operation, parsed }: Admitted, open: NonNullable<StreamPlace['open']>): void {
     const { worker, streams } = this.#parts
-    const stop = (why: Fault) => void worker.stopAttempt(instance.id, why)
-    const subscription = streams.open(instance, operation, stop)
-    const attach = (channel: FrameChannel) => subscription.attach(channel)
-    Promise.resolve(open()).then(attach, (thrown) => stop(Fault.from(thrown)))
-    worker.start(instance, operation, { parsed })
+    const opening = new Promise<FrameChannel>((resolve) => resolve(open()))
+    const connect = (subscription: Subscription) => {
+      opening.then(
+        (channel) => subscription.attach(channel),
+        (thrown) => void worker.stopAttempt(instance.id, Fault.from(thrown)),
+      )
+    }
+    streams.start(worker, instance, operation, connect, { parsed })
   }
 
   /** Counts the stream until it ends, on this or another node. */

@@ -11,8 +11,6 @@ import type { Clock } from '../../core/ports/runtime.ts'
 import { READER_GONE_MS, readerGone, slowReader, stoppedStream, summaryOf } from './stream-ends.ts'
 import { FrameWindow, type NumberedFrame } from './window.ts'
 
-/** After this many frames without room, the handler waits for a turn of the event loop. */
-const FRAMES_PER_TURN = 64
 /** With `overflow: 'end'`, this many frames may wait for the reader. */
 const MAX_WAITING = 256
 
@@ -31,21 +29,31 @@ export interface SubscriptionParts {
 /** What waits for the reader: an encoded frame with its number, or a frame of a media track. */
 type Outgoing = NumberedFrame | TrackFrame
 
+/** One connection of a reader. */
+interface Link {
+  channel: FrameChannel
+  /** The channel has no room for another frame. */
+  full: boolean
+}
+
 export class Subscription {
   readonly #parts: SubscriptionParts
   readonly #window: FrameWindow | undefined
-  /** Frames that wait for a slow reader. Used by every rule but `wait`. */
+  /** Frames that no reader has got yet. */
   readonly #waiting: Outgoing[] = []
-  #channel: FrameChannel | undefined
-  /** Pending while the channel has no room. Used by every rule but `wait`. */
-  #full: Promise<void> | undefined
-  #draining = false
-  #attached = Promise.withResolvers<void>()
+  /** Frames that a reader missed and gets again, before the others. */
+  #missed: NumberedFrame[] = []
+  #link: Link | undefined
+  /** A reader was connected once. Until then the handler waits, whatever the rule for slow readers. */
+  #read = false
+  /** Pending while the handler waits for room. */
+  #room: PromiseWithResolvers<void> | undefined
+  #cutPause: (() => void) | undefined
   #cancelGone: (() => void) | undefined
   #seq = 0
   #sent = 0
   #dropped = 0
-  #closed = false
+  #outcome: Outcome | undefined
 
   constructor(parts: SubscriptionParts) {
     this.#parts = parts
@@ -55,30 +63,37 @@ export class Subscription {
 
   /** Connects a reader. The reader before it is disconnected. With `after`, frames that it missed are sent again. */
   attach(channel: FrameChannel, after?: number): void {
-    const before = this.#channel
-    this.#channel = channel
-    this.#full = undefined
-    this.#cancelGone?.()
-    if (before && !before.signal.aborted) void before.end(replaced())
-    if (channel.signal.aborted) {
-      this.#lost(channel)
+    if (channel.signal.aborted) return
+    if (this.#outcome) {
+      void channel.end(faultIn(this.#outcome))
       return
     }
-    channel.signal.addEventListener('abort', () => this.#lost(channel), { once: true })
-    const missed = after === undefined ? undefined : this.#window?.after(after)
-    if (missed) for (const { bytes } of missed) this.#watchRoom(channel.send(bytes))
-    this.#attached.resolve()
-    if (!this.#full && this.#waiting.length > 0) void this.#drain()
+    const before = this.#link?.channel
+    const link: Link = { channel, full: false }
+    this.#link = link
+    this.#read = true
+    this.#cancelGone?.()
+    if (before && !before.signal.aborted) void before.end(replaced())
+    channel.signal.addEventListener('abort', () => this.#lost(link), { once: true })
+    this.#missed = after === undefined ? [] : [...(this.#window?.after(after) ?? [])]
+    this.#flow()
   }
 
   /** Takes a frame of the handler. Returns a promise if the handler must wait before the next one. */
   push(frame: unknown): void | Promise<void> {
-    const { overflow } = this.#parts
+    if (this.#outcome) return
     const outgoing = this.#encode(frame)
     const paceMs = this.#parts.paceMs(outgoing.bytes.length)
-    const sent = overflow === 'wait' ? this.#sendOrWait(outgoing) : this.#sendOrOverflow(outgoing, overflow)
-    if (paceMs === 0) return sent
-    return Promise.all([sent, this.#pause(paceMs)]).then(() => undefined)
+    if (this.#hasRoom()) this.#send(this.#link as Link, outgoing)
+    else this.#keep(outgoing)
+    const room = this.#waits() && !this.#hasRoom() ? this.#roomAgain() : undefined
+    if (paceMs <= 0) return room
+    return this.#pause(paceMs).then(() => room)
+  }
+
+  /** Resolves when no frame waits for the reader. */
+  flush(): void | Promise<void> {
+    if (this.#waiting.length > 0 && !this.#outcome) return this.#roomAgain()
   }
 
   #encode(frame: unknown): Outgoing {
@@ -89,63 +104,82 @@ export class Subscription {
     return { seq, bytes: writer.seal ? writer.seal(seq, payload) : payload }
   }
 
-  #sendOrWait(frame: Outgoing): void | Promise<void> {
-    const channel = this.#channel
-    if (channel) return this.#send(channel, frame)
-    return this.#attached.promise.then(() => (this.#closed ? undefined : this.#sendOrWait(frame)))
+  #waits(): boolean {
+    return this.#parts.overflow === 'wait' || !this.#read
   }
 
-  #sendOrOverflow(frame: Outgoing, overflow: Overflow): void | Promise<void> {
-    const channel = this.#channel
-    if (channel && !this.#full && !this.#draining) return this.#watchRoom(this.#send(channel, frame))
-    if (overflow === 'drop') this.#dropped++
-    else {
-      this.#waiting.push(frame)
-      if (overflow === 'latest' && this.#waiting.length > 1) {
-        this.#waiting.shift()
-        this.#dropped++
-      } else if (this.#waiting.length > MAX_WAITING) return this.#parts.stop(slowReader())
+  #hasRoom(): boolean {
+    return this.#link !== undefined && !this.#link.full && this.#waiting.length === 0 && this.#missed.length === 0
+  }
+
+  /** The reader has no room for this frame. */
+  #keep(frame: Outgoing): void {
+    const { overflow, stop } = this.#parts
+    if (overflow === 'drop' && this.#read) {
+      this.#dropped++
+      return
     }
-    // A handler that never waits would otherwise stop the process.
-    return (this.#dropped + this.#waiting.length) % FRAMES_PER_TURN === 0 ? this.#pause(0) : undefined
+    this.#waiting.push(frame)
+    if (overflow === 'latest' && this.#waiting.length > 1) {
+      this.#waiting.shift()
+      this.#dropped++
+    } else if (this.#waiting.length > MAX_WAITING) stop(slowReader())
   }
 
-  #send(channel: FrameChannel, frame: Outgoing): void | Promise<void> {
+  #send(link: Link, frame: Outgoing): void {
     this.#sent++
-    if (!('seq' in frame)) return channel.sendTrack?.({ keyframe: false, ...frame })
-    this.#window?.add(frame)
-    return channel.send(frame.bytes)
+    if ('seq' in frame) {
+      this.#window?.add(frame)
+      this.#watchRoom(link, link.channel.send(frame.bytes))
+    } else this.#watchRoom(link, link.channel.sendTrack?.({ keyframe: false, ...frame }))
   }
 
-  #watchRoom(full: void | Promise<void>): void {
-    if (!full) return
-    this.#full = full
-    void full.then(() => {
-      if (this.#full !== full) return
-      this.#full = undefined
-      if (this.#waiting.length > 0) void this.#drain()
+  #watchRoom(link: Link, room: void | Promise<void>): void {
+    if (!room) return
+    link.full = true
+    void room.then(() => {
+      link.full = false
+      if (this.#link === link) this.#flow()
     })
   }
 
-  /** Sends the frames that waited for the reader. */
-  async #drain(): Promise<void> {
-    if (this.#draining) return
-    this.#draining = true
-    while (this.#channel && this.#waiting.length > 0 && !this.#closed) {
-      await this.#send(this.#channel, this.#waiting.shift() as Outgoing)
+  /** Sends the frames that waited, as far as the reader has room. */
+  #flow(): void {
+    const link = this.#link
+    while (link && !link.full && !this.#outcome) {
+      const missed = this.#missed.shift()
+      const next = missed ? undefined : this.#waiting.shift()
+      if (missed) this.#watchRoom(link, link.channel.send(missed.bytes))
+      else if (next) this.#send(link, next)
+      else break
     }
-    this.#draining = false
+    if (this.#hasRoom()) this.#goOn()
+  }
+
+  #roomAgain(): Promise<void> {
+    this.#room ??= Promise.withResolvers()
+    return this.#room.promise
+  }
+
+  #goOn(): void {
+    this.#room?.resolve()
+    this.#room = undefined
   }
 
   #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => void this.#parts.clock.schedule(ms, resolve))
+    return new Promise((resolve) => {
+      const cancel = this.#parts.clock.schedule(ms, resolve)
+      this.#cutPause = () => {
+        cancel()
+        resolve()
+      }
+    })
   }
 
-  #lost(channel: FrameChannel): void {
-    if (this.#channel !== channel || this.#closed) return
-    this.#channel = undefined
-    this.#full = undefined
-    this.#attached = Promise.withResolvers()
+  #lost(link: Link): void {
+    if (this.#link !== link || this.#outcome) return
+    this.#link = undefined
+    this.#missed = []
     this.#waitForReader()
   }
 
@@ -161,17 +195,20 @@ export class Subscription {
     return summaryOf('done', this.#sent, this.#dropped)
   }
 
-  /** The end is stored: tells the reader. */
+  /** The end is stored: tells the reader. A handler that waits for room goes on, and finds that it is stopped. */
   close(outcome: Outcome): void {
-    if (this.#closed) return
-    this.#closed = true
+    if (this.#outcome) return
+    this.#outcome = outcome
     this.#cancelGone?.()
-    this.#attached.resolve()
-    const channel = this.#channel
-    if (channel && !channel.signal.aborted) {
-      void channel.end(outcome.kind === 'fault' ? Fault.fromRecord(outcome.fault) : undefined)
-    }
+    this.#cutPause?.()
+    this.#goOn()
+    const channel = this.#link?.channel
+    if (channel && !channel.signal.aborted) void channel.end(faultIn(outcome))
   }
+}
+
+function faultIn(outcome: Outcome): Fault | undefined {
+  return outcome.kind === 'fault' ? Fault.fromRecord(outcome.fault) : undefined
 }
 
 function replaced(): Fault {

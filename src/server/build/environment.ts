@@ -37,6 +37,7 @@ export function createEnvironment(log: Log, linkKey: Uint8Array, clock: Clock, r
     ...createIds(clock, digest),
     newSecret: () => randomBytes(32).toString('base64url'),
     random: Math.random,
+    nextTurn: () => new Promise((resolve) => setImmediate(resolve)),
     digest,
     sign: (text) => createHmac('sha256', linkKey).update(text).digest('base64url'),
     base64: (bytes) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64'),

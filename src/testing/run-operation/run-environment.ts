@@ -27,6 +27,7 @@ export function createRunEnvironment(lines: LogLine[], clock: Clock = realTime):
     newCallId: (tenant, owner) => withSlot(randomUUID(), slotDigits(digest, tenant, owner)),
     newSecret: () => randomBytes(32).toString('base64url'),
     random: Math.random,
+    nextTurn: () => new Promise((resolve) => setImmediate(resolve)),
     digest,
     sign: (text) => hash('sha256', text, 'base64url'),
     base64: (bytes) => Buffer.from(bytes).toString('base64'),
