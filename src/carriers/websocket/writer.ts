@@ -72,9 +72,9 @@ export class SocketWriter implements Turning {
     return this.#turnEnd.promise
   }
 
-  /** True while messages wait for the peer. */
+  /** True while messages wait for the peer. Pings and pongs count, which `ws` writes itself. */
   get isFull(): boolean {
-    return this.#full !== undefined
+    return this.#full !== undefined || this.#socket.writableNeedDrain
   }
 
   endTurn(): void {

@@ -1,7 +1,8 @@
 /** The carrier alone on an HTTP server of its own, for the shared suites. */
+
+import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { once } from 'node:events'
 import { createWebSocketCarrier } from '../../../src/carriers/websocket/index.ts'
 import type { FrameChannel, OpenStream, StreamTransport } from '../../../src/core/ports/frames.ts'
 import type { OpenSession } from '../../../src/core/ports/session.ts'
