@@ -3,6 +3,8 @@
  * the engine are opened (`build/storage.ts`, `build/running.ts`), the protocols are mounted (`mount/surfaces.ts`), and
  * the carriers are attached here.
  */
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
 import { createFetchHandler } from '../carriers/fetch/index.ts'
 import {
   createHttpCarrier,
@@ -12,11 +14,12 @@ import {
   type RequestListener,
   Upgrades,
 } from '../carriers/http/index.ts'
+import type { Fault } from '../core/fault.ts'
 import type { Exchange, Refusal, Refuse, Route } from '../core/ports/exchange.ts'
 import type { Engine } from '../engine/engine.ts'
 import { LEFTOVER_AGE_MS } from '../engine/follow/maintenance.ts'
 import type { Registry } from '../engine/registry.ts'
-import { encodeRegistry, type RegistryDocument, refusal, SOCKET_TRANSPORT } from '../protocols/opencall/index.ts'
+import { encodeRegistry, type RegistryDocument, refusal } from '../protocols/opencall/index.ts'
 import { refusalAnswer as restRefusal } from '../protocols/rest/index.ts'
 import { signRefusals, signRoutes } from '../security/signatures.ts'
 import { registerProcessReadings } from '../telemetry/index.ts'
@@ -56,6 +59,11 @@ export interface CallplaneServer {
    * without authentication, the host must listen on loopback only.
    */
   readonly fetch: (request: Request) => Promise<Response>
+  /**
+   * For the `upgrade` event of an HTTP server of your own: OpenCALL over WebSocket, and the `upgrades` of the options.
+   * Returns false, and leaves the socket alone, if the request is for something else.
+   */
+  readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean
   readonly engine: Engine
   readonly registry: Registry
   /** Starts an HTTP server. Without authentication, only on loopback. */
@@ -104,7 +112,6 @@ export async function openServer<App>(options: ServerOptions<App>, link?: Worker
   const sizes = { ...DEFAULT_SIZES, ...options.sizes }
   const wired = await prepareWired(options, base)
   const transports = new OpenTransports()
-  if (options.websocket !== false) transports.add(SOCKET_TRANSPORT)
   for (const { transport } of wired) if (transport) transports.add(transport)
   const parts = { env, offer, own, access, storage, keys, observing, sizes, transports }
   const running = createRunning(options, parts, link)
@@ -233,23 +240,35 @@ async function serve<App>(
   const wiredParts: WiredParts = {
     env: mounting.env,
     sizes: mounting.sizes,
+    calls: mounting.calls,
+    identify: mounting.identify,
     session: (settings) => createOpenCallSession(options, mounting, settings),
     origin: () => origin,
     routes: served,
   }
-  for (const carrier of mounting.wired) await carriers.open(carrier.open(wiredParts))
+  const claims = [...(options.upgrades ?? [])]
+  for (const carrier of mounting.wired) {
+    const opened = carrier.open(wiredParts)
+    await carriers.open(opened)
+    claims.push(...(opened.upgrades ?? []))
+  }
+  const upgrades = new Upgrades(claims, {
+    ...onSockets,
+    refuse: (fault: Fault) => refusal({ kind: 'fault', fault }, mounting.env.newId()),
+  })
   const lineSettings = () => ({ maxBytes: mounting.sizes.envelopeBytes, origin, log })
   let closing: Promise<void> | undefined
   return {
     listener,
     // Hosts pass further arguments after the request, such as an environment or a server.
     fetch: (request) => fetch(request),
+    upgrade: (request, socket, head) => upgrades.offer(request, socket, head),
     engine,
     registry: mounting.catalog,
     async listen({ host = '127.0.0.1', port = 4747 } = {}) {
       requireProtection(host, authenticator)
-      const upgrades = options.upgrades && new Upgrades(options.upgrades, onSockets)
-      const listening = await carriers.open(createHttpCarrier({ listener, host, port, ...(upgrades && { upgrades }) }))
+      const upgrading = claims.length > 0 ? { upgrades } : {}
+      const listening = await carriers.open(createHttpCarrier({ listener, host, port, ...upgrading }))
       if (options.publicUrl === undefined) origin = listening.url
       return listening
     },

@@ -132,7 +132,11 @@ test('a server takes claims as an option, below its base path, and closes their 
 
 test('without shouldUpgradeCallback in Node, an unclaimed upgrade is refused', async () => {
   const upgrades = new Upgrades([], {})
-  const relay: UpgradeClaim = { path: '/x', protocol: 'shout', take: (...given) => upgrades.take(...given) }
+  const relay: UpgradeClaim = {
+    path: '/x',
+    protocol: 'shout',
+    take: (request, socket, head) => upgrades.take(request, socket, head),
+  }
   const { port } = await start([relay])
   const { text } = await ask(port, upgrade('/x'), '}}')
   const [head = '', body = ''] = text.split('\r\n\r\n')

@@ -1,62 +1,101 @@
 /**
  * Upgrades requests to another protocol on the same socket, such as WebSocket. A claim handles the requests for its
- * path, under the same rules for hosts and origins. The listener handles every request that is not claimed or breaks a
- * rule, as if it had no upgrade.
+ * path, under the same rules for hosts and origins. In a server of our own, the listener handles every request that is
+ * not claimed or breaks a rule, as if it had no upgrade.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { Fault } from '../../core/fault.ts'
+import type { Answer } from '../../core/ports/exchange.ts'
 import type { Log } from '../../core/ports/runtime.ts'
-import { withoutBasePath } from '../../wire/http/base-path.ts'
+import { createPathMatcher } from '../../wire/http/route-table.ts'
 import { repeatedHeader } from '../../wire/http/single-headers.ts'
 import { createSiteRules, type SiteOptions, type SiteRules } from '../../wire/http/site-rules.ts'
+import { originOf, targetOf } from './request-target.ts'
+import { respond } from './socket-answer.ts'
 
 export interface UpgradeClaim {
-  /** Without the base path, such as `/call`. */
+  /** Without the base path, such as `/call` or `/streams/{id}`. */
   path: string
   /** The value of the `Upgrade` header, such as `websocket`. */
   protocol: string
   /** Responds on the socket and keeps the socket. `head` is the data that the client has already sent. */
-  take(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  take(request: IncomingMessage, socket: Duplex, head: Buffer, upgrade: UpgradeFacts): void
+}
+
+/** An upgrade request, as the server understands it. */
+export interface UpgradeFacts {
+  /** The values of `{name}` in the path. */
+  readonly params: Readonly<Record<string, string>>
+  /** Without the question mark. */
+  readonly query: string
+  /** `http://host:port` as the client reached the server. */
+  readonly origin: string
+  /** Sends an error response instead of the upgrade, and closes the socket. */
+  refuse(fault: Fault): void
 }
 
 export interface UpgradeOptions extends SiteOptions {
   basePath?: string
   log?: Log
+  /** Builds the error response of a refused upgrade. Default: without a body. */
+  refuse?(fault: Fault): Answer
+}
+
+interface Found {
+  claim: UpgradeClaim
+  params: Readonly<Record<string, string>>
 }
 
 export class Upgrades {
-  readonly #claims: readonly UpgradeClaim[]
+  readonly #claims: readonly { claim: UpgradeClaim; match: ReturnType<typeof createPathMatcher> }[]
   readonly #options: UpgradeOptions
   readonly #rules: SiteRules | undefined
   readonly #sockets = new Set<Duplex>()
 
   constructor(claims: readonly UpgradeClaim[], options: UpgradeOptions) {
-    this.#claims = claims
+    this.#claims = claims.map((claim) => ({ claim, match: createPathMatcher(claim.path) }))
     this.#options = options
     this.#rules = createSiteRules(options)
   }
 
+  /** True if a claim handles the request and it breaks no rule. */
   accepts(request: IncomingMessage): boolean {
-    if (!this.#claimOf(request) || repeatedHeader(request.rawHeaders)) return false
-    const { method = '', headers, socket } = request
-    const header = (name: string) => headers[name] as string | undefined
-    return this.#rules?.objection({ method, header }, socket.remoteAddress) === undefined
+    return this.#find(request) !== undefined && this.#objection(request) === undefined
   }
 
+  /** For a server of our own. Responds to every request. */
   take(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    const { log } = this.#options
-    this.#sockets.add(socket)
-    socket.once('close', () => this.#sockets.delete(socket))
-    // Without a listener, a connection error would end the process.
-    socket.on('error', (err) => log?.debug({ err }, 'an upgraded connection failed'))
     // Node versions without `shouldUpgradeCallback` pass every upgrade request to this handler.
-    if (!this.accepts(request)) return void socket.end(NOT_UPGRADED, () => socket.destroy())
+    if (this.accepts(request)) this.offer(request, socket, head)
+    else {
+      this.#keep(socket)
+      socket.end(NOT_UPGRADED, () => socket.destroy())
+    }
+  }
+
+  /** For a server of the application. Returns false if no claim handles the request. Then the socket is untouched. */
+  offer(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
+    const found = this.#find(request)
+    if (!found) return false
+    const { log } = this.#options
+    this.#keep(socket)
+    const refuse = (fault: Fault) => respond(socket, this.#answer(fault))
+    const objection = this.#objection(request)
+    if (objection) {
+      refuse(objection)
+      return true
+    }
+    const { basePath } = this.#options
+    const { path, query } = targetOf(request, basePath)
     try {
-      this.#claimOf(request)?.take(request, socket, head)
+      const { params, claim } = found
+      claim.take(request, socket, head, { params, query, origin: originOf(request, this.#options), refuse })
     } catch (err) {
-      log?.error({ err, path: pathOf(request) }, 'an upgrade failed')
+      log?.error({ err, path }, 'an upgrade failed')
       socket.destroy()
     }
+    return true
   }
 
   /** Closes the remaining upgraded connections. Node does not count them as its own. */
@@ -64,19 +103,46 @@ export class Upgrades {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  #claimOf(request: IncomingMessage): UpgradeClaim | undefined {
-    const { basePath } = this.#options
-    const path = basePath === undefined ? pathOf(request) : withoutBasePath(pathOf(request), basePath)
+  #keep(socket: Duplex): void {
+    const { log } = this.#options
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#sockets.delete(socket))
+    // Without a listener, a connection error would end the process.
+    socket.on('error', (err) => log?.debug({ err }, 'an upgraded connection failed'))
+  }
+
+  #objection(request: IncomingMessage): Fault | undefined {
+    const { method = '', headers, socket, rawHeaders } = request
+    const header = (name: string) => headers[name] as string | undefined
+    return repeatedHeader(rawHeaders) ?? this.#rules?.objection({ method, header }, socket.remoteAddress)
+  }
+
+  #answer(fault: Fault): Answer {
+    return this.#options.refuse?.(fault) ?? { status: 403, headers: {} }
+  }
+
+  #find(request: IncomingMessage): Found | undefined {
+    const { path } = targetOf(request, this.#options.basePath)
     const wanted = request.headers.upgrade?.toLowerCase()
-    return this.#claims.find((claim) => claim.path === path && claim.protocol.toLowerCase() === wanted)
+    for (const { claim, match } of this.#claims) {
+      if (claim.protocol.toLowerCase() !== wanted) continue
+      const params = paramsIn(match, path)
+      if (params) return { claim, params }
+    }
+    return undefined
+  }
+}
+
+/** A malformed escape matches no claim. */
+function paramsIn(match: ReturnType<typeof createPathMatcher>, path: string) {
+  try {
+    return match(path)
+  } catch (thrown) {
+    if (thrown instanceof Fault) return undefined
+    throw thrown
   }
 }
 
 const NOT_UPGRADED =
   'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 132\r\n\r\n' +
   '{"error":{"code":"INVALID_REQUEST","message":"This path does not support the upgrade; send the request without an Upgrade header."}}'
-
-function pathOf({ url = '' }: IncomingMessage): string {
-  const mark = url.indexOf('?')
-  return mark < 0 ? url : url.slice(0, mark)
-}

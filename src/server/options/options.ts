@@ -67,7 +67,10 @@ interface BaseOptions<App> {
    * `hosts` and `cors` rules apply to them. `close` ends their sockets.
    */
   upgrades?: readonly UpgradeClaim[]
-  /** OpenCALL over WebSocket, on the HTTP port: calls at `/call`, streams at `/streams/{id}`. Default: true. */
+  /**
+   * OpenCALL over WebSocket, on the HTTP port: calls at `/call`, streams at `/streams/{id}`. Default: true if the package
+   * `ws` is installed.
+   */
   websocket?: boolean
   /** Where the server may fetch attachments from. Default: nowhere. */
   references?: FetcherOptions

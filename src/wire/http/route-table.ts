@@ -56,8 +56,17 @@ export function createRouteTable(routes: readonly Route[]): RouteTable {
   }
 }
 
+/** For a single path. Returns its parameters, or `undefined` for another path. */
+export function createPathMatcher(pattern: string): (path: string) => Readonly<Record<string, string>> | undefined {
+  const segments = parsePattern(pattern)
+  return (path) => {
+    const parts = path.split('/')
+    return parts[0] === '' && matches(segments, parts) ? readParams({ segments }, path) : undefined
+  }
+}
+
 /** Returns the parameters of a path for the entry that `find` returned. Throws a fault for a malformed escape. */
-export function readParams(entry: RouteEntry, path: string): Readonly<Record<string, string>> {
+export function readParams(entry: Pick<RouteEntry, 'segments'>, path: string): Readonly<Record<string, string>> {
   const params: Record<string, string> = {}
   const parts = path.split('/')
   for (const [index, segment] of entry.segments.entries()) {

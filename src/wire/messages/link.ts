@@ -4,6 +4,7 @@
  * stops reading while `room` returns a promise.
  */
 import type { Fault } from '../../core/fault.ts'
+import type { StreamTransport } from '../../core/ports/frames.ts'
 import type { Presented } from '../../core/ports/guard.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import type { Message, OpenSession, Session } from '../../core/ports/session.ts'
@@ -29,6 +30,8 @@ export interface LinkParts {
    */
   transmit(message: Message, about?: string): void | Promise<void>
   limits: MessageLimits
+  /** Carries the frames of streams on this connection. */
+  frames?: StreamTransport
   log: Log
 }
 
@@ -46,11 +49,12 @@ export class Link {
   #closing: Promise<void> | undefined
 
   constructor(parts: LinkParts) {
-    const { peer, origin, open } = parts
+    const { peer, origin, open, frames } = parts
     const { signal } = this.#gone
     this.#parts = parts
     this.#left = new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-    this.#session = open({ peer, origin, signal, send: (message, about) => this.#send(message, about) })
+    const send = (message: Message, about?: string) => this.#send(message, about)
+    this.#session = open({ peer, origin, signal, send, ...(frames && { frames }) })
   }
 
   /** Resolves to true if the carrier may acknowledge this message. Never rejects: an error in the session is logged. */

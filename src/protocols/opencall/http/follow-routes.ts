@@ -10,7 +10,7 @@ import { explain } from '../../../wire/explain.ts'
 import { EVENT_STREAM_HEADERS } from '../../../wire/http/event-stream.ts'
 import { type AddressSettings, isSigned, objectIdIn, replyEnvelope } from '../addresses.ts'
 import { decodeCursor, encodeChunk } from '../codec.ts'
-import { readerIn } from '../stream-reader.ts'
+import { connectReader } from '../stream-reader.ts'
 import { jsonAnswer, pollAnswer, refusalAnswer } from './answers.ts'
 import { binaryChunk, jsonChunk } from './chunk-answers.ts'
 import { EventStreams, withEnd } from './event-streams.ts'
@@ -86,18 +86,16 @@ export class FollowRoutes {
 
   /** The frames of a stream as server-sent events. */
   stream(exchange: Exchange, id: string): Promise<Answer> {
-    const { calls, identify, env } = this.#parts
+    const { env } = this.#parts
     return this.#answering(env.newId(), async () => {
       if (!/\btext\/event-stream\b/i.test(exchange.header('accept') ?? '')) throw needsTransport()
-      const { ticket, after } = readerIn(exchange)
-      const caller = ticket === undefined ? await identify(exchange)() : undefined
       const opened = Promise.withResolvers<FrameEvents>()
       const open = (stream: OpenStream) => {
         const events = new FrameEvents(stream, exchange.signal, env.base64)
         opened.resolve(events)
         return events
       }
-      await calls.readStream(caller, { id, open, ...(ticket && { ticket }), ...(after !== undefined && { after }) })
+      await connectReader(this.#parts, exchange, id, open)
       return { status: 200, headers: EVENT_STREAM_HEADERS, body: (await opened.promise).events(env.clock) }
     })
   }

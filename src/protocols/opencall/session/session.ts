@@ -173,7 +173,7 @@ class OpenCallSession implements Session {
 
   async #watch(requestId: string, caller: Caller | undefined, first: ResponseEnvelope): Promise<void> {
     const { signal } = this.#leaving
-    let last = JSON.stringify(first)
+    let last = JSON.stringify(withoutTicket(first))
     try {
       for await (const reply of this.#parts.calls.watch(caller, requestId, signal)) {
         const envelope = this.#encode(reply)
@@ -232,6 +232,13 @@ class OpenCallSession implements Session {
     const requestId = requestIdIn(sent) ?? this.#parts.env.newId()
     return this.#send(encodeRefusal(explain(thrown, this.#parts.env.log), requestId, sessionIdIn(sent)))
   }
+}
+
+/** A later state of the same stream has no ticket, because each ticket is told once. */
+function withoutTicket(envelope: ResponseEnvelope): ResponseEnvelope {
+  if (!envelope.stream?.auth) return envelope
+  const { auth: _, ...stream } = envelope.stream
+  return { ...envelope, stream }
 }
 
 function hasEnded({ state }: Reply): boolean {

@@ -3,9 +3,12 @@
  * and one entry in `index.ts`. It is prepared before the engine, because the registry names its transport, and opened
  * when calls can be made.
  */
+import type { UpgradeClaim } from '../../../carriers/http/index.ts'
+import type { Calls } from '../../../core/ports/calls.ts'
 import type { Carrier } from '../../../core/ports/carrier.ts'
 import type { Route } from '../../../core/ports/exchange.ts'
 import type { StreamTransport } from '../../../core/ports/frames.ts'
+import type { Identify, Presented } from '../../../core/ports/guard.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
 import type { OpenSession } from '../../../core/ports/session.ts'
 import type { OpenCallSessionSettings } from '../../../protocols/opencall/index.ts'
@@ -21,6 +24,10 @@ export interface CarrierState {
 export interface WiredParts {
   env: Environment
   sizes: Sizes
+  /** For readers that connect to a stream. */
+  calls: Pick<Calls, 'readStream'>
+  /** Identifies the caller. */
+  identify: (presented: Presented) => Identify
   /** Opens OpenCALL on a connection of this carrier. */
   session(settings?: Pick<OpenCallSessionSettings, 'redelivers' | 'requiresAuth'>): OpenSession
   /** `http://host:port` at which clients reach this server over HTTP. */
@@ -29,12 +36,17 @@ export interface WiredParts {
   routes: readonly Route[]
 }
 
+export interface OpenWired extends Carrier<unknown> {
+  /** The upgrade requests that the carrier handles on the HTTP port. */
+  readonly upgrades?: readonly UpgradeClaim[]
+}
+
 export interface WiredCarrier {
   /** For logs, `/ready` and metrics. */
   readonly name: string
   /** Present if readers can receive frames over it. */
   readonly transport?: StreamTransport
   /** Called once, when calls can be made. */
-  open(parts: WiredParts): Carrier<unknown>
+  open(parts: WiredParts): OpenWired
   state(): CarrierState
 }

@@ -1,0 +1,180 @@
+/**
+ * WebSockets, on the upgrade requests of an HTTP server: sessions of messages, and sockets that carry one stream. The
+ * composition names the paths, and says who may connect.
+ */
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { type Server, WebSocketServer } from 'ws'
+import { Fault } from '../../core/fault.ts'
+import type { Carrier } from '../../core/ports/carrier.ts'
+import type { FrameChannel, OpenStream, StreamTransport } from '../../core/ports/frames.ts'
+import type { Presented } from '../../core/ports/guard.ts'
+import type { Log } from '../../core/ports/runtime.ts'
+import type { OpenSession } from '../../core/ports/session.ts'
+import { cborSessions } from './cbor-session.ts'
+import { DedicatedChannel } from './frames.ts'
+import { Heartbeat } from './heartbeat.ts'
+import { SessionSocket } from './session-socket.ts'
+import { CLOSE, ServerSocket } from './socket.ts'
+import { Turns } from './turns.ts'
+import { SocketWriter } from './writer.ts'
+
+/** Subprotocols of sessions. Without one, messages are JSON. */
+const JSON_MESSAGES = 'callplane.json'
+const CBOR_MESSAGES = 'callplane.cbor'
+
+/** The reader of a stream has nothing to say: what it sends is discarded. */
+const MAX_READER_BYTES = 4096
+
+/** An upgrade request. */
+export interface SocketRequest extends Presented {
+  /** Without the question mark. */
+  readonly query: string
+  /** `http://host:port` as the client reached the server. */
+  readonly origin: string
+}
+
+export interface WebSocketOptions {
+  session: OpenSession
+  /** Returns the credentials of a session. Throws a fault if they are not valid. */
+  admit(request: SocketRequest): Promise<Presented>
+  /** Connects the reader of the stream with this id. Throws a fault if it may not read. */
+  read(request: SocketRequest, id: string, open: (stream: OpenStream) => FrameChannel): Promise<void>
+  /** Names the place at which readers connect. */
+  dedicated: StreamTransport
+  /** Limit for one message of a session. A message of more than twice this size also ends the connection. */
+  maxBytes: number
+  log: Log
+  /** Default: 50,000. A session that sends more waits. */
+  messagesPerSecond?: number
+  /** A connection ends if this much waits for its peer (default: 64 MiB). */
+  maxBufferedBytes?: number
+  /** A peer that does not respond to a ping before the next one is gone (default: 30,000). */
+  pingMs?: number
+  /** How long a peer may take to respond to a close frame (default: 10,000). */
+  closeMs?: number
+}
+
+/** The socket of an upgrade request, and how to refuse it with a response. */
+export interface UpgradedSocket {
+  request: IncomingMessage
+  socket: Duplex
+  head: Buffer
+  from: SocketRequest
+  refuse(fault: Fault): void
+}
+
+export interface WebSocketCarrier extends Carrier {
+  takeSession(upgraded: UpgradedSocket): Promise<void>
+  takeReader(upgraded: UpgradedSocket, id: string): Promise<void>
+}
+
+export function createWebSocketCarrier(options: WebSocketOptions): WebSocketCarrier {
+  const { log, maxBytes, dedicated, messagesPerSecond = 50_000, maxBufferedBytes = 64 * 1024 * 1024 } = options
+  const { pingMs = 30_000, closeMs = 10_000 } = options
+  const shared = {
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    autoPong: false,
+    closeTimeout: closeMs,
+    WebSocket: ServerSocket,
+  }
+  const sessions = new WebSocketServer({ ...shared, maxPayload: maxBytes * 2, handleProtocols: chooseProtocol })
+  const readers = new WebSocketServer({ ...shared, maxPayload: MAX_READER_BYTES })
+  const withCbor = cborSessions(options.session, maxBytes)
+  const turns = new Turns()
+  const heartbeat = new Heartbeat(pingMs)
+  const open = new Map<ServerSocket, SessionSocket | undefined>()
+  let isClosing = false
+
+  /** `undefined` if the request is no valid handshake, or its client is gone: `ws` has ended the socket. */
+  function upgrade(by: Server<typeof ServerSocket>, { request, socket, head }: UpgradedSocket) {
+    let upgraded: { socket: ServerSocket; writer: SocketWriter } | undefined
+    by.handleUpgrade(request, socket, head, (accepted) => {
+      const overflow = () => accepted.terminate()
+      const writer = new SocketWriter(socket, { turns, maxBufferedBytes, overflow })
+      accepted.writer = writer
+      accepted.raw = socket
+      accepted.on('ping', (data) => accepted.answerPing(data))
+      accepted.on('pong', () => {
+        accepted.isAlive = true
+      })
+      accepted.on('error', (err) => log.debug({ err }, 'a WebSocket failed'))
+      accepted.once('close', () => open.delete(accepted))
+      heartbeat.add(accepted)
+      upgraded = { socket: accepted, writer }
+    })
+    return upgraded
+  }
+
+  async function refusing(upgraded: UpgradedSocket, act: () => Promise<void>): Promise<void> {
+    try {
+      if (isClosing) throw closed()
+      await act()
+    } catch (thrown) {
+      if (!(thrown instanceof Fault)) log.error({ err: thrown }, 'an upgrade failed')
+      upgraded.refuse(Fault.from(thrown))
+    }
+  }
+
+  return {
+    takeSession: (upgraded) =>
+      refusing(upgraded, async () => {
+        const peer = await options.admit(upgraded.from)
+        if (isClosing) throw closed()
+        const accepted = upgrade(sessions, upgraded)
+        if (!accepted) return
+        const { socket, writer } = accepted
+        const binary = socket.protocol === CBOR_MESSAGES
+        const { origin } = upgraded.from
+        const session = binary ? withCbor : options.session
+        const parts = { open: session, peer, origin, dedicated, binary, maxBytes, messagesPerSecond, log }
+        open.set(socket, new SessionSocket(socket, writer, parts))
+      }),
+    takeReader: (upgraded, id) =>
+      refusing(upgraded, () =>
+        options.read(upgraded.from, id, () => {
+          const accepted = upgrade(readers, upgraded)
+          if (!accepted) return GONE
+          const { socket, writer } = accepted
+          open.set(socket, undefined)
+          return new DedicatedChannel(socket, writer)
+        }),
+      ),
+    async listen() {},
+    async close(graceMs) {
+      isClosing = true
+      const cut = AbortSignal.timeout(graceMs)
+      await Promise.all([...open].map(([socket, session]) => leave(socket, session, cut)))
+    },
+  }
+}
+
+/** Closes in order. A peer that is not gone by then is cut off. */
+async function leave(socket: ServerSocket, session: SessionSocket | undefined, cut: AbortSignal): Promise<void> {
+  const gone = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  if (session) await session.close(cut)
+  else socket.close(CLOSE.leaving, 'The server is shutting down.')
+  const terminate = () => socket.terminate()
+  if (cut.aborted) terminate()
+  else cut.addEventListener('abort', terminate, { once: true })
+  await gone
+  cut.removeEventListener('abort', terminate)
+}
+
+/** The channel of a reader that left before it was accepted. */
+const GONE: FrameChannel = { signal: AbortSignal.abort(), send() {}, end() {} }
+
+/** The first of the peer's that is known. */
+function chooseProtocol(offered: Set<string>): string | false {
+  for (const name of offered) if (name === JSON_MESSAGES || name === CBOR_MESSAGES) return name
+  return false
+}
+
+function closed(): Fault {
+  return new Fault('unavailable', 'The server is shutting down. Connect again in a moment.', {
+    code: 'SHUTTING_DOWN',
+    retryAfterMs: 1_000,
+  })
+}

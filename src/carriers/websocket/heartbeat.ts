@@ -1,0 +1,43 @@
+/** Pings all sockets at intervals, and ends those whose peer is gone or reads nothing. One timer serves all sockets. */
+import type { Socket } from 'node:net'
+import type { ServerSocket } from './socket.ts'
+
+export class Heartbeat {
+  readonly #sockets = new Set<ServerSocket>()
+  readonly #everyMs: number
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(everyMs: number) {
+    this.#everyMs = everyMs
+  }
+
+  add(socket: ServerSocket): void {
+    this.#sockets.add(socket)
+    socket.once('close', () => this.#remove(socket))
+    this.#timer ??= setInterval(() => this.#beat(), this.#everyMs).unref()
+  }
+
+  #remove(socket: ServerSocket): void {
+    this.#sockets.delete(socket)
+    if (this.#sockets.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #beat(): void {
+    for (const socket of this.#sockets) {
+      if (isGone(socket)) socket.terminate()
+      else if (!socket.writer?.isFull && socket.readyState === socket.OPEN) socket.ping()
+    }
+  }
+}
+
+/** A socket that is paused hears no pong: it waits for the server, not for its peer. */
+function isGone(socket: ServerSocket): boolean {
+  const { writer, raw, isPaused, isAlive, lastRead } = socket
+  const read = ((raw as Socket | undefined)?.bytesWritten ?? 0) - (raw?.writableLength ?? 0)
+  socket.isAlive = false
+  socket.lastRead = read
+  if (writer?.isFull) return read === lastRead
+  return !isPaused && !isAlive
+}

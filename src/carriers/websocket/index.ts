@@ -1,0 +1,1 @@
+export { createWebSocketCarrier, type SocketRequest, type WebSocketCarrier } from './carrier.ts'

@@ -1,0 +1,74 @@
+/**
+ * A WebSocket of the server, with its writer. It lets its owner speak before it closes, also when `ws` closes it because
+ * of what the peer sent, and responds to pings only if the peer reads.
+ */
+import type { Duplex } from 'node:stream'
+import { WebSocket } from 'ws'
+import { Fault } from '../../core/fault.ts'
+import { messageTooLarge } from '../../wire/messages/text.ts'
+import type { SocketWriter } from './writer.ts'
+
+/** RFC 6455, "Defined Status Codes", and one of ours: the stream of this socket has failed. */
+export const CLOSE = { done: 1000, leaving: 1001, failed: 4000 } as const
+
+/** A close frame has room for a reason of this size. */
+const MAX_REASON_BYTES = 123
+
+export class ServerSocket extends WebSocket {
+  /** Set once the socket is open. */
+  writer: SocketWriter | undefined
+  raw: Duplex | undefined
+  /** Called before the close frame is sent. `code` is that of the frame. */
+  beforeClose: ((code: number | undefined) => void) | undefined
+  /** True if the peer has sent anything since the last ping. */
+  isAlive = true
+  /** What the peer had read at the last ping. */
+  lastRead = 0
+
+  override close(code?: number, reason?: string | Buffer): void {
+    if (this.readyState === WebSocket.OPEN) {
+      this.beforeClose?.(code)
+      this.writer?.end()
+    }
+    super.close(code, reason)
+  }
+
+  /** Pongs are not collected for a peer that does not read. */
+  answerPing(data: Buffer): void {
+    this.isAlive = true
+    if (this.writer?.isFull || this.readyState !== WebSocket.OPEN) return
+    this.writer?.flush()
+    this.pong(data)
+  }
+}
+
+/** The fault of the peer for which `ws` closes a connection with this code. */
+export function peerFault(code: number | undefined, maxBytes: number): Fault | undefined {
+  switch (code) {
+    case 1002:
+      return new Fault('malformed', 'The data is no valid WebSocket frame. Use a WebSocket library.', {
+        code: 'INVALID_FRAME',
+      })
+    case 1007:
+      return new Fault('malformed', 'The message is not UTF-8; encode it as UTF-8 and send it again.', {
+        code: 'INVALID_UTF8',
+      })
+    case 1008:
+      return new Fault('malformed', 'The message has too many fragments; send it in fewer.', {
+        code: 'TOO_MANY_FRAGMENTS',
+      })
+    case 1009:
+      return messageTooLarge(maxBytes)
+    default:
+      return undefined
+  }
+}
+
+/** Cut at a character. */
+export function closeReason(text: string): string {
+  const bytes = Buffer.from(text)
+  if (bytes.length <= MAX_REASON_BYTES) return text
+  let end = MAX_REASON_BYTES
+  while (((bytes[end] as number) & 0xc0) === 0x80) end--
+  return bytes.toString('utf8', 0, end)
+}
