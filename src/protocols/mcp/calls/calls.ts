@@ -111,7 +111,7 @@ export class ToolCalls {
       throw lacksCapability({ extensions: { [TASKS]: {} } })
     }
     const underway: Underway = { asked, caller: asked.caller ?? ANONYMOUS, operation, name, args }
-    const level = asked.client.hears ? this.#parts.levelFor(asked) : undefined
+    const level = this.#parts.levelFor(asked)
     if (level instanceof Promise) return level.then((known) => this.#proceed(underway, known))
     return this.#proceed(underway, level)
   }
@@ -241,7 +241,8 @@ export class ToolCalls {
     const { asked, operation, args, answers, heard } = underway
     const { calls, env } = this.#parts
     const requestId = env.newId()
-    const call: Call = { operation: operation.name.full, args, media: [], requestId, ...attached }
+    const call: Call = { operation: operation.name.full, args, media: [], requestId }
+    if (attached) Object.assign(call, attached)
     // A request without a key is a new call. The generated key is for the engine's retries.
     const key = sentKey ?? (isKeyed(operation) ? requestId : undefined)
     if (key !== undefined) call.idempotencyKey = key
