@@ -57,7 +57,17 @@ async function overHttp(
       { name: 'ours', traffic, start: () => startSide('ours', { contender: 'callplane' }, folder) },
       { name: 'theirs', traffic, start: () => startSide('theirs', { contender: 'callplane' }, folder, tree) },
     ],
-    { generations, windows, windowMs: 50, connections, warmUpCalls: 40_000, warmUpCpuMs: 4_000, say: () => {} },
+    {
+      generations,
+      windows,
+      windowMs: 50,
+      connections,
+      // The helper threads that write durable calls need the core that polling would take.
+      polls: traffic === 'sync',
+      warmUpCalls: 40_000,
+      warmUpCpuMs: 4_000,
+      say: () => {},
+    },
   )
   return ratioOfCosts(costs.get('ours') ?? [], costs.get('theirs') ?? [])
 }

@@ -12,6 +12,8 @@ export interface Server {
   name: string
   traffic: TrafficName
   start(generation: number): Promise<Host>
+  /** Takes part only in this many generations, the first ones. Default: all. */
+  generations?: number
 }
 
 export interface FreshOptions {
@@ -21,6 +23,8 @@ export interface FreshOptions {
   windows: number
   windowMs: number
   connections: number
+  /** The load generator polls and never sleeps, so that no server pays for waking it. */
+  polls: boolean
   warmUpCalls: number
   /** The warm-up ends early when the server has used this much CPU time. */
   warmUpCpuMs: number
@@ -40,17 +44,18 @@ export async function measureFresh(servers: readonly Server[], options: FreshOpt
   const random = createRandom(1)
   const costs = new Map<string, number[]>(servers.map(({ name }) => [name, []]))
   for (let generation = 0; generation < generations; generation++) {
+    const present = servers.filter((server) => generation < (server.generations ?? generations))
     const hosts = new Map<string, Host>()
     try {
-      for (const { name, start } of shuffle(servers, random)) hosts.set(name, await start(generation))
+      for (const { name, start } of shuffle(present, random)) hosts.set(name, await start(generation))
       if (generation === 0) await check?.(hosts)
-      for (const [name, windows] of await takeTurns(servers, hosts, options, random)) {
+      for (const [name, windows] of await takeTurns(present, hosts, options, random)) {
         costs.get(name)?.push(fastestTenth(windows))
       }
     } finally {
       await Promise.all([...hosts.values()].map((host) => host.stop()))
     }
-    say(`${generation + 1} of ${generations} generations of ${servers.length} servers measured`)
+    say(`${generation + 1} of ${generations} generations measured, with ${present.length} servers`)
   }
   return costs
 }
@@ -58,11 +63,11 @@ export async function measureFresh(servers: readonly Server[], options: FreshOpt
 async function takeTurns(
   servers: readonly Server[],
   hosts: ReadonlyMap<string, Host>,
-  { windows, windowMs, connections, warmUpCalls, warmUpCpuMs }: FreshOptions,
+  { windows, windowMs, connections, polls, warmUpCalls, warmUpCpuMs }: FreshOptions,
   random: () => number,
 ): Promise<Map<string, number[]>> {
   const load = startLoad()
-  const common = { connections, durationMs: windowMs, keepOpen: true } satisfies Partial<LoadOptions>
+  const common = { connections, durationMs: windowMs, keepOpen: true, polls } satisfies Partial<LoadOptions>
   const taken = new Map<string, number[]>(servers.map(({ name }) => [name, []]))
   try {
     for (const { name, traffic } of servers) {

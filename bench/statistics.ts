@@ -44,14 +44,16 @@ const RESAMPLES = 2_000
 /**
  * Ratio of the CPU time per call of the second to that of the first, with one figure per process. It equals the calls
  * per CPU second of the first over those of the second. A process keeps its own pace (its memory layout, the compiler's
- * guesses), so the processes are resampled, in the pairs that ran side by side.
+ * guesses), so the processes are resampled, in the pairs that ran side by side: the first ones of both lists, if one
+ * list is longer.
  */
 export function ratioOfCosts(first: readonly number[], second: readonly number[]): Interval {
   const random = createRandom(1)
-  const pick = () => Math.floor(random() * first.length)
+  const together = Math.min(first.length, second.length)
+  const pick = () => Math.floor(random() * together)
   const ratioOf = (pairs: readonly number[]) =>
     mean(pairs.map((at) => second[at] as number)) / mean(pairs.map((at) => first[at] as number))
-  const all = first.map((_, at) => at)
+  const all = Array.from({ length: together }, (_, at) => at)
   const resampled = Array.from({ length: RESAMPLES }, () => ratioOf(all.map(pick))).sort((a, b) => a - b)
   return { value: ratioOf(all), low: quantile(resampled, 0.025), high: quantile(resampled, 0.975) }
 }

@@ -66,6 +66,14 @@ export const SUBJECTS: readonly Subject[] = [
   },
 ]
 
+/** The contenders whose goal is a part of their limit's calls per CPU second, and these limits. */
+export const HELD_TO_LIMIT: ReadonlySet<string> = new Set([
+  'node:http',
+  'callplane',
+  'callplane auth+log',
+  ...['mcp', 'oxp', 'rest'].flatMap((envelope) => [`node:http ${envelope}`, `callplane ${envelope}`]),
+])
+
 export const FRAMEWORKS: readonly string[] = ['fastify', 'hono', 'express', 'orpc', 'trpc']
 
 export const SDKS: readonly string[] = ['mcp sdk v1', 'mcp sdk v2']

@@ -1,4 +1,4 @@
-import { once } from 'node:events'
+import { on, once } from 'node:events'
 import { expect, test } from 'vitest'
 import { closeHttpServer, createHttpServer, listen } from '../../src/carriers/http/index.ts'
 import { openSocket, readToClose, readUntil, route, say, startCarrier, text } from './http-fixture.ts'
@@ -119,6 +119,59 @@ test('an idle connection is closed after the keep-alive time', async () => {
   socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
 
   expect(await readToClose(socket)).toContain('hello')
+})
+
+test('a connection announces the keep-alive time and serves the next request', async () => {
+  const { port } = await startCarrier([route('/', { GET: () => text('hello') })], {}, { keepAliveTimeoutMs: 7_000 })
+  const socket = await openSocket(port)
+
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  const first = await readUntil(socket, 'hello')
+  socket.write('GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+
+  expect(first).toContain('Keep-Alive: timeout=7\r\n')
+  expect(await readToClose(socket)).toContain('hello')
+})
+
+test('a connection is not idle while its request runs', async () => {
+  const held = Promise.withResolvers<void>()
+  const slow = route('/slow', { GET: () => held.promise.then(() => text('slow')) })
+  const quick = route('/', { GET: () => text('quick') })
+  const { port } = await startCarrier([slow, quick], {}, { keepAliveTimeoutMs: 1 })
+  const [running, idle] = [await openSocket(port), await openSocket(port)]
+
+  running.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  await readUntil(running, 'quick')
+  running.write('GET /slow HTTP/1.1\r\nHost: a\r\n\r\n')
+  idle.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n')
+  await readToClose(idle)
+  held.resolve()
+
+  expect(await readToClose(running)).toContain('slow')
+})
+
+test('the time limit of a response that did not fit does not apply to the next request', async () => {
+  const held = Promise.withResolvers<void>()
+  const large = route('/large', { GET: () => text('x'.repeat(8 << 20)) })
+  const slow = route('/slow', { GET: () => held.promise.then(() => text('slow')) })
+  const { port, server } = await startCarrier([large, slow], { stallTimeoutMs: 60_000 })
+  const accepted = once(server, 'connection')
+  const socket = await openSocket(port)
+  const [served] = await accepted
+  let got = 0
+
+  socket.write('GET /large HTTP/1.1\r\nHost: a\r\n\r\n')
+  for await (const [chunk] of on(socket, 'data')) {
+    got += chunk.length
+    if (got > 8 << 20) break
+  }
+  const asked = once(server, 'request')
+  socket.write('GET /slow HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
+  await asked
+
+  expect(served.timeout).toBe(0)
+  held.resolve()
+  expect(await readToClose(socket)).toContain('slow')
 })
 
 test('connections past the limit are closed at once, and there is a limit unless one is given', async () => {

@@ -3,7 +3,13 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { createServer } from 'callplane'
 import { expect, onTestFinished, test } from 'vitest'
-import { createHttpCarrier, createRequestListener, type UpgradeClaim, Upgrades } from '../../src/carriers/http/index.ts'
+import {
+  createHttpCarrier,
+  createRequestListener,
+  type ServerLimits,
+  type UpgradeClaim,
+  Upgrades,
+} from '../../src/carriers/http/index.ts'
 import { temporaryFolder } from '../scenarios/server.ts'
 import { echo, route } from './http-fixture.ts'
 
@@ -19,7 +25,11 @@ const shout: UpgradeClaim = {
   },
 }
 
-async function start(claims: readonly UpgradeClaim[], options: ConstructorParameters<typeof Upgrades>[1] = {}) {
+async function start(
+  claims: readonly UpgradeClaim[],
+  options: ConstructorParameters<typeof Upgrades>[1] = {},
+  limits: ServerLimits = {},
+) {
   const site = { crossSite: 'refuse' as const, ...options }
   const fallback = () => ({ status: 404, headers: {}, body: 'nothing here' })
   const listener = createRequestListener([route('/shout', { POST: echo, GET: () => ({ status: 200, headers: {} }) })], {
@@ -27,7 +37,7 @@ async function start(claims: readonly UpgradeClaim[], options: ConstructorParame
     ...site,
   })
   const upgrades = new Upgrades(claims, site)
-  const carrier = createHttpCarrier({ listener, host: '127.0.0.1', port: 0, upgrades })
+  const carrier = createHttpCarrier({ listener, host: '127.0.0.1', port: 0, upgrades, limits })
   const { port } = await carrier.listen()
   onTestFinished(() => carrier.close(0))
   return { carrier, port }
@@ -69,6 +79,18 @@ test.each([
   const { text } = await ask(port, request, until)
 
   expect(text).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+})
+
+test('an upgraded socket may be silent for longer than an idle connection', async () => {
+  const { port } = await start([shout], {}, { keepAliveTimeoutMs: 1 })
+  const { socket } = await ask(port, upgrade('/shout'), '\r\n\r\n')
+  const idle = await ask(port, 'GET /shout HTTP/1.1\r\nHost: a.example\r\n\r\n', '\r\n\r\n')
+
+  await once(idle.socket.resume(), 'close')
+  socket.write('still here')
+  const [more] = await once(socket, 'data')
+
+  expect(String(more)).toBe('STILL HERE')
 })
 
 test('a claim that throws, or whose client resets the connection, ends the socket and not the server', async () => {

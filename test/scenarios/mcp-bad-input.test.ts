@@ -52,6 +52,11 @@ describe('a stateless request whose headers and body disagree', () => {
     ['no header for an argument that has one', {}, { region: 'eu' }],
     ['another value for it', { 'Mcp-Param-Region': 'us' }, { region: 'eu' }],
     ['a value in Base64 without its padding', { 'Mcp-Param-Region': '=?base64?ZXU?=' }, { region: 'eu' }],
+    [
+      'a value that looks encoded and is repeated as it is',
+      { 'Mcp-Param-Region': '=?base64?ZXU=?=' },
+      { region: '=?base64?ZXU=?=' },
+    ],
     ['a header for a missing argument', { 'Mcp-Param-Region': 'us' }],
   ])('%s', async (_, headers, args: object = {}) => {
     const { status, json } = await ask(await start(), 'tools/call', { name: 'it_echoes', arguments: args }, { headers })

@@ -52,8 +52,17 @@ export function send(
     else response.end(body)
     // Set only for responses that do not fit into the socket's buffer: on every connection it cost a timer per request.
     // Node closes the connection after this time without progress. Slow progress counts as progress.
-    if (response.writableLength > 0) response.socket?.setTimeout(settings.stallTimeoutMs)
+    if (response.writableLength > 0) limitStall(response, settings.stallTimeoutMs)
   }
+}
+
+/** The limit ends with the response: a later request on this connection may wait longer for its own. */
+function limitStall(response: ServerResponse, stallTimeoutMs: number): void {
+  const { socket } = response
+  if (!socket) return
+  socket.setTimeout(stallTimeoutMs)
+  // Before Node's own listener, which may set the time limit for an idle connection.
+  response.prependOnceListener('finish', () => socket.setTimeout(0))
 }
 
 /** True if part of the body has not been delivered. At the request event this is true even for a small body. */

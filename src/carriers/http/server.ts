@@ -5,6 +5,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Fault } from '../../core/fault.ts'
 import { AWAITS_CONTINUE, type Incoming } from './body.ts'
+import { IdleConnections } from './idle-connections.ts'
 import type { RequestListener } from './listener.ts'
 import type { Upgrades } from './upgrades.ts'
 
@@ -28,21 +29,38 @@ export function createHttpServer(listener: RequestListener, limits: ServerLimits
     headersTimeout,
     // Bodies have their own time limits: a large upload may take long, but must not be silent.
     requestTimeout: 0,
-    keepAliveTimeout: limits.keepAliveTimeoutMs ?? 5_000,
+    // `IdleConnections` does this. 0 is no time limit.
+    keepAliveTimeout: 0,
     connectionsCheckingInterval: Math.min(1_000, headersTimeout),
     // An unclaimed upgrade request gets a normal response, because clients also ask for h2c.
     ...(upgrades && { shouldUpgradeCallback: (request: IncomingMessage) => upgrades.accepts(request) }),
   })
   server.maxConnections = limits.maxConnections ?? 10_000
-  server.on('request', (request, response) => listener(request, response))
+  const keepAliveMs = limits.keepAliveTimeoutMs ?? 5_000
+  const idle = new IdleConnections(server, keepAliveMs)
+  server.on('request', (request, response) => {
+    announceKeepAlive(response, keepAliveMs)
+    listener(request, response)
+  })
   // Without this, Node requests the body before the server can refuse it.
   server.on('checkContinue', (request: Incoming, response) => {
+    announceKeepAlive(response, keepAliveMs)
     request[AWAITS_CONTINUE] = true
     listener(request, response)
   })
   server.on('clientError', answerClientError)
-  if (upgrades) server.on('upgrade', (request, socket, head) => upgrades.take(request, socket, head))
+  if (upgrades) {
+    server.on('upgrade', (request, socket, head) => {
+      idle.release(socket)
+      upgrades.take(request, socket, head)
+    })
+  }
   return server
+}
+
+/** Node writes the header `Keep-Alive` from this field, which it fills from the server's own `keepAliveTimeout`. */
+function announceKeepAlive(response: ServerResponse & { _keepAliveTimeout?: number }, keepAliveMs: number): void {
+  response._keepAliveTimeout = keepAliveMs
 }
 
 export interface Listening {

@@ -5,6 +5,7 @@ import type { Operation } from '../../core/operation/operation.ts'
 
 type Header = (name: string) => string | undefined
 
+const ENCODED = '=?base64?'
 const BASE64 = /^=\?base64\?(.*)\?=$/
 // Padding is required, because decoders treat missing padding differently.
 const CANONICAL = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
@@ -66,6 +67,8 @@ function plainText(value: JsonValue | undefined): string | undefined {
 
 function compare(name: string, sent: string | undefined, expected: string | undefined): void {
   if (sent === undefined) throw mismatch(`The header ${name} is missing. It must repeat the value in the body.`)
+  // The usual case, without the pattern.
+  if (sent === expected && !sent.startsWith(ENCODED)) return
   const value = decode(sent.trim())
   if (value === undefined) throw mismatch(`The header ${name} is not valid Base64.`)
   if (value !== expected) throw mismatch(`The header ${name} differs from the body. Send the same value in both.`)

@@ -28,11 +28,11 @@ export function askingOf(asked: Asked, env: Signing): Asking | undefined {
 
 function kindsOf(asked: Asked): QuestionKind[] {
   const { sampling, roots } = capabilitiesOf(asked)
-  return [
-    ...(elicits(asked, 'form') ? (['form'] as const) : []),
-    ...(isJsonObject(sampling) ? (['completion'] as const) : []),
-    ...(isJsonObject(roots) ? (['roots'] as const) : []),
-  ]
+  const kinds: QuestionKind[] = []
+  if (elicits(asked, 'form')) kinds.push('form')
+  if (isJsonObject(sampling)) kinds.push('completion')
+  if (isJsonObject(roots)) kinds.push('roots')
+  return kinds
 }
 
 /** Untrusted input: an answer is used only if a handler asked for it. */

@@ -65,7 +65,7 @@ export class ToolCalls {
       throw lacksCapability({ extensions: { [TASKS]: {} } })
     }
     const underway: Underway = { asked, caller: asked.caller ?? ANONYMOUS, operation, name, args }
-    const level = asked.client.hears ? this.#parts.levelFor(asked) : undefined
+    const level = this.#parts.levelFor(asked)
     if (level instanceof Promise) return level.then((known) => this.#proceed(underway, known))
     return this.#proceed(underway, level)
   }

@@ -78,7 +78,8 @@ export class CallStarts {
     const { asked, operation, args, answers, heard } = underway
     const { calls, env } = this.#parts
     const requestId = env.newId()
-    const call: Call = { operation: operation.name.full, args, media: [], requestId, ...attached }
+    const call: Call = { operation: operation.name.full, args, media: [], requestId }
+    if (attached) Object.assign(call, attached)
     // A request without a key is a new call. The generated key is for the engine's retries.
     const key = sentKey ?? (isKeyed(operation) ? requestId : undefined)
     if (key !== undefined) call.idempotencyKey = key

@@ -21,7 +21,11 @@ const MAX_ADDRESS = 2_048
 
 /** Default: no messages for a stateless request, `USUAL_LEVEL` for a session. */
 export function levelFor(asked: Asked, notes: SessionNotes): Level | undefined | Promise<Level | undefined> {
-  if (asked.generation === 'stateless') return levelIn(metaOf(asked)[META.logLevel])
+  if (asked.generation === 'stateless') {
+    const level = levelIn(metaOf(asked)[META.logLevel])
+    return level && asked.client.hears ? level : undefined
+  }
+  if (!asked.client.hears) return undefined
   const { session } = asked.client
   return session && notes.level(session).then((level) => levelIn(level) ?? USUAL_LEVEL)
 }
