@@ -6,7 +6,7 @@
 import type { Fault } from '../../core/fault.ts'
 import type { Presented } from '../../core/ports/guard.ts'
 import type { Log } from '../../core/ports/runtime.ts'
-import type { Message, OpenSession, Session } from '../../core/ports/session.ts'
+import type { Connection, Message, OpenSession, Session } from '../../core/ports/session.ts'
 import { isLargerThan, messageTooLarge } from './text.ts'
 
 export interface MessageLimits {
@@ -19,7 +19,7 @@ export interface MessageLimits {
 /** Enough for a client that sends in bursts; each costs the memory of its message and of its call. */
 export const MAX_IN_FLIGHT = 1_000
 
-export interface LinkParts {
+export interface LinkParts extends Pick<Connection, 'frames' | 'subject' | 'lossy'> {
   open: OpenSession
   peer: Presented
   origin: string
@@ -46,11 +46,19 @@ export class Link {
   #closing: Promise<void> | undefined
 
   constructor(parts: LinkParts) {
-    const { peer, origin, open } = parts
+    const { peer, origin, open, frames, subject, lossy } = parts
     const { signal } = this.#gone
     this.#parts = parts
     this.#left = new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-    this.#session = open({ peer, origin, signal, send: (message, about) => this.#send(message, about) })
+    this.#session = open({
+      peer,
+      origin,
+      signal,
+      send: (message, about) => this.#send(message, about),
+      ...(frames && { frames }),
+      ...(subject !== undefined && { subject }),
+      ...(lossy !== undefined && { lossy }),
+    })
   }
 
   /** Resolves to true if the carrier may acknowledge this message. Never rejects: an error in the session is logged. */
@@ -60,9 +68,9 @@ export class Link {
     return this.#take(() => this.#session.receive(message))
   }
 
-  /** Tells the peer why its message was refused. */
-  refuse(fault: Fault): Promise<boolean> {
-    return this.#take(() => this.#session.refuse(fault))
+  /** Tells the peer why its message was refused. `message` is the refused one, if the session shall read it. */
+  refuse(fault: Fault, message?: Message): Promise<boolean> {
+    return this.#take(() => this.#session.refuse(fault, message))
   }
 
   /** A promise while the peer must wait: it reads too slowly, or too many of its messages are in progress. */
