@@ -46,6 +46,8 @@ export class Subscription {
   #sent = 0
   #dropped = 0
   #closed = false
+  /** Why the stream failed. Set when it is closed. */
+  #failure: Fault | undefined
 
   constructor(parts: SubscriptionParts) {
     this.#parts = parts
@@ -55,6 +57,8 @@ export class Subscription {
 
   /** Connects a reader. The reader before it is disconnected. With `after`, frames that it missed are sent again. */
   attach(channel: FrameChannel, after?: number): void {
+    // A stream without frames may have ended before its reader was there.
+    if (this.#closed) return void channel.end(this.#failure)
     const before = this.#channel
     this.#channel = channel
     this.#full = undefined
@@ -167,10 +171,9 @@ export class Subscription {
     this.#closed = true
     this.#cancelGone?.()
     this.#attached.resolve()
+    if (outcome.kind === 'fault') this.#failure = Fault.fromRecord(outcome.fault)
     const channel = this.#channel
-    if (channel && !channel.signal.aborted) {
-      void channel.end(outcome.kind === 'fault' ? Fault.fromRecord(outcome.fault) : undefined)
-    }
+    if (channel && !channel.signal.aborted) void channel.end(this.#failure)
   }
 }
 
