@@ -2,16 +2,24 @@
 import { expect, test } from 'vitest'
 import type { Reply } from '../../src/core/call/reply.ts'
 import { Fault } from '../../src/core/fault.ts'
+import type { Operation } from '../../src/core/operation/operation.ts'
 import type { CallOptions, Calls } from '../../src/core/ports/calls.ts'
 import type { Environment } from '../../src/core/ports/runtime.ts'
+import type { Connection } from '../../src/core/ports/session.ts'
 import { createOpenCallSessions } from '../../src/protocols/opencall/index.ts'
 import { createMemoryLog } from '../../src/testing/fakes/memory-log.ts'
 import { createMessagePair } from '../../src/testing/fakes/message-pair.ts'
 
-function connect(call: (options: CallOptions) => Promise<Reply>, redelivers: boolean) {
+function connect(
+  call: (options: CallOptions) => Promise<Reply>,
+  redelivers: boolean,
+  address: Pick<Connection, 'subject' | 'lossy'> = {},
+  sideEffecting = false,
+) {
   const log = createMemoryLog([])
   const unused = () => Promise.reject(new Error('not part of this story'))
-  const calls: Pick<Calls, 'call' | 'poll' | 'watch' | 'cancel' | 'chunk'> = {
+  const calls: Pick<Calls, 'admit' | 'call' | 'poll' | 'watch' | 'cancel' | 'chunk'> = {
+    admit: async (name) => ({ name: { full: name }, sideEffecting }) as Operation,
     call: (_call, _identify, options = {}) => call(options),
     poll: unused,
     cancel: unused,
@@ -25,7 +33,7 @@ function connect(call: (options: CallOptions) => Promise<Reply>, redelivers: boo
     identify: () => () => undefined,
     settings: { strict: false, redelivers },
   })
-  return createMessagePair(open, { log })
+  return createMessagePair((connection) => open({ ...connection, ...address }), { log })
 }
 
 const ENVELOPE = '{"op":"v1:it.runs","ctx":{"requestId":"r1"}}'
@@ -72,4 +80,50 @@ test('a refused call and a failure of ours are answered and acknowledged, so tha
     expect(await pair.send(ENVELOPE)).toBe(true)
     expect(JSON.parse(String(await pair.read()))).toMatchObject({ requestId: 'r1', state: 'error' })
   }
+})
+
+const COMPLETE: Reply = { requestId: 'r1', model: 'sync', state: 'complete', result: 1 }
+
+test('a call that could not be found again after a redelivery is refused', async () => {
+  const pair = connect(async () => COMPLETE, true)
+
+  await pair.send('{"op":"v1:it.runs"}')
+  await pair.send('{"op":"v1:it.runs","ctx":{"idempotencyKey":"k1"}}')
+
+  expect(JSON.parse(String(await pair.read()))).toMatchObject({ error: { cause: { field: 'ctx.requestId' } } })
+  expect(JSON.parse(String(await pair.read()))).toMatchObject({ state: 'complete' })
+})
+
+test('messages that may get lost make no call with side effects, and other calls need no record', async () => {
+  const options: CallOptions[] = []
+  const call = async (given: CallOptions) => {
+    options.push(given)
+    return COMPLETE
+  }
+  const reading = connect(call, true, { lossy: true })
+  const writing = connect(call, true, { lossy: true }, true)
+
+  await reading.send('{"op":"v1:it.runs"}')
+  await writing.send(ENVELOPE)
+
+  expect(JSON.parse(String(await reading.read()))).toMatchObject({ state: 'complete' })
+  const refused = { requestId: 'r1', state: 'error', error: { code: 'DELIVERY_NOT_GUARANTEED' } }
+  expect(JSON.parse(String(await writing.read()))).toMatchObject(refused)
+  expect(options.map(({ durable }) => durable)).toEqual([false])
+})
+
+test('a message that may get lost is answered when the server cannot take it', async () => {
+  const pair = connect(() => Promise.reject(new Fault('unavailable', 'Not now.')), true, { lossy: true })
+
+  expect(await pair.send(ENVELOPE)).toBe(true)
+  expect(JSON.parse(String(await pair.read()))).toMatchObject({ state: 'error', error: { code: 'PANIC_UNAVAILABLE' } })
+})
+
+test('an envelope that was sent to the address of another operation is refused', async () => {
+  const pair = connect(async () => COMPLETE, true, { subject: 'v1:it.walks' })
+
+  await pair.send(ENVELOPE)
+
+  const refused = { requestId: 'r1', state: 'error', error: { code: 'OP_MISMATCH' } }
+  expect(JSON.parse(String(await pair.read()))).toMatchObject(refused)
 })

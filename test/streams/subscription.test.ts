@@ -232,7 +232,7 @@ test.each<Overflow>(['wait', 'latest', 'drop', 'end'])(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const { subscription, stops } = open(rule, { sealed: true })
         const readers: PlayedReader[] = []
-        let room: void | Promise<void>
+        let room: void | Promise<void> = undefined
         let pushed = 0
         let last = 0
         for (const now of steps) {

@@ -33,6 +33,8 @@ export interface NewStream {
   /** The full name of the operation, `v1:device.watch`. */
   readonly operation: string
   readonly encoding: string
+  /** True if every frame begins with an integrity header. */
+  readonly sealed: boolean
   /** `http://host:port` at which the caller reached this server. */
   readonly origin: string
   readonly track?: MediaTrack

@@ -30,6 +30,13 @@ export interface Connection {
    * frames of a stream leave after the message about its request id.
    */
   readonly frames?: StreamTransport
+  /**
+   * The subject that the address of the peer's messages names, such as the last level of a topic. Access rules of a
+   * broker go by the address, so a session refuses a message about another subject.
+   */
+  readonly subject?: string
+  /** True if messages of the peer may get lost on their way. A session then refuses calls that have side effects. */
+  readonly lossy?: boolean
 }
 
 /** The protocol's half. */
@@ -40,8 +47,11 @@ export interface Session {
    * be delivered again. The session responds to a malformed message and does not throw.
    */
   receive(message: Message): void | Promise<void>
-  /** The carrier could not accept a message, for example because it is too large. The session tells the peer. */
-  refuse(fault: Fault): void | Promise<void>
+  /**
+   * The carrier could not accept a message, for example because it is too large. The session tells the peer. `message`
+   * is the refused one, if it is worth reading: the response then names its subject.
+   */
+  refuse(fault: Fault, message?: Message): void | Promise<void>
   /**
    * The peer sends no more messages, but still reads. Resolves when the session has responded to all messages, or when
    * its waiting time is over.

@@ -243,12 +243,12 @@ export class Recorder {
     life: Pick<Instance, 'state' | 'attempt'> & { dueAt: number },
     further: readonly RecordChange[],
   ): Promise<{ instance: Instance } | { standing: Reply }> {
-    const { owner, stream } = asked
+    const { stream } = asked
     const admitted = this.#sealed(asked)
     const instance = newInstance(this.#env, admitted, life)
     const records = [...(recordsOf(admitted) ?? []), ...further]
-    this.#limits.opened(owner)
-    const acceptance = await this.acceptances.accept(instance, () => this.#limits.closed(owner), records)
+    this.#limits.opened(asked)
+    const acceptance = await this.acceptances.accept(instance, () => this.#limits.closed(asked), records)
     if (acceptance.kind === 'created') {
       this.#keepSecrets(instance, admitted)
       return { instance }

@@ -75,6 +75,7 @@ export class Subscribing {
       sessionId,
       operation: operation.name.full,
       encoding,
+      sealed: rules.integrity !== false,
       origin: wish.origin,
       ...(rules.track && { track: rules.track }),
       ...(details && { details }),

@@ -4,10 +4,9 @@
  * stops reading while `room` returns a promise.
  */
 import type { Fault } from '../../core/fault.ts'
-import type { StreamTransport } from '../../core/ports/frames.ts'
 import type { Presented } from '../../core/ports/guard.ts'
 import type { Log } from '../../core/ports/runtime.ts'
-import type { Message, OpenSession, Session } from '../../core/ports/session.ts'
+import type { Connection, Message, OpenSession, Session } from '../../core/ports/session.ts'
 import { isLargerThan, messageTooLarge } from './text.ts'
 
 export interface MessageLimits {
@@ -20,7 +19,7 @@ export interface MessageLimits {
 /** Enough for a client that sends in bursts; each costs the memory of its message and of its call. */
 export const MAX_IN_FLIGHT = 1_000
 
-export interface LinkParts {
+export interface LinkParts extends Pick<Connection, 'frames' | 'subject' | 'lossy'> {
   open: OpenSession
   peer: Presented
   origin: string
@@ -30,8 +29,6 @@ export interface LinkParts {
    */
   transmit(message: Message, about?: string): void | Promise<void>
   limits: MessageLimits
-  /** Carries the frames of streams on this connection. */
-  frames?: StreamTransport
   log: Log
 }
 
@@ -49,12 +46,19 @@ export class Link {
   #closing: Promise<void> | undefined
 
   constructor(parts: LinkParts) {
-    const { peer, origin, open, frames } = parts
+    const { peer, origin, open, frames, subject, lossy } = parts
     const { signal } = this.#gone
     this.#parts = parts
     this.#left = new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-    const send = (message: Message, about?: string) => this.#send(message, about)
-    this.#session = open({ peer, origin, signal, send, ...(frames && { frames }) })
+    this.#session = open({
+      peer,
+      origin,
+      signal,
+      send: (message, about) => this.#send(message, about),
+      ...(frames && { frames }),
+      ...(subject !== undefined && { subject }),
+      ...(lossy !== undefined && { lossy }),
+    })
   }
 
   /** Resolves to true if the carrier may acknowledge this message. Never rejects: an error in the session is logged. */
@@ -64,9 +68,9 @@ export class Link {
     return this.#take(() => this.#session.receive(message))
   }
 
-  /** Tells the peer why its message was refused. */
-  refuse(fault: Fault): Promise<boolean> {
-    return this.#take(() => this.#session.refuse(fault))
+  /** Tells the peer why its message was refused. `message` is the refused one, if the session shall read it. */
+  refuse(fault: Fault, message?: Message): Promise<boolean> {
+    return this.#take(() => this.#session.refuse(fault, message))
   }
 
   /** A promise while the peer must wait: it reads too slowly, or too many of its messages are in progress. */

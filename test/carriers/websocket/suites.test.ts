@@ -55,7 +55,15 @@ describeFrames(
     })
     const { peer } = await RawPeer.connect(port, '/call')
     const { frames, send, origin } = await connected.promise
-    const stream = { id: 's', requestId: 'r', sessionId: 'x', operation: 'v1:it.flows', encoding: 'json', origin }
+    const stream = {
+      id: 's',
+      requestId: 'r',
+      sessionId: 'x',
+      operation: 'v1:it.flows',
+      encoding: 'json',
+      sealed: false,
+      origin,
+    }
     const place = await frames?.place(stream)
     const channel = await place?.open?.()
     if (!channel) throw new Error('The connection carries no frames.')

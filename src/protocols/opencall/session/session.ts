@@ -22,6 +22,7 @@ import { namingRemoved } from '../faults.ts'
 import { readWish } from '../stream-wish.ts'
 import type { RequestEnvelope, ResponseEnvelope } from '../wire.ts'
 import { presentedWith } from './credentials.ts'
+import { addressedToAnother, needsAuth, readLeniently, refuseEffects, requireIdentity } from './refusals.ts'
 
 export interface OpenCallSessionSettings {
   /** True to follow the specification literally, without the lenient readings. */
@@ -36,7 +37,7 @@ export interface OpenCallSessionSettings {
 }
 
 export interface OpenCallSessionParts {
-  calls: Pick<Calls, 'call' | 'poll' | 'watch' | 'cancel' | 'chunk'>
+  calls: Pick<Calls, 'admit' | 'call' | 'poll' | 'watch' | 'cancel' | 'chunk'>
   env: Environment
   /** Where streams can be read. */
   transports: StreamTransports
@@ -77,8 +78,8 @@ class OpenCallSession implements Session {
     return taken.promise
   }
 
-  refuse(fault: Fault): Promise<void> {
-    return this.#sendFault(fault, null)
+  refuse(fault: Fault, message?: Message): Promise<void> {
+    return this.#sendFault(fault, message === undefined ? null : readLeniently(message))
   }
 
   async finish(): Promise<void> {
@@ -88,6 +89,11 @@ class OpenCallSession implements Session {
   async close(): Promise<void> {
     this.#leaving.abort()
     await this.finish()
+  }
+
+  /** A carrier redelivers only what it cannot lose. */
+  get #redelivers(): boolean {
+    return this.#parts.settings.redelivers === true && !this.#connection.lossy
   }
 
   #track(work: Promise<void>): void {
@@ -103,6 +109,8 @@ class OpenCallSession implements Session {
       const { strict, requiresAuth } = this.#parts.settings
       const envelope = parseEnvelope(sent, strict)
       if (requiresAuth && !envelope.auth) throw needsAuth()
+      const { subject = envelope.op } = this.#connection
+      if (subject !== envelope.op) throw addressedToAnother(subject)
       const requestId = envelope.ctx.requestId ?? this.#parts.env.newId()
       const identify = this.#identify(envelope)
       const answer = this.#builtIn(envelope, requestId, identify)
@@ -114,7 +122,7 @@ class OpenCallSession implements Session {
     } catch (thrown) {
       const fault = Fault.from(thrown)
       // A redelivery may reach a server whose storage works, or one that is not shutting down.
-      if (this.#parts.settings.redelivers && !isRecorded && fault.kind === 'unavailable') throw fault
+      if (this.#redelivers && !isRecorded && fault.kind === 'unavailable') throw fault
       await this.#sendFault(fault, sent)
     }
   }
@@ -142,20 +150,22 @@ class OpenCallSession implements Session {
   }
 
   async #call(envelope: RequestEnvelope, requestId: string, identify: Identify, recorded: () => void): Promise<void> {
-    const { calls, settings } = this.#parts
+    const { calls } = this.#parts
     const { signal } = this.#leaving
-    const { origin } = this.#connection
+    const { origin, lossy } = this.#connection
+    if (this.#redelivers) requireIdentity(envelope)
     let caller: Caller | undefined
     const known = async () => {
       caller = await identify()
       return caller
     }
+    if (lossy) refuseEffects(await calls.admit(envelope.op, known))
     const call = decodeCall(envelope, requestId, referencedMedia(envelope.media))
     const client = { signal, origin }
     const reply = await calls.call(call, known, {
       client,
       hold: true,
-      durable: settings.redelivers === true,
+      durable: this.#redelivers,
       stream: this.#readWish,
       recorded,
     })
@@ -257,9 +267,4 @@ function cursorIn({ cursor }: JsonObject): string | undefined {
   throw new Fault('malformed', '"args.cursor" must be a string: the cursor of the last chunk.', {
     code: 'INVALID_CURSOR',
   })
-}
-
-function needsAuth(): Fault {
-  const message = 'Send an "auth" block with the envelope: this transport does not identify its callers.'
-  return new Fault('unauthenticated', message)
 }
