@@ -1,31 +1,37 @@
 /** An OpenCALL session on a carrier that redelivers unacknowledged messages. */
 import { expect, test } from 'vitest'
+import type { Call } from '../../src/core/call/call.ts'
 import type { Reply } from '../../src/core/call/reply.ts'
 import { Fault } from '../../src/core/fault.ts'
 import type { CallOptions, Calls } from '../../src/core/ports/calls.ts'
 import type { Environment } from '../../src/core/ports/runtime.ts'
+import type { OpenSession } from '../../src/core/ports/session.ts'
 import { createOpenCallSessions } from '../../src/protocols/opencall/index.ts'
 import { createMemoryLog } from '../../src/testing/fakes/memory-log.ts'
 import { createMessagePair } from '../../src/testing/fakes/message-pair.ts'
 
 function connect(call: (options: CallOptions) => Promise<Reply>, redelivers: boolean) {
   const log = createMemoryLog([])
+  return createMessagePair(openSession(call, redelivers), { log })
+}
+
+function openSession(call: (options: CallOptions, made: Call) => Promise<Reply>, redelivers: boolean): OpenSession {
+  const log = createMemoryLog([])
   const unused = () => Promise.reject(new Error('not part of this story'))
   const calls: Pick<Calls, 'call' | 'poll' | 'watch' | 'cancel' | 'chunk'> = {
-    call: (_call, _identify, options = {}) => call(options),
+    call: (made, _identify, options = {}) => call(options, made),
     poll: unused,
     cancel: unused,
     chunk: unused,
     async *watch() {},
   }
-  const open = createOpenCallSessions({
+  return createOpenCallSessions({
     calls,
     env: { log, newId: () => 'new' } as unknown as Environment,
     transports: { get: () => undefined, names: () => [] },
     identify: () => () => undefined,
     settings: { strict: false, redelivers },
   })
-  return createMessagePair(open, { log })
 }
 
 const ENVELOPE = '{"op":"v1:it.runs","ctx":{"requestId":"r1"}}'
@@ -72,4 +78,47 @@ test('a refused call and a failure of ours are answered and acknowledged, so tha
     expect(await pair.send(ENVELOPE)).toBe(true)
     expect(JSON.parse(String(await pair.read()))).toMatchObject({ requestId: 'r1', state: 'error' })
   }
+})
+
+/** A session whose connection keeps what it sends. */
+function recording(open: OpenSession) {
+  const sent: { about: string | undefined; requestId: string }[] = []
+  const session = open({
+    peer: { header: () => undefined },
+    origin: 'http://127.0.0.1',
+    signal: new AbortController().signal,
+    async send(message, about) {
+      sent.push({ about, requestId: JSON.parse(String(message)).requestId })
+    },
+  })
+  return { session, sent }
+}
+
+test('a request without an id has the id of its message, each time that the message is delivered', async () => {
+  const ids: string[] = []
+  const open = openSession(async (_options, { requestId }) => {
+    ids.push(requestId)
+    return { requestId, model: 'sync', state: 'complete', result: 1 }
+  }, true)
+
+  for (let delivery = 0; delivery < 2; delivery++) await recording(open).session.receive('{"op":"v1:it.runs"}', 'ops:7')
+  await recording(open).session.receive(ENVELOPE, 'ops:8')
+
+  expect(ids).toEqual(['ops:7', 'ops:7', 'r1'])
+})
+
+test('a refusal is about the request of its message, and about nothing if the message names none', async () => {
+  const { session, sent } = recording(openSession(() => Promise.reject(new Fault('forbidden', 'No.')), true))
+
+  await session.refuse(new Fault('forbidden', 'Not here.'), ENVELOPE)
+  await session.refuse(new Fault('forbidden', 'Not here.'), 'no JSON')
+  await session.refuse(new Fault('malformed', 'Too large.'))
+  await session.receive('no JSON', 'ops:7')
+
+  expect(sent).toEqual([
+    { about: 'r1', requestId: 'r1' },
+    { about: undefined, requestId: 'new' },
+    { about: undefined, requestId: 'new' },
+    { about: undefined, requestId: 'new' },
+  ])
 })

@@ -4,6 +4,7 @@
  * stops reading while `room` returns a promise.
  */
 import type { Fault } from '../../core/fault.ts'
+import type { StreamTransport } from '../../core/ports/frames.ts'
 import type { Presented } from '../../core/ports/guard.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import type { Message, OpenSession, Session } from '../../core/ports/session.ts'
@@ -28,6 +29,8 @@ export interface LinkParts {
    * again. A throw means that the transport is broken.
    */
   transmit(message: Message, about?: string): void | Promise<void>
+  /** Carries the frames of streams, if the connection does. */
+  frames?: StreamTransport
   limits: MessageLimits
   log: Log
 }
@@ -46,23 +49,27 @@ export class Link {
   #closing: Promise<void> | undefined
 
   constructor(parts: LinkParts) {
-    const { peer, origin, open } = parts
+    const { peer, origin, open, frames } = parts
     const { signal } = this.#gone
     this.#parts = parts
     this.#left = new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
-    this.#session = open({ peer, origin, signal, send: (message, about) => this.#send(message, about) })
+    const send = (message: Message, about?: string) => this.#send(message, about)
+    this.#session = open({ peer, origin, signal, send, ...(frames && { frames }) })
   }
 
-  /** Resolves to true if the carrier may acknowledge this message. Never rejects: an error in the session is logged. */
-  async receive(message: Message): Promise<boolean> {
+  /**
+   * Resolves to true if the carrier may acknowledge this message. Never rejects: an error in the session is logged. `id`
+   * is the same each time the carrier delivers the message.
+   */
+  async receive(message: Message, id?: string): Promise<boolean> {
     const { limits } = this.#parts
     if (isLargerThan(message, limits.maxBytes)) return this.refuse(messageTooLarge(limits.maxBytes))
-    return this.#take(() => this.#session.receive(message))
+    return this.#take(() => this.#session.receive(message, id))
   }
 
   /** Tells the peer why its message was refused. */
-  refuse(fault: Fault): Promise<boolean> {
-    return this.#take(() => this.#session.refuse(fault))
+  refuse(fault: Fault, message?: Message): Promise<boolean> {
+    return this.#take(() => this.#session.refuse(fault, message))
   }
 
   /** A promise while the peer must wait: it reads too slowly, or too many of its messages are in progress. */

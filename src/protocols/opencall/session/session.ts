@@ -71,14 +71,14 @@ class OpenCallSession implements Session {
   }
 
   /** Resolves when the call is recorded, or when the response is sent if the call needs no record. */
-  receive(message: Message): Promise<void> {
+  receive(message: Message, id?: string): Promise<void> {
     const taken = Promise.withResolvers<void>()
-    this.#track(this.#handle(message, taken.resolve).then(taken.resolve, taken.reject))
+    this.#track(this.#handle(message, id, taken.resolve).then(taken.resolve, taken.reject))
     return taken.promise
   }
 
-  refuse(fault: Fault): Promise<void> {
-    return this.#sendFault(fault, null)
+  refuse(fault: Fault, message?: Message): Promise<void> {
+    return this.#sendFault(fault, message === undefined ? null : readable(message))
   }
 
   async finish(): Promise<void> {
@@ -95,7 +95,7 @@ class OpenCallSession implements Session {
     this.#open.add(tracked)
   }
 
-  async #handle(message: Message, recorded: () => void): Promise<void> {
+  async #handle(message: Message, id: string | undefined, recorded: () => void): Promise<void> {
     let sent: JsonValue = null
     let isRecorded = false
     try {
@@ -103,7 +103,7 @@ class OpenCallSession implements Session {
       const { strict, requiresAuth } = this.#parts.settings
       const envelope = parseEnvelope(sent, strict)
       if (requiresAuth && !envelope.auth) throw needsAuth()
-      const requestId = envelope.ctx.requestId ?? this.#parts.env.newId()
+      const requestId = envelope.ctx.requestId ?? id ?? this.#parts.env.newId()
       const identify = this.#identify(envelope)
       const answer = this.#builtIn(envelope, requestId, identify)
       if (answer) return await this.#send(await answer)
@@ -229,8 +229,20 @@ class OpenCallSession implements Session {
   }
 
   #sendFault(thrown: unknown, sent: JsonValue): Promise<void> {
-    const requestId = requestIdIn(sent) ?? this.#parts.env.newId()
-    return this.#send(encodeRefusal(explain(thrown, this.#parts.env.log), requestId, sessionIdIn(sent)))
+    const known = requestIdIn(sent)
+    const requestId = known ?? this.#parts.env.newId()
+    const refusal = encodeRefusal(explain(thrown, this.#parts.env.log), requestId, sessionIdIn(sent))
+    return this.#connection.send(JSON.stringify(refusal), known)
+  }
+}
+
+/** `null` if the message is not JSON. */
+function readable(message: Message): JsonValue {
+  try {
+    return parseJsonText(readText(message))
+  } catch (thrown) {
+    if (thrown instanceof Fault) return null
+    throw thrown
   }
 }
 
