@@ -26,7 +26,7 @@ import { registerProcessReadings } from '../telemetry/index.ts'
 import { type Access, identifyBy, prepareAccess } from './build/access.ts'
 import { describeBackend } from './build/backends.ts'
 import { createBase, requireNode } from './build/base.ts'
-import { registerEngineReadings } from './build/engine-readings.ts'
+import { registerCarrierReadings, registerEngineReadings } from './build/engine-readings.ts'
 import { createEnvironment, followStore } from './build/environment.ts'
 import { type Keys, loadAuthorizations, openSecrets } from './build/governing.ts'
 import { openImports } from './build/imports.ts'
@@ -230,6 +230,7 @@ async function serve<App>(
   await start()
   const processReadings = registerProcessReadings(observing.metrics)
   registerEngineReadings(observing.metrics, limits)
+  registerCarrierReadings(observing.metrics, mounting.wired)
 
   const carriers = new Carriers()
   let origin = options.publicUrl ?? 'http://127.0.0.1:4747'

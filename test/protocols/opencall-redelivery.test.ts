@@ -1,11 +1,12 @@
 /** An OpenCALL session on a carrier that redelivers unacknowledged messages. */
 import { expect, test } from 'vitest'
+import type { Call } from '../../src/core/call/call.ts'
 import type { Reply } from '../../src/core/call/reply.ts'
 import { Fault } from '../../src/core/fault.ts'
 import type { Operation } from '../../src/core/operation/operation.ts'
 import type { CallOptions, Calls } from '../../src/core/ports/calls.ts'
 import type { Environment } from '../../src/core/ports/runtime.ts'
-import type { Connection } from '../../src/core/ports/session.ts'
+import type { Connection, OpenSession } from '../../src/core/ports/session.ts'
 import { createOpenCallSessions } from '../../src/protocols/opencall/index.ts'
 import { createMemoryLog } from '../../src/testing/fakes/memory-log.ts'
 import { createMessagePair } from '../../src/testing/fakes/message-pair.ts'
@@ -17,23 +18,32 @@ function connect(
   sideEffecting = false,
 ) {
   const log = createMemoryLog([])
+  const open = openSession(call, redelivers, sideEffecting)
+  return createMessagePair((connection) => open({ ...connection, ...address }), { log })
+}
+
+function openSession(
+  call: (options: CallOptions, made: Call) => Promise<Reply>,
+  redelivers: boolean,
+  sideEffecting = false,
+): OpenSession {
+  const log = createMemoryLog([])
   const unused = () => Promise.reject(new Error('not part of this story'))
   const calls: Pick<Calls, 'admit' | 'call' | 'poll' | 'watch' | 'cancel' | 'chunk'> = {
     admit: async (name) => ({ name: { full: name }, sideEffecting }) as Operation,
-    call: (_call, _identify, options = {}) => call(options),
+    call: (made, _identify, options = {}) => call(options, made),
     poll: unused,
     cancel: unused,
     chunk: unused,
     async *watch() {},
   }
-  const open = createOpenCallSessions({
+  return createOpenCallSessions({
     calls,
     env: { log, newId: () => 'new' } as unknown as Environment,
     transports: { get: () => undefined, names: () => [] },
     identify: () => () => undefined,
     settings: { strict: false, redelivers },
   })
-  return createMessagePair((connection) => open({ ...connection, ...address }), { log })
 }
 
 const ENVELOPE = '{"op":"v1:it.runs","ctx":{"requestId":"r1"}}'
@@ -126,4 +136,47 @@ test('an envelope that was sent to the address of another operation is refused',
 
   const refused = { requestId: 'r1', state: 'error', error: { code: 'OP_MISMATCH' } }
   expect(JSON.parse(String(await pair.read()))).toMatchObject(refused)
+})
+
+/** A session whose connection keeps what it sends. */
+function recording(open: OpenSession) {
+  const sent: { about: string | undefined; requestId: string }[] = []
+  const session = open({
+    peer: { header: () => undefined },
+    origin: 'http://127.0.0.1',
+    signal: new AbortController().signal,
+    async send(message, about) {
+      sent.push({ about, requestId: JSON.parse(String(message)).requestId })
+    },
+  })
+  return { session, sent }
+}
+
+test('a request without an id has the id of its message, each time that the message is delivered', async () => {
+  const ids: string[] = []
+  const open = openSession(async (_options, { requestId }) => {
+    ids.push(requestId)
+    return { requestId, model: 'sync', state: 'complete', result: 1 }
+  }, true)
+
+  for (let delivery = 0; delivery < 2; delivery++) await recording(open).session.receive('{"op":"v1:it.runs"}', 'ops:7')
+  await recording(open).session.receive(ENVELOPE, 'ops:8')
+
+  expect(ids).toEqual(['ops:7', 'ops:7', 'r1'])
+})
+
+test('a refusal is about the request of its message, and about nothing if the message names none', async () => {
+  const { session, sent } = recording(openSession(() => Promise.reject(new Fault('forbidden', 'No.')), true))
+
+  await session.refuse(new Fault('forbidden', 'Not here.'), ENVELOPE)
+  await session.refuse(new Fault('forbidden', 'Not here.'), 'no JSON')
+  await session.refuse(new Fault('malformed', 'Too large.'))
+  await session.receive('no JSON', 'ops:7')
+
+  expect(sent).toEqual([
+    { about: 'r1', requestId: 'r1' },
+    { about: undefined, requestId: 'new' },
+    { about: undefined, requestId: 'new' },
+    { about: undefined, requestId: 'new' },
+  ])
 })

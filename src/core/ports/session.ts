@@ -22,7 +22,7 @@ export interface Connection {
    * Sends one message. Messages leave in the order of the calls. The promise never rejects; it resolves when the
    * carrier has room for the next message. A session waits for it before it sends more of the same call, which bounds
    * the buffer. `about` names the subject of the message, such as a request id, for carriers that build a topic or a
-   * key from it.
+   * key from it. Absent if the peer's message named none: then the peer may not recognize the response.
    */
   send(message: Message, about?: string): Promise<void>
   /**
@@ -44,9 +44,11 @@ export interface Session {
   /**
    * Handles one message. Several may be in progress. The promise resolves when the carrier may acknowledge the message:
    * the call is recorded, or the session has responded to the message or refused it. It rejects when the message must
-   * be delivered again. The session responds to a malformed message and does not throw.
+   * be delivered again. The session responds to a malformed message and does not throw. `id` identifies the message if
+   * the carrier may deliver it again: it is the same each time, so that a request without an id of its own is the same
+   * request each time.
    */
-  receive(message: Message): void | Promise<void>
+  receive(message: Message, id?: string): void | Promise<void>
   /**
    * The carrier could not accept a message, for example because it is too large. The session tells the peer. `message`
    * is the refused one, if it is worth reading: the response then names its subject.

@@ -2,6 +2,7 @@
 export { locateResult } from './addresses.ts'
 export { createEnvelopeCalls } from './envelope-calls.ts'
 export { createOpenCallRoutes, refusal } from './http/routes.ts'
+export { frameTopicOf, KAFKA_HEADERS, KAFKA_TOPICS } from './kafka-topics.ts'
 export { encodeRegistry, type RegistryDocument } from './registry-document.ts'
 export { createOpenCallSessions, type OpenCallSessionSettings } from './session/session.ts'
 export { withAccessToken } from './socket-credential.ts'

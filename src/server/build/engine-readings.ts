@@ -1,6 +1,7 @@
-/** The engine's gauges at `/metrics`. */
+/** The numbers of the engine and of the carriers beside HTTP, at `/metrics`. */
 import type { Limits } from '../../engine/limits/limits.ts'
 import type { createMetrics } from '../../telemetry/index.ts'
+import type { WiredCarrier } from '../mount/wired/index.ts'
 
 export function registerEngineReadings(metrics: ReturnType<typeof createMetrics>, limits: Limits): void {
   metrics.register({
@@ -21,4 +22,20 @@ export function registerEngineReadings(metrics: ReturnType<typeof createMetrics>
     help: 'Calls accepted and not ended.',
     read: () => limits.open,
   })
+}
+
+export function registerCarrierReadings(
+  metrics: ReturnType<typeof createMetrics>,
+  wired: readonly Pick<WiredCarrier, 'name' | 'state' | 'readings'>[],
+): void {
+  for (const { name, state, readings = [] } of wired) {
+    const prefix = `callplane_${name}_`
+    metrics.register({
+      type: 'gauge',
+      name: `${prefix}connected`,
+      help: '1 if the carrier is connected.',
+      read: () => (state().connected ? 1 : 0),
+    })
+    for (const reading of readings) metrics.register({ ...reading, name: prefix + reading.name })
+  }
 }

@@ -10,6 +10,7 @@ import type { FetcherOptions } from '../../security/outbound/fetcher.ts'
 import { isSecretName } from '../../security/secrets/provider.ts'
 import type { SigningOptions } from '../../security/signatures.ts'
 import { type AnnounceOptions, EVENTS } from '../announcements/announcements.ts'
+import { checkKafka, KAFKA, KAFKA_SASL, KAFKA_TLS, KAFKA_TOPIC_NAMES } from './kafka.ts'
 import type {
   ContractOptions,
   GrpcServerOptions,
@@ -39,6 +40,7 @@ export const OPTIONS: Names<ServerOptions> = {
   cors: true,
   upgrades: true,
   websocket: true,
+  kafka: true,
   references: true,
   limits: true,
   sizes: true,
@@ -175,6 +177,11 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   const { details = 'json' } = options.contract ?? {}
   if (details !== 'json' && details !== 'strings') throw refused('contract.details must be "json" or "strings".')
   check('grpc', options.grpc, GRPC)
+  check('kafka', options.kafka, KAFKA)
+  check('kafka.topics', options.kafka?.topics, KAFKA_TOPIC_NAMES)
+  check('kafka.sasl', options.kafka?.sasl, KAFKA_SASL)
+  if (typeof options.kafka?.tls === 'object') check('kafka.tls', options.kafka.tls, KAFKA_TLS)
+  if (options.kafka) checkKafka(options.kafka)
   check('audit', options.audit, AUDIT)
   check('announce', options.announce, ANNOUNCE)
   if (options.announce) checkAnnounce(options.announce)

@@ -19,6 +19,7 @@ import type { SigningOptions } from '../../security/signatures.ts'
 import type { AnnounceOptions } from '../announcements/announcements.ts'
 import type { ToolImport } from '../declarations/index.ts'
 import type { AuthHook } from './auth-hook.ts'
+import type { KafkaOptions } from './kafka.ts'
 
 export type { UpgradeClaim } from '../../carriers/http/index.ts'
 
@@ -72,6 +73,8 @@ interface BaseOptions<App> {
    * `ws` is installed.
    */
   websocket?: boolean
+  /** OpenCALL over Kafka. Default: off. */
+  kafka?: KafkaOptions
   /** Where the server may fetch attachments from. Default: nowhere. */
   references?: FetcherOptions
   limits?: Partial<LimitRules>

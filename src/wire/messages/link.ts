@@ -61,11 +61,14 @@ export class Link {
     })
   }
 
-  /** Resolves to true if the carrier may acknowledge this message. Never rejects: an error in the session is logged. */
-  async receive(message: Message): Promise<boolean> {
+  /**
+   * Resolves to true if the carrier may acknowledge this message. Never rejects: an error in the session is logged. `id`
+   * is the same each time the carrier delivers the message.
+   */
+  async receive(message: Message, id?: string): Promise<boolean> {
     const { limits } = this.#parts
     if (isLargerThan(message, limits.maxBytes)) return this.refuse(messageTooLarge(limits.maxBytes))
-    return this.#take(() => this.#session.receive(message))
+    return this.#take(() => this.#session.receive(message, id))
   }
 
   /** Tells the peer why its message was refused. `message` is the refused one, if the session shall read it. */

@@ -72,9 +72,9 @@ class OpenCallSession implements Session {
   }
 
   /** Resolves when the call is recorded, or when the response is sent if the call needs no record. */
-  receive(message: Message): Promise<void> {
+  receive(message: Message, id?: string): Promise<void> {
     const taken = Promise.withResolvers<void>()
-    this.#track(this.#handle(message, taken.resolve).then(taken.resolve, taken.reject))
+    this.#track(this.#handle(message, id, taken.resolve).then(taken.resolve, taken.reject))
     return taken.promise
   }
 
@@ -101,7 +101,7 @@ class OpenCallSession implements Session {
     this.#open.add(tracked)
   }
 
-  async #handle(message: Message, recorded: () => void): Promise<void> {
+  async #handle(message: Message, id: string | undefined, recorded: () => void): Promise<void> {
     let sent: JsonValue = null
     let isRecorded = false
     try {
@@ -111,10 +111,11 @@ class OpenCallSession implements Session {
       if (requiresAuth && !envelope.auth) throw needsAuth()
       const { subject = envelope.op } = this.#connection
       if (subject !== envelope.op) throw addressedToAnother(subject)
-      const requestId = envelope.ctx.requestId ?? this.#parts.env.newId()
+      const requestId = envelope.ctx.requestId ?? id ?? this.#parts.env.newId()
       const identify = this.#identify(envelope)
       const answer = this.#builtIn(envelope, requestId, identify)
       if (answer) return await this.#send(await answer)
+      if (this.#redelivers && id === undefined) requireIdentity(envelope)
       await this.#call(envelope, requestId, identify, () => {
         isRecorded = true
         recorded()
@@ -153,7 +154,6 @@ class OpenCallSession implements Session {
     const { calls } = this.#parts
     const { signal } = this.#leaving
     const { origin, lossy } = this.#connection
-    if (this.#redelivers) requireIdentity(envelope)
     let caller: Caller | undefined
     const known = async () => {
       caller = await identify()
@@ -239,8 +239,10 @@ class OpenCallSession implements Session {
   }
 
   #sendFault(thrown: unknown, sent: JsonValue): Promise<void> {
-    const requestId = requestIdIn(sent) ?? this.#parts.env.newId()
-    return this.#send(encodeRefusal(explain(thrown, this.#parts.env.log), requestId, sessionIdIn(sent)))
+    const known = requestIdIn(sent)
+    const requestId = known ?? this.#parts.env.newId()
+    const refusal = encodeRefusal(explain(thrown, this.#parts.env.log), requestId, sessionIdIn(sent))
+    return this.#connection.send(JSON.stringify(refusal), known)
   }
 }
 

@@ -49,4 +49,14 @@ export interface WiredCarrier {
   /** Called once, when calls can be made. */
   open(parts: WiredParts): OpenWired
   state(): CarrierState
+  /** Its own numbers at `/metrics`. */
+  readonly readings?: readonly CarrierReading[]
+}
+
+export interface CarrierReading {
+  /** Without the prefix `callplane_{carrier}_`. The name of a counter ends in `_total`. */
+  name: string
+  help: string
+  type: 'gauge' | 'counter'
+  read(): number
 }

@@ -1,0 +1,2 @@
+export { createKafka, type Kafka } from './carrier.ts'
+export type { KafkaLogin, KafkaSettings, KafkaTls } from './settings.ts'

@@ -1,0 +1,137 @@
+/**
+ * Publishes messages to one topic, in order. It sends the messages of one turn of the event loop together, and then those
+ * that arrived while the last ones were under way. It keeps them while the brokers are away, up to a limit.
+ */
+import type { Producer } from '@platformatic/kafka'
+import type { Log } from '../../core/ports/runtime.ts'
+import { canRetry, describeError } from './errors.ts'
+import { retryDelayMs } from './settings.ts'
+
+export interface Outgoing {
+  key?: Buffer
+  value: Buffer
+  headers: Map<Buffer, Buffer>
+}
+
+export interface OutboxParts {
+  topic: string
+  producer: () => Producer
+  log: Log
+  /** Aborts when nothing more is sent. */
+  signal: AbortSignal
+  /** Tells how many messages were published, or why one was not. */
+  published(count: number): void
+  lost(count: number): void
+  /** Nothing waits any more. */
+  idle(): void
+}
+
+/** A broker's limit for the messages of one request and partition is 1 MB by default. */
+const MAX_BATCH_BYTES = 512 * 1024
+const MAX_BATCH = 1_000
+/** Above this, senders wait. */
+const MAX_WAITING = 2_000
+const MAX_WAITING_BYTES = 8 * 1024 * 1024
+
+export class Outbox {
+  readonly #parts: OutboxParts
+  #waiting: Outgoing[] = []
+  #waitingBytes = 0
+  #sending: Promise<void> | undefined
+  #room: PromiseWithResolvers<void> | undefined
+
+  constructor(parts: OutboxParts) {
+    this.#parts = parts
+  }
+
+  /** Returns a promise while there is no room for another message. It never rejects. */
+  add(message: Outgoing): void | Promise<void> {
+    if (this.#parts.signal.aborted) return
+    this.#waiting.push(message)
+    this.#waitingBytes += message.value.length
+    this.#sending ??= this.#sendAll()
+    if (this.#hasRoom()) return
+    this.#room ??= Promise.withResolvers()
+    return this.#room.promise
+  }
+
+  /** Resolves when all messages are sent, or the signal has aborted. */
+  async flushed(): Promise<void> {
+    while (this.#sending) await this.#sending
+  }
+
+  async #sendAll(): Promise<void> {
+    await new Promise(setImmediate)
+    const { signal } = this.#parts
+    while (this.#waiting.length > 0 && !signal.aborted) {
+      await this.#send(this.#take())
+      this.#wake()
+    }
+    if (signal.aborted) this.#waiting = []
+    this.#sending = undefined
+    this.#wake()
+    this.#parts.idle()
+  }
+
+  #take(): Outgoing[] {
+    let bytes = 0
+    let count = 0
+    for (const { value } of this.#waiting) {
+      if (count > 0 && (bytes + value.length > MAX_BATCH_BYTES || count >= MAX_BATCH)) break
+      bytes += value.length
+      count++
+    }
+    this.#waitingBytes -= bytes
+    return this.#waiting.splice(0, count)
+  }
+
+  async #send(batch: readonly Outgoing[]): Promise<void> {
+    const { topic, producer, log, signal, published, lost } = this.#parts
+    for (let attempt = 1; !signal.aborted; attempt++) {
+      try {
+        await producer().send({ messages: batch.map((message) => ({ ...message, topic })) })
+        published(batch.length)
+        return
+      } catch (thrown) {
+        if (!canRetry(thrown)) {
+          // One message may be the reason, for example because it is too large.
+          if (batch.length > 1) return this.#sendEach(batch)
+          lost(1)
+          log.error({ topic, reason: describeError(thrown) }, 'Kafka refused a message; it is not published')
+          return
+        }
+        log.warn({ topic, reason: describeError(thrown), attempt }, 'could not publish to Kafka; trying again')
+        await delay(retryDelayMs(attempt), signal)
+      }
+    }
+    lost(batch.length)
+  }
+
+  async #sendEach(batch: readonly Outgoing[]): Promise<void> {
+    for (const message of batch) await this.#send([message])
+  }
+
+  #hasRoom(): boolean {
+    return this.#waiting.length < MAX_WAITING && this.#waitingBytes < MAX_WAITING_BYTES
+  }
+
+  #wake(): void {
+    if (!this.#room || (!this.#hasRoom() && !this.#parts.signal.aborted)) return
+    this.#room.resolve()
+    this.#room = undefined
+  }
+}
+
+/** Resolves early when the signal aborts. */
+export function delay(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve()
+    const done = () => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = setTimeout(done, ms)
+    signal.addEventListener('abort', done, { once: true })
+  })
+}

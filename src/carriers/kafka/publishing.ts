@@ -1,0 +1,70 @@
+/** The producer, and an outbox for each topic in use. A topic that does not work does not delay the others. */
+import { compatibilityPartitioner, Producer } from '@platformatic/kafka'
+import type { Log } from '../../core/ports/runtime.ts'
+import { describeError } from './errors.ts'
+import { Outbox, type Outgoing } from './outbox.ts'
+import { clientOptions, type KafkaSettings } from './settings.ts'
+
+export class Publishing {
+  readonly #log: Log
+  readonly #producer: Producer
+  readonly #outboxes = new Map<string, Outbox>()
+  readonly #ending = new AbortController()
+  published = 0
+  lost = 0
+
+  constructor(settings: KafkaSettings) {
+    this.#log = settings.log
+    this.#producer = new Producer({
+      ...clientOptions(settings),
+      // The broker drops what a retry sends a second time.
+      idempotent: true,
+      // The outbox goes on after these.
+      retries: 5,
+      // As Java's client does it, so that readers find the partition of a key.
+      partitioner: compatibilityPartitioner,
+    })
+  }
+
+  /** Returns a promise while there is no room for another message to this topic. */
+  add(topic: string, message: Outgoing): void | Promise<void> {
+    return this.#outboxOf(topic).add(message)
+  }
+
+  #outboxOf(topic: string): Outbox {
+    const open = this.#outboxes.get(topic)
+    if (open) return open
+    const outbox = new Outbox({
+      topic,
+      producer: () => this.#producer,
+      log: this.#log,
+      signal: this.#ending.signal,
+      published: (count) => {
+        this.published += count
+      },
+      lost: (count) => {
+        this.lost += count
+      },
+      idle: () => this.#outboxes.delete(topic),
+    })
+    this.#outboxes.set(topic, outbox)
+    return outbox
+  }
+
+  flushed(topic: string): Promise<void> {
+    return this.#outboxes.get(topic)?.flushed() ?? Promise.resolve()
+  }
+
+  /** Sends what waits until `cut` aborts. */
+  async close(cut: AbortSignal): Promise<void> {
+    const abort = () => this.#ending.abort()
+    if (cut.aborted) abort()
+    cut.addEventListener('abort', abort, { once: true })
+    await Promise.all([...this.#outboxes.values()].map((outbox) => outbox.flushed()))
+    cut.removeEventListener('abort', abort)
+    abort()
+    await this.#producer.close(true).catch((thrown: unknown) => {
+      this.#log.debug({ reason: describeError(thrown) }, 'could not close the Kafka producer')
+    })
+  }
+}

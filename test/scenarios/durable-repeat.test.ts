@@ -1,0 +1,29 @@
+/** A call from a carrier that redelivers is found again after it has ended, however short its retention is. */
+import { jsonSchema, operation } from 'callplane'
+import { expect, test } from 'vitest'
+import { ANONYMOUS } from '../../src/core/call/caller.ts'
+import { createStepClock, startSite } from './server.ts'
+
+test('a message that is delivered again after its call has ended does not run the handler again', async () => {
+  let runs = 0
+  const charge = operation('v1:cards.charge', {
+    args: jsonSchema<object>({ type: 'object' }),
+    result: jsonSchema<number>({ type: 'integer' }),
+    sideEffecting: true,
+    idempotencyRequired: false,
+    run: async () => ++runs,
+  })
+  const clock = createStepClock()
+  const { server } = await startSite({ operations: [charge], clock })
+  const call = { operation: 'v1:cards.charge', args: {}, media: [], requestId: 'ops:0:7' }
+  const deliver = async () => server.engine.call(call, () => ANONYMOUS, { durable: true })
+
+  const first = await deliver()
+  // Long enough for several rounds of maintenance.
+  await clock.passing(new Promise<void>((resolve) => void clock.schedule(60_000, resolve)))
+  const second = await deliver()
+
+  expect(first).toMatchObject({ state: 'complete', result: 1 })
+  expect(second).toMatchObject({ state: 'complete', result: 1 })
+  expect(runs).toBe(1)
+})
