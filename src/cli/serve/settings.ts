@@ -38,6 +38,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       'accept-loss': { type: 'boolean', default: false },
       policy: { type: 'string' },
       'grpc-port': { type: 'string' },
+      webrtc: { type: 'boolean', default: false },
       watch: { type: 'boolean', default: false },
       workers: { type: 'string' },
       'log-level': { type: 'string' },
@@ -80,6 +81,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         rest: { allowExecute: isLoopback(host) && !token && own.auth === undefined, ...own.rest },
         ...(values.policy !== undefined && { policy: values.policy }),
         ...(grpc && { grpc: { ...own.grpc, ...(values.host !== undefined && { host }), ...grpc } }),
+        ...(values.webrtc && { webrtc: own.webrtc || true }),
         ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
         ...(token && { auth: withToken(own.auth, token) }),
       }

@@ -23,6 +23,7 @@ import type {
   VaultOptions,
   WorkSettings,
 } from './options.ts'
+import { checkWebRtc } from './webrtc.ts'
 
 type Names<T> = Record<keyof T, true>
 
@@ -39,6 +40,7 @@ export const OPTIONS: Names<ServerOptions> = {
   cors: true,
   upgrades: true,
   websocket: true,
+  webrtc: true,
   references: true,
   limits: true,
   sizes: true,
@@ -175,6 +177,7 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   const { details = 'json' } = options.contract ?? {}
   if (details !== 'json' && details !== 'strings') throw refused('contract.details must be "json" or "strings".')
   check('grpc', options.grpc, GRPC)
+  checkWebRtc(options.webrtc)
   check('audit', options.audit, AUDIT)
   check('announce', options.announce, ANNOUNCE)
   if (options.announce) checkAnnounce(options.announce)

@@ -1,6 +1,7 @@
 /** Prepares the carriers that the options switch on. */
 import type { Base } from '../../build/base.ts'
 import type { ServerOptions } from '../../options/options.ts'
+import { prepareWebRtc } from './webrtc.ts'
 import type { WiredCarrier } from './wired.ts'
 
 export type { CarrierState, WiredCarrier, WiredParts } from './wired.ts'
@@ -8,7 +9,7 @@ export type { CarrierState, WiredCarrier, WiredParts } from './wired.ts'
 /** `undefined` if the options leave it switched off. Libraries are loaded only if it is switched on. */
 type Prepare = <App>(options: ServerOptions<App>, base: Base) => Promise<WiredCarrier | undefined>
 
-const CARRIERS: readonly Prepare[] = []
+const CARRIERS: readonly Prepare[] = [prepareWebRtc]
 
 export async function prepareWired<App>(options: ServerOptions<App>, base: Base): Promise<readonly WiredCarrier[]> {
   const prepared = await Promise.all(CARRIERS.map((prepare) => prepare(options, base)))
