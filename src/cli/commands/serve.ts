@@ -34,6 +34,7 @@ Options:
   --policy <file>        Who may run what, and what needs an approval: a YAML file, or a module that exports a policy.
   --grpc-port <n>        Serves the Tool Contract over gRPC on this port; 0 picks a free one and logs it.
   --no-websocket         Serves no OpenCALL over WebSocket. Without it, it is on where the package ws is installed.
+  --webrtc               Also carries streams over WebRTC. Needs the package werift.
   --watch                Restarts when a loaded file or the policy changes.
   --workers <n>          Runs calls in this many processes at the same address and on the same data. A process
                          that ends is restarted. Without it, one process does everything.

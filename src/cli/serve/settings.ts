@@ -39,6 +39,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       policy: { type: 'string' },
       'grpc-port': { type: 'string' },
       'no-websocket': { type: 'boolean', default: false },
+      webrtc: { type: 'boolean', default: false },
       watch: { type: 'boolean', default: false },
       workers: { type: 'string' },
       'log-level': { type: 'string' },
@@ -82,6 +83,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         ...(values.policy !== undefined && { policy: values.policy }),
         ...(grpc && { grpc: { ...own.grpc, ...(values.host !== undefined && { host }), ...grpc } }),
         ...(values['no-websocket'] && { websocket: false }),
+        ...(values.webrtc && { webrtc: own.webrtc || true }),
         ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
         ...(token && { auth: withToken(own.auth, token) }),
       }

@@ -37,6 +37,8 @@ export interface NewStream {
   readonly sealed: boolean
   /** `http://host:port` at which the caller reached this server. */
   readonly origin: string
+  /** The caller that subscribes, with its tenant. Several streams of one owner may share a connection. */
+  readonly owner: string
   readonly track?: MediaTrack
   /** What the caller sent for this transport, such as a WebRTC offer. */
   readonly details?: JsonObject

@@ -63,7 +63,7 @@ export class Subscribing {
 
   async #place(admitted: Admitted, wish: StreamWish, found: (place: StreamPlace) => void): Promise<StreamState> {
     const { env, transports } = this.#parts
-    const { id, operation, call } = admitted
+    const { id, operation, call, tenant, owner } = admitted
     const rules = operation.stream as StreamRules
     const transport = chooseTransport(operation, wish, transports)
     const encoding = chooseEncoding(operation, wish)
@@ -77,6 +77,7 @@ export class Subscribing {
       encoding,
       sealed: rules.integrity !== false,
       origin: wish.origin,
+      owner: `${tenant}/${owner}`,
       ...(rules.track && { track: rules.track }),
       ...(details && { details }),
     })

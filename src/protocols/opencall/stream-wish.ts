@@ -23,17 +23,25 @@ export function readWish(transports: StreamTransports, own?: StreamTransport): R
     const details: Record<string, JsonObject> = {}
     for (const name of transports.names()) {
       const detail = take(name)
-      if (isJsonObject(detail)) details[name] = detail
+      if (detail === undefined) continue
+      if (!isJsonObject(detail)) throw notAnObject(name)
+      details[name] = detail
     }
+    // Details of a transport are a wish for it.
+    const transportNames = wanted ?? (Object.keys(details).length > 0 ? Object.keys(details) : undefined)
     const wish: StreamWish = {
       origin,
       details,
       ...(own && { own }),
-      ...(wanted && { transports: wanted }),
+      ...(transportNames && { transports: transportNames }),
       ...(encodings && { encodings }),
     }
     return { call: { ...call, args }, wish }
   }
+}
+
+function notAnObject(field: string): Fault {
+  return new Fault('invalid-input', `"args.${field}" must be an object.`, { details: { field: `args.${field}` } })
 }
 
 function declares({ schemas }: Operation, name: string): boolean {

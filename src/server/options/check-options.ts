@@ -24,6 +24,7 @@ import type {
   VaultOptions,
   WorkSettings,
 } from './options.ts'
+import { checkWebRtc } from './webrtc.ts'
 
 type Names<T> = Record<keyof T, true>
 
@@ -41,6 +42,7 @@ export const OPTIONS: Names<ServerOptions> = {
   upgrades: true,
   websocket: true,
   kafka: true,
+  webrtc: true,
   references: true,
   limits: true,
   sizes: true,
@@ -182,6 +184,7 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   check('kafka.sasl', options.kafka?.sasl, KAFKA_SASL)
   if (typeof options.kafka?.tls === 'object') check('kafka.tls', options.kafka.tls, KAFKA_TLS)
   if (options.kafka) checkKafka(options.kafka)
+  checkWebRtc(options.webrtc)
   check('audit', options.audit, AUDIT)
   check('announce', options.announce, ANNOUNCE)
   if (options.announce) checkAnnounce(options.announce)

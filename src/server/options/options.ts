@@ -20,6 +20,7 @@ import type { AnnounceOptions } from '../announcements/announcements.ts'
 import type { ToolImport } from '../declarations/index.ts'
 import type { AuthHook } from './auth-hook.ts'
 import type { KafkaOptions } from './kafka.ts'
+import type { WebRtcOptions } from './webrtc.ts'
 
 export type { UpgradeClaim } from '../../carriers/http/index.ts'
 
@@ -75,6 +76,8 @@ interface BaseOptions<App> {
   websocket?: boolean
   /** OpenCALL over Kafka. Default: off. */
   kafka?: KafkaOptions
+  /** Streams over WebRTC. Needs the package `werift`. Default: off. */
+  webrtc?: boolean | WebRtcOptions
   /** Where the server may fetch attachments from. Default: nowhere. */
   references?: FetcherOptions
   limits?: Partial<LimitRules>

@@ -2,6 +2,7 @@
 import type { Base } from '../../build/base.ts'
 import type { ServerOptions } from '../../options/options.ts'
 import { prepareKafka } from './kafka.ts'
+import { prepareWebRtc } from './webrtc.ts'
 import { prepareWebSocket } from './websocket.ts'
 import type { WiredCarrier } from './wired.ts'
 
@@ -11,7 +12,7 @@ export type { CarrierState, WiredCarrier, WiredParts } from './wired.ts'
 type Prepare = <App>(options: ServerOptions<App>, base: Base) => Promise<WiredCarrier | undefined>
 
 /** In order of preference: the first that a stream can use is its transport, if the caller names none. */
-const CARRIERS: readonly Prepare[] = [prepareWebSocket, prepareKafka]
+const CARRIERS: readonly Prepare[] = [prepareWebSocket, prepareKafka, prepareWebRtc]
 
 export async function prepareWired<App>(options: ServerOptions<App>, base: Base): Promise<readonly WiredCarrier[]> {
   const prepared = await Promise.all(CARRIERS.map((prepare) => prepare(options, base)))

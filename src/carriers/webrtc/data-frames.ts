@@ -1,0 +1,110 @@
+/** The frames of one stream on a data channel. */
+import type { RTCDataChannel } from 'werift'
+import { Fault } from '../../core/fault.ts'
+import type { FrameBytes } from '../../core/operation/stream.ts'
+import type { FrameChannel } from '../../core/ports/frames.ts'
+import type { Clock } from '../../core/ports/runtime.ts'
+import type { Peer } from './peer.ts'
+import { Turn } from './turn.ts'
+
+/** The sender waits while more than this is in the buffer. */
+const HIGH_BYTES = 256 * 1024
+const LOW_BYTES = 64 * 1024
+/** The reader has this long to read the last frames and to confirm the end. */
+const END_MS = 10_000
+
+export interface DataFramesParts {
+  peer: Peer
+  channel: RTCDataChannel
+  clock: Clock
+  /** The message that tells the reader of the end. */
+  encodeEnd(fault?: Fault): string
+  /** The stream no longer uses the connection. */
+  leave(): void
+}
+
+export class DataFrames implements FrameChannel {
+  readonly #parts: DataFramesParts
+  readonly #gone = new AbortController()
+  readonly #turn = new Turn()
+  #room: PromiseWithResolvers<void> | undefined
+  #ended = false
+
+  constructor(parts: DataFramesParts) {
+    const { peer, channel } = parts
+    this.#parts = parts
+    channel.bufferedAmountLowThreshold = LOW_BYTES
+    channel.bufferedAmountLow.subscribe(() => this.#makeRoom())
+    channel.stateChange.subscribe((state) => state !== 'open' && !this.#ended && this.#lose())
+    peer.signal.addEventListener('abort', this.#lose, { once: true })
+    if (peer.signal.aborted) this.#lose()
+  }
+
+  get signal(): AbortSignal {
+    return this.#gone.signal
+  }
+
+  send(frame: FrameBytes): void | Promise<void> {
+    if (this.signal.aborted) return
+    const { channel, peer } = this.#parts
+    const size = typeof frame === 'string' ? Buffer.byteLength(frame) : frame.length
+    if (size > peer.maxFrameBytes) return this.#breakOff(tooLarge(size, peer.maxFrameBytes))
+    channel.send(typeof frame === 'string' ? frame : Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength))
+    if (channel.bufferedAmount > HIGH_BYTES) {
+      this.#room ??= Promise.withResolvers()
+      return this.#room.promise
+    }
+    return this.#turn.take()
+  }
+
+  /** The channel closes after the last frame. The message about the end is on a channel that loses nothing. */
+  async end(fault?: Fault): Promise<void> {
+    const { channel, peer, clock, encodeEnd, leave } = this.#parts
+    this.#ended = true
+    const done = Promise.withResolvers<void>()
+    const cancel = clock.schedule(END_MS, done.resolve)
+    const finished = () => done.resolve()
+    this.signal.addEventListener('abort', finished, { once: true })
+    channel.stateChange.subscribe((state) => state === 'closed' && finished())
+    const close = () => {
+      peer.tellEnd(encodeEnd(fault))
+      channel.close()
+    }
+    if (channel.bufferedAmount === 0) close()
+    else {
+      channel.bufferedAmountLowThreshold = 0
+      channel.bufferedAmountLow.once(close)
+    }
+    await done.promise
+    cancel()
+    peer.signal.removeEventListener('abort', this.#lose)
+    this.#makeRoom()
+    leave()
+  }
+
+  /** The reader cannot go on with this channel. It may read the stream elsewhere. */
+  #breakOff(fault: Fault): void {
+    const { peer, channel, encodeEnd } = this.#parts
+    peer.tellEnd(encodeEnd(fault))
+    this.#lose()
+    channel.close()
+  }
+
+  readonly #lose = (): void => {
+    if (this.signal.aborted) return
+    this.#parts.peer.signal.removeEventListener('abort', this.#lose)
+    this.#gone.abort()
+    this.#makeRoom()
+    if (!this.#ended) this.#parts.leave()
+  }
+
+  #makeRoom(): void {
+    this.#room?.resolve()
+    this.#room = undefined
+  }
+}
+
+function tooLarge(size: number, maxBytes: number): Fault {
+  const message = `A frame has ${size} bytes, and the reader takes ${maxBytes}. Read the stream over another transport.`
+  return new Fault('unavailable', message, { code: 'FRAME_TOO_LARGE', retryable: false })
+}

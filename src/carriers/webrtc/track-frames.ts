@@ -1,0 +1,130 @@
+/** One stream of encoded audio or video on a media track. */
+import type { MediaStreamTrack, RTCRtpTransceiver } from 'werift'
+import { Fault } from '../../core/fault.ts'
+import type { MediaTrack, TrackFrame } from '../../core/operation/stream.ts'
+import type { FrameChannel } from '../../core/ports/frames.ts'
+import type { Werift } from './library.ts'
+import type { Peer } from './peer.ts'
+import { Turn } from './turn.ts'
+
+interface Packets {
+  packetize(frame: Buffer, timestamp: number): readonly Parameters<MediaStreamTrack['writeRtp']>[0][]
+}
+
+interface Codec {
+  kind: MediaTrack['kind']
+  clockHz: number
+  describe(library: Werift): ReturnType<Werift['useVP8']>
+  packets(library: Werift, payloadType: number): Packets
+}
+
+/** The codecs for which the library makes packets, by their names in lower case. */
+const CODECS: Record<string, Codec> = {
+  vp8: {
+    kind: 'video',
+    clockHz: 90_000,
+    describe: ({ useVP8 }) => useVP8(),
+    packets: ({ Vp8Packetizer }, payloadType) => new Vp8Packetizer({ payloadType }),
+  },
+  h264: {
+    kind: 'video',
+    clockHz: 90_000,
+    describe: ({ useH264 }) => useH264(),
+    packets: ({ H264Packetizer }, payloadType) => new H264Packetizer({ payloadType }),
+  },
+  vp9: {
+    kind: 'video',
+    clockHz: 90_000,
+    describe: ({ useVP9 }) => useVP9(),
+    packets: ({ Vp9Packetizer }, payloadType) => new Vp9Packetizer({ payloadType }),
+  },
+  opus: {
+    kind: 'audio',
+    clockHz: 48_000,
+    describe: ({ useOPUS }) => useOPUS(),
+    packets: ({ OpusPacketizer }, payloadType) => new OpusPacketizer({ payloadType }),
+  },
+}
+
+function codecOf({ kind, codec }: MediaTrack): Codec {
+  const found = CODECS[codec.toLowerCase()]
+  if (found?.kind === kind) return found
+  const message = `This server cannot send ${kind} as ${codec}. Declare one of ${Object.keys(CODECS).join(', ')}.`
+  throw unsupported(message)
+}
+
+/** One codec for each kind: a connection keeps to the codecs that it began with. */
+export function negotiableCodecs(library: Werift, track?: MediaTrack) {
+  const chosen = track && codecOf(track)
+  const { vp8, opus } = CODECS as Record<'vp8' | 'opus', Codec>
+  const pick = (kind: MediaTrack['kind'], other: Codec) => [(chosen?.kind === kind ? chosen : other).describe(library)]
+  return { video: pick('video', vp8), audio: pick('audio', opus) }
+}
+
+export function unsupported(message: string): Fault {
+  return new Fault('invalid-input', message, { code: 'UNSUPPORTED_CODEC', details: { field: 'args.webrtc' } })
+}
+
+export interface TrackFramesParts {
+  library: Werift
+  peer: Peer
+  track: MediaTrack
+  transceiver: RTCRtpTransceiver
+  encodeEnd(fault?: Fault): string
+  /** The stream no longer uses the connection. */
+  leave(): void
+}
+
+export class TrackFrames implements FrameChannel {
+  readonly #parts: TrackFramesParts
+  readonly #source: MediaStreamTrack
+  readonly #packets: Packets
+  readonly #clockHz: number
+  readonly #turn = new Turn()
+  readonly signal: AbortSignal
+
+  /** The peer is connected. */
+  static async open(parts: TrackFramesParts): Promise<TrackFrames> {
+    const { library, track, transceiver } = parts
+    const source = new library.MediaStreamTrack({ kind: track.kind })
+    await transceiver.sender.replaceTrack(source)
+    return new TrackFrames(parts, source)
+  }
+
+  private constructor(parts: TrackFramesParts, source: MediaStreamTrack) {
+    const { library, track, transceiver, peer } = parts
+    const codec = codecOf(track)
+    this.#parts = parts
+    this.#source = source
+    this.#clockHz = codec.clockHz
+    this.#packets = codec.packets(library, transceiver.sender.codec?.payloadType ?? 0)
+    this.signal = peer.signal
+    this.signal.addEventListener('abort', this.#release, { once: true })
+  }
+
+  /** A media track carries encoded audio and video only, and the engine sends nothing else here. */
+  send(): void {}
+
+  /** Media is sent when it is due: a network that is too slow loses packets, and nobody waits. */
+  sendTrack({ bytes, timestampMs }: TrackFrame): void | Promise<void> {
+    if (this.signal.aborted) return
+    // The timestamp of a packet has 32 bits and starts again at 0.
+    const timestamp = Math.round(timestampMs * (this.#clockHz / 1000)) % 2 ** 32
+    const frame = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    for (const packet of this.#packets.packetize(frame, timestamp)) this.#source.writeRtp(packet)
+    return this.#turn.take()
+  }
+
+  end(fault?: Fault): void {
+    this.#parts.peer.tellEnd(this.#parts.encodeEnd(fault))
+    this.signal.removeEventListener('abort', this.#release)
+    this.#release()
+  }
+
+  readonly #release = (): void => {
+    const { peer, transceiver, leave } = this.#parts
+    this.#source.stop()
+    peer.returnTrack(transceiver)
+    leave()
+  }
+}
