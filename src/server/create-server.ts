@@ -58,7 +58,7 @@ export interface CallplaneServer {
   readonly fetch: (request: Request) => Promise<Response>
   readonly engine: Engine
   readonly registry: Registry
-  /** Starts an HTTP server. Without authentication, only on loopback. */
+  /** Starts an HTTP server, or an HTTPS server with `tls`. Without authentication, only on loopback. */
   listen(address?: { host?: string; port?: number }): Promise<Listening>
   /** The gRPC address of the Tool Contract, if `grpc` is set. */
   readonly grpc?: { host: string; port: number }
@@ -225,7 +225,7 @@ async function serve<App>(
   registerEngineReadings(observing.metrics, limits)
 
   const carriers = new Carriers()
-  let origin = options.publicUrl ?? 'http://127.0.0.1:4747'
+  let origin = options.publicUrl ?? `${options.tls ? 'https' : 'http'}://127.0.0.1:4747`
   const grpc =
     options.grpc &&
     (await carriers.open(await openGrpc(options.grpc, options.contract, mounting, authenticator, () => origin)))
@@ -249,7 +249,8 @@ async function serve<App>(
     async listen({ host = '127.0.0.1', port = 4747 } = {}) {
       requireProtection(host, authenticator)
       const upgrades = options.upgrades && new Upgrades(options.upgrades, onSockets)
-      const listening = await carriers.open(createHttpCarrier({ listener, host, port, ...(upgrades && { upgrades }) }))
+      const secure = { ...(upgrades && { upgrades }), ...(options.tls && { tls: options.tls }) }
+      const listening = await carriers.open(createHttpCarrier({ listener, host, port, ...secure }))
       if (options.publicUrl === undefined) origin = listening.url
       return listening
     },

@@ -23,6 +23,7 @@ import type {
   VaultOptions,
   WorkSettings,
 } from './options.ts'
+import { checkTls, type TlsOptions } from './tls.ts'
 
 type Names<T> = Record<keyof T, true>
 
@@ -39,6 +40,7 @@ export const OPTIONS: Names<ServerOptions> = {
   cors: true,
   upgrades: true,
   websocket: true,
+  tls: true,
   references: true,
   limits: true,
   sizes: true,
@@ -146,6 +148,7 @@ const VAULT: Names<VaultOptions> = { key: true, oldKeys: true }
 const TOOLS: Names<ToolOptions> = { bareNames: true }
 const CONTRACT: Names<ContractOptions> = { details: true }
 const GRPC: Names<GrpcServerOptions> = { host: true, port: true, tls: true }
+const TLS: Names<TlsOptions> = { cert: true, key: true }
 const AUDIT: Names<NonNullable<ServerOptions['audit']>> = { keepDays: true }
 const ANNOUNCE: Names<AnnounceOptions> = { url: true, secretRef: true, events: true, allowPrivate: true }
 const SIGNING: Names<SigningOptions> = { keyId: true, privateKey: true }
@@ -175,6 +178,8 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   const { details = 'json' } = options.contract ?? {}
   if (details !== 'json' && details !== 'strings') throw refused('contract.details must be "json" or "strings".')
   check('grpc', options.grpc, GRPC)
+  check('tls', options.tls, TLS)
+  if (options.tls) checkTls(options.tls)
   check('audit', options.audit, AUDIT)
   check('announce', options.announce, ANNOUNCE)
   if (options.announce) checkAnnounce(options.announce)
