@@ -105,6 +105,11 @@ export function encodeRefusal(fault: Fault, requestId: string, sessionId?: strin
   }
 }
 
+/** The last message to the reader of a stream. */
+export function encodeStreamEnd(requestId: string, fault?: Fault): string {
+  return JSON.stringify(fault ? encodeRefusal(fault, requestId) : { requestId, state: 'complete' })
+}
+
 export function epochSeconds(ms: number): number {
   return Math.floor(ms / 1000)
 }

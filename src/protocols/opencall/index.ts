@@ -1,7 +1,8 @@
 /** Public exports of OpenCALL. */
 export { locateResult } from './addresses.ts'
+export { encodeStreamEnd } from './codec.ts'
 export { createEnvelopeCalls } from './envelope-calls.ts'
 export { createOpenCallRoutes, refusal } from './http/routes.ts'
 export { encodeRegistry, type RegistryDocument } from './registry-document.ts'
 export { createOpenCallSessions, type OpenCallSessionSettings } from './session/session.ts'
-export { SOCKET_TRANSPORT } from './stream-places.ts'
+export { quicPlace, SOCKET_TRANSPORT } from './stream-places.ts'
