@@ -3,9 +3,9 @@ import { EventEmitter, once } from 'node:events'
 import type { Carrier } from '../../core/ports/carrier.ts'
 import type { Route } from '../../core/ports/exchange.ts'
 import { createHttp3Handler, type Http3Options } from './http3-handler.ts'
-import { H3 } from './http3-send.ts'
 import type { Http3Server, Http3Stream, QuicLibrary } from './library.ts'
 import { cannotListen, type QuicLimits, type QuicTls, quicSettings } from './settings.ts'
+import { CODE, within } from './stall.ts'
 
 export interface Http3CarrierOptions {
   library: QuicLibrary
@@ -33,7 +33,7 @@ export function createHttp3Carrier(options: Http3CarrierOptions): Carrier<{ host
   const server = library.createSecureServer(settings, (stream, fields) => {
     if (isClosing) {
       stream.on('error', () => undefined)
-      return stream.close(H3.requestRejected)
+      return stream.close(CODE.requestRejected)
     }
     open.add(stream)
     const done = () => {
@@ -65,20 +65,10 @@ export function createHttp3Carrier(options: Http3CarrierOptions): Carrier<{ host
       const wasBusy = open.size > 0
       if (wasBusy) await within(graceMs, new Promise<void>((resolve) => (idle = resolve)))
       if (wasBusy && graceMs > 0) await within(LINGER_MS, new Promise(() => {}))
-      for (const stream of open) stream.close(H3.requestRejected)
+      for (const stream of open) stream.close(CODE.requestRejected)
       await server.close()
     },
   }
-}
-
-function within(ms: number, promise: Promise<void>): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    void promise.then(() => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
 }
 
 /**

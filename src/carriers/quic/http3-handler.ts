@@ -10,9 +10,10 @@ import { createRouteTable, type RouteEntry, readParams } from '../../wire/http/r
 import { repeatedHeader } from '../../wire/http/single-headers.ts'
 import { createSiteRules, type SiteOptions } from '../../wire/http/site-rules.ts'
 import { Http3Exchange } from './http3-exchange.ts'
-import { H3, send } from './http3-send.ts'
+import { send } from './http3-send.ts'
 import { Unread } from './inbox.ts'
 import type { FieldMap, Http3Stream } from './library.ts'
+import { CODE } from './stall.ts'
 
 export interface Http3Options extends SiteOptions {
   /** Creates the error response for a path without a route. */
@@ -99,7 +100,7 @@ function giveUp({ stream }: Http3Exchange): void {
   try {
     stream.respondWithBody({ ':status': '500', 'content-length': '0' }, Buffer.alloc(0))
   } catch {
-    stream.close(H3.internalError)
+    stream.close(CODE.internalError)
   }
 }
 

@@ -2,7 +2,8 @@
 import type { Answer } from '../../core/ports/exchange.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import type { Http3Exchange } from './http3-exchange.ts'
-import type { FieldMap, Http3Stream } from './library.ts'
+import type { FieldMap } from './library.ts'
+import { CODE, drained } from './stall.ts'
 
 // A named import of node:http also evaluates its `WebSocket` and loads all of undici.
 const { validateHeaderName, validateHeaderValue } = process.getBuiltinModule('node:http')
@@ -11,9 +12,6 @@ export interface SendSettings {
   readonly stallTimeoutMs: number
   readonly log: Log | undefined
 }
-
-/** RFC 9114, "Error Codes". */
-export const H3 = { noError: 0x100, internalError: 0x102, excessiveLoad: 0x107, requestRejected: 0x10b } as const
 
 /** How much of an unread body is discarded, and for how long, so that the client can read the response first. */
 const LINGER_BYTES = 1 << 20
@@ -106,7 +104,7 @@ async function pump(
     if (stream.destroyed) return
     // The head has been sent, so only a reset can show that the response is incomplete.
     log?.error({ err }, 'a response failed while it was being sent')
-    stream.close(H3.internalError)
+    stream.close(CODE.internalError)
   }
 }
 
@@ -119,23 +117,10 @@ function finish({ stream, inbox }: Http3Exchange): void {
   if (inbox.hasEnded) return
   const close = () => {
     clearTimeout(timer)
-    if (!inbox.hasEnded && !stream.destroyed) stream.close(H3.noError)
+    if (!inbox.hasEnded && !stream.destroyed) stream.close(CODE.noError)
   }
   const timer = setTimeout(close, LINGER_MS)
   inbox.discard(LINGER_BYTES, close)
-}
-
-/** Resolves when the client has read the written bytes, has left, or has read nothing for `stallTimeoutMs`. */
-export function drained(stream: Pick<Http3Stream, 'on' | 'off' | 'close'>, stallTimeoutMs: number): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer)
-      stream.off('drain', done).off('close', done)
-      resolve()
-    }
-    const timer = setTimeout(() => stream.close(H3.excessiveLoad), stallTimeoutMs)
-    stream.on('drain', done).on('close', done)
-  })
 }
 
 function abandon(iterator: AsyncIterator<unknown>, log: Log | undefined): void {

@@ -62,8 +62,8 @@ export class Inbox {
     return chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)
   }
 
-  /** The next bytes, or `undefined` at the end. Throws a fault after `waitMs`. */
-  async next(waitMs: number): Promise<Buffer | undefined> {
+  /** The next bytes, or `undefined` at the end. Throws a fault after `waitMs`, or never without it. */
+  async next(waitMs?: number): Promise<Buffer | undefined> {
     const chunk = this.#shift()
     if (chunk) return chunk
     let timer: NodeJS.Timeout | undefined
@@ -78,13 +78,12 @@ export class Inbox {
         if (timedOut) throw bodyTooSlow()
         await new Promise<void>((resolve) => {
           this.#wake = resolve
-          timer ??= setTimeout(
-            () => {
-              timedOut = true
-              this.#wake()
-            },
-            Math.max(0, waitMs),
-          )
+          if (waitMs === undefined || timer !== undefined) return
+          const expire = () => {
+            timedOut = true
+            this.#wake()
+          }
+          timer = setTimeout(expire, Math.max(0, waitMs))
         })
       }
     } finally {

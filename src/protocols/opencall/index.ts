@@ -1,6 +1,6 @@
 /** Public exports of OpenCALL. */
 export { locateResult } from './addresses.ts'
-export { encodeStreamEnd } from './codec.ts'
+export { encodeStreamBegin, encodeStreamEnd } from './codec.ts'
 export { createEnvelopeCalls } from './envelope-calls.ts'
 export { createOpenCallRoutes, refusal } from './http/routes.ts'
 export { encodeRegistry, type RegistryDocument } from './registry-document.ts'

@@ -25,18 +25,16 @@ export function encodeRecord(kind: RecordKind, content: FrameBytes = ''): Uint8A
   return record
 }
 
-export interface RecordEvents {
-  record(kind: RecordKind, content: Uint8Array): void
+export type DecodedRecord =
+  | { kind: RecordKind; content: Uint8Array }
   /** The record is larger than allowed. Its content is discarded while it arrives. */
-  tooLarge(kind: RecordKind): void
+  | { kind: 'too-large' }
   /** The kind is unknown, so the bytes are no records. Nothing is read after that. */
-  broken(kind: number): void
-}
+  | { kind: 'broken' }
 
 /** Reads records that arrive in pieces. It keeps at most one record in memory. */
 export class RecordDecoder {
   readonly #maxBytes: number
-  readonly #events: RecordEvents
   #head: number[] = []
   #pieces: Uint8Array[] = []
   /** Bytes of the content that have not arrived. */
@@ -44,9 +42,8 @@ export class RecordDecoder {
   #isDiscarding = false
   #isBroken = false
 
-  constructor(maxBytes: number, events: RecordEvents) {
+  constructor(maxBytes: number) {
     this.#maxBytes = maxBytes
-    this.#events = events
   }
 
   /** True between two records. */
@@ -54,44 +51,37 @@ export class RecordDecoder {
     return this.#head.length === 0
   }
 
-  push(piece: Uint8Array): void {
+  /** The records that this piece completes. Take all of them before the next piece. */
+  *push(piece: Uint8Array): Generator<DecodedRecord> {
     let at = 0
     while (at < piece.length && !this.#isBroken) {
       if (this.#head.length < HEAD_BYTES) {
         this.#head.push(piece[at++] as number)
-        if (this.#head.length === HEAD_BYTES) this.#begin()
+        if (this.#head.length < HEAD_BYTES) continue
+        const [kind = 0, ...length] = this.#head
+        this.#missing = new DataView(Uint8Array.from(length).buffer).getUint32(0)
+        this.#isBroken = NAMES[kind] === undefined
+        this.#isDiscarding = this.#missing > this.#maxBytes
+        if (this.#isBroken) yield { kind: 'broken' }
+        else if (this.#isDiscarding) yield { kind: 'too-large' }
       } else {
         const part = piece.subarray(at, at + this.#missing)
         at += part.length
         this.#missing -= part.length
         if (!this.#isDiscarding) this.#pieces.push(part)
-        if (this.#missing === 0) this.#finish()
       }
+      if (this.#missing === 0 && !this.#isBroken) yield* this.#finish()
     }
   }
 
-  #begin(): void {
-    const [kind = 0, ...length] = this.#head
-    const name = NAMES[kind]
-    if (name === undefined) {
-      this.#isBroken = true
-      this.#events.broken(kind)
-      return
-    }
-    this.#missing = new DataView(Uint8Array.from(length).buffer).getUint32(0)
-    this.#isDiscarding = this.#missing > this.#maxBytes
-    if (this.#isDiscarding) this.#events.tooLarge(name)
-    else if (this.#missing === 0) this.#finish()
-  }
-
-  #finish(): void {
-    const name = NAMES[this.#head[0] as number] as RecordKind
-    const pieces = this.#pieces
+  *#finish(): Generator<DecodedRecord> {
+    const kind = NAMES[this.#head[0] as number] as RecordKind
+    // Always copied, because the library may reuse the buffer of a piece.
+    const content = joinBytes(this.#pieces)
     const wasDiscarded = this.#isDiscarding
     this.#head = []
     this.#pieces = []
     this.#isDiscarding = false
-    // Always copied, because the library may reuse the buffer of a piece.
-    if (!wasDiscarded) this.#events.record(name, joinBytes(pieces))
+    if (!wasDiscarded) yield { kind, content }
   }
 }
