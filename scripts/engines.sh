@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what some tests need besides npm packages: Debian packages, the jars of Kafka in .engines/kafka, and Python
-# clients in .engines/python. It works on Debian and its derivatives, and installs only what is missing.
+# Installs what some tests need besides the lock file's packages: Debian packages, the jars of Kafka in .engines/kafka,
+# Python clients in .engines/python, and the QUIC library in .engines/quic. It works on Debian and its derivatives, and installs only what is missing.
 # `npm run engines -- bench` installs the servers that the benchmarks compare us with instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -94,5 +94,17 @@ if ! up_to_date python python.txt; then
     --requirement scripts/engines/python.txt
   cp scripts/engines/python.txt .engines/python/made-from
 fi
+
+# The library names platform packages that the registry does not have, and `npm ci` refuses a lock file with such a package.
+# The binaries are in the package itself, so it is installed here without them, and linked where Node finds it by its name.
+if ! up_to_date quic quic.txt; then
+  echo "engines: npm installs the QUIC library in .engines/quic"
+  rm -rf .engines/quic
+  mkdir -p .engines/quic
+  npm install --prefix .engines/quic --no-audit --no-fund --loglevel error --omit optional --ignore-scripts \
+    $(cat scripts/engines/quic.txt)
+  cp scripts/engines/quic.txt .engines/quic/made-from
+fi
+ln -sfn ../.engines/quic/node_modules/@currentspace node_modules/@currentspace
 
 echo "engines: ready. With CALLPLANE_REQUIRE_ENGINES=1, npm test and npm run test:all fail if one cannot be used."

@@ -66,7 +66,7 @@ export interface CallplaneServer {
   readonly upgrade: (request: IncomingMessage, socket: Duplex, head: Buffer) => boolean
   readonly engine: Engine
   readonly registry: Registry
-  /** Starts an HTTP server. Without authentication, only on loopback. */
+  /** Starts an HTTP server, or an HTTPS server with `tls`. Without authentication, only on loopback. */
   listen(address?: { host?: string; port?: number }): Promise<Listening>
   /** The gRPC address of the Tool Contract, if `grpc` is set. */
   readonly grpc?: { host: string; port: number }
@@ -233,7 +233,7 @@ async function serve<App>(
   registerCarrierReadings(observing.metrics, mounting.wired)
 
   const carriers = new Carriers()
-  let origin = options.publicUrl ?? 'http://127.0.0.1:4747'
+  let origin = options.publicUrl ?? `${options.tls ? 'https' : 'http'}://127.0.0.1:4747`
   const grpc =
     options.grpc &&
     (await carriers.open(await openGrpc(options.grpc, options.contract, mounting, authenticator, () => origin)))
@@ -268,8 +268,8 @@ async function serve<App>(
     registry: mounting.catalog,
     async listen({ host = '127.0.0.1', port = 4747 } = {}) {
       requireProtection(host, authenticator)
-      const upgrading = claims.length > 0 ? { upgrades } : {}
-      const listening = await carriers.open(createHttpCarrier({ listener, host, port, ...upgrading }))
+      const optional = { ...(claims.length > 0 && { upgrades }), ...(options.tls && { tls: options.tls }) }
+      const listening = await carriers.open(createHttpCarrier({ listener, host, port, ...optional }))
       if (options.publicUrl === undefined) origin = listening.url
       return listening
     },

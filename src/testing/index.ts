@@ -37,7 +37,13 @@ export {
   type OpenedBackend,
   type ToolBehaviour,
 } from './suites/backend/backend.ts'
-export { type CarrierOptions, describeCarrier, type OpenCarrier, type OpenedCarrier } from './suites/carrier/carrier.ts'
+export {
+  type CarrierOptions,
+  type CarrierTraits,
+  describeCarrier,
+  type OpenCarrier,
+  type OpenedCarrier,
+} from './suites/carrier/carrier.ts'
 export { describeFrames, type FrameReader, type FrameTraits, type OpenedFrames } from './suites/frames/frames.ts'
 export {
   describeMessages,

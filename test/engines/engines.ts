@@ -41,6 +41,13 @@ export const kafkaBroker: TestEngine = engine('Kafka', ['setpriv', 'java'], [joi
 
 export const pythonClients: TestEngine = engine('Python clients', [], [join(own, 'python/made-from')])
 
+/** `npm run engines` links it here. It is in no lock file: see scripts/engines.sh. */
+export const quicLibrary: TestEngine = engine(
+  'the QUIC library',
+  [],
+  [join(import.meta.dirname, '../../node_modules/@currentspace/http3/package.json')],
+)
+
 export const browser: TestEngine = engine('a browser', ['chromium'])
 
 /** One engine for tests that need several. */

@@ -1,7 +1,14 @@
 /** Runs a request listener in its own server, as a carrier that opens and closes with the others. */
 import type { Carrier } from '../../core/ports/carrier.ts'
 import type { RequestListener } from './listener.ts'
-import { closeHttpServer, createHttpServer, type Listening, listen, type ServerLimits } from './server.ts'
+import {
+  closeHttpServer,
+  createHttpServer,
+  type Listening,
+  listen,
+  type ServerLimits,
+  type TlsFiles,
+} from './server.ts'
 import type { Upgrades } from './upgrades.ts'
 
 export interface HttpCarrierOptions {
@@ -10,10 +17,13 @@ export interface HttpCarrierOptions {
   port: number
   limits?: ServerLimits
   upgrades?: Upgrades
+  /** Serves HTTPS. */
+  tls?: TlsFiles
 }
 
-export function createHttpCarrier({ listener, host, port, limits, upgrades }: HttpCarrierOptions): Carrier<Listening> {
-  const server = createHttpServer(listener, limits, upgrades)
+export function createHttpCarrier(options: HttpCarrierOptions): Carrier<Listening> {
+  const { listener, host, port, limits, upgrades, tls } = options
+  const server = createHttpServer(listener, limits, upgrades, tls)
   return {
     listen: () => listen(server, { host, port }),
     close: (graceMs) => closeHttpServer(server, graceMs, upgrades),

@@ -3,5 +3,12 @@
 export { LOOPBACK_HOSTS } from '../../wire/http/site-rules.ts'
 export { createHttpCarrier } from './carrier.ts'
 export { createRequestListener, type ListenerOptions, type RequestListener } from './listener.ts'
-export { closeHttpServer, createHttpServer, type Listening, listen, type ServerLimits } from './server.ts'
+export {
+  closeHttpServer,
+  createHttpServer,
+  type Listening,
+  listen,
+  type ServerLimits,
+  type TlsFiles,
+} from './server.ts'
 export { type UpgradeClaim, Upgrades } from './upgrades.ts'

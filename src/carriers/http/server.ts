@@ -1,7 +1,9 @@
 /**
- * A node:http server with limits that are safe for untrusted clients, and a shutdown that finishes pending responses.
+ * A node:http or node:https server with limits that are safe for untrusted clients, and a shutdown that finishes pending
+ * responses.
  */
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http'
+import type { Server as SecureServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import { Fault } from '../../core/fault.ts'
 import { AWAITS_CONTINUE, type Incoming } from './body.ts'
@@ -22,9 +24,22 @@ export interface ServerLimits {
   maxConnections?: number
 }
 
-export function createHttpServer(listener: RequestListener, limits: ServerLimits = {}, upgrades?: Upgrades): Server {
+/** A certificate chain and its private key, as PEM. */
+export interface TlsFiles {
+  cert: string | Uint8Array
+  key: string | Uint8Array
+}
+
+export type WebServer = Server | SecureServer
+
+export function createHttpServer(
+  listener: RequestListener,
+  limits: ServerLimits = {},
+  upgrades?: Upgrades,
+  tls?: TlsFiles,
+): WebServer {
   const headersTimeout = limits.headersTimeoutMs ?? 10_000
-  const server = createServer({
+  const settings = {
     maxHeaderSize: limits.maxHeaderBytes ?? 16 * 1024,
     headersTimeout,
     // Bodies have their own time limits: a large upload may take long, but must not be silent.
@@ -34,7 +49,8 @@ export function createHttpServer(listener: RequestListener, limits: ServerLimits
     connectionsCheckingInterval: Math.min(1_000, headersTimeout),
     // An unclaimed upgrade request gets a normal response, because clients also ask for h2c.
     ...(upgrades && { shouldUpgradeCallback: (request: IncomingMessage) => upgrades.accepts(request) }),
-  })
+  }
+  const server: WebServer = tls ? createSecure(settings, tls) : createServer(settings)
   server.maxConnections = limits.maxConnections ?? 10_000
   const keepAliveMs = limits.keepAliveTimeoutMs ?? 5_000
   const idle = new IdleConnections(server, keepAliveMs)
@@ -63,20 +79,27 @@ function announceKeepAlive(response: ServerResponse & { _keepAliveTimeout?: numb
   response._keepAliveTimeout = keepAliveMs
 }
 
+function createSecure(settings: ServerOptions & { headersTimeout: number }, { cert, key }: TlsFiles): SecureServer {
+  const https = process.getBuiltinModule('node:https')
+  const files = { cert: Buffer.from(cert), key: Buffer.from(key) }
+  return https.createServer({ ...settings, ...files, handshakeTimeout: settings.headersTimeout })
+}
+
 export interface Listening {
   readonly host: string
   readonly port: number
   readonly url: string
 }
 
-export function listen(server: Server, { host, port }: { host: string; port: number }): Promise<Listening> {
+export function listen(server: WebServer, { host, port }: { host: string; port: number }): Promise<Listening> {
   return new Promise((resolve, reject) => {
     const failed = (error: NodeJS.ErrnoException) => reject(cannotListen(error, host, port))
     server.once('error', failed)
     server.listen(port, host, () => {
       server.off('error', failed)
       const bound = (server.address() as AddressInfo).port
-      resolve({ host, port: bound, url: `http://${host.includes(':') ? `[${host}]` : host}:${bound}` })
+      const scheme = 'setSecureContext' in server ? 'https' : 'http'
+      resolve({ host, port: bound, url: `${scheme}://${host.includes(':') ? `[${host}]` : host}:${bound}` })
     })
   })
 }
@@ -85,7 +108,7 @@ export function listen(server: Server, { host, port }: { host: string; port: num
  * Accepts no more connections, waits up to `graceMs` for pending responses, then closes what is left, including
  * upgraded sockets.
  */
-export async function closeHttpServer(server: Server, graceMs: number, upgrades?: Upgrades): Promise<void> {
+export async function closeHttpServer(server: WebServer, graceMs: number, upgrades?: Upgrades): Promise<void> {
   if (!server.listening) return
   const closed = new Promise<void>((resolve) => server.close(() => resolve()))
   for (const event of ['request', 'checkContinue']) {

@@ -35,6 +35,8 @@ Options:
   --grpc-port <n>        Serves the Tool Contract over gRPC on this port; 0 picks a free one and logs it.
   --no-websocket         Serves no OpenCALL over WebSocket. Without it, it is on where the package ws is installed.
   --webrtc               Also carries streams over WebRTC. Needs the package werift.
+  --tls-cert <file>      Serves HTTPS with this certificate (PEM, with its chain). Needs --tls-key.
+  --tls-key <file>       The certificate's private key (PEM, without a passphrase).
   --watch                Restarts when a loaded file or the policy changes.
   --workers <n>          Runs calls in this many processes at the same address and on the same data. A process
                          that ends is restarted. Without it, one process does everything.

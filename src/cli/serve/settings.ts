@@ -2,6 +2,7 @@
  * The settings of a server started from the command line. Flags override the environment, and both override the
  * application.
  */
+import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { AuthConfig } from '../../security/identity/identify.ts'
 import { type StaticToken, takeEnvironmentToken } from '../../security/identity/tokens.ts'
@@ -40,6 +41,8 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       'grpc-port': { type: 'string' },
       'no-websocket': { type: 'boolean', default: false },
       webrtc: { type: 'boolean', default: false },
+      'tls-cert': { type: 'string' },
+      'tls-key': { type: 'string' },
       watch: { type: 'boolean', default: false },
       workers: { type: 'string' },
       'log-level': { type: 'string' },
@@ -59,6 +62,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
   const workers = values.workers === undefined ? undefined : parseWhole(values.workers, '--workers', 1, MAX_WORKERS)
   if (values.watch && workers !== undefined)
     throw usageFault('--watch works with one process only. Leave out --watch or --workers.')
+  const tls = readTls(values['tls-cert'], values['tls-key'])
   const data = values.data ?? (env.CALLPLANE_DATA || undefined)
   return {
     path: positionals[0],
@@ -84,10 +88,27 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         ...(grpc && { grpc: { ...own.grpc, ...(values.host !== undefined && { host }), ...grpc } }),
         ...(values['no-websocket'] && { websocket: false }),
         ...(values.webrtc && { webrtc: own.webrtc || true }),
+        ...(tls && { tls }),
         ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
         ...(token && { auth: withToken(own.auth, token) }),
       }
     },
+  }
+}
+
+function readTls(cert: string | undefined, key: string | undefined): { cert: Buffer; key: Buffer } | undefined {
+  if (cert === undefined && key === undefined) return undefined
+  if (cert === undefined || key === undefined)
+    throw usageFault('--tls-cert and --tls-key need each other. Name a file for both.')
+  return { cert: readNamed('--tls-cert', cert), key: readNamed('--tls-key', key) }
+}
+
+function readNamed(flag: string, file: string): Buffer {
+  try {
+    return readFileSync(file)
+  } catch (thrown) {
+    const { code = 'unreadable' } = thrown as NodeJS.ErrnoException
+    throw usageFault(`${flag}: cannot read ${file} (${code}). Name a PEM file that this user can read.`)
   }
 }
 

@@ -7,6 +7,7 @@ import { Fault } from '../../core/fault.ts'
 import type { Operation, Tombstone } from '../../core/operation/operation.ts'
 import { transportsFor } from '../../core/operation/stream.ts'
 import type { ChunkReply } from '../../core/ports/calls.ts'
+import type { NewStream } from '../../core/ports/frames.ts'
 import { normalizeTraceparent } from '../../wire/traceparent.ts'
 import { encodeFault } from './faults.ts'
 import type {
@@ -103,6 +104,16 @@ export function encodeRefusal(fault: Fault, requestId: string, sessionId?: strin
     error: encodeFault(fault),
     ...(fault.retryAfterMs !== undefined && { retryAfterMs: fault.retryAfterMs }),
   }
+}
+
+/** The first message on a transport that opens a channel to the reader: which stream it carries. */
+export function encodeStreamBegin({ requestId, sessionId }: Pick<NewStream, 'requestId' | 'sessionId'>): string {
+  return JSON.stringify({ requestId, sessionId, state: 'streaming' })
+}
+
+/** The last message to the reader of a stream. */
+export function encodeStreamEnd(requestId: string, fault?: Fault): string {
+  return JSON.stringify(fault ? encodeRefusal(fault, requestId) : { requestId, state: 'complete' })
 }
 
 export function epochSeconds(ms: number): number {

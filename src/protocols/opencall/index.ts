@@ -1,11 +1,11 @@
 /** Public exports of OpenCALL. */
 export { locateResult } from './addresses.ts'
+export { encodeStreamBegin, encodeStreamEnd } from './codec.ts'
 export { createEnvelopeCalls } from './envelope-calls.ts'
 export { createOpenCallRoutes, refusal } from './http/routes.ts'
 export { frameTopicOf, KAFKA_HEADERS, KAFKA_TOPICS } from './kafka-topics.ts'
 export { encodeRegistry, type RegistryDocument } from './registry-document.ts'
 export { createOpenCallSessions, type OpenCallSessionSettings } from './session/session.ts'
 export { withAccessToken } from './socket-credential.ts'
-export { encodeStreamEnd } from './stream-ends.ts'
-export { SOCKET_TRANSPORT, streamPath } from './stream-places.ts'
+export { quicPlace, SOCKET_TRANSPORT, streamPath } from './stream-places.ts'
 export { connectReader } from './stream-reader.ts'

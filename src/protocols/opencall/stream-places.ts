@@ -1,8 +1,17 @@
 /** Where the readers of a stream connect to this server. */
-import type { StreamTransport } from '../../core/ports/frames.ts'
+import type { NewStream, StreamPlace, StreamTransport } from '../../core/ports/frames.ts'
+import { RECORDS_TYPE } from '../../wire/frames/records.ts'
 
 export function streamPath(id: string): string {
   return `/streams/${id}`
+}
+
+/** HTTP/3 on a port of its own, at the host at which the caller reached this server. */
+export function quicPlace({ id, origin }: Pick<NewStream, 'id' | 'origin'>, port: number): StreamPlace {
+  const site = new URL(origin)
+  site.protocol = 'https:'
+  site.port = String(port)
+  return { location: site.href.replace(/\/$/, '') + streamPath(id), details: { accept: RECORDS_TYPE } }
 }
 
 /** A WebSocket on the HTTP port. The reader connects with its ticket, and starts the stream where it arrives. */

@@ -24,6 +24,7 @@ import type {
   VaultOptions,
   WorkSettings,
 } from './options.ts'
+import { checkTls, type TlsOptions } from './tls.ts'
 import { checkWebRtc } from './webrtc.ts'
 
 type Names<T> = Record<keyof T, true>
@@ -43,6 +44,7 @@ export const OPTIONS: Names<ServerOptions> = {
   websocket: true,
   kafka: true,
   webrtc: true,
+  tls: true,
   references: true,
   limits: true,
   sizes: true,
@@ -150,6 +152,7 @@ const VAULT: Names<VaultOptions> = { key: true, oldKeys: true }
 const TOOLS: Names<ToolOptions> = { bareNames: true }
 const CONTRACT: Names<ContractOptions> = { details: true }
 const GRPC: Names<GrpcServerOptions> = { host: true, port: true, tls: true }
+const TLS: Names<TlsOptions> = { cert: true, key: true }
 const AUDIT: Names<NonNullable<ServerOptions['audit']>> = { keepDays: true }
 const ANNOUNCE: Names<AnnounceOptions> = { url: true, secretRef: true, events: true, allowPrivate: true }
 const SIGNING: Names<SigningOptions> = { keyId: true, privateKey: true }
@@ -185,6 +188,8 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   if (typeof options.kafka?.tls === 'object') check('kafka.tls', options.kafka.tls, KAFKA_TLS)
   if (options.kafka) checkKafka(options.kafka)
   checkWebRtc(options.webrtc)
+  check('tls', options.tls, TLS)
+  if (options.tls) checkTls(options.tls)
   check('audit', options.audit, AUDIT)
   check('announce', options.announce, ANNOUNCE)
   if (options.announce) checkAnnounce(options.announce)

@@ -20,6 +20,7 @@ import type { AnnounceOptions } from '../announcements/announcements.ts'
 import type { ToolImport } from '../declarations/index.ts'
 import type { AuthHook } from './auth-hook.ts'
 import type { KafkaOptions } from './kafka.ts'
+import type { TlsOptions } from './tls.ts'
 import type { WebRtcOptions } from './webrtc.ts'
 
 export type { UpgradeClaim } from '../../carriers/http/index.ts'
@@ -78,6 +79,8 @@ interface BaseOptions<App> {
   kafka?: KafkaOptions
   /** Streams over WebRTC. Needs the package `werift`. Default: off. */
   webrtc?: boolean | WebRtcOptions
+  /** `listen` serves HTTPS with this certificate. Default: HTTP. */
+  tls?: TlsOptions
   /** Where the server may fetch attachments from. Default: nowhere. */
   references?: FetcherOptions
   limits?: Partial<LimitRules>

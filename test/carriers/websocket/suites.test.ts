@@ -62,6 +62,7 @@ describeFrames(
       operation: 'v1:it.flows',
       encoding: 'json',
       sealed: false,
+      owner: 'o',
       origin,
     }
     const place = await frames?.place(stream)

@@ -7,6 +7,7 @@ import { Fault } from '../../../core/fault.ts'
 import type { Answer, Exchange } from '../../../core/ports/exchange.ts'
 import type { OpenStream } from '../../../core/ports/frames.ts'
 import { explain } from '../../../wire/explain.ts'
+import { RECORDS_TYPE } from '../../../wire/frames/records.ts'
 import { EVENT_STREAM_HEADERS } from '../../../wire/http/event-stream.ts'
 import { type AddressSettings, isSigned, objectIdIn, replyEnvelope } from '../addresses.ts'
 import { decodeCursor, encodeChunk } from '../codec.ts'
@@ -15,7 +16,9 @@ import { jsonAnswer, pollAnswer, refusalAnswer } from './answers.ts'
 import { binaryChunk, jsonChunk } from './chunk-answers.ts'
 import { EventStreams, withEnd } from './event-streams.ts'
 import { encodeEvents } from './events.ts'
-import { FrameEvents } from './frame-events.ts'
+import { FrameBody, type FrameFormat } from './frame-body.ts'
+import { frameEvents } from './frame-events.ts'
+import { frameRecords } from './frame-records.ts'
 import { objectAnswer } from './object-answers.ts'
 import type { OpenCallParts } from './parts.ts'
 import { preferredWaitMs } from './prefer.ts'
@@ -84,19 +87,23 @@ export class FollowRoutes {
     })
   }
 
-  /** The frames of a stream as server-sent events. */
+  /** The frames of a stream as server-sent events, or as records. */
   stream(exchange: Exchange, id: string): Promise<Answer> {
     const { env } = this.#parts
     return this.#answering(env.newId(), async () => {
-      if (!/\btext\/event-stream\b/i.test(exchange.header('accept') ?? '')) throw needsTransport()
-      const opened = Promise.withResolvers<FrameEvents>()
+      const accepted = exchange.header('accept') ?? ''
+      const asEvents = /\btext\/event-stream\b/i.test(accepted)
+      if (!asEvents && !accepted.toLowerCase().includes(RECORDS_TYPE)) throw needsTransport()
+      const opened = Promise.withResolvers<FrameBody<Uint8Array | string>>()
       const open = (stream: OpenStream) => {
-        const events = new FrameEvents(stream, exchange.signal, env.base64)
-        opened.resolve(events)
-        return events
+        const format = asEvents ? frameEvents(stream, env.base64) : frameRecords(stream)
+        const body = new FrameBody(format as FrameFormat<Uint8Array | string>, exchange.signal)
+        opened.resolve(body)
+        return body
       }
       await connectReader(this.#parts, exchange, id, open)
-      return { status: 200, headers: EVENT_STREAM_HEADERS, body: (await opened.promise).events(env.clock) }
+      const headers = asEvents ? EVENT_STREAM_HEADERS : RECORD_HEADERS
+      return { status: 200, headers, body: (await opened.promise).read(env.clock) }
     })
   }
 
@@ -140,6 +147,8 @@ export class FollowRoutes {
     return explain(thrown, this.#parts.env.log)
   }
 }
+
+const RECORD_HEADERS = { 'Content-Type': RECORDS_TYPE, 'Cache-Control': 'no-store', 'X-Accel-Buffering': 'no' }
 
 function needsTransport(): Fault {
   const message = 'Read this stream over its transport, or send "Accept: text/event-stream" to get server-sent events.'

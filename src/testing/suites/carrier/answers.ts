@@ -41,7 +41,7 @@ const BUGS: readonly [what: string, handle: Handle][] = [
   ['a header that would split the response', () => ({ status: 200, headers: { A: 'b\r\nSet-Cookie: c' }, body: '' })],
 ]
 
-export function describeCarrierAnswers({ expect }: TestRunner, story: CarrierStory): void {
+export function describeCarrierAnswers({ expect }: TestRunner, story: CarrierStory, noticesCancel: boolean): void {
   const gate = Promise.withResolvers<void>()
   async function* gated() {
     yield 'first,'
@@ -58,9 +58,15 @@ export function describeCarrierAnswers({ expect }: TestRunner, story: CarrierSto
 
   const signals: AbortSignal[] = []
   const returned = Promise.withResolvers<void>()
+  const canceled = Promise.withResolvers<void>()
   const silent = {
     [Symbol.asyncIterator]: () => ({
-      next: () => new Promise<never>(() => {}),
+      async next() {
+        // Each piece comes in a turn of its own, so that the carrier can learn of the client between two of them.
+        await (noticesCancel ? new Promise<never>(() => {}) : canceled.promise)
+        await new Promise((resolve) => setTimeout(resolve, 1))
+        return { done: false as const, value: 'late' }
+      },
       return: async () => {
         returned.resolve()
         return { done: true as const, value: undefined }
@@ -76,6 +82,7 @@ export function describeCarrierAnswers({ expect }: TestRunner, story: CarrierSto
   story('when the client leaves, the source is returned and the signal aborts', [watched], async ({ send }) => {
     const reply = await send('/silent')
     await reply.body?.cancel()
+    canceled.resolve()
     await returned.promise
     expect(signals.map((signal) => signal.aborted)).toEqual([true])
   })

@@ -25,6 +25,11 @@ export interface OpenedCarrier {
 
 export type OpenCarrier = (routes: readonly Route[], options: CarrierOptions) => Promise<OpenedCarrier>
 
+export interface CarrierTraits {
+  /** False if the carrier learns at its next write only that a client reads no more, as over HTTP/3. Default: true. */
+  noticesCancel?: boolean
+}
+
 /** Serves routes for one story, and closes the carrier after it. */
 export type CarrierStory = (
   title: string,
@@ -33,7 +38,12 @@ export type CarrierStory = (
   options?: Partial<CarrierOptions>,
 ) => void
 
-export function describeCarrier(runner: TestRunner, name: string, open: OpenCarrier): void {
+export function describeCarrier(
+  runner: TestRunner,
+  name: string,
+  open: OpenCarrier,
+  { noticesCancel = true }: CarrierTraits = {},
+): void {
   const story: CarrierStory = (title, routes, body, options) => {
     runner.test(title, async () => {
       const carrier = await open(routes, { fallback: refusePlainly, ...options })
@@ -47,6 +57,6 @@ export function describeCarrier(runner: TestRunner, name: string, open: OpenCarr
   runner.describe(name, () => {
     describeCarrierRoutes(runner, story)
     describeCarrierRequests(runner, story)
-    describeCarrierAnswers(runner, story)
+    describeCarrierAnswers(runner, story, noticesCancel)
   })
 }

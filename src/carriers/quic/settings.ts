@@ -1,0 +1,37 @@
+/** The limits of QUIC connections, and the faults when a server cannot be opened. */
+import { Fault } from '../../core/fault.ts'
+import type { QuicSettings } from './library.ts'
+
+export interface QuicLimits {
+  /** How long a silent connection is kept (default: 90,000). Longer than a client may wait for a response. */
+  idleTimeoutMs?: number
+  /** Open streams of one connection (default: 100). */
+  streamsPerConnection?: number
+  /** Default: 10,000. */
+  maxConnections?: number
+}
+
+export interface QuicTls {
+  cert: string | Uint8Array
+  key: string | Uint8Array
+}
+
+export function quicSettings({ cert, key }: QuicTls, limits: QuicLimits): QuicSettings {
+  return {
+    cert: Buffer.from(cert),
+    key: Buffer.from(key),
+    // A client proves its address before the server keeps anything for it.
+    disableRetry: false,
+    maxIdleTimeoutMs: limits.idleTimeoutMs ?? 90_000,
+    initialMaxData: 8 * 1024 * 1024,
+    initialMaxStreamDataBidiLocal: 1024 * 1024,
+    initialMaxStreamsBidi: limits.streamsPerConnection ?? 100,
+    maxConnections: limits.maxConnections ?? 10_000,
+  }
+}
+
+export function cannotListen(cause: unknown, host: string, port: number): Fault {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  const message = `Cannot open QUIC on ${host}:${port} (UDP): ${reason}. Choose another host or port, or check that the package has a binary for this platform.`
+  return new Fault('unavailable', message, { code: 'CANNOT_LISTEN', cause })
+}
