@@ -10,14 +10,14 @@ export function isJsonObject(value: unknown): value is JsonObject {
 /** Copies plain objects and arrays. Anything else in them is shared. */
 export function copyJson<T>(value: T): T
 export function copyJson(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(copyJson)
-  if (typeof value !== 'object' || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value
-  const copy: Record<string, unknown> = {}
-  for (const key in value) {
-    const member = copyJson((value as Record<string, unknown>)[key])
-    // An assignment would set the prototype. A later check must still find the key and refuse it.
-    if (key === '__proto__') Object.defineProperty(copy, key, { value: member, enumerable: true, writable: true })
-    else copy[key] = member
+  if (Object.getPrototypeOf(value) !== Object.prototype) return value
+  // A spread takes half the time of a loop of assignments. It also keeps a key `__proto__`, which a check refuses later.
+  const copy: Record<string, unknown> = { ...value }
+  for (const key of Object.keys(copy)) {
+    const member = copy[key]
+    if (typeof member === 'object' && member !== null) copy[key] = copyJson(member)
   }
   return copy
 }

@@ -189,9 +189,7 @@ export class Engine {
     const recorded = leavesTraces || waits || call.idempotencyKey !== undefined || options.durable === true
     if (recorded) return this.#recorder.record(admitted, options)
     if (admitted.grant) return this.#runGranted(admitted, admitted.grant, options)
-    const replying = this.#inline.run(admitted, options)
-    if (replying instanceof Promise) this.#admission.outlasts(operation)
-    return replying
+    return this.#inline.run(admitted, options)
   }
 
   /** An unrecorded call uses its approval before it runs. Otherwise it could run twice. */

@@ -25,7 +25,7 @@ import { signRefusals, signRoutes } from '../security/signatures.ts'
 import { registerProcessReadings } from '../telemetry/index.ts'
 import { type Access, identifyBy, prepareAccess } from './build/access.ts'
 import { describeBackend } from './build/backends.ts'
-import { createBase, requireNode } from './build/base.ts'
+import { type Base, createBase, requireNode } from './build/base.ts'
 import { registerCarrierReadings, registerEngineReadings } from './build/engine-readings.ts'
 import { createEnvironment, followStore } from './build/environment.ts'
 import { type Keys, loadAuthorizations, openSecrets } from './build/governing.ts'
@@ -34,7 +34,7 @@ import { createObserving, type Observing } from './build/observing.ts'
 import { type Own, prepareOffer } from './build/offer.ts'
 import { buildRegistry } from './build/operations.ts'
 import { createRunning, keepsHouse, type Running } from './build/running.ts'
-import { openStorage } from './build/storage.ts'
+import { openStorage, type Storage } from './build/storage.ts'
 import { Carriers } from './mount/carriers.ts'
 import type { McpSurface } from './mount/mcp.ts'
 import { logRequests } from './mount/request-log.ts'
@@ -43,7 +43,7 @@ import { OpenTransports } from './mount/stream-transports.ts'
 import { createOwnRoutes, createProtocolRoutes, EXPLORER, type Mounting, openGrpc, openMcp } from './mount/surfaces.ts'
 import { prepareWired, type WiredParts } from './mount/wired/index.ts'
 import { createAdminRecognition } from './open/admin-token.ts'
-import { openDataFolder } from './open/data-folder.ts'
+import { type DataFolder, openDataFolder } from './open/data-folder.ts'
 import { vaultKeys } from './open/vault-keys.ts'
 import { checkBasePath } from './options/base-path.ts'
 import { checkOptions } from './options/check-options.ts'
@@ -95,6 +95,36 @@ export async function openServer<App>(options: ServerOptions<App>, link?: Worker
   const authorization = await loadAuthorizations(options, folder, base)
   const observing = await createObserving(options, base, link)
   const storage = await openStorage(options, folder, base, link)
+  try {
+    return await assemble(
+      options,
+      { base, offer, runners, own, access, folder, authorization, observing, storage },
+      link,
+    )
+  } catch (thrown) {
+    await runners.backends.close()
+    base.remote.close()
+    await storage.store.close()
+    throw thrown
+  }
+}
+
+/** The parts of a server whose options are checked and whose storage is open. */
+interface OpenedParts extends Awaited<ReturnType<typeof prepareOffer>> {
+  base: Base
+  access: Access
+  folder: DataFolder
+  authorization: Awaited<ReturnType<typeof loadAuthorizations>>
+  observing: Observing
+  storage: Storage
+}
+
+/** If it fails, it stops what it started. The parts that it was given stay open. */
+async function assemble<App>(
+  options: ServerOptions<App>,
+  { base, offer, runners, own, access, folder, authorization, observing, storage }: OpenedParts,
+  link: WorkerLink | undefined,
+): Promise<CallplaneServer> {
   const { store } = storage
   const clock = followStore(base.clock, store)
   const env = createEnvironment(base.log, folder.linkKey, clock, base.redactor)
@@ -140,6 +170,7 @@ export async function openServer<App>(options: ServerOptions<App>, link?: Worker
     wired,
     records: store.records,
     env,
+    machineClock: base.clock,
     identify: identifyBy(access.authenticator, createAdminRecognition(folder.adminToken, options.auth?.tenant)),
     authenticated: access.authenticator !== undefined,
     sizes,
@@ -153,12 +184,14 @@ export async function openServer<App>(options: ServerOptions<App>, link?: Worker
       engine,
       store,
       env,
+      machineClock: base.clock,
       remote: base.remote,
       secrets: keys.secrets,
       sweptElsewhere: !isFirst,
     })
     engine.worker.wake()
   }
+  const carriers = new Carriers(env.log)
   try {
     const refuse = (exchange: Exchange, why: Refusal) =>
       exchange.path.startsWith(`${EXPLORER}/`) ? restRefusal(why) : refusal(why, env.newId())
@@ -168,13 +201,14 @@ export async function openServer<App>(options: ServerOptions<App>, link?: Worker
     return await serve(
       options,
       { routes, refuse, mcp },
-      { mounting, access, running, observing, own },
+      { mounting, access, running, observing, own, carriers },
       { start, release },
     )
   } catch (thrown) {
-    await engine.worker.stop(0)
+    await Promise.all([engine.worker.stop(0), carriers.close(0)])
     await maintenance.stop()
-    await release()
+    await own.announcements?.stop()
+    await imports.close()
     throw thrown
   }
 }
@@ -191,6 +225,7 @@ interface Serving {
   running: Running
   observing: Observing
   own: Own
+  carriers: Carriers
 }
 
 /** Starts the engine, and releases all open resources. */
@@ -202,7 +237,7 @@ interface Life {
 async function serve<App>(
   options: ServerOptions<App>,
   { routes, refuse, mcp }: Served,
-  { mounting, access, running, observing, own }: Serving,
+  { mounting, access, running, observing, own, carriers }: Serving,
   { start, release }: Life,
 ): Promise<CallplaneServer> {
   const { authenticator, signer } = access
@@ -232,7 +267,6 @@ async function serve<App>(
   registerEngineReadings(observing.metrics, limits)
   registerCarrierReadings(observing.metrics, mounting.wired)
 
-  const carriers = new Carriers()
   let origin = options.publicUrl ?? `${options.tls ? 'https' : 'http'}://127.0.0.1:4747`
   const grpc =
     options.grpc &&

@@ -161,7 +161,7 @@ export class World {
       await new Promise((resolve) => setImmediate(resolve))
       // Advances the clock only for calls that do not end by themselves, because leases would expire otherwise.
       if (turn % 1_000 === 0) this.#clock.advance(1_000)
-      if (turn === 30_000) throw new Error('The server does not close, although everybody was told to stop.')
+      if (turn === 30_000) throw new Error('The server does not close, although all calls were asked to stop.')
     }
     await closing
   }

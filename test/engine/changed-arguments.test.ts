@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { copyJson } from '../../src/core/json.ts'
 import { operation } from '../../src/core/operation/define.ts'
 import type { OperationRules } from '../../src/core/operation/rules.ts'
+import type { Observer } from '../../src/core/ports/observer.ts'
 import { Node, openCluster } from './node.ts'
 
 const ARGS = { list: [1], deep: { name: 'as sent' } }
@@ -76,6 +77,44 @@ test('a call that outlasts the wait is recorded with the arguments as they were 
   await replying
   gate.resolve(null)
   await cluster.ended((await cluster.find('r1')).id)
+})
+
+test('a handler that returned at once before, and now does not, gets a copy as well', async () => {
+  const cluster = openCluster()
+  const gate = Promise.withResolvers<null>()
+  let isSlow = false
+  const work = operation('v1:work', {
+    args: SCHEMA,
+    maxSyncMs: 50,
+    run(args) {
+      spoil(args)
+      return isSlow ? gate.promise : null
+    },
+  })
+  const node = new Node(cluster, { operations: [work] })
+  await node.call('v1:work', copyJson(ARGS), { requestId: 'first' })
+  await node.call('v1:work', copyJson(ARGS), { requestId: 'second' })
+  isSlow = true
+
+  const replying = node.call('v1:work', copyJson(ARGS), { requestId: 'third' })
+  cluster.clock.advance(60)
+  await replying
+
+  expect((await cluster.find('third')).args).toEqual(ARGS)
+  gate.resolve(null)
+  await cluster.ended((await cluster.find('third')).id)
+})
+
+test('the log of executions has the fingerprint of the arguments as they were sent', async () => {
+  const fingerprints: string[] = []
+  const work = operation('v1:work', { args: SCHEMA, run: (args) => spoil(args) })
+  const observer: Observer = { executedUnrecorded: (_operation, { entry }) => fingerprints.push(entry.fingerprint) }
+  const node = new Node(openCluster(), { operations: [work], observer })
+
+  for (const requestId of ['first', 'second']) await node.call('v1:work', copyJson(ARGS), { requestId })
+
+  expect(fingerprints).toHaveLength(2)
+  expect(new Set(fingerprints).size).toBe(1)
 })
 
 test('a copy keeps a key that would set a prototype, so that it is refused as before', () => {

@@ -1,7 +1,13 @@
 /** A caller cannot reach another caller's calls or bytes, nor internal data of its own calls. */
 import { expect, test } from 'vitest'
+import { ownerOf } from '../../src/core/call/caller.ts'
 import { operation } from '../../src/core/operation/define.ts'
+import type { Operation } from '../../src/core/operation/operation.ts'
+import { DEFAULT_LIMITS } from '../../src/engine/limits/limit-rules.ts'
+import { StreamLimits } from '../../src/engine/limits/stream-limits.ts'
+import { EventStreams } from '../../src/protocols/opencall/http/event-streams.ts'
 import { createResultCache } from '../../src/server/build/result-cache.ts'
+import { createManualClock } from '../../src/testing/fakes/clock.ts'
 import { ADA, Node, openCluster } from './node.ts'
 
 const NAMESAKE = { ...ADA, tenant: 'other' }
@@ -17,6 +23,38 @@ test('two tenants may have a user of the same name: neither gets the other’s r
   const replies = [await node.call('v1:whoami'), await node.call('v1:whoami', {}, {}, {}, NAMESAKE)]
 
   expect(replies).toMatchObject([{ result: 'main/ada' }, { result: 'other/ada' }])
+})
+
+test('a subject that continues a tenant’s name gets no remembered result of that tenant', async () => {
+  const cluster = openCluster()
+  const whoami = operation('v1:whoami', {
+    cache: { policy: 'server', ttlSeconds: 60 },
+    run: (_args, ctx) => `${ctx.caller.tenant} ${ctx.caller.subject}`,
+  })
+  const node = new Node(cluster, { operations: [whoami], cache: createResultCache(cluster.clock) })
+  const ofTheOther = { ...ADA, tenant: 'acme|x', issuer: 'y', subject: 'ada' }
+  const alike = { ...ADA, tenant: 'acme', issuer: 'x', subject: 'y|ada' }
+
+  const replies = [
+    await node.call('v1:whoami', {}, {}, {}, ofTheOther),
+    await node.call('v1:whoami', {}, {}, {}, alike),
+  ]
+
+  expect(replies).toMatchObject([{ result: 'acme|x ada' }, { result: 'acme y|ada' }])
+})
+
+test('a subject that continues a tenant’s name takes no place of that tenant’s event streams or streams', () => {
+  const watched = { key: 'v1:watch@1.0.0' } as Operation
+  const eventStreams = new EventStreams(1)
+  const streams = new StreamLimits({ ...DEFAULT_LIMITS, streamsPerCaller: 1 }, createManualClock())
+
+  for (const caller of [
+    { ...ADA, tenant: 'acme x', issuer: 'y' },
+    { ...ADA, tenant: 'acme', issuer: 'x y' },
+  ]) {
+    expect(() => eventStreams.enter(caller)).not.toThrow()
+    expect(() => streams.enter({ tenant: caller.tenant, owner: ownerOf(caller) }, watched)).not.toThrow()
+  }
 })
 
 test('two tenants may have a user of the same name: neither uses up the other’s limits', async () => {

@@ -1,6 +1,7 @@
 /** Maintenance: it ends expired calls, removes calls past their retention, and corrects the counts. */
 import { expect, test } from 'vitest'
 import { operation } from '../../src/core/operation/define.ts'
+import { createMemoryObjects } from '../../src/testing/fakes/memory-objects.ts'
 import { bytes } from '../../src/testing/suites/objects/object-content.ts'
 import { Gate, Node, OWNER, openCluster, STOP_GRACE_MS, settled } from './node.ts'
 
@@ -94,6 +95,21 @@ test('a clock that is set forward makes no leftovers of bytes that were written 
 
   expect(afterTheStep).toBeDefined()
   expect(await cluster.objects.info('fresh/upload')).toBe(undefined)
+})
+
+test('bytes are judged by the clock of the object store, not by the clock of the store', async () => {
+  let objectsNow = 0
+  const objects = createMemoryObjects(() => objectsNow)
+  const node = new Node(Object.assign(openCluster(), { objects }), { operations: [] })
+  await objects.put('fresh/upload', once('under way'), FILE)
+
+  await node.maintenance.sweepLeftovers()
+  const whileFresh = await objects.info('fresh/upload')
+  objectsNow += HOUR_MS + 1
+  await node.maintenance.sweepLeftovers()
+
+  expect(whileFresh).toBeDefined()
+  expect(await objects.info('fresh/upload')).toBe(undefined)
 })
 
 test('bytes that no call owns are swept an hour after they were written, others are left alone', async () => {

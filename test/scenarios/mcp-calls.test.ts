@@ -294,7 +294,7 @@ describe('older clients', () => {
     expect((await initialize('1999-01-01')).json.result.protocolVersion).toBe('2025-11-25')
   })
 
-  test('notifications are taken without a word, and ping is answered', async () => {
+  test('notifications get an empty 202, and ping gets a response', async () => {
     const site = await startSite({ operations: [add] })
     const noted = await send(site, { jsonrpc: '2.0', method: 'notifications/initialized' })
     expect([noted.status, noted.json]).toEqual([202, undefined])

@@ -23,7 +23,7 @@ describe('who may call', () => {
     expect([known.status, known.json.structuredContent.code]).toEqual([500, 'INVALID_REQUEST'])
   })
 
-  test('nobody, unless the server says that tools can be run', async () => {
+  test('no caller, if the server does not allow execution', async () => {
     verifies('rest:09', 'rest:10', 'rest:51', 'rest:58')
     const site = await startSite({ operations: [add] })
 
@@ -35,7 +35,7 @@ describe('who may call', () => {
     expect((await site.call('v1:math.add', { a: 1 })).body.result).toBe(11)
   })
 
-  test('whoever the server knows; another is told no more than that, after the tool was found', async () => {
+  test('callers that the server knows; others get 401 for every tool that exists', async () => {
     verifies('rest:07', 'rest:08', 'rest:14', 'rest:15', 'rest:53')
     const run = vi.fn(() => 'ran')
     const guarded = operation('v1:it.guards', { run })
@@ -59,7 +59,7 @@ describe('who may call', () => {
     expect((await answer('it_opens'))[0]).toBe(200)
   })
 
-  test('whoever the hook lets pass, besides', async () => {
+  test('callers that the hook lets pass, in addition to the server’s authentication', async () => {
     verifies('rest:14', 'rest:15', 'rest:16', 'rest:22')
     const who = new AsyncLocalStorage<string>()
     const rest: ServerOptions['rest'] = {

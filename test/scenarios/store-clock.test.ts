@@ -70,4 +70,14 @@ for (const [how, wrongByMs] of [
     expect(claimed.instances).toEqual([])
     expect(await site.ended('scan-1')).toMatchObject({ body: { state: 'complete', result: 1 } })
   })
+
+  test(`a node an hour ${how} compares the date of a callback with its own clock`, async () => {
+    const { clock, ofStore, site } = await siteWith(wrongByMs, [])
+    const send = async (now: number) => {
+      const headers = { 'x-timestamp': String(Math.floor(now / 1000)), 'x-signature': '0'.repeat(64) }
+      return (await site.request('/v1/tool-callbacks/unknown', { method: 'POST', headers, body: '{}' })).status
+    }
+
+    expect([await send(clock.now()), await send(ofStore.now())]).toEqual([404, 401])
+  })
 }

@@ -22,8 +22,11 @@ export interface ObjectStore {
   /** The chunked object as written so far. */
   chunks(id: string): Promise<ChunksInfo | undefined>
   removeOwner(owner: string): Promise<void>
-  /** Owner ids whose bytes were last written before this time. The sweep uses it to find what a crash left behind. */
-  owners(before: number): AsyncIterable<string>
+  /**
+   * Owner ids whose bytes were last written more than `untouchedForMs` ago, by the clock that dates the bytes. That
+   * clock may differ from the store's. The sweep uses it to find what a crash left behind.
+   */
+  owners(untouchedForMs: number): AsyncIterable<string>
 }
 
 export interface PutOptions {

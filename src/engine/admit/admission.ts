@@ -28,20 +28,11 @@ export interface AdmissionParts extends Pick<AttemptParts, 'env' | 'fetcher' | '
   guards: readonly Guard[]
 }
 
-/** What every call of an operation needs to know. */
-interface KnownOperation {
-  readonly operation: Operation
-  /** The guards that may have an opinion about it. */
-  readonly deciders: readonly Guard[]
-  /** `undefined` before its first call. */
-  readsAgain: boolean | undefined
-}
-
 export class Admission {
   readonly #parts: AdmissionParts
   readonly #approvals: Approvals
   readonly #deciders: readonly Guard[]
-  readonly #known = new WeakMap<Operation, KnownOperation>()
+  readonly #decidersOf = new WeakMap<Operation, readonly Guard[]>()
   readonly #toldOf = new WeakSet<Fault>()
   #lastCaller: Caller | undefined
   #lastOwner = ''
@@ -76,15 +67,15 @@ export class Admission {
   }
 
   validate(operation: Operation, caller: Caller, call: Call, options: RunOptions): Admitted | Promise<Admitted> {
-    const known = this.#knownOf(operation)
-    const parsed = operation.parseArgs(isReadAgain(known, call, options) ? copyJson(call.args) : call.args)
+    // From a copy: a handler may change its arguments, and the call is read again for a record, a retry and the log.
+    const parsed = operation.parseArgs(copyJson(call.args))
     const needsMore = parsed instanceof Promise || call.media.length + operation.media.length > 0
-    if (needsMore) return this.#validateFurther(known, caller, call, options, parsed)
-    return this.#decide(known, caller, call, parsed, call.media, options)
+    if (needsMore) return this.#validateFurther(operation, caller, call, options, parsed)
+    return this.#decide(operation, caller, call, parsed, call.media, options)
   }
 
   async #validateFurther(
-    known: KnownOperation,
+    operation: Operation,
     caller: Caller,
     call: Call,
     options: RunOptions,
@@ -92,12 +83,12 @@ export class Admission {
   ): Promise<Admitted> {
     const parsed = await parsing
     const signal = () => (options.client ?? STAYS).signal
-    const media = await checkMedia(known.operation, call.media, this.#parts.fetcher, signal)
-    return this.#decide(known, caller, call, parsed, media, options)
+    const media = await checkMedia(operation, call.media, this.#parts.fetcher, signal)
+    return this.#decide(operation, caller, call, parsed, media, options)
   }
 
   #decide(
-    { operation, deciders }: KnownOperation,
+    operation: Operation,
     caller: Caller,
     call: Call,
     parsed: unknown,
@@ -108,6 +99,7 @@ export class Admission {
       const message = `${operation.name.full} has side effects. Send an idempotency key, so that a repeat does not run it again.`
       throw new Fault('invalid-input', message, { code: 'IDEMPOTENCY_KEY_REQUIRED' })
     }
+    const deciders = this.#concerned(operation)
     const decided =
       deciders.length > 0 ? decideAll(deciders, { caller, operation, args: call.args, parsed }) : undefined
     const keyed = freezes || call.idempotencyKey === undefined || isKeyed(operation)
@@ -128,19 +120,14 @@ export class Admission {
     return this.#rule(admitted, decided, hold && !operation.stream)
   }
 
-  #knownOf(operation: Operation): KnownOperation {
-    const known = this.#known.get(operation)
+  /** The guards that may have an opinion about this operation. Most operations have none. */
+  #concerned(operation: Operation): readonly Guard[] {
+    if (this.#deciders.length === 0) return this.#deciders
+    const known = this.#decidersOf.get(operation)
     if (known) return known
-    // Most operations concern no guard.
-    const deciders = this.#deciders.filter((guard) => guard.concerns?.(operation) ?? true)
-    const fresh: KnownOperation = { operation, deciders, readsAgain: undefined }
-    this.#known.set(operation, fresh)
-    return fresh
-  }
-
-  /** The operation has a handler that does not return at once, so its calls can outlast the caller's wait. */
-  outlasts(operation: Operation): void {
-    this.#knownOf(operation).readsAgain = true
+    const concerned = this.#deciders.filter((guard) => guard.concerns?.(operation) ?? true)
+    this.#decidersOf.set(operation, concerned)
+    return concerned
   }
 
   /** Applies the guards' decision and checks the operation's requirements. */
@@ -198,25 +185,6 @@ export class Admission {
       throw await this.#accountForRefusal(admitted, decision, Fault.from(thrown))
     }
   }
-}
-
-/**
- * True if the arguments are needed after the handler has begun: for another attempt, or for a record. The handler then
- * gets a copy, because it may change its arguments. A handler that returns at once and has one attempt gets the
- * original: copying would cost every small call.
- */
-function isReadAgain(known: KnownOperation, { idempotencyKey }: Call, { durable }: RunOptions): boolean {
-  if (known.readsAgain !== undefined) return known.readsAgain || idempotencyKey !== undefined || durable === true
-  const { model, sideEffecting, ttlSeconds, retry, backend } = known.operation
-  known.readsAgain =
-    model === 'async' ||
-    sideEffecting ||
-    ttlSeconds > 0 ||
-    retry.attempts > 1 ||
-    backend.durable === true ||
-    known.deciders.length > 0
-  // At the first call it is not known whether the handler returns at once.
-  return true
 }
 
 function withoutKey({ idempotencyKey: _, ...call }: Call): Call {

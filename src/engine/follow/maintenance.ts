@@ -51,7 +51,7 @@ export class Maintenance {
   readonly #leadership: Leadership
   #led = false
   #storageFault: Fault | undefined
-  /** In wall-clock time, like the times of files. */
+  /** Not monotonic: files are dated by the wall clock, so a step of that clock has to count. */
   #sweptAt = Number.POSITIVE_INFINITY
   #cancelTimer: (() => void) | undefined
   #underWay: Promise<void> | undefined
@@ -157,10 +157,10 @@ export class Maintenance {
     const { clock } = env
     const now = clock.now()
     // Bytes that changed since the last sweep are not leftovers, even if the clock was set forward meanwhile.
-    const before = Math.min(now - LEFTOVER_AGE_MS, this.#sweptAt)
+    const untouchedForMs = Math.max(LEFTOVER_AGE_MS, now - this.#sweptAt)
     this.#sweptAt = now
     let [removed, seen, startedMs] = [0, 0, clock.monotonicMs()]
-    for await (const owner of objects.owners(before)) {
+    for await (const owner of objects.owners(untouchedForMs)) {
       if (this.#stopped) return
       if (!(await store.get(owner))) {
         await objects.removeOwner(owner)
@@ -170,7 +170,7 @@ export class Maintenance {
       await this.#rest((clock.monotonicMs() - startedMs) * REST)
       startedMs = clock.monotonicMs()
     }
-    const unfinished = (await sweepUnfinished?.(now - before)) ?? 0
+    const unfinished = (await sweepUnfinished?.(untouchedForMs)) ?? 0
     if (removed + unfinished > 0) env.log.info({ removed, unfinished }, 'removed bytes that belong to no call')
   }
 

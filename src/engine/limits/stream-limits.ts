@@ -98,5 +98,5 @@ export class StreamLimits {
 }
 
 function callerKey({ tenant, owner }: StreamOwner): string {
-  return `caller ${tenant} ${owner}`
+  return `caller ${JSON.stringify([tenant, owner])}`
 }

@@ -67,7 +67,8 @@ export class InlineRunner {
 
   async #runCached(admitted: Admitted, options: RunOptions, ttlSeconds: number): Promise<Reply> {
     const { operation, call, owner, caller } = admitted
-    const scope = operation.public ? '' : `${caller.tenant}|${owner}`
+    // Not joined into one text: a tenant and a subject may contain any character.
+    const scope = operation.public ? null : [caller.tenant, owner]
     const key = this.#parts.env.digest(
       canonicalJson([askedFingerprint(this.#parts.env, admitted), scope, call.locale ?? '']),
     )

@@ -27,7 +27,7 @@ export function createFileObjects(options: { folder: string; clock: Pick<Clock, 
     chunk: (id, index) => readChunk(layout, id, index),
     chunks: (id) => chunksInfo(layout, id),
     removeOwner: (owner) => removeOwner(layout, owner),
-    owners: (before) => listOwners(layout, before),
+    owners: (untouchedForMs) => listOwners(layout, clock.now() - untouchedForMs),
     sweep: (untouchedForMs) => sweepUnfinished(layout, clock.now() - untouchedForMs),
   }
 }

@@ -12,7 +12,7 @@ import { jsonSchema } from '../../core/operation/schema.ts'
 import type { Guard } from '../../core/ports/guard.ts'
 import type { Observer, Outbox } from '../../core/ports/observer.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
-import type { Environment } from '../../core/ports/runtime.ts'
+import type { Clock, Environment } from '../../core/ports/runtime.ts'
 import type { SecretSource } from '../../core/ports/secrets.ts'
 import type { AuditEntry, Store } from '../../core/ports/store.ts'
 import { timeText } from '../../engine/admin/approval-view.ts'
@@ -37,6 +37,8 @@ export interface AnnouncementParts {
   engine: Engine
   store: Store
   env: Environment
+  /** Dates the announcements. Receivers compare the date with their own clock, not with the store's. */
+  machineClock: Pick<Clock, 'now'>
   remote: RemoteClient
   secrets: SecretSource
   /** True if another process of this server delivers announcements left by an earlier process. */

@@ -3,11 +3,12 @@ import { createHmac } from 'node:crypto'
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { RemoteClient } from '../../core/ports/outbound.ts'
-import type { Environment } from '../../core/ports/runtime.ts'
+import type { Clock, Environment } from '../../core/ports/runtime.ts'
 import type { SecretSource } from '../../core/ports/secrets.ts'
 
 interface DeliveryParts {
-  env: Pick<Environment, 'clock' | 'conceal'>
+  env: Pick<Environment, 'conceal'>
+  machineClock: Pick<Clock, 'now'>
   remote: RemoteClient
   secrets: SecretSource
 }
@@ -22,7 +23,7 @@ interface Receiver {
 const MAX_BYTES = 64 * 1024
 
 export async function deliver(
-  { env, remote, secrets }: DeliveryParts,
+  { env, machineClock, remote, secrets }: DeliveryParts,
   { url, secretRef, allowPrivate = false }: Receiver,
   announced: JsonObject,
   signal: AbortSignal,
@@ -37,7 +38,7 @@ export async function deliver(
   const forget = env.conceal(secret)
   try {
     const body = JSON.stringify(announced)
-    const timestamp = String(Math.floor(env.clock.now() / 1000))
+    const timestamp = String(Math.floor(machineClock.now() / 1000))
     const signature = createHmac('sha256', secret).update(`${timestamp}.${body}`).digest('hex')
     const { status } = await remote.send({
       method: 'POST',

@@ -6,7 +6,7 @@ import type { Refuse, Route } from '../../core/ports/exchange.ts'
 import type { StreamTransports } from '../../core/ports/frames.ts'
 import type { Identify, Presented } from '../../core/ports/guard.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
-import type { Environment } from '../../core/ports/runtime.ts'
+import type { Clock, Environment } from '../../core/ports/runtime.ts'
 import type { Records, Store } from '../../core/ports/store.ts'
 import type { Registry } from '../../engine/registry.ts'
 import { createCallbackDesk } from '../../engine/wait/callbacks.ts'
@@ -59,6 +59,8 @@ export interface Mounting {
   /** The carriers beside HTTP. */
   wired: readonly WiredCarrier[]
   env: Environment
+  /** For dates that other machines set, such as a callback's. `env.clock` is the store's. */
+  machineClock: Pick<Clock, 'now'>
   identify: (presented: Presented) => Identify
   /** True if callers must authenticate. */
   authenticated: boolean
@@ -108,7 +110,7 @@ export function createOwnRoutes(
   { engine, maintenance }: Pick<Running, 'engine' | 'maintenance'>,
   { secrets, shown, authorizations }: Keys,
   { renderMetrics }: Pick<Observing, 'renderMetrics'>,
-  { env, identify, wired }: Pick<Mounting, 'env' | 'identify' | 'wired'>,
+  { env, machineClock, identify, wired }: Pick<Mounting, 'env' | 'machineClock' | 'identify' | 'wired'>,
   store: Store,
   refuse: Refuse,
 ): Route[] {
@@ -124,7 +126,7 @@ export function createOwnRoutes(
     }),
     ...createCallbackRoutes({
       ...createCallbackDesk({ env, store, registry: engine.registry, worker: engine.worker, secrets, shown }),
-      clock: env.clock,
+      clock: machineClock,
       refuse,
     }),
     ...createApprovalRoutes(engine.approvals, env, refuse),

@@ -67,7 +67,8 @@ export function createMemoryObjects(now: () => number = Date.now): ObjectStore {
     async removeOwner(name) {
       owners.delete(name)
     },
-    async *owners(before) {
+    async *owners(untouchedForMs) {
+      const before = now() - untouchedForMs
       for (const [name, { writtenAt, objects, chunked }] of owners) {
         if (writtenAt < before && objects.size + chunked.size > 0) yield name
       }

@@ -97,7 +97,7 @@ export function mortalObjects(objects: ObjectStore, death: Death): ObjectStore {
   return {
     ...mortal(objects, death, writes),
     read: (id, range) => objects.read(id, range),
-    owners: (before) => objects.owners(before),
+    owners: (untouchedForMs) => objects.owners(untouchedForMs),
     async writeChunks(id, options) {
       const writer = await death.write('writeChunks', () => objects.writeChunks(id, options))
       return {

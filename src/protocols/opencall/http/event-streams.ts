@@ -15,7 +15,7 @@ export class EventStreams {
 
   /** Returns a function that releases the place. Further calls of it have no effect. */
   enter(caller: Caller = ANONYMOUS): () => void {
-    const key = `${caller.tenant} ${ownerOf(caller)}`
+    const key = JSON.stringify([caller.tenant, ownerOf(caller)])
     const open = this.#open.get(key) ?? 0
     if (open >= this.#maxPerCaller) throw tooMany(this.#maxPerCaller)
     this.#open.set(key, open + 1)

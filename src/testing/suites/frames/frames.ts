@@ -13,7 +13,7 @@ export interface FrameReader {
   /** Stops reading, so that the channel runs out of room. */
   pause(): void
   resume(): void
-  /** Leaves without a word, as a process that is killed. */
+  /** Disconnects without closing the connection, as a killed process does. */
   leave(): void | Promise<void>
   /** How the reader learns of the end: in order, or with an error. */
   ended(): Promise<'complete' | 'error'>
