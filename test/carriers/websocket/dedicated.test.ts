@@ -1,12 +1,14 @@
 /** Streams on a socket of their own, at the location of the reply: tickets, frames, resuming and the end. */
 import { crc32 } from 'node:zlib'
 import { jsonSchema, operation } from 'callplane'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Fault } from '../../../src/core/fault.ts'
 import type { StreamBody } from '../../../src/protocols/opencall/wire.ts'
 import { verifies } from '../../requirements.ts'
 import { createStepClock, type Site, startSite } from '../../scenarios/server.ts'
 import { openSocket, refusedSocket } from './client.ts'
 import { counting, createFeed } from './operations.ts'
+import { serveReader } from './serving.ts'
 import { withTokens } from './tokens.ts'
 
 async function subscribe(site: Site, op: string, args: object = {}, ctx: object = {}, headers = {}) {
@@ -83,18 +85,25 @@ test('frames of other encodings and sealed frames are binary', async () => {
   expect(frame?.subarray(13).toString()).toBe('{"n":7}')
 })
 
-test('a stream that fails closes its socket with 4000 and a short reason', async () => {
+test('a stream that fails closes its socket with 4000 and the code of the error', async () => {
   verifies('opencall:205')
   const feed = createFeed()
   const site = await startSite({ operations: [feed.plain] })
   const { url } = await subscribe(site, 'v1:feed.follow')
   const { closed } = await openSocket(url)
-  feed.fail(new Error('x'.repeat(500)))
-  const { code, reason } = await closed
+  feed.fail(new Error('The sensor is broken.'))
 
-  expect(code).toBe(4000)
-  expect(reason).toMatch(/^[A-Z_]+: /)
-  expect(Buffer.byteLength(reason)).toBeLessThanOrEqual(123)
+  expect(await closed).toEqual({ code: 4000, reason: expect.stringMatching(/^[A-Z_]+: /) })
+})
+
+test('a reason that is too long for a close frame is cut at a character', async () => {
+  const { port, channel, stop } = await serveReader()
+  onTestFinished(stop)
+  const { closed } = await openSocket(`http://127.0.0.1:${port}/streams/s`)
+  const fault = new Fault('unavailable', 'ü'.repeat(500), { code: 'DEVICE_OFF' })
+  await (await channel).end(fault)
+
+  expect(await closed).toEqual({ code: 4000, reason: `DEVICE_OFF: ${'ü'.repeat(55)}` })
 })
 
 test('what a reader sends is no command', async () => {
