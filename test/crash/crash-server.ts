@@ -1,10 +1,10 @@
 /** The server process that the crash tests kill. */
 import { writeSync } from 'node:fs'
 import { createServer } from 'callplane'
-import { charge, exported, held, order, server as settings, work } from './operations.ts'
+import { charge, exported, feed, held, order, server as settings, work } from './operations.ts'
 
 const server = await createServer({
-  operations: [work, held, charge, order, exported],
+  operations: [work, held, charge, order, exported, feed],
   data: process.argv[2] as string,
   ...settings,
 })

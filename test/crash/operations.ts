@@ -89,3 +89,15 @@ export const exported = operation('v1:Crash.Export', {
     }
   },
 })
+
+/** A stream that goes on until its server dies. */
+export const feed = operation('v1:Crash.Feed', {
+  args: z.object({}),
+  frame: z.object({ n: z.int() }),
+  async *run(_args, { signal }) {
+    for (let n = 1; !signal.aborted; n++) {
+      yield { n }
+      await pause(10)
+    }
+  },
+})

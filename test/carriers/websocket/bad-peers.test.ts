@@ -109,6 +109,35 @@ test('a flood of calls is answered in full, and another peer does not wait for i
   expect(new Set(answered)).toEqual(new Set(['complete']))
 })
 
+test('a peer has a bounded number of messages handled in one turn of the event loop', async () => {
+  const done = Promise.withResolvers<void>()
+  const perTurn: number[] = []
+  let inTurn = 0
+  const { port, stop } = await serveSockets({
+    session: () => ({
+      receive() {
+        if (inTurn++ === 0) {
+          setImmediate(() => {
+            perTurn.push(inTurn)
+            if (perTurn.reduce((sum, count) => sum + count) === 5_000) done.resolve()
+            inTurn = 0
+          })
+        }
+      },
+      refuse() {},
+      finish: async () => {},
+      close: async () => {},
+    }),
+  })
+  onTestFinished(stop)
+  const { peer } = await RawPeer.connect(port, '/call')
+  await peer.write(Buffer.concat(Array.from({ length: 5_000 }, () => RawPeer.frame(1, '{}'))))
+  await done.promise
+  peer.socket.destroy()
+
+  expect(Math.max(...perTurn)).toBeLessThanOrEqual(64)
+})
+
 test('pings of a peer that does not read are not collected', async () => {
   const { port, stop } = await serveSockets()
   onTestFinished(stop)

@@ -53,7 +53,7 @@ test('frames have the number of their channel where envelopes have zero', async 
 
 test.each([
   ['a lone break code', Buffer.from('00000000ff', 'hex')],
-  ['no zero before it', encoder.encode({ op: 'v1:it.echoes', args: {} })],
+  ['a frame', Buffer.concat([Buffer.of(0, 0, 0, 1), encoder.encode({ op: 'v1:it.echoes', args: {} })])],
   ['too short', Buffer.from('0000', 'hex')],
   ['text', '{"op":"v1:it.echoes","args":{}}'],
   ['deep nesting', Buffer.concat([ZERO, Buffer.alloc(50_000, 0x81)])],

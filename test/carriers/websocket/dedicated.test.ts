@@ -1,11 +1,14 @@
 /** Streams on a socket of their own, at the location of the reply: tickets, frames, resuming and the end. */
+import { crc32 } from 'node:zlib'
 import { jsonSchema, operation } from 'callplane'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Fault } from '../../../src/core/fault.ts'
 import type { StreamBody } from '../../../src/protocols/opencall/wire.ts'
 import { verifies } from '../../requirements.ts'
 import { createStepClock, type Site, startSite } from '../../scenarios/server.ts'
 import { openSocket, refusedSocket } from './client.ts'
 import { counting, createFeed } from './operations.ts'
+import { serveReader } from './serving.ts'
 import { withTokens } from './tokens.ts'
 
 async function subscribe(site: Site, op: string, args: object = {}, ctx: object = {}, headers = {}) {
@@ -19,12 +22,16 @@ test('the reply names the socket and a one-time key, and the socket carries bare
   verifies('opencall:064', 'opencall:065', 'opencall:066', 'opencall:067', 'opencall:068', 'opencall:069')
   verifies('opencall:071', 'opencall:074', 'opencall:076', 'opencall:099', 'opencall:100', 'opencall:101')
   verifies('opencall:195', 'opencall:196', 'opencall:205', 'opencall:208', 'opencall:306', 'opencall:307')
+  verifies('opencall:054', 'opencall:059', 'opencall:296', 'opencall:300')
   const site = await startSite({ operations: [counting] })
   const { status, body, stream, url } = await subscribe(site, 'v1:clock.tick', { count: 2 }, { sessionId: 's' })
+  const waiting = await site.poll('r')
   const { next, closed } = await openSocket(url)
   const frames = [await next(), await next()]
   const end = await closed
+  const last = await site.poll('r')
 
+  expect(waiting.body).toMatchObject({ requestId: 'r', state: 'streaming', stream: { location: stream.location } })
   expect([status, body]).toMatchObject([202, { requestId: 'r', sessionId: 's', state: 'streaming' }])
   expect(stream).toEqual({
     transport: 'wss',
@@ -37,7 +44,8 @@ test('the reply names the socket and a one-time key, and the socket carries bare
   })
   expect(frames).toEqual([{ text: '{"n":1}' }, { text: '{"n":2}' }])
   expect(end).toEqual({ code: 1000, reason: 'complete' })
-  expect((await site.poll('r')).body).toMatchObject({ state: 'complete', result: { frames: 2, ended: 'done' } })
+  expect(last.body).toMatchObject({ state: 'complete', result: { frames: 2, ended: 'done' } })
+  expect(last.body.stream).toBeUndefined()
 })
 
 test('a call over a WebSocket that names the transport gets a dedicated socket, too', async () => {
@@ -56,7 +64,7 @@ test('a call over a WebSocket that names the transport gets a dedicated socket, 
 })
 
 test('frames of other encodings and sealed frames are binary', async () => {
-  verifies('opencall:196', 'opencall:201', 'opencall:215')
+  verifies('opencall:196', 'opencall:200', 'opencall:201', 'opencall:202', 'opencall:215')
   const schema = jsonSchema<{ n: number }>({ type: 'object' })
   const cbor = operation('v1:it.packs', {
     frame: schema,
@@ -73,22 +81,29 @@ test('frames of other encodings and sealed frames are binary', async () => {
   const frame = (await sealed.next()).bytes
 
   expect((await packed.next()).bytes?.includes(Buffer.from([0x61, 0x6e, 0x01]))).toBe(true)
-  expect(frame?.readBigUInt64BE()).toBe(1n)
+  expect([frame?.readBigUInt64BE(), frame?.readUInt8(8), frame?.readUInt32BE(9)]).toEqual([1n, 1, crc32('{"n":7}')])
   expect(frame?.subarray(13).toString()).toBe('{"n":7}')
 })
 
-test('a stream that fails closes its socket with 4000 and a short reason', async () => {
+test('a stream that fails closes its socket with 4000 and the code of the error', async () => {
   verifies('opencall:205')
   const feed = createFeed()
   const site = await startSite({ operations: [feed.plain] })
   const { url } = await subscribe(site, 'v1:feed.follow')
   const { closed } = await openSocket(url)
-  feed.fail(new Error('x'.repeat(500)))
-  const { code, reason } = await closed
+  feed.fail(new Error('The sensor is broken.'))
 
-  expect(code).toBe(4000)
-  expect(reason).toMatch(/^[A-Z_]+: /)
-  expect(Buffer.byteLength(reason)).toBeLessThanOrEqual(123)
+  expect(await closed).toEqual({ code: 4000, reason: expect.stringMatching(/^[A-Z_]+: /) })
+})
+
+test('a reason that is too long for a close frame is cut at a character', async () => {
+  const { port, channel, stop } = await serveReader()
+  onTestFinished(stop)
+  const { closed } = await openSocket(`http://127.0.0.1:${port}/streams/s`)
+  const fault = new Fault('unavailable', 'ü'.repeat(500), { code: 'DEVICE_OFF' })
+  await (await channel).end(fault)
+
+  expect(await closed).toEqual({ code: 4000, reason: `DEVICE_OFF: ${'ü'.repeat(55)}` })
 })
 
 test('what a reader sends is no command', async () => {
