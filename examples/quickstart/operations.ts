@@ -94,6 +94,21 @@ export const drawPicture = operation('v1:Pictures.Draw', {
   },
 })
 
+export const watchWaves = operation('v1:Waves.Watch', {
+  description: 'Draws a wave, line by line, until you unsubscribe. A stream: every frame is one line.',
+  args: z.object({ perSecond: z.int().min(1).max(50).default(10), frames: z.int().min(1).optional() }),
+  frame: z.object({ n: z.int(), wave: z.string() }),
+  ttlSeconds: 3_600,
+  // A reader that is too slow gets the newest line.
+  stream: { overflow: 'latest' },
+  async *run({ perSecond, frames = Number.POSITIVE_INFINITY }, { signal }) {
+    for (let n = 1; n <= frames; n++) {
+      yield { n, wave: `${' '.repeat(Math.round(20 + 20 * Math.sin(n / 5)))}●` }
+      await pause(1000 / perSecond, undefined, { signal })
+    }
+  },
+})
+
 const notes = new Map<string, string>()
 
 export const addNote = operation('v1:Notes.Add', {

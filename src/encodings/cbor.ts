@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module'
 import { Fault } from '../core/fault.ts'
 import type { FrameWriter } from '../core/operation/stream.ts'
+import { plainJson } from './plain-json.ts'
 import { refuseBytes } from './unusable-frame.ts'
 
 const require = createRequire(import.meta.url)
@@ -11,7 +12,7 @@ export function cborEncoder(operation: string): FrameWriter['encode'] {
   const encoder = new (loadCbor(operation).Encoder)({ useRecords: false })
   return (frame) => {
     refuseBytes(frame, 'cbor')
-    return encoder.encode(frame)
+    return encoder.encode(plainJson(frame))
   }
 }
 

@@ -7,6 +7,7 @@ import { encodeBinary } from './binary.ts'
 import { cborEncoder } from './cbor.ts'
 import { sealer } from './integrity.ts'
 import { encodeJson } from './json.ts'
+import { protobufEncoder } from './protobuf/index.ts'
 
 type Encode = FrameWriter['encode']
 
@@ -18,9 +19,10 @@ export interface FrameSubject {
 }
 
 /** Each returns its encoder at start, so that a missing library or an unsuitable schema is reported then. */
-const ENCODINGS: Partial<Record<FrameEncoding, (subject: FrameSubject) => { encode: Encode; proto?: string }>> = {
+const ENCODINGS: Record<FrameEncoding, (subject: FrameSubject) => { encode: Encode; proto?: string }> = {
   json: () => ({ encode: encodeJson }),
   cbor: ({ operation }) => ({ encode: cborEncoder(operation) }),
+  protobuf: ({ operation, schema, options }) => protobufEncoder(operation, schema, options.message),
   binary: () => ({ encode: encodeBinary }),
 }
 
@@ -36,7 +38,7 @@ export function prepareStream(
   const writers = new Map<string, FrameWriter>()
   let proto: string | undefined
   for (const encoding of encodings) {
-    const prepare = ENCODINGS[encoding]
+    const prepare = Object.hasOwn(ENCODINGS, encoding) ? ENCODINGS[encoding] : undefined
     if (!prepare) {
       throw unusable(name, `"${encoding}" is no encoding of frames. Use one of ${Object.keys(ENCODINGS).join(', ')}.`)
     }

@@ -107,6 +107,9 @@ export function problemsInLedger(ledger: Ledger, rules: LedgerRules = {}): strin
       .filter(({ instanceId }) => !index.call(instanceId))
       .map(({ requestId }) => `the alias ${requestId} stands for a call that is not there`),
     ...['shown/', 'call-secrets/'].flatMap((prefix) => sealedProblems(prefix, index)),
+    ...entriesOf(ledger, 'stream-')
+      .filter(([key]) => !key.startsWith('stream-ticket/') && index.call(key.split('/').at(-1) ?? '')?.ended !== false)
+      .map(([key]) => `${key} is kept, and its stream has ended`),
     ...(announced ? announcementProblems(index) : []),
     ...(atRest ? leftoverProblems(ledger, index) : []),
   ]

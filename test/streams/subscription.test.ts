@@ -232,13 +232,13 @@ test.each<Overflow>(['wait', 'latest', 'drop', 'end'])(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
         const { subscription, stops } = open(rule, { sealed: true })
         const readers: PlayedReader[] = []
-        let room: void | Promise<void> = undefined
+        let room: Promise<void> | undefined
         let pushed = 0
         let last = 0
         for (const now of steps) {
           const reader = readers.at(-1)
           if (now.kind === 'push') {
-            if (await goesOnSoon(room)) room = subscription.push(++pushed)
+            if (await goesOnSoon(room)) room = subscription.push(++pushed) ?? undefined
           } else if (now.kind === 'attach') {
             last = Math.max(last, ...readers.flatMap(numbersIn))
             readers.push(new PlayedReader(now.room))
@@ -267,7 +267,7 @@ test.each<Overflow>(['wait', 'latest', 'drop', 'end'])(
   },
 )
 
-async function goesOnSoon(room: void | Promise<void>): Promise<boolean> {
+async function goesOnSoon(room: Promise<void> | undefined): Promise<boolean> {
   if (!room) return true
   const pending = Symbol()
   for (let turn = 0; turn < 5; turn++) if ((await Promise.race([room, pending])) !== pending) return true

@@ -9,6 +9,9 @@ export const REMOTE_OPTIONS = { url: { type: 'string' }, token: { type: 'string'
 export const REMOTE_HELP = `  --url <url>            The server (default: http://127.0.0.1:4747). Also CALLPLANE_URL.
   --token <token>        A bearer token. Prefer CALLPLANE_TOKEN: other users of the machine can read a command line.`
 
+/** How long an interrupted command waits for its last request. */
+const LEAVE_MS = 2_000
+
 /** The part of a response envelope that the commands read. */
 export interface Envelope {
   requestId: string
@@ -16,8 +19,16 @@ export interface Envelope {
   result?: JsonValue
   error?: { code: string; message: string; cause?: JsonObject }
   location?: { uri: string; auth?: { credentialType: string; credential: string } }
+  stream?: StreamPlace
   retryAfterMs?: number
   progress?: { fraction: number; message?: string; attempt?: number }
+}
+
+/** Where the frames of a stream can be read. */
+export interface StreamPlace {
+  transport: string
+  location: string
+  auth?: { credential: string }
 }
 
 export interface Answered {
@@ -45,16 +56,16 @@ export class Remote {
   }
 
   /** Resolves a path below the server's address. Sends the credential only to the server's own origin. */
-  async fetch(place: string, init: RequestInit = {}): Promise<Response> {
+  async fetch(place: string, init: RequestInit = {}, signal = this.#signal): Promise<Response> {
     const address = place.startsWith('/') ? this.url + place : place
     const headers = new Headers(init.headers)
     const isOurs = new URL(address).origin === new URL(this.url).origin
     if (this.#token !== undefined && isOurs && !headers.has('Authorization'))
       headers.set('Authorization', `Bearer ${this.#token}`)
     try {
-      return await fetch(address, { redirect: 'manual', ...init, headers, signal: this.#signal })
+      return await fetch(address, { redirect: 'manual', ...init, headers, signal })
     } catch (thrown) {
-      throw this.#signal.aborted ? thrown : unreachable(address, thrown)
+      throw signal.aborted ? thrown : unreachable(address, thrown)
     }
   }
 
@@ -63,6 +74,19 @@ export class Remote {
     const value = await readJson(response)
     if (!isJsonObject(value) || typeof value.state !== 'string') throw notOpenCall(response)
     return { status: response.status, envelope: value as unknown as Envelope }
+  }
+
+  /** Sends a last request after an interrupt, and does not wait for long. True if the server accepted it. */
+  async leave(envelope: JsonObject): Promise<boolean> {
+    const headers = { 'Content-Type': 'application/json' }
+    const init = { method: 'POST', headers, body: JSON.stringify(envelope) }
+    try {
+      const response = await this.fetch('/call', init, AbortSignal.timeout(LEAVE_MS))
+      await response.body?.cancel()
+      return response.ok
+    } catch {
+      return false
+    }
   }
 
   async registry(): Promise<JsonObject[]> {

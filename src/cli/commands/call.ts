@@ -7,7 +7,16 @@ import { createRequest } from '../client/call-request.ts'
 import { readChunks } from '../client/chunks.ts'
 import { deliver } from '../client/deliver.ts'
 import { follow, isOver } from '../client/follow.ts'
-import { type Answered, type Envelope, REMOTE_HELP, REMOTE_OPTIONS, Remote, readBody } from '../client/remote.ts'
+import { readFrames } from '../client/frames.ts'
+import {
+  type Answered,
+  type Envelope,
+  REMOTE_HELP,
+  REMOTE_OPTIONS,
+  Remote,
+  readBody,
+  type StreamPlace,
+} from '../client/remote.ts'
 import { type Command, type CommandIo, EXIT, print, usageFault } from '../command.ts'
 import { createProgressBar } from '../terminal/progress-bar.ts'
 import { plainText } from '../terminal/text.ts'
@@ -19,7 +28,8 @@ Usage: callplane call <operation> [options]
 Options:
   --args <json>          The arguments: JSON, @file, or - for standard input.
   --file <name=path>     An attachment; repeatable. The file name gives its type, or name=path;type=image/png does.
-  --follow               Waits for an async operation to end, with a progress bar on a terminal.
+  --follow               Waits for an async operation to end, with a progress bar on a terminal. Of a stream, prints each
+                         frame on its own line as it arrives.
   -o, --output <file>    Writes a chunked result, or a result that is a file, to this file once it is complete.
   --json                 Prints the whole response instead of only the result.
   --idempotency-key <k>  The server runs calls with the same key only once.
@@ -29,13 +39,15 @@ Options:
 ${REMOTE_HELP}
 
 Exit codes: 0 done (or accepted, without --follow), 1 failed, 2 the request was refused, 3 no server responds.
-Ctrl-C does not stop a call that was accepted: the command prints the address where you can poll it.
+Ctrl-C does not stop a call that was accepted: the command prints the address where you can poll it. It does end a
+stream that the command follows.
 
 Examples:
   callplane call v1:Calculator.Add --args '{"a":1,"b":2}'
   callplane call v1:Reports.Generate --args '{"month":"2026-01"}' --follow
   callplane call v1:Files.Describe --file file=photo.png
-  callplane call v1:Orders.Export --follow -o orders.csv`,
+  callplane call v1:Orders.Export --follow -o orders.csv
+  callplane call v1:Waves.Watch --follow`,
   async run(io) {
     const { values, positionals } = parseArguments(
       io.args,
@@ -120,6 +132,7 @@ class CallCommand {
     if (first.result !== undefined) return this.#done(first)
     if (isOver(first)) return this.#elsewhere(first)
     if (!this.#wishes.follow) return this.#say(first)
+    if (first.stream) return this.#frames(first, first.stream)
     this.#address = this.#remote.resolve(first.location?.uri ?? `ops/${encodeURIComponent(first.requestId)}`)
     if (!this.#wishes.json && (await this.#isChunked())) return this.#chunks(`${this.#address}/chunks`)
     const last = await this.#follow(first, this.#address)
@@ -135,6 +148,19 @@ class CallCommand {
       return await follow(this.#remote, address, (now) => bar.show(now.state, now.progress))
     } finally {
       bar.clear()
+    }
+  }
+
+  async #frames({ requestId }: Envelope, stream: StreamPlace): Promise<number> {
+    const { stdout, stderr } = this.#io
+    try {
+      const end = await readFrames(this.#remote, stream, (frame) => print(stdout, plainText(frame)))
+      return end.state === 'error' ? this.#failed({ status: 200, envelope: { requestId, ...end } }) : EXIT.ok
+    } catch (thrown) {
+      if (!this.#remote.interrupted) throw thrown
+      const left = await this.#remote.leave({ op: 'v1:unsubscribeFromStream', args: { requestId } })
+      if (!left) print(stderr, 'callplane: could not unsubscribe; the stream ends 60 seconds after its reader has gone')
+      return EXIT.interrupted
     }
   }
 

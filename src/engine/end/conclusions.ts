@@ -16,6 +16,7 @@ import type { Environment } from '../../core/ports/runtime.ts'
 import type { Advanced, AuditEnding, Change, RecordChange, Store } from '../../core/ports/store.ts'
 import { OVERRUN_RETENTION_MS } from '../admit/admitted.ts'
 import type { Attempt } from '../attempt/attempt.ts'
+import { readerDueAt } from '../stream/stream-ends.ts'
 import { removingStream } from '../stream/stream-sessions.ts'
 import { removingSecrets } from '../wait/call-secrets.ts'
 import { auditEnding, auditInstance } from './audit.ts'
@@ -217,6 +218,11 @@ export class Conclusions {
     leaseMs: number,
   ): Promise<Advanced> {
     return transitions.beginHeld(this.#store, held, this.#env.clock.now() + leaseMs, records, extras)
+  }
+
+  /** Leaves a stream that waits for its first reader. */
+  async leaveAwaited(awaited: Instance): Promise<void> {
+    await this.#write(awaited, transitions.leaveAwaited(awaited, readerDueAt(awaited)))
   }
 
   /** Leaves a held call until `waitUntil`, if its approval has not changed since it was `seen`. */

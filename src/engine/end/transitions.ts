@@ -132,6 +132,11 @@ export function expectAnswer(
   return store.advance({ ...staying(instance), dueAt: leasedUntil, waiting, ...(extras && { extras }) })
 }
 
+/** The change that leaves a stream until its ticket is over. */
+export function leaveAwaited(awaited: Instance, dueAt: number): Change {
+  return { ...staying(awaited, 'streaming'), dueAt }
+}
+
 /** A reader has connected to a stream that waited for one. This node now holds its lease. */
 export function beginStream(
   store: Advancing,

@@ -11,7 +11,7 @@ import type { Conclusions } from '../end/conclusions.ts'
 import { canceled, givenUp, outcomeUnknown } from '../end/end-faults.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Registry } from '../registry.ts'
-import { stoppedUnrun } from '../stream/stream-ends.ts'
+import { awaitsReader, stoppedUnrun } from '../stream/stream-ends.ts'
 import { abandon } from '../wait/abandon.ts'
 import type { HeldStart } from '../wait/held-start.ts'
 import type { CallEnds } from './call-ends.ts'
@@ -53,7 +53,8 @@ export class ClaimedCalls {
     if (instance.stopRequested) {
       this.#end(instance, operation, canceled())
       abandon(attempts, instance, operation)
-    } else if (cutOffs > 0 && !canGoOn(instance)) this.#end(instance, operation, outcomeUnknown())
+    } else if (awaitsReader(instance, attempts.env.clock.now())) void conclusions.leaveAwaited(instance)
+    else if (cutOffs > 0 && !canGoOn(instance)) this.#end(instance, operation, outcomeUnknown())
     else if (cutOffs > maxCutOffs) this.#end(instance, operation, givenUp(cutOffs))
     else this.#beginIfRoom(instance, operation)
   }

@@ -44,6 +44,16 @@ export function stoppedStream(why: Fault, frames = 0, dropped = 0): Outcome {
   return faultOutcome(INTERRUPTIONS.includes(why.code) ? interrupted() : why)
 }
 
+/** When the ticket of a stream that waits for its first reader is over. */
+export function readerDueAt({ createdAt }: Instance): number {
+  return createdAt + READER_GONE_MS
+}
+
+/** True if a reader may still come with its ticket. A server that starts claims such a stream before its time. */
+export function awaitsReader(instance: Instance, now: number): boolean {
+  return instance.extras?.stream?.awaited === true && now < readerDueAt(instance)
+}
+
 /** The outcome of a call that is stopped while no handler of it runs. */
 export function stoppedUnrun({ model, extras }: Instance, why: Fault): Outcome {
   if (model !== 'stream') return faultOutcome(why)

@@ -5,9 +5,10 @@
 import { Fault } from '../../core/fault.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { RecordChange, Records } from '../../core/ports/store.ts'
+import { READER_GONE_MS } from './stream-ends.ts'
 
 /** A reader has this long to connect. */
-export const TICKET_MS = 60_000
+export const TICKET_MS = READER_GONE_MS
 
 export interface IssuedTicket {
   value: string

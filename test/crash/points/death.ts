@@ -70,7 +70,7 @@ const STORE_WRITES: ReadonlySet<string> = new Set([
 ])
 
 export function mortalStore(store: Store, death: Death): Store {
-  const { close, watch } = store
+  const { close, now, watch } = store
   return {
     ...mortal(store, death, STORE_WRITES),
     records: mortal(store.records, death, STORE_WRITES, 'records.'),
@@ -88,6 +88,7 @@ export function mortalStore(store: Store, death: Death): Store {
       watch(id, (instance) => {
         if (!death.isDead) changed(instance)
       }),
+    now,
     close,
   }
 }
