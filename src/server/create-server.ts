@@ -38,7 +38,7 @@ import { logRequests } from './mount/request-log.ts'
 import { createOpenCallSession, type MessageStreams, type Sessions, serveStreams } from './mount/sessions.ts'
 import { OpenTransports } from './mount/stream-transports.ts'
 import { createOwnRoutes, createProtocolRoutes, EXPLORER, type Mounting, openGrpc, openMcp } from './mount/surfaces.ts'
-import { prepareWired, type WiredParts } from './mount/wired/index.ts'
+import { prepareWired, registerCarrierReadings, type WiredParts } from './mount/wired/index.ts'
 import { createAdminRecognition } from './open/admin-token.ts'
 import { openDataFolder } from './open/data-folder.ts'
 import { vaultKeys } from './open/vault-keys.ts'
@@ -223,6 +223,7 @@ async function serve<App>(
   await start()
   const processReadings = registerProcessReadings(observing.metrics)
   registerEngineReadings(observing.metrics, limits)
+  registerCarrierReadings(observing.metrics, mounting.wired)
 
   const carriers = new Carriers()
   let origin = options.publicUrl ?? 'http://127.0.0.1:4747'

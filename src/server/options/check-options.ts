@@ -10,6 +10,7 @@ import type { FetcherOptions } from '../../security/outbound/fetcher.ts'
 import { isSecretName } from '../../security/secrets/provider.ts'
 import type { SigningOptions } from '../../security/signatures.ts'
 import { type AnnounceOptions, EVENTS } from '../announcements/announcements.ts'
+import { checkMqtt, MQTT_NAMES } from './mqtt.ts'
 import type {
   ContractOptions,
   GrpcServerOptions,
@@ -39,6 +40,7 @@ export const OPTIONS: Names<ServerOptions> = {
   cors: true,
   upgrades: true,
   websocket: true,
+  mqtt: true,
   references: true,
   limits: true,
   sizes: true,
@@ -156,6 +158,8 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   for (const [at, token] of (options.auth?.tokens ?? []).entries()) check(`auth.tokens[${at}]`, token, TOKEN)
   for (const [at, rules] of (options.auth?.jwt ?? []).entries()) check(`auth.jwt[${at}]`, rules, JWT)
   check('cors', options.cors, CORS)
+  check('mqtt', options.mqtt, MQTT_NAMES)
+  if (options.mqtt) checkMqtt(options.mqtt)
   check('references', options.references, REFERENCES)
   check('limits', options.limits, LIMITS)
   checkLimits(options.limits)

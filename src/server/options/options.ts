@@ -19,6 +19,7 @@ import type { SigningOptions } from '../../security/signatures.ts'
 import type { AnnounceOptions } from '../announcements/announcements.ts'
 import type { ToolImport } from '../declarations/index.ts'
 import type { AuthHook } from './auth-hook.ts'
+import type { MqttOptions } from './mqtt.ts'
 
 export type { UpgradeClaim } from '../../carriers/http/index.ts'
 
@@ -69,6 +70,8 @@ interface BaseOptions<App> {
   upgrades?: readonly UpgradeClaim[]
   /** OpenCALL over WebSocket, on the HTTP port: calls at `/call`, streams at `/streams/{id}`. Default: true. */
   websocket?: boolean
+  /** OpenCALL through an MQTT broker. Needs the package `mqtt`. Default: off. */
+  mqtt?: MqttOptions
   /** Where the server may fetch attachments from. Default: nowhere. */
   references?: FetcherOptions
   limits?: Partial<LimitRules>

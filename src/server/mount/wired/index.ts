@@ -1,6 +1,8 @@
 /** Prepares the carriers that the options switch on. */
+import type { createMetrics } from '../../../telemetry/index.ts'
 import type { Base } from '../../build/base.ts'
 import type { ServerOptions } from '../../options/options.ts'
+import { prepareMqtt } from './mqtt.ts'
 import type { WiredCarrier } from './wired.ts'
 
 export type { CarrierState, WiredCarrier, WiredParts } from './wired.ts'
@@ -8,9 +10,24 @@ export type { CarrierState, WiredCarrier, WiredParts } from './wired.ts'
 /** `undefined` if the options leave it switched off. Libraries are loaded only if it is switched on. */
 type Prepare = <App>(options: ServerOptions<App>, base: Base) => Promise<WiredCarrier | undefined>
 
-const CARRIERS: readonly Prepare[] = []
+const CARRIERS: readonly Prepare[] = [prepareMqtt]
 
 export async function prepareWired<App>(options: ServerOptions<App>, base: Base): Promise<readonly WiredCarrier[]> {
   const prepared = await Promise.all(CARRIERS.map((prepare) => prepare(options, base)))
   return prepared.filter((carrier) => carrier !== undefined)
+}
+
+/** A gauge for each carrier: 1 while it is connected. */
+export function registerCarrierReadings(
+  metrics: Pick<ReturnType<typeof createMetrics>, 'register'>,
+  wired: readonly WiredCarrier[],
+): void {
+  for (const { name, state } of wired) {
+    metrics.register({
+      type: 'gauge',
+      name: `callplane_${name}_connected`,
+      help: `1 if the server can be reached over ${name}.`,
+      read: () => Number(state().connected),
+    })
+  }
 }
