@@ -104,7 +104,11 @@ export class Broker {
       if (packet.qos === 0) done()
       else done(new Error('The message is acknowledged when it is processed.'))
     }
-    client.on('connect', () => this.#subscribe(client, first.resolve))
+    client.on('connect', ({ properties }) => {
+      // The client library does not keep to the broker's limit. A broker may end the connection of one that exceeds it.
+      this.#unconfirmed.maxCount = Math.min(properties?.receiveMaximum ?? MAX_UNCONFIRMED, MAX_UNCONFIRMED)
+      this.#subscribe(client, first.resolve)
+    })
     client.on('reconnect', () => {
       // MQTT.js reads the period when the attempt has failed.
       this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS)

@@ -1,8 +1,8 @@
 /** Counts what is on its way, and lets senders wait until there is room again. */
 
 export class Room {
-  readonly #maxCount: number
   readonly #maxBytes: number
+  #maxCount: number
   #count = 0
   #bytes = 0
   #waiting: PromiseWithResolvers<void> | undefined
@@ -10,6 +10,10 @@ export class Room {
   constructor(maxCount: number, maxBytes: number) {
     this.#maxCount = maxCount
     this.#maxBytes = maxBytes
+  }
+
+  set maxCount(maxCount: number) {
+    this.#maxCount = maxCount
   }
 
   get isFull(): boolean {

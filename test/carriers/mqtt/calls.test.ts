@@ -88,11 +88,11 @@ describeWith(mqttBroker, 'calls over MQTT', () => {
     })
     const { broker } = await startMqttSite([wait, lines])
     const responses = await listen(broker, 'ops/+/response')
-    const ask = async (op: string, requestId: string, args = {}) => {
+    const ask = async (op: string, requestId: string, args = {}, state = /./) => {
       await request(broker, { op, args, ctx: { requestId } })
       for (;;) {
         const envelope = await responses.envelope()
-        if (envelope.requestId === requestId) return envelope
+        if (envelope.requestId === requestId && state.test(envelope.state)) return envelope
       }
     }
 
@@ -103,7 +103,7 @@ describeWith(mqttBroker, 'calls over MQTT', () => {
     expect(await ask('v1:getOperation', 'r4', { requestId: 'r1' })).toMatchObject({
       result: { state: 'error', error: { code: 'CANCELED' } },
     })
-    await ask('v1:it.lists', 'r5')
+    await ask('v1:it.lists', 'r5', {}, /complete/)
     const chunk = await ask('v1:getChunk', 'r6', { requestId: 'r5' })
     expect(chunk).toMatchObject({ state: 'complete', result: { data: expect.stringContaining('one') } })
   })
