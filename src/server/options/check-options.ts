@@ -11,6 +11,7 @@ import { isSecretName } from '../../security/secrets/provider.ts'
 import type { SigningOptions } from '../../security/signatures.ts'
 import { type AnnounceOptions, EVENTS } from '../announcements/announcements.ts'
 import { checkKafka, KAFKA, KAFKA_SASL, KAFKA_TLS, KAFKA_TOPIC_NAMES } from './kafka.ts'
+import { checkMqtt, MQTT_NAMES } from './mqtt.ts'
 import type {
   ContractOptions,
   GrpcServerOptions,
@@ -45,6 +46,7 @@ export const OPTIONS: Names<ServerOptions> = {
   kafka: true,
   webrtc: true,
   tls: true,
+  mqtt: true,
   references: true,
   limits: true,
   sizes: true,
@@ -163,6 +165,8 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   for (const [at, token] of (options.auth?.tokens ?? []).entries()) check(`auth.tokens[${at}]`, token, TOKEN)
   for (const [at, rules] of (options.auth?.jwt ?? []).entries()) check(`auth.jwt[${at}]`, rules, JWT)
   check('cors', options.cors, CORS)
+  check('mqtt', options.mqtt, MQTT_NAMES)
+  if (options.mqtt) checkMqtt(options.mqtt)
   check('references', options.references, REFERENCES)
   check('limits', options.limits, LIMITS)
   checkLimits(options.limits)

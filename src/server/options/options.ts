@@ -20,6 +20,7 @@ import type { AnnounceOptions } from '../announcements/announcements.ts'
 import type { ToolImport } from '../declarations/index.ts'
 import type { AuthHook } from './auth-hook.ts'
 import type { KafkaOptions } from './kafka.ts'
+import type { MqttOptions } from './mqtt.ts'
 import type { TlsOptions } from './tls.ts'
 import type { WebRtcOptions } from './webrtc.ts'
 
@@ -81,6 +82,8 @@ interface BaseOptions<App> {
   webrtc?: boolean | WebRtcOptions
   /** `listen` serves HTTPS with this certificate. Default: HTTP. */
   tls?: TlsOptions
+  /** OpenCALL through an MQTT broker. Needs the package `mqtt`. Default: off. */
+  mqtt?: MqttOptions
   /** Where the server may fetch attachments from. Default: nowhere. */
   references?: FetcherOptions
   limits?: Partial<LimitRules>

@@ -1,0 +1,283 @@
+/**
+ * The connection to the user's MQTT broker: one persistent session that reconnects with back-off, receives messages for
+ * one subscription, and publishes with back-pressure.
+ */
+import type { Writable } from 'node:stream'
+import mqtt, { type IClientOptions, type IClientPublishOptions, type IPublishPacket, type MqttClient } from 'mqtt'
+import type { Clock, Log } from '../../core/ports/runtime.ts'
+import type { Message } from '../../core/ports/session.ts'
+import { Acknowledgements } from './acknowledgements.ts'
+import { Room } from './room.ts'
+
+export interface BrokerSettings {
+  /** Without credentials. */
+  url: string
+  clientId: string
+  version: '5' | '3.1.1'
+  username?: string
+  password?: string
+  tls?: { ca?: string | Uint8Array; cert?: string | Uint8Array; key?: string | Uint8Array }
+  /** How long the broker keeps the session of a node that is away. MQTT 3.1.1: for ever. */
+  sessionExpirySeconds: number
+  /** How many messages the broker may send before the first is acknowledged. */
+  maxInFlight: number
+  subscription: string
+  clock: Clock
+  log: Log
+}
+
+/** A message from the broker. */
+export interface Delivery {
+  topic: string
+  payload: Uint8Array
+  /** False for QoS 0. */
+  assured: boolean
+  /** The broker kept it for later subscribers. */
+  retained: boolean
+  responseTopic?: string
+  correlationData?: Buffer
+  /** Does nothing if the connection that brought the message has gone: the broker then sends the message again. */
+  acknowledge(): void
+}
+
+export interface BrokerState {
+  connected: boolean
+  detail?: string
+}
+
+export interface Publishing {
+  qos: 0 | 1
+  correlationData?: Buffer
+}
+
+const FIRST_RETRY_MS = 250
+const LONGEST_RETRY_MS = 30_000
+/** A connection that has lasted this long is a good one: the next retry is quick again. */
+const STABLE_MS = 10_000
+const CONNECT_TIMEOUT_MS = 10_000
+const KEEPALIVE_SECONDS = 30
+/** Messages that the broker has not acknowledged. Packet ids end at 65,535. */
+const MAX_UNCONFIRMED = 1_000
+const MAX_UNCONFIRMED_BYTES = 16 * 1024 * 1024
+/** MQTT itself allows no more. */
+const MAX_PACKET_BYTES = 268_435_455
+/** Enough for the topic and the properties of a packet. */
+const PACKET_OVERHEAD_BYTES = 128 * 1024
+
+export class Broker {
+  readonly #settings: BrokerSettings
+  readonly #drained = () => this.#unconfirmed.wake()
+  readonly #unconfirmed = new Room(MAX_UNCONFIRMED, MAX_UNCONFIRMED_BYTES)
+  #client: MqttClient | undefined
+  #acknowledgements: Acknowledgements | undefined
+  #subscribed = false
+  #detail: string | undefined = 'The server has not connected to the broker yet.'
+  #retryMs = FIRST_RETRY_MS
+  #cancelTimer: (() => void) | undefined
+  #closed = false
+
+  constructor(settings: BrokerSettings) {
+    this.#settings = settings
+  }
+
+  get state(): BrokerState {
+    return this.#detail === undefined ? { connected: true } : { connected: false, detail: this.#detail }
+  }
+
+  /** The largest message that the broker accepts. */
+  get maxMessageBytes(): number {
+    const { maximumPacketSize = MAX_PACKET_BYTES } = this.#client?.serverProperties ?? {}
+    return Math.max(0, maximumPacketSize - PACKET_OVERHEAD_BYTES)
+  }
+
+  /**
+   * Resolves when the subscription stands, or when the first attempt has failed; further ones follow. Messages above
+   * `maxBytes` may be dropped by the broker.
+   */
+  async connect(maxBytes: number, receive: (delivery: Delivery) => void): Promise<void> {
+    const client = mqtt.connect(this.#settings.url, this.#options(maxBytes))
+    this.#client = client
+    const first = Promise.withResolvers<void>()
+    client.handleMessage = (packet, done) => {
+      receive(this.#deliver(client, packet))
+      // An error keeps the client from acknowledging the message itself. It has no other effect.
+      if (packet.qos === 0) done()
+      else done(new Error('The message is acknowledged when it is processed.'))
+    }
+    client.on('connect', ({ properties }) => {
+      // The client library does not keep to the broker's limit. A broker may end the connection of one that exceeds it.
+      this.#unconfirmed.maxCount = Math.min(properties?.receiveMaximum ?? MAX_UNCONFIRMED, MAX_UNCONFIRMED)
+      this.#subscribe(client, first.resolve)
+    })
+    client.on('reconnect', () => {
+      // MQTT.js reads the period when the attempt has failed.
+      this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS)
+      client.options.reconnectPeriod = this.#retryMs * (0.75 + Math.random() / 2)
+    })
+    client.on('error', (err) => this.#lost(err.message || String((err as NodeJS.ErrnoException).code), err))
+    client.on('disconnect', ({ reasonCode }) => this.#lost(`The broker ended the connection (reason ${reasonCode}).`))
+    client.on('close', () => {
+      this.#cancelTimer?.()
+      this.#lost(this.#detail ?? 'The connection to the broker was lost.')
+      this.#unconfirmed.wake()
+      first.resolve()
+    })
+    client.connect()
+    await first.promise
+  }
+
+  /** Waits while too many messages are unconfirmed. The broker gets the message after a reconnect at the latest. */
+  publish(topic: string, message: Message, publishing: Publishing): void | Promise<void> {
+    if (this.#closed) return
+    if (this.#unconfirmed.isFull) {
+      return this.#unconfirmed.change().then(() => this.publish(topic, message, publishing))
+    }
+    this.#publish(topic, message, publishing)
+  }
+
+  /** Publishes if there is room now. Otherwise returns false: ask again after `room`. */
+  tryPublish(topic: string, message: Message, publishing: Publishing): boolean {
+    const client = this.#client
+    if (this.#closed || !client?.connected || client.stream.writableNeedDrain || this.#unconfirmed.isFull) return false
+    this.#publish(topic, message, publishing)
+    return true
+  }
+
+  /** Resolves when there may be room. */
+  room(): Promise<void> {
+    const stream = this.#client?.stream
+    if (stream?.writableNeedDrain && stream.listenerCount('drain', this.#drained) === 0) {
+      stream.once('drain', this.#drained)
+    }
+    return this.#unconfirmed.change()
+  }
+
+  /** Sends what is left, for at most this long, and disconnects. The broker keeps the session. */
+  async close(flushMs: number): Promise<void> {
+    const client = this.#client
+    if (!client || this.#closed) return
+    const end = Promise.withResolvers<void>()
+    const cut = setTimeout(end.resolve, flushMs)
+    while (!this.#unconfirmed.isEmpty && client.connected) {
+      const isOver = await Promise.race([this.#unconfirmed.change(), end.promise.then(() => true)])
+      if (isOver) break
+    }
+    this.#closed = true
+    this.#detail = 'The server is shutting down.'
+    this.#cancelTimer?.()
+    this.#unconfirmed.wake()
+    const isClean = client.connected && this.#unconfirmed.isEmpty
+    client.end(!isClean, {}, () => end.resolve())
+    await end.promise
+    clearTimeout(cut)
+    client.stream.destroy()
+  }
+
+  #options(maxBytes: number): IClientOptions {
+    const { clientId, version, username, password, tls, sessionExpirySeconds, maxInFlight } = this.#settings
+    return {
+      clientId,
+      clean: false,
+      manualConnect: true,
+      protocolVersion: version === '5' ? 5 : 4,
+      keepalive: KEEPALIVE_SECONDS,
+      connectTimeout: CONNECT_TIMEOUT_MS,
+      reconnectPeriod: this.#retryMs,
+      // Wrong credentials may be corrected at the broker.
+      reconnectOnConnackError: true,
+      // Done at every connection.
+      resubscribe: false,
+      queueQoSZero: false,
+      ...(username !== undefined && { username }),
+      ...(password !== undefined && { password }),
+      ...(tls?.ca !== undefined && { ca: bytesOf(tls.ca) }),
+      ...(tls?.cert !== undefined && { cert: bytesOf(tls.cert) }),
+      ...(tls?.key !== undefined && { key: bytesOf(tls.key) }),
+      ...(version === '5' && {
+        properties: {
+          sessionExpiryInterval: sessionExpirySeconds,
+          receiveMaximum: maxInFlight,
+          // Twice the limit: a message that is a little too large gets a response that says so.
+          maximumPacketSize: Math.min(2 * maxBytes + PACKET_OVERHEAD_BYTES, MAX_PACKET_BYTES),
+        },
+      }),
+    }
+  }
+
+  #subscribe(client: MqttClient, done: () => void): void {
+    const { subscription, clock, log } = this.#settings
+    // Retained messages are not for a server: it would run them again at every start.
+    client.subscribe(subscription, { qos: 1, rh: 2 }, (err, granted) => {
+      // The broker may keep a refused subscription for itself: MQTT 3.1.1 has only this number to say so.
+      const isRefused = err !== null || granted?.some(({ qos }) => qos === 128)
+      if (isRefused) {
+        if (this.#closed || !client.connected) return
+        this.#lost(`The broker refused the subscription to ${subscription}. Check its access rules.`)
+        this.#cancelTimer = clock.schedule(LONGEST_RETRY_MS, () => this.#subscribe(client, done))
+      } else {
+        this.#subscribed = true
+        this.#detail = undefined
+        log.info({ subscription }, 'connected to the MQTT broker')
+        // A broker that accepts connections and ends them at once, as for a client id used twice, is retried slowly.
+        this.#cancelTimer = clock.schedule(STABLE_MS, () => {
+          this.#retryMs = FIRST_RETRY_MS
+          client.options.reconnectPeriod = FIRST_RETRY_MS
+        })
+        this.#unconfirmed.wake()
+      }
+      done()
+    })
+  }
+
+  /** Logs the first of several failures. */
+  #lost(why: string, err?: Error): void {
+    if (this.#closed) return
+    const isNews = this.#subscribed || this.#detail === undefined || this.#detail !== why
+    this.#subscribed = false
+    this.#detail = why
+    const { log } = this.#settings
+    if (isNews) log.warn({ ...(err && { err }), why }, 'no connection to the MQTT broker; trying again')
+  }
+
+  #deliver(client: MqttClient, { topic, payload, qos, retain, properties, messageId }: IPublishPacket): Delivery {
+    const { stream } = client
+    const { responseTopic, correlationData } = properties ?? {}
+    return {
+      topic,
+      payload: payload as Buffer,
+      assured: qos > 0,
+      retained: retain,
+      ...(responseTopic !== undefined && { responseTopic }),
+      ...(correlationData !== undefined && { correlationData }),
+      acknowledge: () => {
+        if (qos > 0 && messageId !== undefined && client.stream === stream) this.#acknowledge(stream, messageId)
+      },
+    }
+  }
+
+  #acknowledge(stream: Writable, packetId: number): void {
+    if (this.#acknowledgements?.connection !== stream) this.#acknowledgements = new Acknowledgements(stream)
+    this.#acknowledgements.add(packetId)
+  }
+
+  #publish(topic: string, message: Message, { qos, correlationData }: Publishing): void {
+    const options: IClientPublishOptions = { qos }
+    if (correlationData && this.#settings.version === '5') options.properties = { correlationData }
+    const payload = typeof message === 'string' ? message : bytesOf(message)
+    if (qos === 0) {
+      this.#client?.publish(topic, payload, options)
+      return
+    }
+    const bytes = payload.length
+    this.#unconfirmed.enter(bytes)
+    this.#client?.publish(topic, payload, options, (err) => {
+      this.#unconfirmed.leave(bytes)
+      if (err && !this.#closed) this.#settings.log.warn({ err, topic }, 'the MQTT broker refused a message')
+    })
+  }
+}
+
+function bytesOf(bytes: string | Uint8Array): Buffer {
+  if (typeof bytes === 'string') return Buffer.from(bytes)
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

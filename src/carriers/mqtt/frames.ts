@@ -1,0 +1,127 @@
+/**
+ * Frames of streams as messages on a topic. The broker does not say who reads them, so a stream ends by itself, by its
+ * expiry, or when the caller unsubscribes. Back-pressure comes from the connection to the broker.
+ */
+import { Fault } from '../../core/fault.ts'
+import type { FrameBytes } from '../../core/operation/stream.ts'
+import type { FrameChannel, NewStream, StreamPlace, StreamTransport } from '../../core/ports/frames.ts'
+import type { Broker } from './broker.ts'
+
+export interface FrameSettings {
+  /** The broker's URL for readers, without credentials. */
+  url: string
+  /** Default: 0, and 1 for frames with an integrity header. */
+  qos?: 0 | 1
+  /** With a request id, the topic of a further stream of the same operation in the same session. */
+  topic(sessionId: string, operation: string, requestId?: string): string
+}
+
+/** A handler that never waits would otherwise stop the process. */
+const FRAMES_PER_TURN = 64
+
+export class MqttFrames implements StreamTransport {
+  readonly name = 'mqtt'
+  readonly #broker: Broker
+  readonly #settings: FrameSettings
+  readonly #open = new Map<string, FrameTopic | undefined>()
+
+  constructor(broker: Broker, settings: FrameSettings) {
+    this.#broker = broker
+    this.#settings = settings
+  }
+
+  place(stream: NewStream): StreamPlace {
+    const { connected, detail = '' } = this.#broker.state
+    if (!connected) throw new Fault('unavailable', `No connection to the MQTT broker. ${detail} Try again in a moment.`)
+    const topic = this.#claim(stream)
+    const qos = this.#settings.qos ?? (stream.sealed ? 1 : 0)
+    const release = () => void this.#open.delete(topic)
+    return {
+      location: `${this.#settings.url}/${topic.split('/').map(encodeURIComponent).join('/').replaceAll('%3A', ':')}`,
+      details: { topic, qos },
+      open: () => {
+        const channel = new FrameTopic(this.#broker, topic, qos, release)
+        this.#open.set(topic, channel)
+        return channel
+      },
+      discard: release,
+    }
+  }
+
+  /** Lets senders go on that wait for the broker. */
+  close(): void {
+    for (const channel of this.#open.values()) channel?.leave()
+    this.#open.clear()
+  }
+
+  #claim({ sessionId, operation, requestId }: NewStream): string {
+    const { topic } = this.#settings
+    const first = topic(sessionId, operation)
+    const claimed = this.#open.has(first) ? topic(sessionId, operation, requestId) : first
+    this.#open.set(claimed, undefined)
+    return claimed
+  }
+}
+
+class FrameTopic implements FrameChannel {
+  readonly #broker: Broker
+  readonly #topic: string
+  readonly #qos: 0 | 1
+  readonly #release: () => void
+  readonly #leaving = new AbortController()
+  /** Frames that were sent although there was no room. */
+  readonly #waiting: FrameBytes[] = []
+  #sentThisTurn = 0
+  #draining: Promise<void> | undefined
+
+  constructor(broker: Broker, topic: string, qos: 0 | 1, release: () => void) {
+    this.#broker = broker
+    this.#topic = topic
+    this.#qos = qos
+    this.#release = release
+  }
+
+  get signal(): AbortSignal {
+    return this.#leaving.signal
+  }
+
+  send(frame: FrameBytes): void | Promise<void> {
+    if (this.signal.aborted) return
+    if (!this.#draining && this.#publish(frame)) {
+      return this.#sentThisTurn < FRAMES_PER_TURN ? undefined : this.#drain()
+    }
+    this.#waiting.push(frame)
+    return this.#drain()
+  }
+
+  /** The caller learns of the end by the last state of its call. */
+  async end(): Promise<void> {
+    await this.#draining
+    this.#release()
+  }
+
+  leave(): void {
+    this.#leaving.abort()
+  }
+
+  #drain(): Promise<void> {
+    this.#draining ??= this.#sendWaiting()
+    return this.#draining
+  }
+
+  async #sendWaiting(): Promise<void> {
+    const left = new Promise<void>((resolve) => this.signal.addEventListener('abort', () => resolve(), { once: true }))
+    while (!this.signal.aborted && (this.#waiting.length > 0 || this.#sentThisTurn >= FRAMES_PER_TURN)) {
+      if (this.#sentThisTurn >= FRAMES_PER_TURN) await new Promise(setImmediate)
+      else if (this.#publish(this.#waiting[0] as FrameBytes)) this.#waiting.shift()
+      else await Promise.race([this.#broker.room(), left])
+    }
+    this.#draining = undefined
+  }
+
+  #publish(frame: FrameBytes): boolean {
+    if (!this.#broker.tryPublish(this.#topic, frame, { qos: this.#qos })) return false
+    if (this.#sentThisTurn++ === 0) setImmediate(() => (this.#sentThisTurn = 0))
+    return true
+  }
+}
