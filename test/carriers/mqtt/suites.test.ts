@@ -106,6 +106,7 @@ describeWith(mqttBroker, 'the shared suites', () => {
         operation: 'v1:it.streams',
         encoding: 'json',
         sealed: false,
+        owner: 'main|ada',
         origin: 'http://a.example',
       })
       const channel = await place.open?.()

@@ -1,5 +1,4 @@
 /** Prepares the carriers that the options switch on. */
-import type { createMetrics } from '../../../telemetry/index.ts'
 import type { Base } from '../../build/base.ts'
 import type { ServerOptions } from '../../options/options.ts'
 import { prepareKafka } from './kafka.ts'
@@ -14,24 +13,9 @@ export type { CarrierState, WiredCarrier, WiredParts } from './wired.ts'
 type Prepare = <App>(options: ServerOptions<App>, base: Base) => Promise<WiredCarrier | undefined>
 
 /** In order of preference: the first that a stream can use is its transport, if the caller names none. */
-const CARRIERS: readonly Prepare[] = [prepareWebSocket, prepareKafka, prepareWebRtc, prepareMqtt]
+const CARRIERS: readonly Prepare[] = [prepareWebSocket, prepareMqtt, prepareKafka, prepareWebRtc]
 
 export async function prepareWired<App>(options: ServerOptions<App>, base: Base): Promise<readonly WiredCarrier[]> {
   const prepared = await Promise.all(CARRIERS.map((prepare) => prepare(options, base)))
   return prepared.filter((carrier) => carrier !== undefined)
-}
-
-/** A gauge for each carrier: 1 while it is connected. */
-export function registerCarrierReadings(
-  metrics: Pick<ReturnType<typeof createMetrics>, 'register'>,
-  wired: readonly WiredCarrier[],
-): void {
-  for (const { name, state } of wired) {
-    metrics.register({
-      type: 'gauge',
-      name: `callplane_${name}_connected`,
-      help: `1 if the server can be reached over ${name}.`,
-      read: () => Number(state().connected),
-    })
-  }
 }
