@@ -16,6 +16,8 @@ export interface BackendTraits {
   readonly usesAuth?: boolean
   /** For a kind that does not use `auth`: what to configure instead. The refusal contains this text. */
   readonly insteadOfAuth?: string
+  /** For a kind that an operation cannot name as its backend: what to write instead. The refusal contains this text. */
+  readonly insteadOfBackend?: string
 }
 
 /**

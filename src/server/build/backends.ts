@@ -75,12 +75,12 @@ export function isolationOf(kind: string): boolean | undefined {
   return traits && traits.isolated === true
 }
 
-/** The checks for declarations, by kind. */
+/** The checks for declarations, by kind. A kind that an operation cannot name has no `parse`. */
 export async function loadBackendChecks(): Promise<BackendChecks> {
   const kinds = DECLARABLE.map(
     async ({ traits, load }) => [traits.kind, { traits, parse: (await load()).parse }] as const,
   )
-  return Object.fromEntries(await Promise.all(kinds))
+  return { [mcpTraits.kind]: { traits: mcpTraits }, ...Object.fromEntries(await Promise.all(kinds)) }
 }
 
 export interface Backends<App> {

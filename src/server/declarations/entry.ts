@@ -5,7 +5,7 @@ import { type Located, placeAt } from './located.ts'
 import type { Place, Problems } from './problems.ts'
 
 /** The traits and the settings check of each backend, by kind. */
-export type BackendChecks = Readonly<Record<string, Pick<BackendKind, 'parse'> & { traits: BackendTraits }>>
+export type BackendChecks = Readonly<Record<string, Partial<Pick<BackendKind, 'parse'>> & { traits: BackendTraits }>>
 
 export interface Source {
   /** Base of relative paths in a declaration. */

@@ -72,18 +72,18 @@ function checkBackend(entry: LocatedObject, { checks, problems }: Source): void 
   const backend = entry.fields.get('backend')?.content
   if (!backend?.fields) return
   const { kind } = backend.value as Partial<BackendSpec>
-  const kinds = Object.keys(checks)
-  const check = typeof kind === 'string' && kinds.includes(kind) ? checks[kind] : undefined
-  if (check) {
-    attempt(entry, problems, () => check.parse(backend.value as BackendSpec))
+  const check = typeof kind === 'string' && Object.hasOwn(checks, kind) ? checks[kind] : undefined
+  const parse = check?.parse
+  if (parse) {
+    attempt(entry, problems, () => parse(backend.value as BackendSpec))
     return
   }
+  const kinds = Object.keys(checks).filter((name) => checks[name]?.parse)
   const place = placeAt(backend, ['kind'])
   const list = `Write one of ${kinds.join(', ')}.`
   if (kind === undefined) problems.add(place, `backend.kind is missing. ${list}`)
-  else if (kind === 'mcp') {
-    problems.add(place, 'Tools of an MCP server are imported: import: { kind: mcp, url: …, as: "v1:github.*" }.')
-  } else problems.add(place, `backend.kind is ${quoted(String(kind))}. ${list}${guess(kind, kinds)}`)
+  else if (check?.traits.insteadOfBackend) problems.add(place, check.traits.insteadOfBackend)
+  else problems.add(place, `backend.kind is ${quoted(String(kind))}. ${list}${guess(kind, kinds)}`)
 }
 
 /** The registry key of an operation that a module exports. */
