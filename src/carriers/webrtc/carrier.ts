@@ -1,6 +1,6 @@
 /**
  * Streams over WebRTC. The offer comes with the call, over whatever carried it, and the answer leaves with the reply.
- * The carrier knows no operation and no envelope.
+ * docs/readings.md#r36. The carrier knows no operation and no envelope.
  */
 import { Fault } from '../../core/fault.ts'
 import type { Carrier } from '../../core/ports/carrier.ts'

@@ -1,7 +1,10 @@
 /** Chromium reads streams over WebRTC. */
 import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { jsonSchema, operation } from 'callplane'
 import { expect, test, vi } from 'vitest'
+import { orbit } from '../../../examples/webrtc-stream/operations.ts'
 import type { TrackFrame } from '../../../src/core/operation/stream.ts'
 import { createManualClock } from '../../../src/testing/fakes/clock.ts'
 import { openChromium } from '../../engines/chromium.ts'
@@ -110,6 +113,22 @@ describeWith(browser, 'streams over WebRTC, read by Chromium', () => {
 
     expect(before).toBe('streaming')
     expect((await site.ended('left')).body).toMatchObject({ state: 'error', error: { code: 'PANIC_READER_GONE' } })
+  })
+
+  test('the example of the documentation runs', async () => {
+    const site = await startSite({ operations: [orbit], webrtc: true })
+    await using chromium = await openChromium()
+    const page = await chromium.newPage()
+    await page.goto(`${site.url}/.well-known/ops`)
+    const text = readFileSync(join(import.meta.dirname, '../../../docs/adapters/carriers/webrtc.md'), 'utf8')
+    const code = /```js\n(.*?)```/s.exec(text)?.[1]?.replace('console.log(await ended, frames.length)', '')
+
+    const seen = await page.evaluate(`(async () => {
+      ${code}
+      return { end: await ended, frames: frames.length, first: frames[0] }
+    })()`)
+
+    expect(seen).toMatchObject({ end: { state: 'complete' }, frames: 100, first: { x: 1, y: 0 } })
   })
 
   test('signaling needs the credential, and the connection itself none', async () => {
