@@ -13,7 +13,7 @@ import { bindingFor } from './addresses.ts'
 import type { Werift } from './library.ts'
 import { hasDataSection, invalid } from './offer.ts'
 import { Peer } from './peer.ts'
-import { negotiableCodecs } from './track-frames.ts'
+import { negotiableCodecs } from './track-codecs.ts'
 
 /** Binding a socket takes less than a millisecond. */
 const GATHER_MS = 5_000
@@ -93,6 +93,7 @@ export class Accepting {
     try {
       await understand(connection, sdp)
       peer = new Peer({ id, owner, connection, hasData: hasDataSection(sdp), clock, log, closed })
+      peer.requireSection(track)
       for (const transceiver of connection.getTransceivers()) transceiver.setDirection('sendonly')
       const answer = await this.#answer(connection)
       for (const { connection: transport } of connection.iceTransports)

@@ -1,6 +1,6 @@
 /**
  * Streams over WebRTC. The offer comes with the call, over whatever carried it, and the answer leaves with the reply.
- * The carrier knows no operation and no envelope.
+ * docs/readings.md#r36. The carrier knows no operation and no envelope.
  */
 import { Fault } from '../../core/fault.ts'
 import type { Carrier } from '../../core/ports/carrier.ts'
@@ -10,9 +10,9 @@ import { Accepting } from './accepting.ts'
 import { defaultHosts } from './addresses.ts'
 import { DataFrames } from './data-frames.ts'
 import type { Werift } from './library.ts'
-import { invalid, parseWish, type Wish } from './offer.ts'
+import { parseWish, type Wish } from './offer.ts'
 import type { Peer } from './peer.ts'
-import { TrackFrames, unsupported } from './track-frames.ts'
+import { TrackFrames } from './track-frames.ts'
 
 export interface WebRtcSettings {
   /** IP addresses at which peers reach this machine. Default: the address of the HTTP server. */
@@ -120,6 +120,7 @@ export class WebRtcCarrier implements Carrier, StreamTransport {
   /** Throws a fault if the connection cannot carry the stream. */
   #share(peer: Peer, stream: NewStream, wish: Wish, answer?: object): StreamPlace {
     const { track, requestId } = stream
+    peer.requireSection(track)
     const channel = encodeURIComponent(requestId)
     const place = (facts: { channel: string } | { track: string }) => ({
       location: `${TRANSPORT}:${peer.id}/${channel}`,
@@ -127,7 +128,6 @@ export class WebRtcCarrier implements Carrier, StreamTransport {
     })
     if (track) {
       const transceiver = peer.takeTrack(track)
-      if (!transceiver) throw noTrack(track)
       const left = peer.enter()
       const discard = () => {
         peer.returnTrack(transceiver)
@@ -141,7 +141,6 @@ export class WebRtcCarrier implements Carrier, StreamTransport {
         )
       return { ...place({ track: transceiver.mid ?? '' }), open, discard }
     }
-    if (!peer.hasData) throw invalid('The offer has no data section. Create a data channel before the offer.')
     const leave = peer.enter()
     const { clock } = this.#parts.env
     const opened = async () => {
@@ -164,10 +163,6 @@ async function opening(channel: Promise<FrameChannel>, giveUp: () => void): Prom
     giveUp()
     throw thrown
   }
-}
-
-function noTrack({ kind, codec }: { kind: string; codec: string }): Fault {
-  return unsupported(`The connection has no free ${kind} section that receives ${codec}. Add one and send a new offer.`)
 }
 
 function tooMany(maxConnections: number): Fault {

@@ -12,6 +12,8 @@ const HIGH_BYTES = 256 * 1024
 const LOW_BYTES = 64 * 1024
 /** The reader has this long to read the last frames and to confirm the end. */
 const END_MS = 10_000
+/** Chromium loses the frames of a channel that closes before its page has seen it open. */
+const MIN_OPEN_MS = 1_000
 
 export interface DataFramesParts {
   peer: Peer
@@ -28,10 +30,12 @@ export class DataFrames implements FrameChannel {
   readonly #gone = new AbortController()
   readonly #turn = new Turn()
   #room: PromiseWithResolvers<void> | undefined
+  readonly #openedAtMs: number
   #ended = false
 
   constructor(parts: DataFramesParts) {
-    const { peer, channel } = parts
+    const { peer, channel, clock } = parts
+    this.#openedAtMs = clock.monotonicMs()
     this.#parts = parts
     channel.bufferedAmountLowThreshold = LOW_BYTES
     channel.bufferedAmountLow.subscribe(() => this.#makeRoom())
@@ -58,28 +62,40 @@ export class DataFrames implements FrameChannel {
   }
 
   /** The channel closes after the last frame. The message about the end is on a channel that loses nothing. */
-  async end(fault?: Fault): Promise<void> {
-    const { channel, peer, clock, encodeEnd, leave } = this.#parts
+  end(fault?: Fault): void {
+    const { channel } = this.#parts
     this.#ended = true
-    const done = Promise.withResolvers<void>()
-    const cancel = clock.schedule(END_MS, done.resolve)
-    const finished = () => done.resolve()
-    this.signal.addEventListener('abort', finished, { once: true })
-    channel.stateChange.subscribe((state) => state === 'closed' && finished())
-    const close = () => {
-      peer.tellEnd(encodeEnd(fault))
-      channel.close()
-    }
-    if (channel.bufferedAmount === 0) close()
+    void this.#finish()
+    const tell = () => this.#parts.peer.tellEnd(this.#parts.encodeEnd(fault))
+    if (channel.bufferedAmount === 0) tell()
     else {
       channel.bufferedAmountLowThreshold = 0
-      channel.bufferedAmountLow.once(close)
+      channel.bufferedAmountLow.once(tell)
     }
+  }
+
+  /** Closes the channel, waits until the reader has confirmed it, and gives up the connection. */
+  async #finish(): Promise<void> {
+    const { channel, clock, peer, leave } = this.#parts
+    const done = Promise.withResolvers<void>()
+    const sinceMs = clock.monotonicMs() - this.#openedAtMs
+    const cancels = [
+      clock.schedule(END_MS, done.resolve),
+      clock.schedule(Math.max(0, MIN_OPEN_MS - sinceMs), () => this.#closeAfterLast()),
+    ]
+    this.signal.addEventListener('abort', () => done.resolve(), { once: true })
+    channel.stateChange.subscribe((state) => state === 'closed' && done.resolve())
     await done.promise
-    cancel()
+    for (const cancel of cancels) cancel()
     peer.signal.removeEventListener('abort', this.#lose)
     this.#makeRoom()
     leave()
+  }
+
+  #closeAfterLast(): void {
+    const { channel } = this.#parts
+    if (channel.bufferedAmount === 0) channel.close()
+    else channel.bufferedAmountLow.once(() => channel.close())
   }
 
   /** The reader cannot go on with this channel. It may read the stream elsewhere. */

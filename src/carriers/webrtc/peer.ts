@@ -7,7 +7,8 @@ import type { RTCDataChannel, RTCPeerConnection, RTCRtpTransceiver } from 'werif
 import { Fault } from '../../core/fault.ts'
 import type { MediaTrack } from '../../core/operation/stream.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
-import type { Reliability } from './offer.ts'
+import { invalid, type Reliability } from './offer.ts'
+import { unsupported } from './track-codecs.ts'
 
 /** A peer has this long to connect, and a data channel to open. */
 const CONNECT_MS = 30_000
@@ -75,10 +76,6 @@ export class Peer {
     return this.#gone.signal
   }
 
-  get hasData(): boolean {
-    return this.#parts.hasData
-  }
-
   /** The largest frame that the peer takes. */
   get maxFrameBytes(): number {
     return this.#parts.connection.sctp?.remoteMaxMessageSize || Number.POSITIVE_INFINITY
@@ -137,14 +134,28 @@ export class Peer {
     return this.signal.aborted ? Promise.reject(neverConnected()) : this.#connected.promise
   }
 
+  /** Throws a fault if the connection has no section for another stream of this kind. */
+  requireSection(track: MediaTrack | undefined): void {
+    if (track) this.#findTrack(track)
+    else if (!this.#parts.hasData) {
+      throw invalid('The offer has no data section. Create a data channel before the offer.')
+    }
+  }
+
   /** Takes a media section that can carry this track and that no other stream uses. */
-  takeTrack({ kind, codec }: MediaTrack): RTCRtpTransceiver | undefined {
+  takeTrack(track: MediaTrack): RTCRtpTransceiver {
+    const found = this.#findTrack(track)
+    this.#tracks.add(found)
+    return found
+  }
+
+  #findTrack({ kind, codec }: MediaTrack): RTCRtpTransceiver {
     const mimeType = `${kind}/${codec}`.toLowerCase()
     const found = this.#parts.connection
       .getTransceivers()
       .find((one) => !this.#tracks.has(one) && one.sender.codec?.mimeType.toLowerCase() === mimeType)
-    if (found) this.#tracks.add(found)
-    return found
+    if (found) return found
+    throw unsupported(`The offer has no free ${kind} section that receives ${codec}. Add one and send a new offer.`)
   }
 
   returnTrack(track: RTCRtpTransceiver): void {
@@ -153,7 +164,8 @@ export class Peer {
 
   /** Tells the reader how a stream ended. Without a data section, it has to ask. */
   tellEnd(text: string): void {
-    if (this.#control?.readyState === 'open') this.#control.send(text)
+    const state = this.#control?.readyState
+    if (state === 'open' || state === 'connecting') this.#control?.send(text)
   }
 
   /** Sends what waits, and closes the connection. */
@@ -163,15 +175,8 @@ export class Peer {
   }
 
   async #close(): Promise<void> {
-    const { connection, clock, log, closed } = this.#parts
-    const control = this.#control
-    if (!this.signal.aborted && control && control.bufferedAmount > 0) {
-      await new Promise<void>((resolve) => {
-        control.bufferedAmountLow.once(() => resolve())
-        clock.schedule(FLUSH_MS, resolve)
-        this.signal.addEventListener('abort', () => resolve(), { once: true })
-      })
-    }
+    const { connection, log, closed } = this.#parts
+    if (this.#control && !this.signal.aborted) await this.#flush(this.#control)
     this.#gone.abort()
     this.#connected.reject(neverConnected())
     this.#cancelCheck()
@@ -181,6 +186,17 @@ export class Peer {
     } catch (err) {
       log.debug({ err }, 'a WebRTC connection did not close in order')
     }
+  }
+
+  /** Resolves when the peer confirms that it has read the last message, or when it has had enough time. */
+  async #flush(control: RTCDataChannel): Promise<void> {
+    const done = Promise.withResolvers<void>()
+    const cancel = this.#parts.clock.schedule(FLUSH_MS, done.resolve)
+    this.signal.addEventListener('abort', () => done.resolve(), { once: true })
+    if (control.bufferedAmount > 0) control.bufferedAmountLow.once(() => control.close())
+    else control.close()
+    await done.promise
+    cancel()
   }
 
   #leave(reason: string): void {

@@ -56,3 +56,48 @@ globalThis.newReader = (sections = () => {}) => {
   return reader
 }
 undefined`
+
+/** Pictures of changing colour, encoded by the browser. Each is in base64. */
+export const ENCODE_VP8 = `(async () => {
+  const pictures = []
+  const encoder = new VideoEncoder({
+    output(chunk) {
+      const bytes = new Uint8Array(chunk.byteLength)
+      chunk.copyTo(bytes)
+      pictures.push(btoa(String.fromCharCode(...bytes)))
+    },
+    error(thrown) { throw thrown },
+  })
+  encoder.configure({ codec: 'vp8', width: 64, height: 64, bitrate: 200000, framerate: 30 })
+  const canvas = new OffscreenCanvas(64, 64)
+  const context = canvas.getContext('2d')
+  for (let n = 0; n < 30; n++) {
+    context.fillStyle = 'hsl(' + n * 12 + ' 100% 50%)'
+    context.fillRect(0, 0, 64, 64)
+    const frame = new VideoFrame(canvas, { timestamp: n * 33333 })
+    encoder.encode(frame, { keyFrame: n % 10 === 0 })
+    frame.close()
+  }
+  await encoder.flush()
+  return pictures
+})()`
+
+/** Shows the stream of a camera until its picture has had five colours, and reads numbers on the same connection. */
+export const WATCH_VIDEO = `(async () => {
+  const video = document.querySelector('video')
+  const reader = newReader((pc) => pc.addTransceiver('video', { direction: 'recvonly' }))
+  reader.pc.ontrack = ({ track }) => { video.srcObject = new MediaStream([track]) }
+  const { status, stream } = await call('v1:camera.film', { webrtc: await offer(reader.pc) }, 'film')
+  await reader.pc.setRemoteDescription(stream.webrtc)
+  const canvas = new OffscreenCanvas(8, 8)
+  const context = canvas.getContext('2d', { willReadFrequently: true })
+  const colours = new Set()
+  while (colours.size < 5) {
+    await new Promise((resolve) => video.requestVideoFrameCallback(resolve))
+    context.drawImage(video, 0, 0, 8, 8)
+    colours.add(context.getImageData(4, 4, 1, 1).data.join())
+  }
+  await call('v1:numbers.count', { count: 3, webrtc: { connection: stream.webrtc.connection } }, 'beside')
+  await reader.until(({ closed }) => closed.beside)
+  return { status, width: video.videoWidth, colours: [...colours], numbers: reader.frames.beside }
+})()`
