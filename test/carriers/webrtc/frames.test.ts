@@ -32,6 +32,7 @@ describeFrames({ describe, test, expect }, 'a WebRTC data channel', async () => 
     operation: 'v1:a.b',
     encoding: 'json',
     origin: 'http://127.0.0.1:4747',
+    sealed: false,
     owner: 'main/ada',
     details: await reader.offer(),
   })
