@@ -15,7 +15,7 @@ import { cborSessions } from './cbor-session.ts'
 import { DedicatedChannel } from './frames.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { SessionSocket } from './session-socket.ts'
-import { CLOSE, ServerSocket } from './socket.ts'
+import { CLOSE, ServerSocket, type SocketOwner } from './socket.ts'
 import { Turns } from './turns.ts'
 import { SocketWriter } from './writer.ts'
 
@@ -86,22 +86,22 @@ export function createWebSocketCarrier(options: WebSocketOptions): WebSocketCarr
   const turns = new Turns()
   const heartbeat = new Heartbeat(pingMs)
   const open = new Map<ServerSocket, SessionSocket | undefined>()
+  const writing = { turns, maxBufferedBytes }
+  const owner: SocketOwner = {
+    log,
+    closed(socket) {
+      open.delete(socket)
+      heartbeat.remove(socket)
+    },
+  }
   let isClosing = false
 
   /** `undefined` if the request is no valid handshake, or its client is gone: `ws` has ended the socket. */
   function upgrade(by: Server<typeof ServerSocket>, { request, socket, head }: UpgradedSocket) {
     let upgraded: { socket: ServerSocket; writer: SocketWriter } | undefined
     by.handleUpgrade(request, socket, head, (accepted) => {
-      const overflow = () => accepted.terminate()
-      const writer = new SocketWriter(socket, { turns, maxBufferedBytes, overflow })
-      accepted.writer = writer
-      accepted.raw = socket
-      accepted.on('ping', (data) => accepted.answerPing(data))
-      accepted.on('pong', () => {
-        accepted.isAlive = true
-      })
-      accepted.on('error', (err) => log.debug({ err }, 'a WebSocket failed'))
-      accepted.once('close', () => open.delete(accepted))
+      const writer = new SocketWriter(socket, writing)
+      accepted.begin(socket, writer, owner)
       heartbeat.add(accepted)
       upgraded = { socket: accepted, writer }
     })

@@ -2,7 +2,6 @@
  * One session on one WebSocket. Messages are handed to the session in order, a bounded number in each turn of the event
  * loop, so that a peer that floods the server does not stop the others.
  */
-import type { Fault } from '../../core/fault.ts'
 import type { StreamTransport } from '../../core/ports/frames.ts'
 import type { Presented } from '../../core/ports/guard.ts'
 import type { Log } from '../../core/ports/runtime.ts'
@@ -67,17 +66,12 @@ export class SessionSocket {
       socket.isAlive = true
       this.#take(isBinary ? (data as Buffer) : String(data))
     })
-    socket.once('close', () => {
+    socket.afterClose = () => {
       this.#isGone = true
       this.#waiting = []
       frames.leave()
       void this.#link.leave()
-    })
-  }
-
-  /** Refuses a message that the carrier could not read. */
-  refuse(fault: Fault): void {
-    void this.#link.refuse(fault)
+    }
   }
 
   /** Waits for responses and sends them, until `cut` aborts. Then closes the connection. */
