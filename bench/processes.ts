@@ -10,6 +10,7 @@ import { type Asker, createAsker } from './ask.ts'
 import type { ReadersOptions } from './frame-readers.ts'
 import type { HostAnswers, HostOptions } from './host.ts'
 import type { LoadOptions, LoadResult } from './load.ts'
+import type { SocketLoadOptions } from './socket-load.ts'
 
 export interface Host {
   readonly name: string
@@ -65,6 +66,21 @@ export async function startHost(
 export function startLoad(): Load {
   const child = fork(fileURLToPath(new URL('./load.ts', import.meta.url)))
   const ask = createAsker(child, 'the load generator')
+  return {
+    run: (options) => ask<LoadResult>('run', options),
+    stop: () => end(child, ask),
+  }
+}
+
+export interface SocketLoad {
+  run(options: SocketLoadOptions): Promise<LoadResult>
+  stop(): Promise<void>
+}
+
+/** Calls over one WebSocket. */
+export function startSocketLoad(): SocketLoad {
+  const child = fork(fileURLToPath(new URL('./socket-load.ts', import.meta.url)))
+  const ask = createAsker(child, 'the load generator of sockets')
   return {
     run: (options) => ask<LoadResult>('run', options),
     stop: () => end(child, ask),
