@@ -9,7 +9,7 @@ import { Fault } from '../../core/fault.ts'
 import type { Carrier } from '../../core/ports/carrier.ts'
 import type { FrameChannel, OpenStream, StreamTransport } from '../../core/ports/frames.ts'
 import type { Presented } from '../../core/ports/guard.ts'
-import type { Log } from '../../core/ports/runtime.ts'
+import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { OpenSession } from '../../core/ports/session.ts'
 import { cborSessions } from './cbor-session.ts'
 import { DedicatedChannel } from './frames.ts'
@@ -44,8 +44,9 @@ export interface WebSocketOptions {
   dedicated: StreamTransport
   /** Limit for one message of a session. A message of more than twice this size also ends the connection. */
   maxBytes: number
+  clock: Clock
   log: Log
-  /** Default: 50,000. A session that sends more waits. */
+  /** Default: 100,000. A session that sends more waits. */
   messagesPerSecond?: number
   /** A connection ends if this much waits for its peer (default: 64 MiB). */
   maxBufferedBytes?: number
@@ -70,7 +71,7 @@ export interface WebSocketCarrier extends Carrier {
 }
 
 export function createWebSocketCarrier(options: WebSocketOptions): WebSocketCarrier {
-  const { log, maxBytes, dedicated, messagesPerSecond = 50_000, maxBufferedBytes = 64 * 1024 * 1024 } = options
+  const { log, clock, maxBytes, dedicated, messagesPerSecond = 100_000, maxBufferedBytes = 64 * 1024 * 1024 } = options
   const { pingMs = 30_000, closeMs = 10_000 } = options
   const shared = {
     noServer: true,
@@ -129,7 +130,7 @@ export function createWebSocketCarrier(options: WebSocketOptions): WebSocketCarr
         const binary = socket.protocol === CBOR_MESSAGES
         const { origin } = upgraded.from
         const session = binary ? withCbor : options.session
-        const parts = { open: session, peer, origin, dedicated, binary, maxBytes, messagesPerSecond, log }
+        const parts = { open: session, peer, origin, dedicated, binary, maxBytes, messagesPerSecond, clock, log }
         open.set(socket, new SessionSocket(socket, writer, parts))
       }),
     takeReader: (upgraded, id) =>
