@@ -2,6 +2,8 @@
  * The process that runs one server under test. It reports what only the process itself knows: its CPU time and memory.
  */
 import { readFileSync } from 'node:fs'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { answerQuestions } from './ask.ts'
 import type { Contender, ContenderOptions, Serving } from './contenders/contender.ts'
 import type { ProfileLine } from './profiler.ts'
@@ -35,6 +37,11 @@ const CONTENDERS = {
   'durable-http': () => import('./contenders/durable-http.ts'),
   growth: () => import('./contenders/growth.ts'),
   fairness: () => import('./contenders/fairness.ts'),
+  'sockets-io': () => import('./contenders/sockets-io.ts'),
+  'sockets-trpc': () => import('./contenders/sockets-trpc.ts'),
+  'sockets-orpc': () => import('./contenders/sockets-orpc.ts'),
+  'frames-ws': () => import('./contenders/frames-ws.ts'),
+  'frames-callplane': () => import('./contenders/frames-callplane.ts'),
 } satisfies Record<string, () => Promise<{ start: Contender }>>
 
 let serving: Serving | undefined
@@ -53,6 +60,15 @@ answerQuestions({
   },
   memory(): HostAnswers['memory'] {
     return { rssMb: process.memoryUsage.rss() / 2 ** 20, peakMb: peakBytes() / 2 ** 20 }
+  },
+  /** What is used after a garbage collection. */
+  heapBytes(): number {
+    setFlagsFromString('--expose-gc')
+    const collect = runInNewContext('gc') as () => void
+    collect()
+    collect()
+    const { heapUsed, external } = process.memoryUsage()
+    return heapUsed + external
   },
   async startProfile() {
     stopProfile = await (await import('./profiler.ts')).startProfile()

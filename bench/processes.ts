@@ -7,8 +7,10 @@ import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Asker, createAsker } from './ask.ts'
+import type { ReadersOptions } from './frame-readers.ts'
 import type { HostAnswers, HostOptions } from './host.ts'
 import type { LoadOptions, LoadResult } from './load.ts'
+import type { SocketLoadOptions } from './socket-load.ts'
 
 export interface Host {
   readonly name: string
@@ -66,6 +68,40 @@ export function startLoad(): Load {
   const ask = createAsker(child, 'the load generator')
   return {
     run: (options) => ask<LoadResult>('run', options),
+    stop: () => end(child, ask),
+  }
+}
+
+export interface SocketLoad {
+  run(options: SocketLoadOptions): Promise<LoadResult>
+  stop(): Promise<void>
+}
+
+/** Calls over one WebSocket. */
+export function startSocketLoad(): SocketLoad {
+  const child = fork(fileURLToPath(new URL('./socket-load.ts', import.meta.url)))
+  const ask = createAsker(child, 'the load generator of sockets')
+  return {
+    run: (options) => ask<LoadResult>('run', options),
+    stop: () => end(child, ask),
+  }
+}
+
+/** The readers of streams. */
+export interface Readers {
+  open(options: ReadersOptions): Promise<void>
+  read(durationMs: number): Promise<number>
+  close(readers: number): Promise<void>
+  stop(): Promise<void>
+}
+
+export function startReaders(): Readers {
+  const child = fork(fileURLToPath(new URL('./frame-readers.ts', import.meta.url)))
+  const ask = createAsker(child, 'the readers')
+  return {
+    open: (options) => ask('open', options),
+    read: (durationMs) => ask<number>('read', durationMs),
+    close: (readers) => ask('close', readers),
     stop: () => end(child, ask),
   }
 }

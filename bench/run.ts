@@ -27,6 +27,8 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   backends: async () => (await import('./suites/backends.ts')).backends,
   workers: async () => (await import('./suites/workers.ts')).workers,
   fairness: async () => (await import('./suites/fairness.ts')).fairness,
+  sockets: async () => (await import('./suites/sockets.ts')).sockets,
+  frames: async () => (await import('./suites/frames.ts')).frames,
 }
 
 /** The suites that `--quick` runs by default: the rows that people ask for first. */

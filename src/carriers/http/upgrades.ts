@@ -52,11 +52,19 @@ export class Upgrades {
   readonly #options: UpgradeOptions
   readonly #rules: SiteRules | undefined
   readonly #sockets = new Set<Duplex>()
+  /** Shared by all sockets, because there may be thousands. */
+  readonly #forget: (this: Duplex) => void
+  readonly #logError: (err: Error) => void
 
   constructor(claims: readonly UpgradeClaim[], options: UpgradeOptions) {
     this.#claims = claims.map((claim) => ({ claim, match: createPathMatcher(claim.path) }))
     this.#options = options
     this.#rules = createSiteRules(options)
+    const sockets = this.#sockets
+    this.#forget = function (this: Duplex) {
+      sockets.delete(this)
+    }
+    this.#logError = (err) => options.log?.debug({ err }, 'an upgraded connection failed')
   }
 
   /** True if a claim handles the request and it breaks no rule. */
@@ -104,11 +112,9 @@ export class Upgrades {
   }
 
   #keep(socket: Duplex): void {
-    const { log } = this.#options
     this.#sockets.add(socket)
-    socket.once('close', () => this.#sockets.delete(socket))
     // Without a listener, a connection error would end the process.
-    socket.on('error', (err) => log?.debug({ err }, 'an upgraded connection failed'))
+    socket.on('close', this.#forget).on('error', this.#logError)
   }
 
   #objection(request: IncomingMessage): Fault | undefined {

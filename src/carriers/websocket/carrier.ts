@@ -9,13 +9,13 @@ import { Fault } from '../../core/fault.ts'
 import type { Carrier } from '../../core/ports/carrier.ts'
 import type { FrameChannel, OpenStream, StreamTransport } from '../../core/ports/frames.ts'
 import type { Presented } from '../../core/ports/guard.ts'
-import type { Log } from '../../core/ports/runtime.ts'
+import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { OpenSession } from '../../core/ports/session.ts'
 import { cborSessions } from './cbor-session.ts'
 import { DedicatedChannel } from './frames.ts'
 import { Heartbeat } from './heartbeat.ts'
 import { SessionSocket } from './session-socket.ts'
-import { CLOSE, ServerSocket } from './socket.ts'
+import { CLOSE, ServerSocket, type SocketOwner } from './socket.ts'
 import { Turns } from './turns.ts'
 import { SocketWriter } from './writer.ts'
 
@@ -44,8 +44,9 @@ export interface WebSocketOptions {
   dedicated: StreamTransport
   /** Limit for one message of a session. A message of more than twice this size also ends the connection. */
   maxBytes: number
+  clock: Clock
   log: Log
-  /** Default: 50,000. A session that sends more waits. */
+  /** Default: 100,000. A session that sends more waits. */
   messagesPerSecond?: number
   /** A connection ends if this much waits for its peer (default: 64 MiB). */
   maxBufferedBytes?: number
@@ -70,7 +71,7 @@ export interface WebSocketCarrier extends Carrier {
 }
 
 export function createWebSocketCarrier(options: WebSocketOptions): WebSocketCarrier {
-  const { log, maxBytes, dedicated, messagesPerSecond = 50_000, maxBufferedBytes = 64 * 1024 * 1024 } = options
+  const { log, clock, maxBytes, dedicated, messagesPerSecond = 100_000, maxBufferedBytes = 64 * 1024 * 1024 } = options
   const { pingMs = 30_000, closeMs = 10_000 } = options
   const shared = {
     noServer: true,
@@ -86,22 +87,22 @@ export function createWebSocketCarrier(options: WebSocketOptions): WebSocketCarr
   const turns = new Turns()
   const heartbeat = new Heartbeat(pingMs)
   const open = new Map<ServerSocket, SessionSocket | undefined>()
+  const writing = { turns, maxBufferedBytes }
+  const owner: SocketOwner = {
+    log,
+    closed(socket) {
+      open.delete(socket)
+      heartbeat.remove(socket)
+    },
+  }
   let isClosing = false
 
   /** `undefined` if the request is no valid handshake, or its client is gone: `ws` has ended the socket. */
   function upgrade(by: Server<typeof ServerSocket>, { request, socket, head }: UpgradedSocket) {
     let upgraded: { socket: ServerSocket; writer: SocketWriter } | undefined
     by.handleUpgrade(request, socket, head, (accepted) => {
-      const overflow = () => accepted.terminate()
-      const writer = new SocketWriter(socket, { turns, maxBufferedBytes, overflow })
-      accepted.writer = writer
-      accepted.raw = socket
-      accepted.on('ping', (data) => accepted.answerPing(data))
-      accepted.on('pong', () => {
-        accepted.isAlive = true
-      })
-      accepted.on('error', (err) => log.debug({ err }, 'a WebSocket failed'))
-      accepted.once('close', () => open.delete(accepted))
+      const writer = new SocketWriter(socket, writing)
+      accepted.begin(socket, writer, owner)
       heartbeat.add(accepted)
       upgraded = { socket: accepted, writer }
     })
@@ -129,7 +130,7 @@ export function createWebSocketCarrier(options: WebSocketOptions): WebSocketCarr
         const binary = socket.protocol === CBOR_MESSAGES
         const { origin } = upgraded.from
         const session = binary ? withCbor : options.session
-        const parts = { open: session, peer, origin, dedicated, binary, maxBytes, messagesPerSecond, log }
+        const parts = { open: session, peer, origin, dedicated, binary, maxBytes, messagesPerSecond, clock, log }
         open.set(socket, new SessionSocket(socket, writer, parts))
       }),
     takeReader: (upgraded, id) =>

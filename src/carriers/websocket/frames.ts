@@ -41,7 +41,7 @@ export class DedicatedChannel implements FrameChannel {
     this.#socket = socket
     this.#writer = writer
     this.#room = new Room(writer)
-    socket.once('close', () => this.#gone.abort())
+    socket.afterClose = () => this.#gone.abort()
   }
 
   get signal(): AbortSignal {

@@ -13,11 +13,10 @@ export class Heartbeat {
 
   add(socket: ServerSocket): void {
     this.#sockets.add(socket)
-    socket.once('close', () => this.#remove(socket))
     this.#timer ??= setInterval(() => this.#beat(), this.#everyMs).unref()
   }
 
-  #remove(socket: ServerSocket): void {
+  remove(socket: ServerSocket): void {
     this.#sockets.delete(socket)
     if (this.#sockets.size > 0) return
     clearInterval(this.#timer)

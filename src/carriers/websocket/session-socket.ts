@@ -2,10 +2,9 @@
  * One session on one WebSocket. Messages are handed to the session in order, a bounded number in each turn of the event
  * loop, so that a peer that floods the server does not stop the others.
  */
-import type { Fault } from '../../core/fault.ts'
 import type { StreamTransport } from '../../core/ports/frames.ts'
 import type { Presented } from '../../core/ports/guard.ts'
-import type { Log } from '../../core/ports/runtime.ts'
+import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Message, OpenSession } from '../../core/ports/session.ts'
 import { Link, MAX_IN_FLIGHT } from '../../wire/messages/link.ts'
 import { SharedChannels } from './frames.ts'
@@ -25,6 +24,7 @@ export interface SessionSocketParts {
   binary: boolean
   maxBytes: number
   messagesPerSecond: number
+  clock: Clock
   log: Log
 }
 
@@ -32,6 +32,7 @@ export class SessionSocket {
   readonly #socket: ServerSocket
   readonly #link: Link
   readonly #messagesPerSecond: number
+  readonly #clock: Clock
   /** Received while there was no room. A chunk of the network may have thousands of small messages. */
   #waiting: Message[] = []
   #isPaused = false
@@ -46,6 +47,7 @@ export class SessionSocket {
     const frames = new SharedChannels(parts.dedicated, writer)
     this.#socket = socket
     this.#messagesPerSecond = parts.messagesPerSecond
+    this.#clock = parts.clock
     this.#link = new Link({
       open,
       peer,
@@ -67,17 +69,12 @@ export class SessionSocket {
       socket.isAlive = true
       this.#take(isBinary ? (data as Buffer) : String(data))
     })
-    socket.once('close', () => {
+    socket.afterClose = () => {
       this.#isGone = true
       this.#waiting = []
       frames.leave()
       void this.#link.leave()
-    })
-  }
-
-  /** Refuses a message that the carrier could not read. */
-  refuse(fault: Fault): void {
-    void this.#link.refuse(fault)
+    }
   }
 
   /** Waits for responses and sends them, until `cut` aborts. Then closes the connection. */
@@ -123,13 +120,14 @@ export class SessionSocket {
   }
 
   #pace(): Promise<void> | undefined {
-    const now = performance.now()
+    const now = this.#clock.monotonicMs()
     if (now >= this.#secondEndsAt) {
       this.#secondEndsAt = now + 1_000
-      this.#inSecond = 0
+      // The message that was just received.
+      this.#inSecond = 1
     }
-    if (this.#inSecond > this.#messagesPerSecond) {
-      return new Promise((resolve) => setTimeout(resolve, this.#secondEndsAt - now).unref())
+    if (this.#inSecond >= this.#messagesPerSecond) {
+      return new Promise((resolve) => void this.#clock.schedule(this.#secondEndsAt - now, resolve))
     }
     if (this.#inTurn < MESSAGES_PER_TURN) return undefined
     return new Promise((resolve) => setImmediate(resolve))

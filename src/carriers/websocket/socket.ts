@@ -5,6 +5,7 @@
 import type { Duplex } from 'node:stream'
 import { WebSocket } from 'ws'
 import { Fault } from '../../core/fault.ts'
+import type { Log } from '../../core/ports/runtime.ts'
 import { messageTooLarge } from '../../wire/messages/text.ts'
 import type { SocketWriter } from './writer.ts'
 
@@ -14,16 +15,33 @@ export const CLOSE = { done: 1000, leaving: 1001, failed: 4000 } as const
 /** A close frame has room for a reason of this size. */
 const MAX_REASON_BYTES = 123
 
+/** What all sockets of a carrier share. */
+export interface SocketOwner {
+  readonly log: Log
+  /** The socket has closed. */
+  closed(socket: ServerSocket): void
+}
+
 export class ServerSocket extends WebSocket {
-  /** Set once the socket is open. */
   writer: SocketWriter | undefined
   raw: Duplex | undefined
+  owner: SocketOwner | undefined
   /** Called before the close frame is sent. `code` is that of the frame. */
   beforeClose: ((code: number | undefined) => void) | undefined
+  /** Called when the peer is gone. */
+  afterClose: (() => void) | undefined
   /** True if the peer has sent anything since the last ping. */
   isAlive = true
   /** What the peer had read at the last ping. */
   lastRead = 0
+
+  /** Called once the socket is open. The listeners are shared: those of a socket's own took 1 kB for each connection. */
+  begin(raw: Duplex, writer: SocketWriter, owner: SocketOwner): void {
+    this.raw = raw
+    this.writer = writer
+    this.owner = owner
+    this.on('ping', answerPing).on('pong', noteAlive).on('error', logError).on('close', finish)
+  }
 
   override close(code?: number, reason?: string | Buffer): void {
     if (this.readyState === WebSocket.OPEN) {
@@ -32,14 +50,30 @@ export class ServerSocket extends WebSocket {
     }
     super.close(code, reason)
   }
+}
 
-  /** Pongs are not collected for a peer that does not read. */
-  answerPing(data: Buffer): void {
-    this.isAlive = true
-    if (this.writer?.isFull || this.readyState !== WebSocket.OPEN) return
-    this.writer?.flush()
-    this.pong(data)
-  }
+/** Pongs are not collected for a peer that does not read. */
+function answerPing(this: WebSocket, data: Buffer): void {
+  const socket = this as ServerSocket
+  socket.isAlive = true
+  if (socket.writer?.isFull || socket.readyState !== WebSocket.OPEN) return
+  socket.writer?.flush()
+  socket.pong(data)
+}
+
+function noteAlive(this: WebSocket): void {
+  ;(this as ServerSocket).isAlive = true
+}
+
+function logError(this: WebSocket, err: Error): void {
+  ;(this as ServerSocket).owner?.log.debug({ err }, 'a WebSocket failed')
+}
+
+function finish(this: WebSocket): void {
+  const socket = this as ServerSocket
+  socket.writer?.discard()
+  socket.owner?.closed(socket)
+  socket.afterClose?.()
 }
 
 /** The fault of the peer for which `ws` closes a connection with this code. */

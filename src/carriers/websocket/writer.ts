@@ -20,10 +20,8 @@ const MEASURED_LENGTH = 4096
 
 export interface WriterOptions {
   turns: Turns
-  /** The most that may wait for the peer. */
+  /** The most that may wait for the peer. Then the connection is cut. */
   maxBufferedBytes: number
-  /** More than that waits for the peer. */
-  overflow(): void
 }
 
 export class SocketWriter implements Turning {
@@ -44,8 +42,6 @@ export class SocketWriter implements Turning {
   constructor(socket: Duplex, options: WriterOptions) {
     this.#socket = socket
     this.#options = options
-    socket.on('drain', () => this.#makeRoom())
-    socket.once('close', () => this.#discard())
   }
 
   /**
@@ -61,7 +57,7 @@ export class SocketWriter implements Turning {
       this.#isAdded = true
       this.#options.turns.add(this)
     }
-    if (this.#socket.writableLength > this.#options.maxBufferedBytes) this.#options.overflow()
+    if (this.#socket.writableLength > this.#options.maxBufferedBytes) this.#socket.destroy()
     return this.#full?.promise
   }
 
@@ -96,13 +92,22 @@ export class SocketWriter implements Turning {
     this.#usual = Math.max(FIRST_BYTES, buffer.length > this.#used * 2 ? this.#used * 2 : buffer.length)
     const bytes = buffer.subarray(0, this.#used)
     this.#used = 0
-    if (!this.#socket.write(bytes)) this.#full ??= Promise.withResolvers()
+    if (!this.#socket.write(bytes)) this.#waitForRoom()
   }
 
   /** Writes what is left. Messages after that are discarded: no message may follow a close frame. */
   end(): void {
     this.flush()
     this.#isClosed = true
+  }
+
+  /** The peer is gone. */
+  discard(): void {
+    this.#isClosed = true
+    this.#buffer = undefined
+    this.#makeRoom()
+    this.#turnEnd?.resolve()
+    this.#turnEnd = undefined
   }
 
   #putText(opcode: number, text: string, channel: number | undefined): void {
@@ -155,17 +160,15 @@ export class SocketWriter implements Turning {
     return buffer
   }
 
+  #waitForRoom(): void {
+    if (this.#full) return
+    this.#full = Promise.withResolvers()
+    this.#socket.once('drain', () => this.#makeRoom())
+  }
+
   #makeRoom(): void {
     this.#full?.resolve()
     this.#full = undefined
-  }
-
-  #discard(): void {
-    this.#isClosed = true
-    this.#buffer = undefined
-    this.#makeRoom()
-    this.#turnEnd?.resolve()
-    this.#turnEnd = undefined
   }
 }
 

@@ -1,6 +1,7 @@
 /** Peers that break the rules of WebSockets, flood the server, do not read, or vanish. */
 import { operation } from 'callplane'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { createManualClock } from '../../../src/testing/fakes/clock.ts'
 import { verifies } from '../../requirements.ts'
 import { createGate, startSite } from '../../scenarios/server.ts'
 import { openSocket, refusedSocket } from './client.ts'
@@ -136,6 +137,42 @@ test('a peer has a bounded number of messages handled in one turn of the event l
   peer.socket.destroy()
 
   expect(Math.max(...perTurn)).toBeLessThanOrEqual(64)
+})
+
+test('a peer that sends more messages in a second than the limit waits for the next one', async () => {
+  const clock = createManualClock()
+  let received = 0
+  let wake = () => {}
+  const { port, stop } = await serveSockets({
+    clock,
+    messagesPerSecond: 10,
+    session: () => ({
+      receive() {
+        received++
+        wake()
+      },
+      refuse() {},
+      finish: async () => {},
+      close: async () => {},
+    }),
+  })
+  onTestFinished(stop)
+  const until = async (count: number) => {
+    while (received < count) await new Promise<void>((resolve) => (wake = resolve))
+  }
+  const { peer } = await RawPeer.connect(port, '/call')
+  await peer.write(Buffer.concat(Array.from({ length: 25 }, () => RawPeer.frame(1, '{}'))))
+  await until(10)
+  // Enough turns for the rest to arrive, if nothing held it.
+  for (let turn = 0; turn < 100; turn++) await new Promise(setImmediate)
+  const inFirst = received
+  clock.advance(1_000)
+  await until(20)
+  clock.advance(1_000)
+  await until(25)
+  peer.socket.destroy()
+
+  expect(inFirst).toBe(10)
 })
 
 test('pings of a peer that does not read are not collected', async () => {

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { createWebSocketCarrier } from '../../../src/carriers/websocket/index.ts'
 import type { FrameChannel, OpenStream, StreamTransport } from '../../../src/core/ports/frames.ts'
 import type { OpenSession } from '../../../src/core/ports/session.ts'
+import { createManualClock } from '../../../src/testing/fakes/clock.ts'
 import { createMemoryLog } from '../../../src/testing/fakes/memory-log.ts'
 
 type Options = Partial<Parameters<typeof createWebSocketCarrier>[0]>
@@ -24,6 +25,7 @@ export async function serveSockets(options: Options = {}) {
     read: async () => {},
     dedicated,
     maxBytes: 100_000,
+    clock: createManualClock(),
     log: createMemoryLog([]),
     ...options,
   })

@@ -54,6 +54,7 @@ function wire({ createWebSocketCarrier }: Library): WiredCarrier {
           connectReader({ calls, identify }, { ...request, ...withAccessToken(request, request.query) }, id, open),
         dedicated: SOCKET_TRANSPORT,
         maxBytes: sizes.envelopeBytes,
+        clock: env.clock,
         log: env.log,
       })
       const protocol = 'websocket'

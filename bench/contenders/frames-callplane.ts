@@ -1,0 +1,43 @@
+/** Callplane's streams over WebSocket: bytes that are sent as they are, JSON that is validated, and streams that wait. */
+import { createServer, jsonSchema, operation } from '../../src/index.ts'
+import type { Contender } from './contender.ts'
+import { FRAME, FRAME_BYTES, FRAME_SCHEMA, type Reading } from './frames.ts'
+
+export const start: Contender = async ({ data }) => {
+  if (data === undefined) throw new Error('Give the callplane contender a data folder of its own.')
+  const server = await createServer({
+    operations: [
+      operation('v1:Frames.Bytes', {
+        frame: jsonSchema<Uint8Array>({}),
+        stream: { encodings: ['binary'], trusted: true },
+        *run() {
+          for (;;) yield FRAME_BYTES
+        },
+      }),
+      operation('v1:Frames.Json', {
+        frame: jsonSchema<Reading>(FRAME_SCHEMA),
+        *run() {
+          for (;;) yield FRAME
+        },
+      }),
+      operation('v1:Frames.Idle', {
+        frame: jsonSchema<Reading>(FRAME_SCHEMA),
+        async *run(_args: unknown, { signal }) {
+          yield FRAME
+          await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+        },
+      }),
+    ],
+    data,
+    log: 'error',
+    limits: {
+      streamsPerCaller: 100_000,
+      framesPerSecond: 0,
+      frameBytesPerSecond: 0,
+      callsPerSecond: 100_000,
+      callBurst: 100_000,
+    },
+  })
+  const { port } = await server.listen({ port: 0 })
+  return { port, close: () => server.close(0) }
+}
