@@ -38,6 +38,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       'accept-loss': { type: 'boolean', default: false },
       policy: { type: 'string' },
       'grpc-port': { type: 'string' },
+      mqtt: { type: 'string' },
       watch: { type: 'boolean', default: false },
       workers: { type: 'string' },
       'log-level': { type: 'string' },
@@ -68,6 +69,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     logLevel: level,
     over(own) {
       const token = takeToken(values.token, env)
+      const mqtt = takeMqtt(values.mqtt, env, own.mqtt)
       return {
         log: 'info',
         requestLog: !values['no-request-log'],
@@ -80,6 +82,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         rest: { allowExecute: isLoopback(host) && !token && own.auth === undefined, ...own.rest },
         ...(values.policy !== undefined && { policy: values.policy }),
         ...(grpc && { grpc: { ...own.grpc, ...(values.host !== undefined && { host }), ...grpc } }),
+        ...(mqtt && { mqtt }),
         ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
         ...(token && { auth: withToken(own.auth, token) }),
       }
@@ -92,6 +95,20 @@ function takeToken(flag: string | undefined, env: CommandIo['env']): StaticToken
   // Always removed from the environment, so that no handler can read it.
   const fromEnvironment = takeEnvironmentToken(env, 'CALLPLANE_TOKEN', grants)
   return flag === undefined ? fromEnvironment : takeEnvironmentToken({ '--token': flag }, '--token', grants)
+}
+
+/** The password is always removed from the environment, so that no handler can read it. */
+function takeMqtt(
+  flag: string | undefined,
+  env: CommandIo['env'],
+  own: ServerSettings['mqtt'],
+): ServerSettings['mqtt'] | undefined {
+  const { CALLPLANE_MQTT, CALLPLANE_MQTT_USERNAME: username, CALLPLANE_MQTT_PASSWORD: password } = env
+  delete env.CALLPLANE_MQTT
+  delete env.CALLPLANE_MQTT_PASSWORD
+  const url = flag ?? (CALLPLANE_MQTT || own?.url)
+  if (url === undefined) return undefined
+  return { ...own, url, ...(username && { username }), ...(password && { password }) }
 }
 
 function withToken(auth: AuthConfig | undefined, token: StaticToken): AuthConfig {
