@@ -66,7 +66,7 @@ describeWith(mqttBroker, 'MQTT when things go wrong', () => {
 
   test('a server starts without its broker, and connects when the broker is there', async () => {
     const broker = await startBroker()
-    await broker.stop()
+    await broker.kill()
     const site = await startMqttSite([hello], {}, broker)
 
     expect(await stateOf(site)).toMatchObject({ connected: false, detail: expect.stringContaining('ECONNREFUSED') })
