@@ -13,14 +13,19 @@ const COMMAND = [fileAt('../../src/cli/main.ts'), 'serve', fileAt('./operations.
 export class CrashingServer {
   readonly #folder: string
   readonly #workers: number | undefined
+  readonly #env: Readonly<Record<string, string>>
   #child: ChildProcess | undefined
   #address = Promise.withResolvers<string>()
   kills = 0
 
-  /** With `workers`, it starts from the command line with that many worker processes and the hub process. */
-  constructor(folder: string, workers?: number) {
+  /**
+   * With `workers`, it starts from the command line with that many worker processes and the hub process. `env` adds to
+   * its environment.
+   */
+  constructor(folder: string, workers?: number, env: Readonly<Record<string, string>> = {}) {
     this.#folder = folder
     this.#workers = workers
+    this.#env = env
   }
 
   /** True if the server may still run at the same address after a connection to it broke. */
@@ -49,7 +54,7 @@ export class CrashingServer {
       : [PROGRAM, data]
     this.#child = spawn(process.execPath, ['--conditions=callplane-source', ...command], {
       stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, CRASH_EFFECTS: this.effectsFile },
+      env: { ...process.env, ...this.#env, CRASH_EFFECTS: this.effectsFile },
     })
     const child = this.#child
     child.once('exit', (code, signal) => reject(new Error(`The server ended by itself: ${code ?? signal}`)))

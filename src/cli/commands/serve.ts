@@ -37,6 +37,8 @@ Options:
   --webrtc               Also carries streams over WebRTC. Needs the package werift.
   --tls-cert <file>      Serves HTTPS with this certificate (PEM, with its chain). Needs --tls-key.
   --tls-key <file>       The certificate's private key (PEM, without a passphrase).
+  --mqtt <url>           Serves OpenCALL through this MQTT broker: mqtt://host:1883, or mqtts:// for TLS. The user and the
+                         password are in CALLPLANE_MQTT_USERNAME and CALLPLANE_MQTT_PASSWORD. Also CALLPLANE_MQTT.
   --watch                Restarts when a loaded file or the policy changes.
   --workers <n>          Runs calls in this many processes at the same address and on the same data. A process
                          that ends is restarted. Without it, one process does everything.

@@ -43,6 +43,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       webrtc: { type: 'boolean', default: false },
       'tls-cert': { type: 'string' },
       'tls-key': { type: 'string' },
+      mqtt: { type: 'string' },
       watch: { type: 'boolean', default: false },
       workers: { type: 'string' },
       'log-level': { type: 'string' },
@@ -74,6 +75,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     logLevel: level,
     over(own) {
       const token = takeToken(values.token, env)
+      const mqtt = takeMqtt(values.mqtt, env, own.mqtt)
       return {
         log: 'info',
         requestLog: !values['no-request-log'],
@@ -89,6 +91,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         ...(values['no-websocket'] && { websocket: false }),
         ...(values.webrtc && { webrtc: own.webrtc || true }),
         ...(tls && { tls }),
+        ...(mqtt && { mqtt }),
         ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
         ...(token && { auth: withToken(own.auth, token) }),
       }
@@ -117,6 +120,20 @@ function takeToken(flag: string | undefined, env: CommandIo['env']): StaticToken
   // Always removed from the environment, so that no handler can read it.
   const fromEnvironment = takeEnvironmentToken(env, 'CALLPLANE_TOKEN', grants)
   return flag === undefined ? fromEnvironment : takeEnvironmentToken({ '--token': flag }, '--token', grants)
+}
+
+/** The password is always removed from the environment, so that no handler can read it. */
+function takeMqtt(
+  flag: string | undefined,
+  env: CommandIo['env'],
+  own: ServerSettings['mqtt'],
+): ServerSettings['mqtt'] | undefined {
+  const { CALLPLANE_MQTT, CALLPLANE_MQTT_USERNAME: username, CALLPLANE_MQTT_PASSWORD: password } = env
+  delete env.CALLPLANE_MQTT
+  delete env.CALLPLANE_MQTT_PASSWORD
+  const url = flag ?? (CALLPLANE_MQTT || own?.url)
+  if (url === undefined) return undefined
+  return { ...own, url, ...(username && { username }), ...(password && { password }) }
 }
 
 function withToken(auth: AuthConfig | undefined, token: StaticToken): AuthConfig {

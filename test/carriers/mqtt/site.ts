@@ -13,7 +13,7 @@ export interface MqttSite extends Site {
 const alice = createToken()
 const bob = createToken()
 export const TOKENS: NonNullable<ServerOptions['auth']>['tokens'] = [
-  { kind: 'bearer', hash: alice.hash, subject: 'alice', scopes: ['*'] },
+  { kind: 'bearer', hash: alice.hash, subject: 'alice', scopes: ['*', 'callplane:metrics'] },
   { kind: 'bearer', hash: bob.hash, subject: 'bob', scopes: [] },
 ]
 

@@ -1,0 +1,243 @@
+/** Brokers that are away, restart or refuse; several nodes; and messages that no client should send. */
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { operation } from 'callplane'
+import mqtt from 'mqtt'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { createMemoryLog, type LogLine } from '../../../src/testing/fakes/memory-log.ts'
+import { describeWith, mqttBroker } from '../../engines/engines.ts'
+import { freePort } from '../../engines/free-port.ts'
+import type { Mosquitto } from '../../engines/mosquitto.ts'
+import { mosquittoPub, mosquittoSub } from '../../engines/mosquitto-clients.ts'
+import { createGate } from '../../scenarios/server.ts'
+import { AUTH, listen, type MqttSite, request, startBroker, startMqttSite } from './site.ts'
+
+const hello = operation('v1:it.greets', { run: () => 'hello' })
+
+interface Carriers {
+  carriers: { mqtt: { connected: boolean; detail?: string } }
+}
+
+async function stateOf(site: MqttSite): Promise<Carriers['carriers']['mqtt']> {
+  return ((await (await site.request('/ready')).json()) as Carriers).carriers.mqtt
+}
+
+const until = (site: MqttSite, connected: boolean) =>
+  vi.waitUntil(async () => (await stateOf(site)).connected === connected, { timeout: 20_000, interval: 20 })
+
+async function connect(broker: Mosquitto): Promise<mqtt.MqttClient> {
+  const client = await mqtt.connectAsync(broker.url, { protocolVersion: 5 })
+  onTestFinished(() => client.endAsync(true))
+  return client
+}
+
+describeWith(mqttBroker, 'MQTT when things go wrong', () => {
+  test('a broker that is killed and starts again gets the states that it missed, and further calls', async () => {
+    const gate = createGate()
+    const slow = operation('v1:it.waits', { model: 'async', run: () => gate.pass() })
+    const site = await startMqttSite([slow, hello])
+    const { broker } = site
+    // The broker keeps the messages of this caller.
+    const session = ['-V', 'mqttv311', '-c', '-i', 'caller', '-q', '1', '-t', 'ops/+/response']
+    const before = await mosquittoSub(broker.port, session)
+    await request(broker, { op: 'v1:it.waits', ctx: { requestId: 'r1' } })
+    await before.next()
+    await gate.began
+    await before[Symbol.asyncDispose]()
+    // The broker has saved everything when it has accepted another message.
+    await mosquittoPub(broker.port, ['-t', 'saved', '-m', '', '-q', '1'])
+
+    await broker.kill()
+    await until(site, false)
+    const headers = { authorization: `Bearer ${AUTH.credential}` }
+    const metrics = await (await site.request('/metrics', { headers })).text()
+    gate.open('done at last')
+    await site.ended('r1', headers)
+    await broker.restart()
+    await until(site, true)
+    await using after = await mosquittoSub(broker.port, session)
+
+    expect(metrics).toContain('callplane_mqtt_connected 0')
+    await request(broker, { op: 'v1:it.greets', ctx: { requestId: 'r2' } })
+    const results = new Set<unknown>()
+    while (!results.has('hello') || !results.has('done at last'))
+      results.add(JSON.parse((await after.next()).payload).result)
+  })
+
+  test('a server starts without its broker, and connects when the broker is there', async () => {
+    const broker = await startBroker()
+    await broker.kill()
+    const site = await startMqttSite([hello], {}, broker)
+
+    expect(await stateOf(site)).toMatchObject({ connected: false, detail: expect.stringContaining('ECONNREFUSED') })
+    await broker.restart()
+    await until(site, true)
+    const responses = await listen(broker, 'ops/r1/response')
+    await request(broker, { op: 'v1:it.greets', ctx: { requestId: 'r1' } })
+    expect(await responses.envelope()).toMatchObject({ result: 'hello' })
+  })
+
+  test('a refused password is named, and no password is logged', async () => {
+    const lines: LogLine[] = []
+    const broker = await startBroker({ users: { server: 'the right password' } })
+    const mqttOf = (password: string) => ({ url: broker.url, username: 'server', password })
+    const log = createMemoryLog(lines)
+    const wrong = await startMqttSite([hello], { mqtt: mqttOf('the wrong password'), log }, broker)
+    const right = await startMqttSite([hello], { mqtt: mqttOf('the right password'), log }, broker)
+
+    expect(await stateOf(wrong)).toMatchObject({ connected: false, detail: expect.stringContaining('Not authorized') })
+    expect(await stateOf(right)).toEqual({ connected: true })
+    expect(lines.length).toBeGreaterThan(0)
+    expect(JSON.stringify(lines)).not.toContain('password')
+  })
+
+  test('a broker that refuses the subscription is named', async () => {
+    // mosquitto accepts every subscription. This one refuses: it answers CONNECT and SUBSCRIBE of MQTT 3.1.1.
+    const refusing = createServer((socket) => {
+      socket
+        .on('error', () => undefined)
+        .on('data', (packet) => {
+          if (packet.readUInt8(0) === 0x10) socket.write(Buffer.of(0x20, 2, 0, 0))
+          if (packet.readUInt8(0) === 0x82)
+            socket.write(Buffer.of(0x90, 3, packet.readUInt8(2), packet.readUInt8(3), 0x80))
+        })
+    }).listen(0, '127.0.0.1')
+    await once(refusing, 'listening')
+    onTestFinished(() => void refusing.close())
+    const url = `mqtt://127.0.0.1:${(refusing.address() as AddressInfo).port}`
+
+    const site = await startMqttSite([hello], { mqtt: { url, version: '3.1.1' } })
+
+    expect(await stateOf(site)).toMatchObject({ connected: false, detail: expect.stringContaining('access rules') })
+  })
+
+  test('messages that arrive while the server is away are processed at its next start', async () => {
+    const broker = await startBroker()
+    const first = await startMqttSite([hello], {}, broker)
+    await first.close()
+    const responses = await listen(broker, 'ops/r1/response')
+    await request(broker, { op: 'v1:it.greets', ctx: { requestId: 'r1' } })
+
+    await startMqttSite([hello], { data: first.data }, broker)
+
+    expect(await responses.envelope()).toMatchObject({ requestId: 'r1', result: 'hello' })
+  })
+
+  test('nodes of a group share the calls, and each call runs once', async () => {
+    const broker = await startBroker()
+    const ran: [node: string, n: number][] = []
+    const node = (name: string) =>
+      startMqttSite(
+        [operation('v1:it.counts', { run: (args) => void ran.push([name, (args as { n: number }).n]) })],
+        {},
+        broker,
+      )
+    await Promise.all([node('a'), node('b')])
+    const client = await connect(broker)
+    const answered = new Set<string>()
+    const all = Promise.withResolvers<void>()
+    client.on('message', (topic) => {
+      if (answered.add(topic).size === 40) all.resolve()
+    })
+    await client.subscribeAsync('ops/+/response', { qos: 1 })
+
+    const ask = (n: number) => ({ op: 'v1:it.counts', args: { n }, ctx: { requestId: `r${n}` }, auth: AUTH })
+    const numbers = Array.from({ length: 40 }, (_, n) => n)
+    await Promise.all(numbers.map((n) => client.publishAsync('ops/v1:it.counts', JSON.stringify(ask(n)), { qos: 1 })))
+    await all.promise
+
+    expect(ran.map(([, n]) => n).sort((a, b) => a - b)).toEqual(numbers)
+    expect(new Set(ran.map(([name]) => name))).toEqual(new Set(['a', 'b']))
+  })
+
+  test('a request that arrives twice runs once, and both are answered with its outcome', async () => {
+    let runs = 0
+    const charge = operation('v1:it.charges', { sideEffecting: true, ttlSeconds: 60, run: () => ++runs })
+    const { broker } = await startMqttSite([charge])
+    const responses = await listen(broker, 'ops/r1/response')
+    const envelope = { op: 'v1:it.charges', ctx: { requestId: 'r1', idempotencyKey: 'k1' } }
+
+    await Promise.all([request(broker, envelope), request(broker, envelope)])
+
+    expect([(await responses.until('complete')).result, (await responses.until('complete')).result]).toEqual([1, 1])
+  })
+
+  test('garbage is answered or dropped and acknowledged, and the next call is served', async () => {
+    const site = await startMqttSite([hello])
+    const { broker } = site
+    const responses = await listen(broker, 'ops/+/response')
+    const client = await connect(broker)
+    const garbage = [
+      '',
+      '{',
+      'null',
+      '[]',
+      '{"op":7}',
+      '{"op":"v1:it.greets","op":"v1:it.greets"}',
+      '['.repeat(100_000),
+      Buffer.from([0xff, 0xfe, 0, 0x80]),
+      `{"op":"v1:it.greets","ctx":{"requestId":"${'x'.repeat(1_000)}"}}`,
+      `{"op":"v1:it.greets","args":"${'x'.repeat(1_100_000)}"}`,
+    ]
+
+    for (const payload of garbage) await client.publishAsync('ops/v1:it.greets', payload, { qos: 1 })
+    const answers = await Promise.all(garbage.map(() => responses.envelope()))
+    expect(answers.map(({ state }) => state)).toEqual(garbage.map(() => 'error'))
+    expect(answers.map(({ error }) => error?.code)).toContain('BODY_TOO_LARGE')
+    await request(broker, { op: 'v1:it.greets', ctx: { requestId: 'r1' } })
+    expect(await responses.envelope()).toMatchObject({ requestId: 'r1', result: 'hello' })
+    // All were acknowledged: after a restart nothing comes again.
+    await site.close()
+    const again = await startMqttSite([hello], { data: site.data }, broker)
+    await request(broker, { op: 'v1:it.greets', ctx: { requestId: 'r2' } })
+    expect(await responses.envelope()).toMatchObject({ requestId: 'r2' })
+    await again.close()
+  })
+
+  test.each(['5', '3.1.1'] as const)('an envelope of 100 MB over MQTT %s does no harm', async (version) => {
+    const broker = await startBroker({ settings: ['persistence false'] })
+    await startMqttSite([hello], { mqtt: { url: broker.url, version } }, broker)
+    const responses = await listen(broker, 'ops/+/response')
+    const client = await connect(broker)
+
+    await client.publishAsync('ops/v1:it.greets', Buffer.alloc(100 * 1024 * 1024, 'x'), { qos: 1 })
+    await request(broker, { op: 'v1:it.greets', ctx: { requestId: 'r1' } })
+
+    // An MQTT 5 broker keeps it from the server; otherwise the server answers it.
+    if (version === '3.1.1') expect(await responses.envelope()).toMatchObject({ error: { code: 'BODY_TOO_LARGE' } })
+    expect(await responses.envelope()).toMatchObject({ requestId: 'r1', result: 'hello' })
+  })
+
+  test('a response that is too large for the broker is replaced by an error', async () => {
+    const large = operation('v1:it.swells', { run: () => 'x'.repeat(400_000) })
+    const broker = await startBroker({ settings: ['max_packet_size 300000'] })
+    await startMqttSite([large, hello], {}, broker)
+    const responses = await listen(broker, 'ops/+/response')
+
+    await request(broker, { op: 'v1:it.swells', ctx: { requestId: 'r1' } })
+    expect(await responses.envelope()).toMatchObject({ requestId: 'r1', error: { code: 'PANIC_RESPONSE_TOO_LARGE' } })
+    await request(broker, { op: 'v1:it.greets', ctx: { requestId: 'r2' } })
+    expect(await responses.envelope()).toMatchObject({ requestId: 'r2', result: 'hello' })
+  })
+
+  test('without authentication only a broker on this machine is used', async () => {
+    const site = startMqttSite([hello], { auth: {}, mqtt: { url: `mqtt://192.0.2.1:${await freePort()}` } })
+    await expect(site).rejects.toThrow('loopback')
+  })
+
+  test('at QoS 0 a flood beyond the limit is dropped, and the server goes on', async () => {
+    const gate = createGate()
+    const slow = operation('v1:it.waits', { run: () => gate.pass() })
+    const { broker } = await startMqttSite([slow, hello], { mqtt: { url: '', maxInFlight: 10 } })
+    const responses = await listen(broker, 'ops/r1/response')
+    const client = await connect(broker)
+    const flood = JSON.stringify({ op: 'v1:it.waits', ctx: { requestId: 'flood' }, auth: AUTH })
+
+    for (let n = 0; n < 500; n++) await client.publishAsync('ops/v1:it.waits', flood, { qos: 0 })
+    gate.open('late')
+    await mosquittoPub(broker.port, ['-t', 'ops/none', '-m', '{}', '-q', '1'])
+    await request(broker, { op: 'v1:it.greets', ctx: { requestId: 'r1' } })
+
+    expect(await responses.envelope()).toMatchObject({ result: 'hello' })
+  })
+})

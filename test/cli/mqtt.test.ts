@@ -1,0 +1,18 @@
+/** `callplane serve --mqtt`: the login comes from the environment, and no handler or log sees the password. */
+import { expect, test } from 'vitest'
+import { parseServe } from '../../src/cli/serve/settings.ts'
+
+test('the broker is named by the flag, and its login by the environment, which loses the password', () => {
+  const env = { CALLPLANE_MQTT_USERNAME: 'node', CALLPLANE_MQTT_PASSWORD: 'secret' }
+
+  const { mqtt } = parseServe({ args: ['--mqtt', 'mqtts://broker.example'], env }).over({
+    mqtt: { url: 'mqtt://other', group: 'a' },
+  })
+
+  expect(mqtt).toEqual({ url: 'mqtts://broker.example', group: 'a', username: 'node', password: 'secret' })
+  expect(env).toEqual({ CALLPLANE_MQTT_USERNAME: 'node' })
+})
+
+test('without a broker there is no MQTT', () => {
+  expect(parseServe({ args: [], env: {} }).over({}).mqtt).toBeUndefined()
+})
