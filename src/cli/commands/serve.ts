@@ -33,6 +33,8 @@ Options:
                          can read a command line. "callplane token" creates one.
   --policy <file>        Who may run what, and what needs an approval: a YAML file, or a module that exports a policy.
   --grpc-port <n>        Serves the Tool Contract over gRPC on this port; 0 picks a free one and logs it.
+  --quic <address>       Serves HTTP/3 on this UDP address, such as 127.0.0.1:4433 or 4433. Needs --tls-cert and --tls-key.
+  --quic-raw-port <n>    Serves OpenCALL on raw QUIC streams (ALPN callplane/1) on this UDP port, too.
   --tls-cert <file>      Serves HTTPS with this certificate (PEM, with its chain). Needs --tls-key.
   --tls-key <file>       The certificate's private key (PEM, without a passphrase).
   --watch                Restarts when a loaded file or the policy changes.

@@ -13,6 +13,8 @@ export interface Base {
   log: Log
   redactor: Redactor
   remote: ReturnType<typeof createRemoteClient>
+  /** The number of this process, from 1, if it is one of several. */
+  worker?: number
 }
 
 export function createBase(options: Pick<ServerOptions, 'clock' | 'log' | 'logTo'>, worker?: number): Base {
@@ -22,6 +24,7 @@ export function createBase(options: Pick<ServerOptions, 'clock' | 'log' | 'logTo
     log: chooseLog(options, redactor, worker),
     redactor,
     remote: createRemoteClient(),
+    ...(worker !== undefined && { worker }),
   }
 }
 

@@ -23,6 +23,7 @@ import type {
   VaultOptions,
   WorkSettings,
 } from './options.ts'
+import { checkQuic, type QuicOptions } from './quic.ts'
 import { checkTls, type TlsOptions } from './tls.ts'
 
 type Names<T> = Record<keyof T, true>
@@ -41,6 +42,7 @@ export const OPTIONS: Names<ServerOptions> = {
   upgrades: true,
   websocket: true,
   tls: true,
+  quic: true,
   references: true,
   limits: true,
   sizes: true,
@@ -149,6 +151,13 @@ const TOOLS: Names<ToolOptions> = { bareNames: true }
 const CONTRACT: Names<ContractOptions> = { details: true }
 const GRPC: Names<GrpcServerOptions> = { host: true, port: true, tls: true }
 const TLS: Names<TlsOptions> = { cert: true, key: true }
+const QUIC: Names<QuicOptions> = {
+  host: true,
+  port: true,
+  rawPort: true,
+  idleTimeoutMs: true,
+  streamsPerConnection: true,
+}
 const AUDIT: Names<NonNullable<ServerOptions['audit']>> = { keepDays: true }
 const ANNOUNCE: Names<AnnounceOptions> = { url: true, secretRef: true, events: true, allowPrivate: true }
 const SIGNING: Names<SigningOptions> = { keyId: true, privateKey: true }
@@ -180,6 +189,8 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   check('grpc', options.grpc, GRPC)
   check('tls', options.tls, TLS)
   if (options.tls) checkTls(options.tls)
+  check('quic', options.quic, QUIC)
+  if (options.quic) checkQuic(options.quic, options.tls)
   check('audit', options.audit, AUDIT)
   check('announce', options.announce, ANNOUNCE)
   if (options.announce) checkAnnounce(options.announce)

@@ -19,6 +19,7 @@ import type { SigningOptions } from '../../security/signatures.ts'
 import type { AnnounceOptions } from '../announcements/announcements.ts'
 import type { ToolImport } from '../declarations/index.ts'
 import type { AuthHook } from './auth-hook.ts'
+import type { QuicOptions } from './quic.ts'
 import type { TlsOptions } from './tls.ts'
 
 export type { UpgradeClaim } from '../../carriers/http/index.ts'
@@ -72,6 +73,8 @@ interface BaseOptions<App> {
   websocket?: boolean
   /** `listen` serves HTTPS with this certificate. Default: HTTP. */
   tls?: TlsOptions
+  /** HTTP/3 and raw QUIC streams. Needs `tls` and the package @currentspace/http3. Default: off. */
+  quic?: QuicOptions
   /** Where the server may fetch attachments from. Default: nowhere. */
   references?: FetcherOptions
   limits?: Partial<LimitRules>

@@ -2,7 +2,6 @@
 import type { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
 import type { Duplex } from 'node:stream'
-import { onTestFinished } from 'vitest'
 import { createCertificate, type TestCertificate } from '../../fixtures/tls.ts'
 
 export interface ClientStream extends Duplex {
@@ -115,6 +114,5 @@ export async function connectRaw(port: number, alpn = ['callplane/1']): Promise<
     alpn,
   })
   client.on('error', () => undefined)
-  onTestFinished(() => client.close())
   return client
 }

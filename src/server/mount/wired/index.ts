@@ -8,7 +8,9 @@ export type { CarrierState, WiredCarrier, WiredParts } from './wired.ts'
 /** `undefined` if the options leave it switched off. Libraries are loaded only if it is switched on. */
 type Prepare = <App>(options: ServerOptions<App>, base: Base) => Promise<WiredCarrier | undefined>
 
-const CARRIERS: readonly Prepare[] = []
+const CARRIERS: readonly Prepare[] = [
+  async (options, base) => options.quic && (await import('./quic.ts')).prepareQuic(options.quic, options, base),
+]
 
 export async function prepareWired<App>(options: ServerOptions<App>, base: Base): Promise<readonly WiredCarrier[]> {
   const prepared = await Promise.all(CARRIERS.map((prepare) => prepare(options, base)))

@@ -4,11 +4,12 @@
  * when calls can be made.
  */
 import type { Carrier } from '../../../core/ports/carrier.ts'
-import type { Route } from '../../../core/ports/exchange.ts'
+import type { Refuse, Route } from '../../../core/ports/exchange.ts'
 import type { StreamTransport } from '../../../core/ports/frames.ts'
-import type { Environment } from '../../../core/ports/runtime.ts'
+import type { Environment, Log } from '../../../core/ports/runtime.ts'
 import type { OpenSession } from '../../../core/ports/session.ts'
 import type { OpenCallSessionSettings } from '../../../protocols/opencall/index.ts'
+import type { SiteOptions } from '../../../wire/http/site-rules.ts'
 import type { Sizes } from '../../options/options.ts'
 
 /** How a carrier is: for `/ready` and the metrics. */
@@ -27,6 +28,8 @@ export interface WiredParts {
   origin(): string
   /** The routes of the server, for carriers of HTTP exchanges. */
   routes: readonly Route[]
+  /** Which HTTP requests are accepted, for carriers of HTTP exchanges. */
+  site: SiteOptions & { fallback: Refuse; basePath?: string; log: Log }
 }
 
 export interface WiredCarrier {
@@ -37,4 +40,6 @@ export interface WiredCarrier {
   /** Called once, when calls can be made. */
   open(parts: WiredParts): Carrier<unknown>
   state(): CarrierState
+  /** The value of the header `Alt-Svc` on HTTP responses, if clients can use this carrier instead. */
+  altSvc?(): string | undefined
 }
