@@ -8,6 +8,7 @@ import { RECORDS_TYPE } from '../../../src/wire/frames/records.ts'
 import { describeWith, pythonClients, quicLibrary, together } from '../../engines/engines.ts'
 import { verifies } from '../../requirements.ts'
 import { certificate } from './client.ts'
+import type { ReadRecord } from './records.ts'
 import { calling, envelopeIn, http3Requests, rawStreams, recordsIn, startQuicSite, textOf } from './site.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
@@ -45,6 +46,9 @@ const reading = ({ location, accept, auth }: StreamBlock) => ({
   path: new URL(location).pathname,
   headers: { accept, authorization: `otk ${auth.credential}` },
 })
+
+const firstOf = (records: readonly ReadRecord[]) => records.slice(0, 1).map(textOf).join()
+const lastOf = (records: readonly ReadRecord[] = []) => records.slice(-1).map(textOf).join()
 
 describeWith(together(quicLibrary, pythonClients), 'a server over QUIC', () => {
   test('a call, a poll and the registry work over HTTP/3, and links lead back to it', async ({ signal }) => {
@@ -97,8 +101,8 @@ describeWith(together(quicLibrary, pythonClients), 'a server over QUIC', () => {
       Array.from({ length: 200 }, (_, index) => index + 1),
     )
     expect(whole.map(({ kind }) => kind).slice(-2)).toEqual(['frame', 'envelope'])
-    expect(JSON.parse(textOf(whole.at(-1)!))).toEqual({ requestId: 'whole', state: 'complete' })
-    expect(JSON.parse(textOf(broken.at(-1)!))).toMatchObject({
+    expect(JSON.parse(lastOf(whole))).toEqual({ requestId: 'whole', state: 'complete' })
+    expect(JSON.parse(lastOf(broken))).toMatchObject({
       requestId: 'broken',
       state: 'error',
       error: { code: 'PANIC_CLOCK_STOPPED' },
@@ -166,7 +170,7 @@ describeWith(together(quicLibrary, pythonClients), 'a server over QUIC', () => {
     const { streams } = await rawStreams(rawPort, [subscribe('whole', false), subscribe('broken', true)], 2, signal)
 
     const frames = streams.filter(({ stream }) => stream % 4 === 1).map(({ records }) => records)
-    const byId = new Map(frames.map((records) => [JSON.parse(textOf(records[0]!)).requestId, records]))
+    const byId = new Map(frames.map((records) => [JSON.parse(firstOf(records)).requestId, records]))
     for (const id of ['whole', 'broken']) {
       const numbers = byId
         .get(id)
@@ -174,17 +178,15 @@ describeWith(together(quicLibrary, pythonClients), 'a server over QUIC', () => {
         .map((record) => JSON.parse(textOf(record)).n)
       expect(numbers).toEqual(Array.from({ length: 100 }, (_, index) => index + 1))
     }
-    const ends = ['whole', 'broken'].map((id) => JSON.parse(textOf(byId.get(id)!.at(-1)!)))
+    const ends = ['whole', 'broken'].map((id) => JSON.parse(lastOf(byId.get(id))))
     expect(ends).toMatchObject([{ state: 'complete' }, { state: 'error', error: { code: 'PANIC_CLOCK_STOPPED' } }])
-    const replies = streams
-      .filter(({ stream }) => stream % 4 === 0)
-      .map(({ records }) => JSON.parse(textOf(records[0]!)))
+    const replies = streams.filter(({ stream }) => stream % 4 === 0).map(({ records }) => JSON.parse(firstOf(records)))
     expect(replies[0]).toMatchObject({ state: 'streaming', stream: { transport: 'quic', encoding: 'json' } })
     expect(replies[0].stream.location).toMatch(`quic://127.0.0.1:${rawPort}/streams/`)
   })
 
   test('with authentication an envelope brings its credential, and the rest is refused', async ({ signal }) => {
-    verifies('opencall:237')
+    verifies('opencall:237', 'opencall:326')
     const { token, hash } = createToken()
     const auth = { tokens: [{ hash, kind: 'bearer' as const, subject: 'ada', scopes: ['*'] }] }
     const { port, rawPort } = await startQuicSite({ operations, auth })
@@ -204,7 +206,7 @@ describeWith(together(quicLibrary, pythonClients), 'a server over QUIC', () => {
     const asked = [call, { ...call, headers: { ...call.headers, authorization: `Bearer ${token}` } }]
     const overHttp = await http3Requests(port, asked, signal)
 
-    const states = streams.map(({ records }) => JSON.parse(textOf(records[0]!)).state)
+    const states = streams.map(({ records }) => JSON.parse(firstOf(records)).state)
     expect(states).toEqual(['error', 'error', 'complete'])
     expect(overHttp.map(({ status }) => status)).toEqual([401, 200])
   })
