@@ -42,7 +42,7 @@ export function certificate(): TestCertificate {
 export interface Http3Connection {
   send(path: string, init?: RequestInit): Promise<Response>
   /** Opens a request whose body the test writes itself. */
-  open(path: string, headers: Record<string, string>): ClientStream
+  open(path: string, headers: Record<string, string>, hasBody?: boolean): ClientStream
   close(): Promise<void>
 }
 
