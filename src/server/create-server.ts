@@ -257,7 +257,8 @@ async function serve<App>(
     ...(options.basePath !== undefined && { basePath: checkBasePath(options.basePath, routes) }),
   }
   const onSockets = { ...carriage, ...(open && { remote: 'loopback' as const }) }
-  const bare = createRequestListener(served, onSockets)
+  const altSvc = mounting.wired.find((carrier) => carrier.altSvc)?.altSvc
+  const bare = createRequestListener(served, { ...onSockets, ...(altSvc && { altSvc }) })
   // A Fetch request has no client address: without authentication, the host must restrict access.
   const fetch = createFetchHandler(served, carriage)
   const listener = options.requestLog ? logRequests(bare, log) : bare
@@ -280,6 +281,7 @@ async function serve<App>(
     session: (settings) => createOpenCallSession(options, mounting, settings),
     origin: () => origin,
     routes: served,
+    site: carriage,
   }
   const claims = [...(options.upgrades ?? [])]
   for (const carrier of mounting.wired) {

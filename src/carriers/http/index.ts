@@ -9,6 +9,5 @@ export {
   type Listening,
   listen,
   type ServerLimits,
-  type TlsFiles,
 } from './server.ts'
 export { type UpgradeClaim, Upgrades } from './upgrades.ts'

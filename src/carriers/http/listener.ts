@@ -26,6 +26,8 @@ export interface ListenerOptions extends SiteOptions {
   slowestUpload?: UploadPace['slowestUpload']
   /** How long a client may read nothing of a waiting response. */
   stallTimeoutMs?: number
+  /** The value of the header `Alt-Svc` for every response (RFC 7838). */
+  altSvc?: () => string | undefined
   log?: Log
 }
 
@@ -37,6 +39,7 @@ const NO_HEADERS: readonly string[] = []
 
 interface Settings extends ExchangeSettings, SendSettings {
   readonly rules: SiteRules | undefined
+  readonly altSvc: (() => string | undefined) | undefined
 }
 
 export function createRequestListener(routes: readonly Route[], options: ListenerOptions): RequestListener {
@@ -50,6 +53,7 @@ export function createRequestListener(routes: readonly Route[], options: Listene
     stallTimeoutMs: options.stallTimeoutMs ?? 120_000,
     log: options.log,
     rules: createSiteRules(options),
+    altSvc: options.altSvc,
   }
   const find = rememberPath(table)
   return (request, response, next) => {
@@ -147,13 +151,19 @@ function deliver(exchange: NodeExchange, answer: Answer, refuse: Refuse | undefi
 
 function transmit(exchange: NodeExchange, answer: Answer, refuse: Refuse | undefined, settings: Settings): void {
   try {
-    send(exchange, answer, settings.rules?.answerHeaders(exchange) ?? NO_HEADERS, settings)
+    send(exchange, answer, extraHeaders(exchange, settings), settings)
   } catch (thrown) {
     // Node keeps the reason phrase of the head that failed.
     exchange.response.statusMessage = ''
     if (refuse) fail(exchange, refuse, thrown, settings)
     else giveUp(exchange, thrown, settings)
   }
+}
+
+function extraHeaders(exchange: NodeExchange, { rules, altSvc }: Settings): readonly string[] {
+  const headers = rules?.answerHeaders(exchange) ?? NO_HEADERS
+  const other = altSvc?.()
+  return other === undefined ? headers : [...headers, 'Alt-Svc', other]
 }
 
 /** The error response failed too. This is a bug in a protocol, and the client must not wait forever. */

@@ -4,7 +4,7 @@ import type { Carrier } from '../../core/ports/carrier.ts'
 import type { Route } from '../../core/ports/exchange.ts'
 import { createHttp3Handler, type Http3Options } from './http3-handler.ts'
 import type { Http3Server, Http3Stream, QuicLibrary } from './library.ts'
-import { cannotListen, type QuicLimits, type QuicTls, quicSettings } from './settings.ts'
+import { cannotListen, type QuicLimits, type QuicTls, quicSettings, requireFree } from './settings.ts'
 import { CODE, within } from './stall.ts'
 
 export interface Http3CarrierOptions {
@@ -33,7 +33,8 @@ export function createHttp3Carrier(options: Http3CarrierOptions): Carrier<{ host
   const server = library.createSecureServer(settings, (stream, fields) => {
     if (isClosing) {
       stream.on('error', () => undefined)
-      return stream.close(CODE.requestRejected)
+      stream.close(CODE.requestRejected)
+      return
     }
     open.add(stream)
     const done = () => {
@@ -51,6 +52,7 @@ export function createHttp3Carrier(options: Http3CarrierOptions): Carrier<{ host
   return {
     async listen() {
       try {
+        if (!shared) await requireFree(host, port)
         server.listen(port, host)
         await once(server, 'listening')
       } catch (thrown) {

@@ -14,7 +14,7 @@ export interface SendSettings {
 }
 
 /** How much of an unread body is discarded, and for how long, so that the client can read the response first. */
-const LINGER_BYTES = 1 << 20
+const LINGER_BYTES = 64 << 20
 const LINGER_MS = 500
 
 /** Up to this size, head and body leave in one step. */

@@ -94,10 +94,10 @@ export class Inbox {
   /** Nobody reads any more. Calls back when the peer has sent everything, or more than `maxBytes`. */
   discard(maxBytes: number, done: () => void): void {
     this.#forget()
-    if (this.#state !== 'open') return done()
-    this.#state = 'discarding'
     this.#discardLeft = maxBytes
     this.#onDiscarded = done
+    if (this.#state === 'open') this.#state = 'discarding'
+    else done()
   }
 
   #take(chunk: Buffer): void {

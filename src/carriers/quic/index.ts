@@ -2,4 +2,3 @@
 export { createHttp3Carrier } from './http3-carrier.ts'
 export { loadQuicLibrary } from './library.ts'
 export { createRawCarrier } from './raw-carrier.ts'
-export type { QuicLimits } from './settings.ts'

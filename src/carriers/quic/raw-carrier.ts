@@ -9,7 +9,7 @@ import { Unread } from './inbox.ts'
 import type { QuicLibrary, QuicSession, QuicStream } from './library.ts'
 import { RawFrames } from './raw-frames.ts'
 import { RawStream } from './raw-stream.ts'
-import { cannotListen, type QuicLimits, type QuicTls, quicSettings } from './settings.ts'
+import { cannotListen, type QuicLimits, type QuicTls, quicSettings, requireFree } from './settings.ts'
 import { CODE } from './stall.ts'
 
 export interface RawCarrierOptions {
@@ -69,7 +69,8 @@ export function createRawCarrier(options: RawCarrierOptions): Carrier<{ host: st
   function serve(session: QuicSession, stream: QuicStream): void {
     if (isClosing) {
       stream.on('error', () => undefined)
-      return stream.close(CODE.requestRejected)
+      stream.close(CODE.requestRejected)
+      return
     }
     track(session, stream)
     const served = new RawStream(stream, {
@@ -94,6 +95,7 @@ export function createRawCarrier(options: RawCarrierOptions): Carrier<{ host: st
   return {
     async listen() {
       try {
+        await requireFree(host, port)
         bound = (await server.listen(port, host)).port
       } catch (thrown) {
         throw cannotListen(thrown, host, port)

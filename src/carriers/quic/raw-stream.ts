@@ -118,8 +118,9 @@ export class RawStream {
   /** OpenCALL, "QUIC Binding", errors: an error envelope on the stream before it is reset. */
   async #reset(fault: Fault): Promise<void> {
     await this.#link.refuse(fault)
-    await this.#end()
+    await this.#link.close(AbortSignal.timeout(LINGER_MS))
     this.#inbox.discard(Number.POSITIVE_INFINITY, () => undefined)
+    // A reset discards what is still under way.
     await within(LINGER_MS, this.ended)
     if (!this.#stream.destroyed) this.#stream.close(CODE.internalError)
   }

@@ -1,4 +1,6 @@
 /** The limits of QUIC connections, and the faults when a server cannot be opened. */
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
 import { Fault } from '../../core/fault.ts'
 import type { QuicSettings } from './library.ts'
 
@@ -27,6 +29,17 @@ export function quicSettings({ cert, key }: QuicTls, limits: QuicLimits): QuicSe
     initialMaxStreamDataBidiLocal: 1024 * 1024,
     initialMaxStreamsBidi: limits.streamsPerConnection ?? 100,
     maxConnections: limits.maxConnections ?? 10_000,
+  }
+}
+
+/** The library binds a port that another process has, and each of the two then gets some of the packets. */
+export async function requireFree(host: string, port: number): Promise<void> {
+  const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')
+  try {
+    socket.bind({ port, address: host, exclusive: true })
+    await once(socket, 'listening')
+  } finally {
+    socket.close()
   }
 }
 

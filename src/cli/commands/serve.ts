@@ -35,6 +35,8 @@ Options:
   --grpc-port <n>        Serves the Tool Contract over gRPC on this port; 0 picks a free one and logs it.
   --no-websocket         Serves no OpenCALL over WebSocket. Without it, it is on where the package ws is installed.
   --webrtc               Also carries streams over WebRTC. Needs the package werift.
+  --quic <address>       Serves HTTP/3 on this UDP address, such as 127.0.0.1:4433 or 4433. Needs --tls-cert and --tls-key.
+  --quic-raw-port <n>    Serves OpenCALL on raw QUIC streams (ALPN callplane/1) on this UDP port, too.
   --tls-cert <file>      Serves HTTPS with this certificate (PEM, with its chain). Needs --tls-key.
   --tls-key <file>       The certificate's private key (PEM, without a passphrase).
   --mqtt <url>           Serves OpenCALL through this MQTT broker: mqtt://host:1883, or mqtts:// for TLS. The user and the

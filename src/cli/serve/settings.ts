@@ -7,6 +7,7 @@ import { resolve } from 'node:path'
 import type { AuthConfig } from '../../security/identity/identify.ts'
 import { type StaticToken, takeEnvironmentToken } from '../../security/identity/tokens.ts'
 import { isLoopback } from '../../server/options/loopback.ts'
+import type { QuicOptions } from '../../server/options/quic.ts'
 import { parseArguments, parseWhole } from '../arguments.ts'
 import { type CommandIo, usageFault } from '../command.ts'
 import type { ServerSettings } from './application.ts'
@@ -41,6 +42,8 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       'grpc-port': { type: 'string' },
       'no-websocket': { type: 'boolean', default: false },
       webrtc: { type: 'boolean', default: false },
+      quic: { type: 'string' },
+      'quic-raw-port': { type: 'string' },
       'tls-cert': { type: 'string' },
       'tls-key': { type: 'string' },
       mqtt: { type: 'string' },
@@ -64,6 +67,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
   if (values.watch && workers !== undefined)
     throw usageFault('--watch works with one process only. Leave out --watch or --workers.')
   const tls = readTls(values['tls-cert'], values['tls-key'])
+  const quic = parseQuic(values.quic, values['quic-raw-port'])
   const data = values.data ?? (env.CALLPLANE_DATA || undefined)
   return {
     path: positionals[0],
@@ -92,10 +96,25 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         ...(values.webrtc && { webrtc: own.webrtc || true }),
         ...(tls && { tls }),
         ...(mqtt && { mqtt }),
+        ...(quic && { quic: { ...own.quic, ...quic } }),
         ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
         ...(token && { auth: withToken(own.auth, token) }),
       }
     },
+  }
+}
+
+function parseQuic(address: string | undefined, raw: string | undefined): QuicOptions | undefined {
+  if (address === undefined) {
+    if (raw !== undefined) throw usageFault('--quic-raw-port needs --quic, the address of HTTP/3.')
+    return undefined
+  }
+  const [, host, port = ''] = /^(?:(.+):)?(\d+)$/.exec(address) ?? []
+  if (port === '') throw usageFault('--quic must be a port or an address, such as 4433 or 127.0.0.1:4433.')
+  return {
+    ...(host !== undefined && { host: host.replace(/^\[(.*)\]$/, '$1') }),
+    port: parseWhole(port, '--quic', 0, 65_535),
+    ...(raw !== undefined && { rawPort: parseWhole(raw, '--quic-raw-port', 0, 65_535) }),
   }
 }
 

@@ -13,7 +13,7 @@ export interface Base {
   log: Log
   redactor: Redactor
   remote: ReturnType<typeof createRemoteClient>
-  /** The number of this process, if it is one of several workers. */
+  /** The number of this process, from 1, if it is one of several. */
   worker?: number
 }
 

@@ -25,6 +25,7 @@ import type {
   VaultOptions,
   WorkSettings,
 } from './options.ts'
+import { checkQuic, type QuicOptions } from './quic.ts'
 import { checkTls, type TlsOptions } from './tls.ts'
 import { checkWebRtc } from './webrtc.ts'
 
@@ -47,6 +48,7 @@ export const OPTIONS: Names<ServerOptions> = {
   webrtc: true,
   tls: true,
   mqtt: true,
+  quic: true,
   references: true,
   limits: true,
   sizes: true,
@@ -155,6 +157,13 @@ const TOOLS: Names<ToolOptions> = { bareNames: true }
 const CONTRACT: Names<ContractOptions> = { details: true }
 const GRPC: Names<GrpcServerOptions> = { host: true, port: true, tls: true }
 const TLS: Names<TlsOptions> = { cert: true, key: true }
+const QUIC: Names<QuicOptions> = {
+  host: true,
+  port: true,
+  rawPort: true,
+  idleTimeoutMs: true,
+  streamsPerConnection: true,
+}
 const AUDIT: Names<NonNullable<ServerOptions['audit']>> = { keepDays: true }
 const ANNOUNCE: Names<AnnounceOptions> = { url: true, secretRef: true, events: true, allowPrivate: true }
 const SIGNING: Names<SigningOptions> = { keyId: true, privateKey: true }
@@ -194,6 +203,8 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   checkWebRtc(options.webrtc)
   check('tls', options.tls, TLS)
   if (options.tls) checkTls(options.tls)
+  check('quic', options.quic, QUIC)
+  if (options.quic) checkQuic(options.quic, options.tls)
   check('audit', options.audit, AUDIT)
   check('announce', options.announce, ANNOUNCE)
   if (options.announce) checkAnnounce(options.announce)

@@ -21,6 +21,7 @@ import type { ToolImport } from '../declarations/index.ts'
 import type { AuthHook } from './auth-hook.ts'
 import type { KafkaOptions } from './kafka.ts'
 import type { MqttOptions } from './mqtt.ts'
+import type { QuicOptions } from './quic.ts'
 import type { TlsOptions } from './tls.ts'
 import type { WebRtcOptions } from './webrtc.ts'
 
@@ -84,6 +85,8 @@ interface BaseOptions<App> {
   tls?: TlsOptions
   /** OpenCALL through an MQTT broker. Needs the package `mqtt`. Default: off. */
   mqtt?: MqttOptions
+  /** HTTP/3 and raw QUIC streams. Needs `tls` and the package @currentspace/http3. Default: off. */
+  quic?: QuicOptions
   /** Where the server may fetch attachments from. Default: nowhere. */
   references?: FetcherOptions
   limits?: Partial<LimitRules>

@@ -1,6 +1,6 @@
 /**
  * Frames and envelopes on a stream of bytes, such as a QUIC stream: each is a record of one byte for its kind, four
- * bytes for its length (big-endian), and the content. docs/readings.md#r38.
+ * bytes for its length (big-endian), and the content. docs/readings.md#r39.
  */
 import { joinBytes } from '../../core/bytes.ts'
 import type { FrameBytes } from '../../core/operation/stream.ts'

@@ -2,7 +2,6 @@
 import type { EventEmitter } from 'node:events'
 import { createRequire } from 'node:module'
 import type { Duplex } from 'node:stream'
-import { onTestFinished } from 'vitest'
 import { createCertificate, type TestCertificate } from '../../fixtures/tls.ts'
 
 export interface ClientStream extends Duplex {
@@ -43,7 +42,7 @@ export function certificate(): TestCertificate {
 export interface Http3Connection {
   send(path: string, init?: RequestInit): Promise<Response>
   /** Opens a request whose body the test writes itself. */
-  open(path: string, headers: Record<string, string>): ClientStream
+  open(path: string, headers: Record<string, string>, hasBody?: boolean): ClientStream
   close(): Promise<void>
 }
 
@@ -115,6 +114,5 @@ export async function connectRaw(port: number, alpn = ['callplane/1']): Promise<
     alpn,
   })
   client.on('error', () => undefined)
-  onTestFinished(() => client.close())
   return client
 }

@@ -11,6 +11,7 @@ import { encodeRecord } from '../../../src/wire/frames/records.ts'
 import { describeWith, quicLibrary } from '../../engines/engines.ts'
 import { type ClientStream, certificate, connectRaw } from './client.ts'
 import { recordsOf } from './records.ts'
+import { startRelay } from './relay.ts'
 
 const runner = { describe, test, expect }
 
@@ -39,8 +40,7 @@ async function serveRaw(open: OpenSession, maxBytes: number, log = createMemoryL
     maxBytes,
     log,
   })
-  const { port } = await carrier.listen()
-  return { carrier, client: await connectRaw(port) }
+  return { carrier, port: (await carrier.listen()).port }
 }
 
 describeWith(quicLibrary, 'raw QUIC', () => {
@@ -48,7 +48,8 @@ describeWith(quicLibrary, 'raw QUIC', () => {
     runner,
     'messages on a QUIC stream',
     async (open, { maxBytes, log }) => {
-      const { carrier, client } = await serveRaw(open, maxBytes, log)
+      const { carrier, port } = await serveRaw(open, maxBytes, log)
+      const client = await connectRaw(port)
       const stream: ClientStream = client.openStream()
       stream.on('error', () => undefined)
       const records = recordsOf(stream)
@@ -74,10 +75,12 @@ describeWith(quicLibrary, 'raw QUIC', () => {
 
   describeFrames(runner, 'frames on a QUIC stream', async () => {
     const opened = Promise.withResolvers<Connection>()
-    const { carrier, client } = await serveRaw((connection) => {
+    const { carrier, port } = await serveRaw((connection) => {
       opened.resolve(connection)
       return { receive() {}, refuse() {}, async finish() {}, async close() {} }
     }, 1_000)
+    const relay = await startRelay(port)
+    const client = await connectRaw(relay.port)
     const request = client.openStream()
     request.on('error', () => undefined)
     request.write(encodeRecord('envelope', '{}'))
@@ -97,8 +100,8 @@ describeWith(quicLibrary, 'raw QUIC', () => {
           const record = await records.next()
           return record?.kind === 'frame' ? record.content : undefined
         },
-        pause: () => void stream.pause(),
-        resume: () => void stream.resume(),
+        pause: relay.pause,
+        resume: relay.resume,
         leave: () => client.close(),
         async ended() {
           for (let last = await records.next(); last; last = await records.next()) {
@@ -111,6 +114,7 @@ describeWith(quicLibrary, 'raw QUIC', () => {
       async cleanup() {
         await client.close()
         await carrier.close(0)
+        relay.close()
       },
     }
   })

@@ -1,4 +1,4 @@
-/** The frames of a stream as records, for readers of a QUIC stream. The last record is an envelope. docs/readings.md#r38. */
+/** The frames of a stream as records, for readers of a QUIC stream. The last record is an envelope. docs/readings.md#r39. */
 import { joinBytes } from '../../../core/bytes.ts'
 import type { OpenStream } from '../../../core/ports/frames.ts'
 import { encodeRecord } from '../../../wire/frames/records.ts'

@@ -13,7 +13,13 @@ export type { CarrierState, WiredCarrier, WiredParts } from './wired.ts'
 type Prepare = <App>(options: ServerOptions<App>, base: Base) => Promise<WiredCarrier | undefined>
 
 /** In order of preference: the first that a stream can use is its transport, if the caller names none. */
-const CARRIERS: readonly Prepare[] = [prepareWebSocket, prepareMqtt, prepareKafka, prepareWebRtc]
+const CARRIERS: readonly Prepare[] = [
+  prepareWebSocket,
+  async (options, base) => options.quic && (await import('./quic.ts')).prepareQuic(options.quic, options, base),
+  prepareMqtt,
+  prepareKafka,
+  prepareWebRtc,
+]
 
 export async function prepareWired<App>(options: ServerOptions<App>, base: Base): Promise<readonly WiredCarrier[]> {
   const prepared = await Promise.all(CARRIERS.map((prepare) => prepare(options, base)))

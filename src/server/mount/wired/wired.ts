@@ -6,12 +6,13 @@
 import type { UpgradeClaim } from '../../../carriers/http/index.ts'
 import type { Calls } from '../../../core/ports/calls.ts'
 import type { Carrier } from '../../../core/ports/carrier.ts'
-import type { Route } from '../../../core/ports/exchange.ts'
+import type { Refuse, Route } from '../../../core/ports/exchange.ts'
 import type { StreamTransport } from '../../../core/ports/frames.ts'
 import type { Identify, Presented } from '../../../core/ports/guard.ts'
-import type { Environment } from '../../../core/ports/runtime.ts'
+import type { Environment, Log } from '../../../core/ports/runtime.ts'
 import type { OpenSession } from '../../../core/ports/session.ts'
 import type { OpenCallSessionSettings } from '../../../protocols/opencall/index.ts'
+import type { SiteOptions } from '../../../wire/http/site-rules.ts'
 import type { Sizes } from '../../options/options.ts'
 
 /** How a carrier is: for `/ready` and the metrics. */
@@ -34,6 +35,8 @@ export interface WiredParts {
   origin(): string
   /** The routes of the server, for carriers of HTTP exchanges. */
   routes: readonly Route[]
+  /** Which HTTP requests are accepted, for carriers of HTTP exchanges. */
+  site: SiteOptions & { fallback: Refuse; basePath?: string; log: Log }
 }
 
 export interface OpenWired extends Carrier<unknown> {
@@ -49,6 +52,8 @@ export interface WiredCarrier {
   /** Called once, when calls can be made. */
   open(parts: WiredParts): OpenWired
   state(): CarrierState
+  /** The value of the header `Alt-Svc` on HTTP responses, if clients can use this carrier instead. */
+  altSvc?(): string | undefined
   /** Its own numbers at `/metrics`. */
   readonly readings?: readonly CarrierReading[]
 }
