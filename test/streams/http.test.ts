@@ -202,6 +202,25 @@ describe('unsubscribing', () => {
     expect((await site.poll('a', BOB.headers)).body.state).toBe('streaming')
   })
 
+  test('a stream goes one way: commands are calls of their own in the same session', async () => {
+    verifies('opencall:197', 'opencall:198')
+    const site = await startForTwo()
+    const answered = await site.call('v1:clock.quiet', {}, { requestId: 'r1', sessionId: 'mission' }, ADA.sending)
+    const reader = await readWithTicket(answered)
+
+    const sent = await fetch(streamIn(answered).url, { method: 'POST', body: '{}', ...ADA.sending })
+    const command = await site.call(
+      'v1:unsubscribeFromStream',
+      { requestId: 'r1' },
+      { requestId: 'c1', sessionId: 'mission' },
+      ADA.sending,
+    )
+
+    expect(sent.status).toBe(405)
+    expect(command.body).toMatchObject({ requestId: 'c1', sessionId: 'mission', state: 'complete' })
+    expect(await reader.rest()).toHaveLength(1)
+  })
+
   test('by the session that the server made for a stream', async () => {
     const site = await startForTwo()
     const { sessionId } = streamIn(await site.call('v1:clock.quiet', {}, { requestId: 'r1' }, ADA.sending))

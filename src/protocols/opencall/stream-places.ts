@@ -1,4 +1,4 @@
-/** Where the readers of a stream connect to this server. */
+/** Where the readers of a stream connect to this server. docs/readings.md#r28. */
 import type { StreamTransport } from '../../core/ports/frames.ts'
 
 export function streamPath(id: string): string {
