@@ -11,7 +11,7 @@ const byReason: readonly [reason: string, ids: readonly (number | readonly [firs
       [302, 328],
     ],
   ],
-  [CLIENT, [62, 70, 77, 85, 123, 124, 132, 149, 154, 163, 171, 206, 223, 224, 263, 280, 287]],
+  [CLIENT, [62, 70, 72, 77, 85, 100, 123, 124, 132, 149, 154, 163, 171, 198, 206, 223, 224, 263, 280, 287]],
 ]
 
 function idsOf(entry: number | readonly [first: number, last: number]): string[] {

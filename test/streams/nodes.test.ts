@@ -131,7 +131,6 @@ describe('tickets', () => {
   })
 
   test('the caller can connect with its own credential instead; a foreign caller finds nothing', async () => {
-    verifies('opencall:072')
     const cluster = openCluster()
     const { definition, feed } = createFeed()
     const node = nodeWith(cluster, [definition])
