@@ -3,6 +3,7 @@ import { createToken, jsonSchema, operation, type PolicyDefinition, type ServerO
 import { describe, expect, test } from 'vitest'
 import { verifies } from '../requirements.ts'
 import { onlyOne, openDesk } from '../scenarios/approving.ts'
+import { ask } from '../scenarios/mcp.ts'
 import { oxpClient } from '../scenarios/oxp.ts'
 import { createGate, type Site, startSite } from '../scenarios/server.ts'
 import { startPair } from '../workers/pair.ts'
@@ -390,9 +391,12 @@ describe('the rules of every call hold for streams', () => {
   })
 
   test('the other protocols neither list a stream nor run it, nor can a handler call it', async () => {
+    const media = [{ name: 'file', required: true, acceptedTypes: ['*/*'], maxBytes: 9 }] as const
+    const upload = operation('v1:clock.upload', { media, frame: N, run: () => [{ n: 1 }] })
     const parent = operation('v1:clock.parent', { run: (_args, ctx) => ctx.call('v1:clock.ticks', { count: 1 }) })
-    const site = await startSite({ operations: [ticks, parent] })
+    const site = await startSite({ operations: [ticks, parent, upload] })
     const oxp = oxpClient(site.url)
+    const mcp = await ask(site, 'tools/list')
 
     const listed = await (await site.request('/tools')).text()
     const called = await oxp.call('clock.ticks', { count: 1 })
@@ -400,6 +404,8 @@ describe('the rules of every call hold for streams', () => {
 
     expect(listed).toContain('clock.parent')
     expect(listed).not.toContain('clock.ticks')
+    expect(JSON.stringify(mcp)).toContain('clock_parent')
+    expect(JSON.stringify(mcp)).not.toMatch(/clock_(ticks|upload)/)
     expect(called.status).toBe(400)
     expect(child.body).toMatchObject({ state: 'error', error: { code: 'STREAM_NOT_SUPPORTED' } })
   })
