@@ -34,10 +34,10 @@ test('the moves are those of the specification', () => {
   ])
 })
 
-test('a call that is approved stays accepted, and one that is retried, handed back or waits stays pending', () => {
+test('an approved call stays accepted, one that is retried or waits stays pending, and a stream gets its reader', () => {
   const stays = steps.filter(({ from, to }) => from === to).map(({ to }) => to)
 
-  expect(stays).toEqual(['accepted', 'pending'])
+  expect(stays).toEqual(['accepted', 'pending', 'streaming'])
 })
 
 test('no call returns to an earlier state or continues after its end', () => {
