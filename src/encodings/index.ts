@@ -50,6 +50,7 @@ export function prepareStream(
     encodings,
     integrity,
     overflow,
+    // docs/readings.md#r29
     schemaName: typeof schema.$id === 'string' ? schema.$id : `${name}#frame`,
     schema,
     ...(transports && { transports }),

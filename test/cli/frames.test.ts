@@ -2,7 +2,6 @@
 import { once } from 'node:events'
 import { jsonSchema, operation } from 'callplane'
 import { expect, test, vi } from 'vitest'
-import { verifies } from '../requirements.ts'
 import { createGate, startSite } from '../scenarios/server.ts'
 import { runCommand } from './streams.ts'
 
@@ -11,7 +10,6 @@ vi.setConfig({ testTimeout: 30_000 })
 const N = jsonSchema<{ n: number }>({ type: 'object', required: ['n'], properties: { n: { type: 'integer' } } })
 
 test('prints each frame as a line of JSON, and ends with the stream', async () => {
-  verifies('opencall:100')
   const count = operation('v1:clock.count', { frame: N, run: () => [{ n: 1 }, { n: 2 }] })
   const site = await startSite({ operations: [count] })
 

@@ -274,3 +274,27 @@ test('injected values are typed, and a server of such operations requires them',
   }
   expectTypeOf(serve).toBeFunction()
 })
+
+test('a stream keeps the type of its frames, and its handler may yield only those', () => {
+  const watch = operation('v1:watch', {
+    args: z.object({ id: z.string() }),
+    frame: z.object({ x: z.number() }),
+    async *run({ id }, ctx) {
+      expectTypeOf(id).toEqualTypeOf<string>()
+      expectTypeOf(ctx.signal).toEqualTypeOf<AbortSignal>()
+      yield { x: 1 }
+    },
+  })
+  type Types = typeof watch extends OperationDefinition<unknown, infer T> ? T : never
+  expectTypeOf<Types>().toEqualTypeOf<{
+    args: { id: string }
+    result: { frames: number; dropped: number; ended: 'done' | 'unsubscribed' | 'expired' }
+    frame: { x: number }
+  }>()
+
+  operation('v1:sync', { frame: z.object({ x: z.number() }), run: () => [{ x: 1 }, new Uint8Array()] })
+  // @ts-expect-error: the frame has no text.
+  operation('v1:wrong', { frame: z.object({ x: z.number() }), run: () => [{ x: 'one' }] })
+  // @ts-expect-error: a stream has no result.
+  operation('v1:both', { frame: z.object({ x: z.number() }), result: z.string(), run: () => [{ x: 1 }] })
+})

@@ -3,6 +3,7 @@ import { createToken, jsonSchema, operation, type PolicyDefinition, type ServerO
 import { describe, expect, test } from 'vitest'
 import { verifies } from '../requirements.ts'
 import { onlyOne, openDesk } from '../scenarios/approving.ts'
+import { ask } from '../scenarios/mcp.ts'
 import { oxpClient } from '../scenarios/oxp.ts'
 import { createGate, type Site, startSite } from '../scenarios/server.ts'
 import { startPair } from '../workers/pair.ts'
@@ -104,7 +105,7 @@ describe('subscribing and reading', () => {
   })
 
   test('the caller reads with its own credential; another caller gets 404, none 401, another type 400', async () => {
-    verifies('opencall:072', 'opencall:073')
+    verifies('opencall:073')
     const site = await startForTwo()
     const { url } = streamIn(await site.call('v1:clock.ticks', { count: 1 }, undefined, ADA.sending))
 
@@ -200,6 +201,25 @@ describe('unsubscribing', () => {
     expect(await reader.rest()).toHaveLength(1)
     expect((await site.poll('c', ADA.headers)).body.state).toBe('streaming')
     expect((await site.poll('a', BOB.headers)).body.state).toBe('streaming')
+  })
+
+  test('a stream goes one way: commands are calls of their own in the same session', async () => {
+    verifies('opencall:197')
+    const site = await startForTwo()
+    const answered = await site.call('v1:clock.quiet', {}, { requestId: 'r1', sessionId: 'mission' }, ADA.sending)
+    const reader = await readWithTicket(answered)
+
+    const sent = await fetch(streamIn(answered).url, { method: 'POST', body: '{}', ...ADA.sending })
+    const command = await site.call(
+      'v1:unsubscribeFromStream',
+      { requestId: 'r1' },
+      { requestId: 'c1', sessionId: 'mission' },
+      ADA.sending,
+    )
+
+    expect(sent.status).toBe(405)
+    expect(command.body).toMatchObject({ requestId: 'c1', sessionId: 'mission', state: 'complete' })
+    expect(await reader.rest()).toHaveLength(1)
   })
 
   test('by the session that the server made for a stream', async () => {
@@ -371,9 +391,12 @@ describe('the rules of every call hold for streams', () => {
   })
 
   test('the other protocols neither list a stream nor run it, nor can a handler call it', async () => {
+    const media = [{ name: 'file', required: true, acceptedTypes: ['*/*'], maxBytes: 9 }] as const
+    const upload = operation('v1:clock.upload', { media, frame: N, run: () => [{ n: 1 }] })
     const parent = operation('v1:clock.parent', { run: (_args, ctx) => ctx.call('v1:clock.ticks', { count: 1 }) })
-    const site = await startSite({ operations: [ticks, parent] })
+    const site = await startSite({ operations: [ticks, parent, upload] })
     const oxp = oxpClient(site.url)
+    const mcp = await ask(site, 'tools/list')
 
     const listed = await (await site.request('/tools')).text()
     const called = await oxp.call('clock.ticks', { count: 1 })
@@ -381,6 +404,8 @@ describe('the rules of every call hold for streams', () => {
 
     expect(listed).toContain('clock.parent')
     expect(listed).not.toContain('clock.ticks')
+    expect(JSON.stringify(mcp)).toContain('clock_parent')
+    expect(JSON.stringify(mcp)).not.toMatch(/clock_(ticks|upload)/)
     expect(called.status).toBe(400)
     expect(child.body).toMatchObject({ state: 'error', error: { code: 'STREAM_NOT_SUPPORTED' } })
   })

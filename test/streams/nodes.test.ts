@@ -131,7 +131,6 @@ describe('tickets', () => {
   })
 
   test('the caller can connect with its own credential instead; a foreign caller finds nothing', async () => {
-    verifies('opencall:072')
     const cluster = openCluster()
     const { definition, feed } = createFeed()
     const node = nodeWith(cluster, [definition])
@@ -614,6 +613,20 @@ describe('a handler that misbehaves', () => {
     )
 
     expect((await cluster.ended(id)).outcome).toMatchObject({ fault: { kind: 'overloaded', code: 'SLOW_READER' } })
+  })
+
+  test('ends while its reader has no room: the newest frame still arrives before the end', async () => {
+    const { cluster, id, reader } = await run(
+      operation('v1:feed.short', { frame: ANY, stream: { overflow: 'latest' }, run: () => [1, 2, 3, 4] }),
+      1,
+    )
+    expect(reader.values).toEqual([1])
+
+    reader.read(10)
+
+    expect((await cluster.ended(id)).outcome).toMatchObject({ value: { frames: 2, dropped: 2, ended: 'done' } })
+    await settled()
+    expect([reader.values, reader.ended]).toEqual([[1, 4], 'complete'])
   })
 
   test('is a plain iterable, or a generator of promises: every value is a frame', async () => {

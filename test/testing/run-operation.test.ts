@@ -3,7 +3,7 @@ import { jsonSchema, operation, operationsWith } from 'callplane'
 import { createManualClock, runOperation } from 'callplane/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { add, describeFile, drawPicture, exportOrders, ring } from '../../examples/quickstart/operations.ts'
+import { add, describeFile, drawPicture, exportOrders, ring, watchWaves } from '../../examples/quickstart/operations.ts'
 
 test('an operation is called with its arguments and gives its result', async () => {
   const { result } = await runOperation(add, { a: 1, b: 2 })
@@ -273,4 +273,42 @@ test('a secret is kept out of everything as in a server, and a child call is not
   expect(chunks?.text()).toBe('the key is [redacted]')
   expect(chunks?.value).toEqual({ key: '[redacted]' })
   await expect(sending).rejects.toMatchObject({ code: 'SECRET_IN_CALL' })
+})
+
+test('a stream gives its frames, after validation, and its summary', async () => {
+  const count = operation('v1:count', {
+    args: z.object({ to: z.int().default(3) }),
+    frame: z.object({ n: z.int() }),
+    *run({ to }) {
+      for (let n = 1; n <= to; n++) yield { n, inside: 'not in the schema' }
+    },
+  })
+
+  const whole = await runOperation(count)
+  const some = await runOperation(count, { to: 1_000_000 }, { frames: 2 })
+
+  expect(whole.frames).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }])
+  expect(whole.result).toEqual({ frames: 3, dropped: 0, ended: 'done' })
+  expect(some.frames).toEqual([{ n: 1 }, { n: 2 }])
+  expect(some.result).toMatchObject({ frames: 2, ended: 'unsubscribed' })
+})
+
+test('a stream that breaks its schema rejects with the fault of its frame', async () => {
+  const wrong = operation('v1:wrong', {
+    frame: z.object({ n: z.int() }),
+    *run() {
+      yield { n: 0.5 }
+    },
+  })
+
+  await expect(runOperation(wrong)).rejects.toMatchObject({ code: 'INVALID_FRAME' })
+})
+
+test('the wave of the quickstart has one line per frame', async () => {
+  const { frames } = await runOperation(watchWaves, { perSecond: 50 }, { frames: 2 })
+
+  expect(frames).toEqual([
+    { n: 1, wave: expect.stringMatching(/^ +●$/) },
+    { n: 2, wave: expect.stringMatching(/^ +●$/) },
+  ])
 })

@@ -1,4 +1,4 @@
-/** Where the readers of a stream connect to this server. */
+/** Where the readers of a stream connect to this server. docs/readings.md#r28. */
 import type { NewStream, StreamPlace, StreamTransport } from '../../core/ports/frames.ts'
 import { RECORDS_TYPE } from '../../wire/frames/records.ts'
 

@@ -85,8 +85,9 @@ function withFurther({ tools, catalog, env, toolkit, isBare }: FurtherParts, adm
   }
 }
 
-function needsAttachment({ media }: Operation): boolean {
-  return media.some((slot) => slot.required)
+/** A stream is no tool, with or without an attachment. */
+function needsAttachment({ media, stream }: Operation): boolean {
+  return !stream && media.some((slot) => slot.required)
 }
 
 function packageVersion(): string {

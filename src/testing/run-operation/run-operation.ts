@@ -25,6 +25,7 @@ import { createMemoryObjects } from '../fakes/memory-objects.ts'
 import { collect, text } from '../suites/objects/object-content.ts'
 import { createRunEnvironment } from './run-environment.ts'
 import { type GivenMedia, noFetcher, storeMedia } from './run-media.ts'
+import { collectingRules, createRunStreams, startStream } from './run-stream.ts'
 
 export interface RunOptions<App = unknown> {
   /** Overrides fields of the default caller: anonymous, with every scope. */
@@ -50,6 +51,8 @@ export interface RunOptions<App = unknown> {
   answers?: Answers
   /** `ctx.key`. Default: a new one. */
   key?: string
+  /** Unsubscribes from a stream after this many frames. Default: the stream runs to its end. */
+  frames?: number
   /** Measures the operation's time limit. Default: real time. */
   clock?: Clock
 }
@@ -64,9 +67,9 @@ export type RunArguments<App> = unknown extends App
 
 /**
  * The outcome of a run: exactly one of `result`, `object`, `location` and `chunks`, with its progress reports and log
- * lines.
+ * lines. A stream also has its frames; its result is the summary.
  */
-export type Ran<T> = { progress: readonly Progress[]; log: readonly LogLine[] } & (
+export type Ran<T> = { progress: readonly Progress[]; log: readonly LogLine[]; frames: readonly unknown[] } & (
   | Only<'result', T>
   | Only<'object', Content>
   | Only<'location', { uri: string; redirect: boolean; auth?: LocationAuth }>
@@ -103,8 +106,12 @@ export async function runOperation<T = JsonValue, App = unknown>(
   const log: LogLine[] = []
   const objects = createMemoryObjects()
   const { context } = options as { context?: object }
+  const frames: unknown[] = []
+  const env = createRunEnvironment(log, options.clock)
+  const streams = createRunStreams(env.clock)
   const parts: AttemptParts = {
-    env: createRunEnvironment(log, options.clock),
+    env,
+    streams,
     objects,
     fetcher: noFetcher,
     callChild: (parent, _position, name, given) => callChild(parent, name, given ?? {}, options, parts),
@@ -113,21 +120,27 @@ export async function runOperation<T = JsonValue, App = unknown>(
     maxObjectBytes: Number.POSITIVE_INFINITY,
     stopGraceMs: STOP_GRACE_MS,
   }
-  const job = await prepareJob(definition, options, objects)
+  const job = await prepareJob(definition, options, objects, frames)
   const attempt = new Attempt(job, options.attempt ?? 1, parts)
   attempt.onProgress = (step) => progress.push(step)
-  const outcome = await runAttempt(attempt, args, options.signal)
+  const { frames: most = Number.POSITIVE_INFINITY } = options
+  const start = job.operation.stream
+    ? (parsed: unknown) => startStream(streams, attempt, parsed, most, env.clock)
+    : undefined
+  const outcome = await runAttempt(attempt, args, options.signal, start)
+  streams.ended(job.id, outcome)
   if (outcome.kind === 'fault') throw withCause(outcome.fault, log)
-  return { progress, log, ...(await contentOf(job, outcome, objects)) } as Ran<T>
+  return { progress, log, frames, ...(await contentOf(job, outcome, objects)) } as Ran<T>
 }
 
 async function prepareJob<App>(
   definition: OperationDefinition<App>,
   options: RunOptions<App>,
   objects: ObjectStore,
+  frames: unknown[],
 ): Promise<Job> {
   const { requestId = randomUUID(), sessionId, parentId, locale, traceparent, key: id = randomUUID() } = options
-  const operation = prepareOperation(definition)
+  const operation = prepareOperation(definition, frames)
   const media = await storeMedia(operation, id, options.media ?? {}, objects)
   const { answers } = options
   return {
@@ -149,21 +162,28 @@ async function prepareJob<App>(
   }
 }
 
-function prepareOperation<App>(definition: OperationDefinition<App>): Operation {
+function prepareOperation<App>(definition: OperationDefinition<App>, frames: unknown[] = []): Operation {
   const { run } = definition
   if (!run)
     throw new Fault('malformed', `${definition.name} runs on a backend. Only operations with a function can run here.`)
   const execute: Operation['backend']['execute'] = (args, context) => run(args, context as typeof context & App)
-  return completeOperation(definition as OperationDefinition, prepareSchemas(definition), { kind: 'handler', execute })
+  const schemas = prepareSchemas(definition)
+  const stream = collectingRules(definition, schemas, frames)
+  return completeOperation(definition as OperationDefinition, schemas, { kind: 'handler', execute }, stream)
 }
 
-async function runAttempt(attempt: Attempt, args: unknown, signal?: AbortSignal): Promise<Outcome> {
+async function runAttempt(
+  attempt: Attempt,
+  args: unknown,
+  signal?: AbortSignal,
+  start: (parsed: unknown) => void = (parsed) => void attempt.start(parsed),
+): Promise<Outcome> {
   const parsed = await attempt.job.operation.parseArgs(args)
   const cancel = () => attempt.stop(canceled())
   signal?.addEventListener('abort', cancel, { once: true })
   try {
     if (signal?.aborted) attempt.refuse(canceled())
-    else attempt.start(parsed)
+    else start(parsed)
     const ending = await attempt.done
     if (ending.kind === 'deferred') throw new Fault('internal', 'A function cannot leave its call waiting.')
     return ending
@@ -188,6 +208,10 @@ async function callChild<App>(
     throw new Fault('unknown-operation', message)
   }
   if (typeof child === 'function') return child(args)
+  if (child.frame)
+    throw new Fault('invalid-input', `${name} is a stream, and cannot be called by a handler.`, {
+      code: 'STREAM_NOT_SUPPORTED',
+    })
   const job: Job = {
     ...parent,
     id: randomUUID(),
