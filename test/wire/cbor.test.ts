@@ -1,5 +1,5 @@
 /** JSON values as CBOR: they come back as they were, another library reads them, and malformed input is refused. */
-import { decode, Encoder } from 'cbor-x'
+import { Encoder } from 'cbor-x'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { JsonValue } from '../../src/core/json.ts'
@@ -18,8 +18,9 @@ test('a value survives the way through CBOR, and another library reads and write
       expect(JSON.stringify(decodeCbor(encodeCbor(value)))).toBe(text)
       expect(JSON.stringify(decodeCbor(others.encode(JSON.parse(text))))).toBe(text)
       // cbor-x renames the key `__proto__`.
-      if (!text.includes('__proto__')) expect(JSON.stringify(decode(encodeCbor(value)))).toBe(text)
+      if (!text.includes('__proto__')) expect(JSON.stringify(others.decode(encodeCbor(value)))).toBe(text)
     }),
+    { numRuns: 1_000 },
   )
 })
 

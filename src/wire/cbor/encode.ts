@@ -44,7 +44,8 @@ class Writer {
   }
 
   #number(value: number): void {
-    if (Number.isSafeInteger(value) && !Object.is(value, -0)) {
+    // Libraries such as cbor-x read integers of eight bytes as bigints. A float holds them exactly, up to 2^53.
+    if (Number.isInteger(value) && Math.abs(value) < 2 ** 32 && !Object.is(value, -0)) {
       if (value >= 0) this.#head(0, value)
       else this.#head(1, -1 - value)
       return
@@ -63,8 +64,9 @@ class Writer {
     this.#at += bytes.length
   }
 
+  /** `argument` is below 2^32: no message is that long. */
   #head(major: number, argument: number): void {
-    this.#reserve(9)
+    this.#reserve(5)
     const type = major << 5
     if (argument < 24) this.#view.setUint8(this.#at++, type | argument)
     else if (argument < 0x100) {
@@ -75,14 +77,10 @@ class Writer {
       this.#view.setUint8(this.#at, type | 25)
       this.#view.setUint16(this.#at + 1, argument)
       this.#at += 3
-    } else if (argument < 0x1_0000_0000) {
+    } else {
       this.#view.setUint8(this.#at, type | 26)
       this.#view.setUint32(this.#at + 1, argument)
       this.#at += 5
-    } else {
-      this.#view.setUint8(this.#at, type | 27)
-      this.#view.setBigUint64(this.#at + 1, BigInt(argument))
-      this.#at += 9
     }
   }
 
