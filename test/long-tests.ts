@@ -10,6 +10,7 @@ const LONG: readonly { files: string; what: string }[] = [
   { files: 'test/objects/crash.test.ts', what: 'writers of objects that are killed again and again' },
   { files: 'test/attack/**/*.test.ts', what: 'hostile requests and costly validation' },
   { files: 'test/backends/container.test.ts', what: 'containers, which need podman' },
+  { files: 'test/carriers/kafka/*.test.ts', what: 'OpenCALL over Kafka, with brokers and servers that are killed' },
   { files: 'test/engines/kafka.test.ts', what: 'Kafka, which takes seconds to start' },
 ]
 

@@ -9,8 +9,10 @@ const byReason: readonly [reason: string, ids: readonly (number | readonly [firs
   [
     TRANSPORTS,
     [
-      [233, 237],
-      [302, 328],
+      [233, 234],
+      [236, 237],
+      [302, 316],
+      [321, 328],
     ],
   ],
   [CLIENT, [62, 85, 123, 124, 132, 149, 154, 163, 171, 223, 224, 263, 280]],

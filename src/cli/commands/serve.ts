@@ -33,6 +33,8 @@ Options:
                          can read a command line. "callplane token" creates one.
   --policy <file>        Who may run what, and what needs an approval: a YAML file, or a module that exports a policy.
   --grpc-port <n>        Serves the Tool Contract over gRPC on this port; 0 picks a free one and logs it.
+  --kafka <brokers>      OpenCALL over Kafka: host:port, several separated by commas. The login comes from
+                         CALLPLANE_KAFKA_USERNAME and CALLPLANE_KAFKA_PASSWORD.
   --watch                Restarts when a loaded file or the policy changes.
   --workers <n>          Runs calls in this many processes at the same address and on the same data. A process
                          that ends is restarted. Without it, one process does everything.

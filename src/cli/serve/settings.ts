@@ -9,6 +9,7 @@ import { isLoopback } from '../../server/options/loopback.ts'
 import { parseArguments, parseWhole } from '../arguments.ts'
 import { type CommandIo, usageFault } from '../command.ts'
 import type { ServerSettings } from './application.ts'
+import { kafkaOver } from './kafka.ts'
 
 const MAX_WORKERS = 256
 const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
@@ -38,6 +39,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       'accept-loss': { type: 'boolean', default: false },
       policy: { type: 'string' },
       'grpc-port': { type: 'string' },
+      kafka: { type: 'string' },
       watch: { type: 'boolean', default: false },
       workers: { type: 'string' },
       'log-level': { type: 'string' },
@@ -68,6 +70,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     logLevel: level,
     over(own) {
       const token = takeToken(values.token, env)
+      const kafka = kafkaOver(own.kafka, values.kafka, env)
       return {
         log: 'info',
         requestLog: !values['no-request-log'],
@@ -80,6 +83,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         rest: { allowExecute: isLoopback(host) && !token && own.auth === undefined, ...own.rest },
         ...(values.policy !== undefined && { policy: values.policy }),
         ...(grpc && { grpc: { ...own.grpc, ...(values.host !== undefined && { host }), ...grpc } }),
+        ...(kafka && { kafka }),
         ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
         ...(token && { auth: withToken(own.auth, token) }),
       }
