@@ -12,7 +12,7 @@ const MANY = 1_000
 
 const numbers = Array.from({ length: 200 }, (_, index) => String(index))
 
-export function describeMessageFlow({ expect }: TestRunner, story: MessageStory): void {
+export function describeMessageFlow({ expect }: TestRunner, story: MessageStory, knowsPeer: boolean): void {
   story('messages keep their order in both directions', () => {
     const session = scripted({ receive: (text, { send }) => send(`re ${text}`) })
     return {
@@ -45,6 +45,37 @@ export function describeMessageFlow({ expect }: TestRunner, story: MessageStory)
     }
   })
 
+  if (knowsPeer) describeSlowPeers({ expect }, story)
+
+  story('the messages in progress are bounded', () => {
+    const held: (() => void)[] = []
+    let running = 0
+    let most = 0
+    const session = scripted({
+      async receive() {
+        most = Math.max(most, ++running)
+        await new Promise<void>((resolve) => held.push(resolve))
+        running--
+      },
+    })
+    return {
+      session: session.open,
+      async body(peer) {
+        const total = 5_000
+        const sending = Promise.all(Array.from({ length: total }, () => peer.send('more')))
+        for (let released = 0; released < total; released++) {
+          await session.until(() => held.length > 0)
+          held.shift()?.()
+        }
+        await sending
+        expect(most <= 2_000).toBe(true)
+        expect(session.received.length).toBe(total)
+      },
+    }
+  })
+}
+
+function describeSlowPeers({ expect }: Pick<TestRunner, 'expect'>, story: MessageStory): void {
   story('a session that waits for its sends is never far ahead of a slow reader', () => {
     let sent = 0
     const session = scripted({
@@ -89,33 +120,6 @@ export function describeMessageFlow({ expect }: TestRunner, story: MessageStory)
         }
         await sending
         expect(furthest < MAX_AHEAD).toBe(true)
-      },
-    }
-  })
-
-  story('the messages in progress are bounded', () => {
-    const held: (() => void)[] = []
-    let running = 0
-    let most = 0
-    const session = scripted({
-      async receive() {
-        most = Math.max(most, ++running)
-        await new Promise<void>((resolve) => held.push(resolve))
-        running--
-      },
-    })
-    return {
-      session: session.open,
-      async body(peer) {
-        const total = 5_000
-        const sending = Promise.all(Array.from({ length: total }, () => peer.send('more')))
-        for (let released = 0; released < total; released++) {
-          await session.until(() => held.length > 0)
-          held.shift()?.()
-        }
-        await sending
-        expect(most <= 2_000).toBe(true)
-        expect(session.received.length).toBe(total)
       },
     }
   })

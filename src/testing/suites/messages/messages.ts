@@ -37,6 +37,11 @@ export interface MessageCarrierTraits {
    * True if the carrier redelivers unacknowledged messages. Then `send` resolves to true for an acknowledged message.
    */
   acknowledges: boolean
+  /**
+   * False if a broker is between the peer and the carrier: the carrier does not know whether a peer reads or is gone, and
+   * opens a session for each message. Default: true.
+   */
+  knowsPeer?: boolean
 }
 
 /** Connects a peer to a session for one story, and cleans up after it. */
@@ -49,7 +54,7 @@ export function describeMessages(
   runner: TestRunner,
   name: string,
   openMessages: OpenMessages,
-  { acknowledges }: MessageCarrierTraits,
+  { acknowledges, knowsPeer = true }: MessageCarrierTraits,
 ): void {
   const story: MessageStory = (title, open) => {
     runner.test(title, async () => {
@@ -65,8 +70,8 @@ export function describeMessages(
     })
   }
   runner.describe(name, () => {
-    describeMessageFlow(runner, story)
-    describeMessageEnds(runner, story)
-    describeMessageReceipt(runner, story, acknowledges)
+    describeMessageFlow(runner, story, knowsPeer)
+    describeMessageEnds(runner, story, knowsPeer)
+    describeMessageReceipt(runner, story, { acknowledges, knowsPeer })
   })
 }
