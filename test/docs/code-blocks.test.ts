@@ -39,6 +39,7 @@ test('every block is in a language that is checked, or says why it is not', () =
   expect(unchecked.map((block) => `${block.page}: ${settingOf(block, 'unchecked')}`)).toEqual([
     'ARCHITECTURE.md: a drawing',
     'docs/adapters/add-an-adapter.md: the kind is the example of this page',
+    'docs/adapters/carriers/kafka.md: Python',
     'docs/guides/declaring-tools.md: shows the messages for a file with mistakes',
   ])
 })
