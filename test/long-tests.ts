@@ -12,6 +12,7 @@ const LONG: readonly { files: string; what: string }[] = [
   { files: 'test/backends/container.test.ts', what: 'containers, which need podman' },
   { files: 'test/carriers/webrtc/chromium.test.ts', what: 'WebRTC, which needs Chromium' },
   { files: 'test/carriers/quic/{chromium,hostile,server}.test.ts', what: 'QUIC with Chromium and Python clients' },
+  { files: 'test/carriers/kafka/*.test.ts', what: 'OpenCALL over Kafka, with brokers and servers that are killed' },
   { files: 'test/engines/kafka.test.ts', what: 'Kafka, which takes seconds to start' },
 ]
 

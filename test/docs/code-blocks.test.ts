@@ -39,6 +39,7 @@ test('every block is in a language that is checked, or says why it is not', () =
   expect(unchecked.map((block) => `${block.page}: ${settingOf(block, 'unchecked')}`)).toEqual([
     'ARCHITECTURE.md: a drawing',
     'docs/adapters/add-an-adapter.md: the kind is the example of this page',
+    'docs/adapters/carriers/kafka.md: Python',
     'docs/adapters/carriers/mqtt.md: a test loads it into mosquitto',
     'docs/adapters/carriers/mqtt.md: needs a broker',
     'docs/adapters/carriers/webrtc.md: runs in a browser, and test/carriers/webrtc/chromium.test.ts runs it',

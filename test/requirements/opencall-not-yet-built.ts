@@ -1,10 +1,8 @@
 /** OpenCALL requirements that are not implemented yet, each with the reason. Remove an id when a test proves it. */
 
-const TRANSPORTS = 'HTTP is the only transport so far'
 const CLIENT = 'the typed client is not built yet'
 
 const byReason: readonly [reason: string, ids: readonly (number | readonly [first: number, last: number])[]][] = [
-  [TRANSPORTS, [235, [317, 320]]],
   [CLIENT, [62, 70, 77, 85, 123, 124, 132, 149, 154, 163, 171, 206, 223, 224, 263, 280, 287]],
 ]
 

@@ -11,7 +11,7 @@ import { Link } from '../../wire/messages/link.ts'
 import { Consuming, type Received } from './consuming.ts'
 import { describeError, isRefused } from './errors.ts'
 import { createFrameTransport } from './frames.ts'
-import { delay } from './outbox.ts'
+import { aborted, delay } from './outbox.ts'
 import { Publishing } from './publishing.ts'
 import { Replies } from './replies.ts'
 import type { KafkaSettings } from './settings.ts'
@@ -152,13 +152,6 @@ export function createKafka(settings: KafkaSettings): Kafka {
 /** The same for each delivery. The time distinguishes messages of a topic that was removed and created again. */
 function idOf({ topic, partition, offset, timestamp }: Received): string {
   return `${topic.slice(0, 64)}:${partition}:${offset}:${timestamp}`
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve()
-    else signal.addEventListener('abort', () => resolve(), { once: true })
-  })
 }
 
 function refused(cause: unknown): Fault {

@@ -99,6 +99,8 @@ export class Consuming {
       retries: true,
       maxWaitTime: FETCH_WAIT_MS,
       sessionTimeout: sessionTimeoutMs,
+      // A broker that has just started may leave a request without an answer. To join takes up to a session timeout.
+      requestTimeout: sessionTimeoutMs + 5_000,
       heartbeatInterval: Math.round(sessionTimeoutMs / 4),
     })
     this.#consumer = consumer
@@ -111,6 +113,7 @@ export class Consuming {
       if (this.#assign(partitions)) ended.resolve()
     })
     consumer.on('client:performWithRetry:retry', (operation, attempt) => {
+      log.debug({ operation, attempt }, 'asking Kafka again')
       if (attempt > 0) this.trouble = `Kafka does not answer (${operation}); the server keeps trying.`
     })
     this.#progress.clear()
@@ -223,7 +226,7 @@ export class Consuming {
     const failed = (thrown: unknown) => log.debug({ reason: describeError(thrown) }, 'could not leave the Kafka group')
     if (await within(LEAVE_MS, consumer.close(true).catch(failed))) return
     // Without an answer the library would go on trying for ever. The parent's method only closes the connections.
-    await Base.prototype.close.call(consumer).catch(failed)
+    await within(LEAVE_MS, Base.prototype.close.call(consumer).catch(failed))
   }
 }
 

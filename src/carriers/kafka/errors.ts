@@ -1,47 +1,54 @@
 /** Reads the client library's errors: whether another try can help, and a short text for logs and people. */
-import { findErrorBy, NetworkError, UserError } from '@platformatic/kafka'
+import { NetworkError, UserError } from '@platformatic/kafka'
 
-/** False if the broker has refused the request, so that it would refuse it again. A silent broker can be asked again. */
+/** The broker refuses the login. */
+const LOGIN = ['SASL_AUTHENTICATION_FAILED', 'UNSUPPORTED_SASL_MECHANISM', 'ILLEGAL_SASL_STATE']
+/** The broker knows who asks, and does not permit it. */
+const PERMISSION = ['TOPIC_AUTHORIZATION_FAILED', 'GROUP_AUTHORIZATION_FAILED', 'CLUSTER_AUTHORIZATION_FAILED']
+
+/**
+ * False if the broker has refused the message, so that it would refuse it again. A silent broker can be asked again, and
+ * so can one that refuses the login, because messages wait until the login is mended.
+ */
 export function canRetry(thrown: unknown): boolean {
-  const error = thrown as Error
-  if (isUnknownTopic(error) || isRefused(error)) return false
-  return findErrorBy(error, 'code', NetworkError.code) !== null || findErrorBy(error, 'canRetry', false) === null
+  if (isUnknownTopic(thrown) || some(thrown, ({ apiId }) => PERMISSION.includes(apiId))) return false
+  return (
+    some(thrown, ({ code, apiId }) => code === NetworkError.code || LOGIN.includes(apiId)) ||
+    !some(thrown, (error) => error.canRetry === false)
+  )
 }
 
 export function isUnknownTopic(thrown: unknown): boolean {
-  const error = thrown as Error
-  return (
-    findErrorBy(error, 'apiId', 'UNKNOWN_TOPIC_OR_PARTITION') !== null ||
-    // The library's own check of the metadata.
-    error instanceof UserError
-  )
+  // A UserError is what the library makes of it after its own check of the metadata.
+  return thrown instanceof UserError || some(thrown, ({ apiId }) => apiId === 'UNKNOWN_TOPIC_OR_PARTITION')
 }
 
 /** True if the broker answers, and refuses the login or the permission. */
 export function isRefused(thrown: unknown): boolean {
-  const error = thrown as Error
-  return REFUSALS.some(([property, value]) => findErrorBy(error, property, value) !== null)
+  return some(thrown, ({ apiId }) => LOGIN.includes(apiId) || PERMISSION.includes(apiId))
 }
-
-const REFUSALS = [
-  ['code', 'PLT_KFK_AUTHENTICATION'],
-  ['apiId', 'SASL_AUTHENTICATION_FAILED'],
-  ['apiId', 'TOPIC_AUTHORIZATION_FAILED'],
-  ['apiId', 'GROUP_AUTHORIZATION_FAILED'],
-  ['apiId', 'CLUSTER_AUTHORIZATION_FAILED'],
-] as const
 
 /** The innermost messages. The error objects themselves hold buffers, connections and circles. */
 export function describeError(thrown: unknown): string {
   const messages = new Set<string>()
-  const collect = (error: unknown, depth: number) => {
-    if (!(error instanceof Error) || depth > 8) return
-    const inner = [...('errors' in error && Array.isArray(error.errors) ? error.errors : []), error.cause].filter(
-      Boolean,
-    )
-    if (inner.length === 0) messages.add(error.message)
-    for (const one of inner) collect(one, depth + 1)
-  }
-  collect(thrown, 0)
+  some(thrown, (error) => {
+    if (innerOf(error).length === 0) messages.add(error.message)
+    return false
+  })
   return [...messages].slice(0, 3).join('; ') || String(thrown)
+}
+
+/** The library's errors have further properties, and are nested as lists and as causes. */
+type KafkaError = Error & { apiId: string; code?: string; canRetry?: boolean; errors?: unknown }
+
+const MAX_DEPTH = 8
+
+function some(thrown: unknown, holds: (error: KafkaError) => boolean, depth = 0): boolean {
+  if (!(thrown instanceof Error) || depth > MAX_DEPTH) return false
+  const error = thrown as KafkaError
+  return holds(error) || innerOf(error).some((inner) => some(inner, holds, depth + 1))
+}
+
+function innerOf({ errors, cause }: KafkaError): unknown[] {
+  return [...(Array.isArray(errors) ? errors : []), ...(cause ? [cause] : [])]
 }

@@ -2,7 +2,7 @@
 import { compatibilityPartitioner, Producer } from '@platformatic/kafka'
 import type { Log } from '../../core/ports/runtime.ts'
 import { describeError } from './errors.ts'
-import { Outbox, type Outgoing } from './outbox.ts'
+import { aborted, Outbox, type Outgoing } from './outbox.ts'
 import { clientOptions, type KafkaSettings } from './settings.ts'
 
 export class Publishing {
@@ -57,14 +57,13 @@ export class Publishing {
 
   /** Sends what waits until `cut` aborts. */
   async close(cut: AbortSignal): Promise<void> {
-    const abort = () => this.#ending.abort()
-    if (cut.aborted) abort()
-    cut.addEventListener('abort', abort, { once: true })
-    await Promise.all([...this.#outboxes.values()].map((outbox) => outbox.flushed()))
-    cut.removeEventListener('abort', abort)
-    abort()
+    const flushing = Promise.all([...this.#outboxes.values()].map((outbox) => outbox.flushed()))
+    await Promise.race([flushing, aborted(cut)])
+    this.#ending.abort()
+    // Also ends a message that the library is still trying to send.
     await this.#producer.close(true).catch((thrown: unknown) => {
       this.#log.debug({ reason: describeError(thrown) }, 'could not close the Kafka producer')
     })
+    await flushing
   }
 }

@@ -1,2 +1,2 @@
-export { TRANSPORT, WebRtcCarrier, type WebRtcSettings } from './carrier.ts'
+export { TRANSPORT, WebRtcCarrier } from './carrier.ts'
 export { loadWerift } from './library.ts'

@@ -41,6 +41,8 @@ Options:
   --tls-key <file>       The certificate's private key (PEM, without a passphrase).
   --mqtt <url>           Serves OpenCALL through this MQTT broker: mqtt://host:1883, or mqtts:// for TLS. The user and the
                          password are in CALLPLANE_MQTT_USERNAME and CALLPLANE_MQTT_PASSWORD. Also CALLPLANE_MQTT.
+  --kafka <brokers>      OpenCALL over Kafka: host:port, several separated by commas. The login comes from
+                         CALLPLANE_KAFKA_USERNAME and CALLPLANE_KAFKA_PASSWORD.
   --watch                Restarts when a loaded file or the policy changes.
   --workers <n>          Runs calls in this many processes at the same address and on the same data. A process
                          that ends is restarted. Without it, one process does everything.

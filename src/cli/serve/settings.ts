@@ -11,6 +11,7 @@ import type { QuicOptions } from '../../server/options/quic.ts'
 import { parseArguments, parseWhole } from '../arguments.ts'
 import { type CommandIo, usageFault } from '../command.ts'
 import type { ServerSettings } from './application.ts'
+import { kafkaOver } from './kafka.ts'
 
 const MAX_WORKERS = 256
 const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
@@ -47,6 +48,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       'tls-cert': { type: 'string' },
       'tls-key': { type: 'string' },
       mqtt: { type: 'string' },
+      kafka: { type: 'string' },
       watch: { type: 'boolean', default: false },
       workers: { type: 'string' },
       'log-level': { type: 'string' },
@@ -80,6 +82,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     over(own) {
       const token = takeToken(values.token, env)
       const mqtt = takeMqtt(values.mqtt, env, own.mqtt)
+      const kafka = kafkaOver(own.kafka, values.kafka, env)
       return {
         log: 'info',
         requestLog: !values['no-request-log'],
@@ -97,6 +100,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         ...(tls && { tls }),
         ...(mqtt && { mqtt }),
         ...(quic && { quic: { ...own.quic, ...quic } }),
+        ...(kafka && { kafka }),
         ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
         ...(token && { auth: withToken(own.auth, token) }),
       }

@@ -1,4 +1,5 @@
 /** OpenCALL over Kafka, with a Python client as the caller. */
+import { Admin } from '@platformatic/kafka'
 import { jsonSchema, operation } from 'callplane'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { describeWith, kafkaBroker, pythonClients, together } from '../../engines/engines.ts'
@@ -36,9 +37,9 @@ describeWith(together(kafkaBroker, pythonClients), 'OpenCALL over Kafka', () => 
   let kafka: Kafka
   beforeAll(async () => {
     kafka = await startKafka({ settings: ['message.max.bytes=20000000', 'replica.fetch.max.bytes=20000000'] })
-    // Creates the topics, so that callers can read them from the start.
-    const { close } = await openSite([add], { topics: { replies: 'team.replies', deadLetters: 'dead' } })
-    await close()
+    const admin = new Admin({ clientId: 'test', bootstrapBrokers: [kafka.address] })
+    await admin.createTopics({ topics: TOPICS, partitions: 2, replicas: 1 })
+    await admin.close()
   })
   afterAll(() => kafka[Symbol.asyncDispose]())
 
@@ -105,7 +106,7 @@ describeWith(together(kafkaBroker, pythonClients), 'OpenCALL over Kafka', () => 
 
     expect((await peer.reply('no-auth', 'error')).error).toMatchObject({ code: 'AUTH_REQUIRED' })
     expect((await peer.reply('bad-auth', 'error')).error).toMatchObject({ code: 'AUTH_REQUIRED' })
-    expect((await peer.reply('bad-args', 'error')).error).toMatchObject({ code: 'SCHEMA_VALIDATION_FAILED' })
+    expect((await peer.reply('bad-args', 'error')).error).toMatchObject({ code: 'VALIDATION_ERROR' })
   })
 
   test('replies go to the topic of the header if it is allowed; else the call is refused', async () => {
@@ -218,5 +219,40 @@ describeWith(together(kafkaBroker, pythonClients), 'OpenCALL over Kafka', () => 
     expect(ready).toEqual({ status: 'ok', carriers: { kafka: { connected: true } } })
     expect(metrics).toContain('callplane_kafka_connected 1')
     expect(metrics).toMatch(/callplane_kafka_received_total [1-9]/)
+  })
+
+  test('garbage is answered where it can be recognized, or put aside, and the next call is served', async () => {
+    const { request } = await openSite([add])
+    await using peer = await startPeer(kafka.address, TOPICS)
+    const recognized = { 'correlation-id': 'poison' }
+    const deep = `{"op":"v1:math.add","args":${'['.repeat(100_000)}`
+
+    await peer.send(Uint8Array.of(0xff, 0xfe, 0x00, 0x80), { key: 'binary' })
+    await peer.send('', { key: 'empty' })
+    await peer.send('{"op":1}', { key: 'no-id' })
+    await peer.send(deep, { key: 'deep' })
+    await peer.send('not JSON', { key: 'known', headers: recognized })
+    await peer.send('{"op":1,"ctx":{"requestId":"wrong-op"}}')
+    await peer.sendSize(15_000_000, { headers: recognized })
+    await peer.call('v1:math.add', { a: 1, b: 2 }, { requestId: 'after-poison' })
+
+    await peer.reply('after-poison', 'complete')
+    expect((await peer.reply('wrong-op', 'error')).error).toMatchObject({ code: 'INVALID_REQUEST' })
+    const answered = () => peer.received.filter(({ headers }) => headers['correlation-id'] === 'poison')
+    await peer.until(() => answered().length === 2)
+    const aside = () => peer.received.filter(({ topic }) => topic === 'dead')
+    await peer.until(() => aside().length === 4)
+    expect(
+      answered()
+        .map(({ value }) => envelopeIn(value)?.error?.code)
+        .sort(),
+    ).toEqual(['BODY_TOO_LARGE', 'INVALID_JSON'])
+    expect(
+      aside()
+        .map(({ key }) => key)
+        .sort(),
+    ).toEqual(['binary', 'deep', 'empty', 'no-id'])
+    expect(JSON.parse(aside()[0]?.headers.refusal ?? '')).toMatchObject({ state: 'error' })
+    expect((await request('/ready')).status).toBe(200)
   })
 })

@@ -45,6 +45,8 @@ export function describeMessageFlow({ expect }: TestRunner, story: MessageStory,
     }
   })
 
+  if (knowsPeer) describeSlowPeers({ expect }, story)
+
   story('the messages in progress are bounded', () => {
     const held: (() => void)[] = []
     let running = 0
@@ -71,9 +73,9 @@ export function describeMessageFlow({ expect }: TestRunner, story: MessageStory,
       },
     }
   })
+}
 
-  if (!knowsPeer) return
-
+function describeSlowPeers({ expect }: Pick<TestRunner, 'expect'>, story: MessageStory): void {
   story('a session that waits for its sends is never far ahead of a slow reader', () => {
     let sent = 0
     const session = scripted({

@@ -38,7 +38,7 @@ export interface MessageCarrierTraits {
    */
   acknowledges: boolean
   /**
-   * False if a broker stands between both ends: the carrier then sees neither a slow peer nor that a peer is gone, and
+   * False if a broker is between the peer and the carrier: the carrier does not know whether a peer reads or is gone, and
    * opens a session for each message. Default: true.
    */
   knowsPeer?: boolean
