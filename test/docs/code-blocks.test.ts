@@ -40,8 +40,8 @@ test('every block is in a language that is checked, or says why it is not', () =
     'ARCHITECTURE.md: a drawing',
     'docs/adapters/add-an-adapter.md: the kind is the example of this page',
     'docs/adapters/carriers/kafka.md: Python',
-    'docs/adapters/carriers/mqtt.md: a test loads it into mosquitto',
     'docs/adapters/carriers/mqtt.md: needs a broker',
+    'docs/adapters/carriers/mqtt.md: a test loads it into mosquitto',
     'docs/adapters/carriers/webrtc.md: runs in a browser, and test/carriers/webrtc/chromium.test.ts runs it',
     'docs/guides/declaring-tools.md: shows the messages for a file with mistakes',
   ])

@@ -13,13 +13,13 @@ export interface UnsubscribeOperation {
   connect(followUp: FollowUp): void
 }
 
-export function createUnsubscribe(): UnsubscribeOperation {
+/** `isPublic` if a stream is: a caller without a credential must be able to end its own. */
+export function createUnsubscribe(isPublic: boolean): UnsubscribeOperation {
   let connected: FollowUp | undefined
   return {
     definition: operation(NAME, {
       description: 'Ends a stream by its request id, or all your streams of a session.',
-      // A stranger ends nothing: the streams of other callers are not found.
-      public: true,
+      public: isPublic,
       tool: false,
       args: jsonSchema<{ requestId?: string; sessionId?: string }>({
         type: 'object',

@@ -30,12 +30,14 @@ export function registerCarrierReadings(
 ): void {
   for (const { name, state, readings = [] } of wired) {
     const prefix = `callplane_${name}_`
-    metrics.register({
-      type: 'gauge',
-      name: `${prefix}connected`,
-      help: '1 if the carrier is connected.',
-      read: () => (state().connected ? 1 : 0),
-    })
+    if (state) {
+      metrics.register({
+        type: 'gauge',
+        name: `${prefix}connected`,
+        help: '1 if the carrier is connected.',
+        read: () => (state().connected ? 1 : 0),
+      })
+    }
     for (const reading of readings) metrics.register({ ...reading, name: prefix + reading.name })
   }
 }

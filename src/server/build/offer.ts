@@ -44,8 +44,9 @@ export async function prepareOffer<App>(
   refuseOwnNames(options.operations)
   const administration = createOwnOperations()
   const announcements = options.announce && new Announcements(options.announce)
-  const streams = options.operations.some((entry) => 'frame' in entry)
-  const unsubscribe = streams ? createUnsubscribe() : undefined
+  const streams = options.operations.filter((entry) => 'frame' in entry)
+  const isPublic = streams.some((entry) => 'rules' in entry && entry.rules.public === true)
+  const unsubscribe = streams.length > 0 ? createUnsubscribe(isPublic) : undefined
   const ours = [
     ...administration.definitions,
     ...(announcements ? [announcements.definition] : []),

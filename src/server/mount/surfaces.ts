@@ -118,7 +118,7 @@ export function createOwnRoutes(
     ...createSystemRoutes({
       draining: () => engine.draining,
       storing: () => maintenance.storageFault === undefined,
-      carriers: () => Object.fromEntries(wired.map((carrier) => [carrier.name, carrier.state()])),
+      carriers: () => Object.fromEntries(wired.flatMap(({ name, state }) => (state ? [[name, state()]] : []))),
       renderMetrics,
       metricsType: METRICS_CONTENT_TYPE,
       identify,

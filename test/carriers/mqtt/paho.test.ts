@@ -21,7 +21,6 @@ const tick = operation('v1:clock.tick', {
 
 describeWith(together(mqttBroker, pythonClients), 'paho', () => {
   test.each(['5', '3.1.1'])('calls and reads a stream over MQTT %s', async (version) => {
-    verifies('opencall:311')
     const { broker } = await startMqttSite([add, tick], { mqtt: { url: '', responseTopics: ['replies/+'] } })
 
     const output = await python('test/carriers/mqtt/caller.py', [String(broker.port), version, JSON.stringify(AUTH)])

@@ -152,7 +152,7 @@ describe('streams on the connection', () => {
   })
 
   test('several streams and commands share the session, each stream with a channel of its own', async () => {
-    verifies('opencall:199', 'opencall:210', 'opencall:198')
+    verifies('opencall:199', 'opencall:210')
     const { url } = await startSite({ operations: [counting, whoAmI] })
     const { call, next } = await openSocket(`${url}/call`)
     for (const requestId of ['a', 'b']) {
@@ -199,7 +199,7 @@ describe('streams on the connection', () => {
   })
 
   test('a reader that lost its connection reads on at the location, with its own credential', async () => {
-    verifies('opencall:072', 'opencall:201')
+    verifies('opencall:201')
     const { ann, bob, auth } = withTokens()
     const feed = createFeed()
     const { url } = await startSite({ operations: [feed.sealed], auth })

@@ -79,7 +79,6 @@ function wire({ createWebSocketCarrier }: Library): WiredCarrier {
         ],
       }
     },
-    state: () => ({ connected: true }),
   }
 }
 

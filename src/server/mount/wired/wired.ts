@@ -51,7 +51,8 @@ export interface WiredCarrier {
   readonly transport?: StreamTransport
   /** Called once, when calls can be made. */
   open(parts: WiredParts): OpenWired
-  state(): CarrierState
+  /** Absent if the carrier is there whenever the HTTP port is. */
+  state?(): CarrierState
   /** The value of the header `Alt-Svc` on HTTP responses, if clients can use this carrier instead. */
   altSvc?(): string | undefined
   /** Its own numbers at `/metrics`. */

@@ -100,11 +100,12 @@ export function describeCarrierAnswers({ expect }: TestRunner, story: CarrierSto
   })
 
   story('a source that fails breaks off the response', answering(failing), async ({ send }) => {
-    expect(await broke((await send('/it')).text())).toBe(true)
+    // On some transports the break overtakes the head of the response.
+    expect(await broke(send('/it').then((reply) => reply.text()))).toBe(true)
   })
   const short = answering(() => pieces('part'), { 'Content-Length': '10' })
   story('a source that is shorter than its Content-Length breaks off the response', short, async ({ send }) => {
-    expect(await broke((await send('/it')).text())).toBe(true)
+    expect(await broke(send('/it').then((reply) => reply.text()))).toBe(true)
   })
   const long = answering(() => pieces('part', 'surplus'), { 'Content-Length': '6' })
   story('a source that is longer than its Content-Length is cut off', long, async ({ send }) => {
