@@ -309,6 +309,19 @@ describe('negotiation', () => {
     expect((await site.poll('r1', ADA.headers)).status).toBe(404)
   })
 
+  test('a stream of video is refused where no transport has media tracks', async () => {
+    const camera = operation('v1:camera.watch', {
+      frame: jsonSchema<object>({ type: 'object' }),
+      stream: { encodings: ['binary'], track: { kind: 'video', codec: 'VP8' } },
+      *run() {},
+    })
+    const site = await startForTwo({ operations: [camera] })
+
+    const { status, body } = await site.call('v1:camera.watch', {}, { requestId: 'r1' }, ADA.sending)
+
+    expect([status, body.error?.code]).toEqual([400, 'UNSUPPORTED_TRANSPORT'])
+  })
+
   test('an argument that the schema declares is the operation own, and never a wish', async () => {
     const own = operation('v1:freight.watch', {
       args: jsonSchema<{ transport: string }>({ type: 'object', properties: { transport: { type: 'string' } } }),

@@ -60,6 +60,8 @@ export interface StreamPlace {
 export interface StreamTransport {
   /** As callers know it, such as `wss`. */
   readonly name: string
+  /** True if its channels have `sendTrack`. */
+  readonly tracks?: true
   /** Throws a fault if the transport cannot carry this stream. */
   place(stream: NewStream): StreamPlace | Promise<StreamPlace>
 }

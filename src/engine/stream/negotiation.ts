@@ -6,8 +6,12 @@ import type { StreamTransport, StreamTransports, StreamWish } from '../../core/p
 
 export function chooseTransport(operation: Operation, wish: StreamWish, transports: StreamTransports): StreamTransport {
   const { own } = wish
-  const offered = operation.stream ? transportsFor(operation.stream, transports.names()) : []
-  if (!wish.transports && own && (operation.stream?.transports?.includes(own.name) ?? true)) return own
+  const { stream } = operation
+  // Audio and video need a transport with media tracks.
+  const carries = (transport: StreamTransport | undefined) => !stream?.track || transport?.tracks === true
+  const known = stream ? transportsFor(stream, transports.names()) : []
+  const offered = known.filter((name) => carries(transports.get(name)))
+  if (!wish.transports && own && carries(own) && (stream?.transports?.includes(own.name) ?? true)) return own
   const name = (wish.transports ?? offered).find((wanted) => offered.includes(wanted))
   const transport = name === undefined ? undefined : transports.get(name)
   if (transport) return transport

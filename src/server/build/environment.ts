@@ -14,8 +14,12 @@ export const systemClock: Clock = {
   now: Date.now,
   monotonicMs: () => Math.floor(performance.now()),
   schedule(delayMs, run) {
-    const timer = setTimeout(run, Math.min(delayMs, MAX_DELAY_MS))
-    timer.unref()
+    let timer: NodeJS.Timeout
+    const wait = (leftMs: number) => {
+      timer = leftMs > MAX_DELAY_MS ? setTimeout(wait, MAX_DELAY_MS, leftMs - MAX_DELAY_MS) : setTimeout(run, leftMs)
+      timer.unref()
+    }
+    wait(delayMs)
     return () => clearTimeout(timer)
   },
 }

@@ -3,7 +3,6 @@ import { jsonSchema, operation } from 'callplane'
 import { expect, test } from 'vitest'
 import { describeWith, mqttBroker, pythonClients, together } from '../../engines/engines.ts'
 import { python } from '../../engines/python.ts'
-import { verifies } from '../../requirements.ts'
 import { AUTH, startMqttSite } from './site.ts'
 
 const add = operation('v1:sums.add', {

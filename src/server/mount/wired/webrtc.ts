@@ -17,6 +17,7 @@ export async function prepareWebRtc<App>(options: ServerOptions<App>): Promise<W
     name: TRANSPORT,
     transport: {
       name: TRANSPORT,
+      tracks: true,
       async place(stream: NewStream) {
         if (!carrier) throw new Fault('unavailable', 'The server is starting. Try again in a moment.')
         return carrier.place(stream)
