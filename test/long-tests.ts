@@ -10,10 +10,11 @@ const LONG: readonly { files: string; what: string }[] = [
   { files: 'test/objects/crash.test.ts', what: 'writers of objects that are killed again and again' },
   { files: 'test/attack/**/*.test.ts', what: 'hostile requests and costly validation' },
   { files: 'test/backends/container.test.ts', what: 'containers, which need podman' },
-  { files: 'test/carriers/webrtc/chromium.test.ts', what: 'WebRTC, which needs Chromium' },
-  { files: 'test/carriers/quic/{chromium,hostile,server}.test.ts', what: 'QUIC with Chromium and Python clients' },
+  { files: 'test/carriers/mqtt/*.test.ts', what: 'OpenCALL over MQTT, which needs mosquitto' },
   { files: 'test/carriers/kafka/*.test.ts', what: 'OpenCALL over Kafka, with brokers and servers that are killed' },
-  { files: 'test/engines/kafka.test.ts', what: 'Kafka, which takes seconds to start' },
+  { files: 'test/carriers/quic/*.test.ts', what: 'QUIC and HTTP/3, which need their library, Chromium and Python' },
+  { files: 'test/carriers/{websocket,webrtc}/{chromium,python}.test.ts', what: 'browsers and Python as clients' },
+  { files: 'test/engines/*.test.ts', what: 'the engines themselves: mosquitto, Kafka, Chromium, Python' },
 ]
 
 const ALL = ['test/**/*.test.ts', 'examples/**/*.test.ts']

@@ -77,7 +77,7 @@ export class Subscribing {
       encoding,
       sealed: rules.integrity !== false,
       origin: wish.origin,
-      owner: `${tenant}/${owner}`,
+      owner: JSON.stringify([tenant, owner]),
       ...(rules.track && { track: rules.track }),
       ...(details && { details }),
     })

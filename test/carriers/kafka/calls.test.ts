@@ -8,7 +8,7 @@ import { verifies } from '../../requirements.ts'
 import { createGate, startSite } from '../../scenarios/server.ts'
 import { AUTH, envelopeIn, PEER_TOKEN, startPeer } from './peer.ts'
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 })
 
 const auth = { tokens: [PEER_TOKEN] }
 const TOPICS = ['callplane.replies', 'callplane.frames', 'team.replies', 'dead']

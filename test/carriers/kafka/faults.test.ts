@@ -11,7 +11,7 @@ import { startSite, temporaryFolder } from '../../scenarios/server.ts'
 import { startPair } from '../../workers/pair.ts'
 import { envelopeIn, PEER_TOKEN, type Peer, startPeer } from './peer.ts'
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 })
 
 const TOPICS = ['callplane.ops', 'callplane.replies', 'callplane.frames']
 const REPLIES = ['callplane.replies']

@@ -10,7 +10,7 @@ import { describeMessages } from '../../../src/testing/suites/messages/messages.
 import { describeWith, kafkaBroker } from '../../engines/engines.ts'
 import { type Kafka, startKafka } from '../../engines/kafka.ts'
 
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 120_000 })
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 })
 
 const runner = { describe, test, expect }
 

@@ -38,7 +38,8 @@ const SCRIPT = `(async () => {
 })()`
 
 describeWith(together(quicLibrary, browser), 'Chromium over HTTP/3', () => {
-  test('calls, and reads the frames of a stream', async () => {
+  // On a machine that stands still for a second, Chromium gives its QUIC connection up.
+  test('calls, and reads the frames of a stream', { retry: 2 }, async () => {
     verifies('opencall:325', 'opencall:327')
     const { port } = await startQuicSite({ operations: [add, tick] })
     await using chromium = await openChromium([
