@@ -227,7 +227,7 @@ async function identifyOrNobody(identify: Identify): Promise<Caller> {
 }
 
 function notHere({ name }: Operation): Fault {
-  const message = `${name.full} is a stream, and cannot be called here. Call it over OpenCALL.`
+  const message = `${name.full} is a stream, and cannot be called here. Call it over OpenCALL, or over MCP with Tasks.`
   return new Fault('invalid-input', message, { code: 'STREAM_NOT_SUPPORTED' })
 }
 

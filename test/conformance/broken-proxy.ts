@@ -2,6 +2,7 @@
 import { createServer, type IncomingMessage, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
+import { WebSocket, WebSocketServer } from 'ws'
 
 /** A request on its way to the server. The server gets it as the breach changed it. */
 export interface Asked {
@@ -22,6 +23,10 @@ export interface Served {
 export interface Hooks {
   request?(asked: Asked): void
   answer?(served: Served, asked: Asked): void
+  /** Changes a text message of the server on a WebSocket. */
+  message?(text: string, path: string): string
+  /** Sent to a WebSocket that the server refuses, which is accepted instead. */
+  welcome?: string
 }
 
 export interface BrokenProxy {
@@ -56,6 +61,11 @@ export async function startBrokenProxy(upstream: string): Promise<BrokenProxy> {
       return served
     }
   })
+  const sockets = new WebSocketServer({ noServer: true })
+  server.on('upgrade', (request, socket, head) => {
+    const accept = (then: (client: WebSocket) => void) => sockets.handleUpgrade(request, socket, head, then)
+    relaySocket(upstream, request, hooks, accept, () => socket.destroy())
+  })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
@@ -64,6 +74,7 @@ export async function startBrokenProxy(upstream: string): Promise<BrokenProxy> {
     },
     async close() {
       const closed = new Promise((resolve) => server.close(resolve))
+      for (const client of sockets.clients) client.terminate()
       server.closeAllConnections()
       await closed
     },
@@ -81,6 +92,36 @@ function forward(upstream: string, { method, path, headers, body }: Asked): Prom
     })
     outgoing.on('error', reject).end(body)
   })
+}
+
+/** Connects to the server first, so that the client is refused if the server refuses. */
+function relaySocket(
+  upstream: string,
+  request: IncomingMessage,
+  { message, welcome }: Hooks,
+  accept: (then: (client: WebSocket) => void) => void,
+  refuse: () => void,
+): void {
+  const path = request.url ?? ''
+  const { authorization } = request.headers
+  const host = request.headers.host ?? ''
+  const behind = new WebSocket(upstream.replace('http', 'ws') + path, {
+    headers: { host, ...(authorization && { authorization }) },
+  })
+  behind.pause()
+  behind.on('error', () => (welcome === undefined ? refuse() : accept((client) => client.send(welcome))))
+  behind.on('open', () =>
+    accept((client) => {
+      client.on('message', (data, isBinary) => behind.send(data, { binary: isBinary }))
+      behind.on('message', (data, isBinary) => {
+        if (isBinary) client.send(data)
+        else client.send(message?.(String(data), path.replace(/\?.*/, '')) ?? String(data))
+      })
+      client.on('close', () => behind.close())
+      behind.on('close', () => client.close())
+      behind.resume()
+    }),
+  )
 }
 
 /** Removes the headers that apply to a single connection. */

@@ -6,6 +6,7 @@ import { contentBreaches } from './breaches/content.ts'
 import { envelopeBreaches } from './breaches/envelopes.ts'
 import { outcomeBreaches } from './breaches/outcomes.ts'
 import { registryBreaches, tokenBreaches } from './breaches/registry.ts'
+import { socketBreaches, streamBreaches } from './breaches/streams.ts'
 import { type BrokenProxy, startBrokenProxy } from './broken-proxy.ts'
 import { serveQuickstart } from './quickstart.ts'
 import { quickstartParts } from './quickstart-parts.ts'
@@ -24,6 +25,8 @@ const groups = {
   outcomes: outcomeBreaches,
   content: contentBreaches,
   registry: registryBreaches,
+  streams: streamBreaches,
+  sockets: socketBreaches,
   authentication: tokenBreaches(one.token, other.token),
 }
 const breaches = Object.values(groups).flat()

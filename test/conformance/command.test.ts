@@ -153,6 +153,11 @@ test.each(['opencall', 'oxp', 'otc', 'rest'] as const)(
     expect(checks.filter(({ outcome }: { outcome: string }) => outcome === 'met').length).toBeGreaterThan(
       0.8 * checks.length,
     )
+    const push = checks.filter(({ id }: { id: string }) => /^(?:stream|socket)-/.test(id))
+    if (protocol === 'opencall') {
+      expect(push).toHaveLength(10)
+      expect(push.filter(({ outcome }: { outcome: string }) => outcome !== 'met')).toEqual([])
+    }
     expect(careful.code).toBe(0)
     expect(JSON.parse(careful.stdout).called.join()).not.toContain('Notes')
   },

@@ -11,7 +11,8 @@ const cases = conformanceCases('opencall')
 const needsToken = (id: string) =>
   /^auth-(?:missing|invalid|by-header-only|for-the-outcome)$|-private$|^key-per-caller$/.test(id)
 /** Further differences between a server without authentication and one with a token. */
-const differs = (id: string) => /^(?:redirect-|async-accepted|chunk-offsets|raw-bytes|located-status|inline$)/.test(id)
+const differs = (id: string) =>
+  /^(?:redirect-|async-accepted|chunk-offsets|raw-bytes|located-status|inline$|stream-|socket-)/.test(id)
 
 describe('OpenCALL conformance of an open server', { timeout: 30_000 }, () => {
   const target = servedTarget()

@@ -13,6 +13,7 @@ const PARTS: Parts = {
   lenient: 'v1:Pictures.Draw',
   failing: 'v1:Doorbell.Ring',
   async: 'v1:Reports.Generate',
+  stream: 'v1:Waves.Watch',
   chunked: 'v1:Orders.Export',
   file: 'v1:Pictures.Draw',
   upload: 'v1:Files.Describe',
@@ -37,6 +38,7 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
     result: { month: '2026-02', rows: 300 },
     takesMs: 600,
   },
+  'v1:Waves.Watch': { args: { perSecond: 50 } },
   'v1:Orders.Export': {
     args: { rows: ROWS },
     small: { rows: 3 },

@@ -52,7 +52,11 @@ describe('an async operation', () => {
     expect(created.result.createdAt).toMatch(/^\d{4}-\d\d-\d\dT/)
     expect(created.result).not.toHaveProperty('result')
     expect(working.json.result).toMatchObject({ resultType: 'complete', taskId, status: 'working' })
-    expect(done.result).toEqual({ content: [{ type: 'text', text: '{"rows":3}' }], structuredContent: { rows: 3 } })
+    expect(done.result).toEqual({
+      resultType: 'complete',
+      content: [{ type: 'text', text: '{"rows":3}' }],
+      structuredContent: { rows: 3 },
+    })
     expect(again.json.result).toEqual(done)
   })
 

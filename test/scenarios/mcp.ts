@@ -148,7 +148,10 @@ export async function listen(site: Site, body: object | undefined, headers: Reco
           text = text.slice(found.index + found[0].length)
           return JSON.parse(found[1] as string)
         }
-        text += (await pieces?.next())?.value ?? ''
+        const piece = await pieces?.next()
+        // A response without notifications is a single message.
+        if (piece?.done) return JSON.parse(text)
+        text += piece?.value ?? ''
       }
     },
   }

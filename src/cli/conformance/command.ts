@@ -35,6 +35,7 @@ const PARTS: readonly (keyof Parts)[] = [
   'lenient',
   'failing',
   'async',
+  'stream',
   'chunked',
   'file',
   'upload',

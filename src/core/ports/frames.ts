@@ -3,7 +3,7 @@
  * engine runs the handler and sends each encoded frame into the channel of the reader.
  */
 import type { Fault } from '../fault.ts'
-import type { JsonObject } from '../json.ts'
+import type { JsonObject, JsonValue } from '../json.ts'
 import type { FrameBytes, MediaTrack } from '../operation/stream.ts'
 
 /** The way to one reader. */
@@ -19,6 +19,11 @@ export interface FrameChannel {
   send(frame: FrameBytes): void | Promise<void>
   /** The stream has ended: in order, or with a fault. Called once, and not after the reader is gone. */
   end(fault?: Fault): void | Promise<void>
+  /**
+   * The last frames, for a caller that reads the result of the stream later. They are stored with a regular end, so the
+   * channel bounds them. Absent if the reader has got the frames.
+   */
+  last?(): readonly JsonValue[]
   /** Sends one frame of audio or video. Only for transports with media tracks. */
   sendTrack?(frame: { bytes: Uint8Array; timestampMs: number; keyframe: boolean }): void | Promise<void>
 }

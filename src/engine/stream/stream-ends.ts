@@ -1,11 +1,20 @@
 /** How streams end. */
 import type { Instance, Outcome } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
+import type { JsonValue } from '../../core/json.ts'
 import type { StreamSummary } from '../../core/operation/stream.ts'
 import { faultOutcome } from '../end/end-faults.ts'
 
 /** A stream ends this long after its reader has gone. */
 export const READER_GONE_MS = 60_000
+
+/** What a stream has sent so far. */
+export interface Sent extends Omit<StreamSummary, 'ended'> {
+  /** The last frames, if the channel keeps them for the result. */
+  last?: readonly JsonValue[]
+}
+
+const NOTHING_SENT: Sent = { frames: 0, dropped: 0 }
 
 const EXPIRED = 'STREAM_EXPIRED'
 /** Reasons of the server, not of the stream. The reader need not know them apart. */
@@ -33,14 +42,15 @@ function interrupted(): Fault {
   })
 }
 
-export function summaryOf(ended: StreamSummary['ended'], frames = 0, dropped = 0): Outcome {
-  return { kind: 'result', value: { frames, dropped, ended } }
+export function summaryOf(ended: StreamSummary['ended'], sent: Sent = NOTHING_SENT): Outcome {
+  const { last, ...counts } = sent
+  return { kind: 'result', value: { ...counts, ended, ...(last && { last: [...last] }) } }
 }
 
 /** The outcome of a stream that is stopped for this reason: complete if it was unsubscribed or has reached its end. */
-export function stoppedStream(why: Fault, frames = 0, dropped = 0): Outcome {
-  if (why.kind === 'canceled') return summaryOf('unsubscribed', frames, dropped)
-  if (why.code === EXPIRED) return summaryOf('expired', frames, dropped)
+export function stoppedStream(why: Fault, sent?: Sent): Outcome {
+  if (why.kind === 'canceled') return summaryOf('unsubscribed', sent)
+  if (why.code === EXPIRED) return summaryOf('expired', sent)
   return faultOutcome(INTERRUPTIONS.includes(why.code) ? interrupted() : why)
 }
 

@@ -8,7 +8,7 @@ import { Fault } from '../../core/fault.ts'
 import type { FrameWriter, Overflow, TrackFrame } from '../../core/operation/stream.ts'
 import type { FrameChannel } from '../../core/ports/frames.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
-import { READER_GONE_MS, readerGone, slowReader, stoppedStream, summaryOf } from './stream-ends.ts'
+import { READER_GONE_MS, readerGone, type Sent, slowReader, stoppedStream, summaryOf } from './stream-ends.ts'
 import { FrameWindow, type NumberedFrame } from './window.ts'
 
 /** With `overflow: 'end'`, this many frames may wait for the reader. */
@@ -188,11 +188,16 @@ export class Subscription {
   }
 
   outcomeOf(why: Fault): Outcome {
-    return stoppedStream(why, this.#sent, this.#dropped)
+    return stoppedStream(why, this.#soFar)
   }
 
   get summary(): Outcome {
-    return summaryOf('done', this.#sent, this.#dropped)
+    return summaryOf('done', this.#soFar)
+  }
+
+  get #soFar(): Sent {
+    const last = this.#link?.channel.last?.()
+    return { frames: this.#sent, dropped: this.#dropped, ...(last && { last }) }
   }
 
   /** The end is stored: tells the reader. A handler that waits for room goes on, and finds that it is stopped. */

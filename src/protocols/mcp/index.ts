@@ -1,4 +1,6 @@
 /** Public exports of the Model Context Protocol. */
+
+export { isStreamTool, TaskStreams } from './calls/task-streams.ts'
 export type { McpParts } from './methods.ts'
 export { createMcpRoutes } from './routes.ts'
 export { createMcpSessions } from './sessions/session.ts'

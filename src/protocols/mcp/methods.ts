@@ -7,7 +7,7 @@ import { isJsonObject } from '../../core/json.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import { hasScope } from '../../core/operation/scopes.ts'
 import { needsCredential, requireCredential } from '../../wire/strangers.ts'
-import { type Asked, type Outcome, textParam } from './asking/asked.ts'
+import { type Asked, type Outcome, takesTasks, textParam } from './asking/asked.ts'
 import { askingOf, inputRequired } from './asking/asking.ts'
 import { ClientReplies, type ClientReply } from './asking/client-replies.ts'
 import { CallingOff } from './calls/calling-off.ts'
@@ -66,21 +66,19 @@ export class Methods {
   constructor(parts: McpParts) {
     const { catalog, tools, env, settings, describe } = parts
     const cacheScope = settings.authenticated ? 'private' : 'public'
-    const tasks = new Tasks(parts)
     const offered = new OfferedResources(settings.resources ?? [], env)
     const notes = new SessionNotes(env, parts.records)
     this.#replies = new ClientReplies(env, parts.records)
     this.#subscriptions = new Subscriptions(new Changes(catalog, offered), notes, offered)
-    const calls = new ToolCalls(
-      {
-        ...parts,
-        holdMs: settings.holdMs,
-        replies: this.#replies,
-        levelFor: (asked) => levelFor(asked, notes),
-        tasksOnly: new Set(settings.tasksOnly),
-      },
-      tasks,
-    )
+    const callParts: CallParts = {
+      ...parts,
+      holdMs: settings.holdMs,
+      replies: this.#replies,
+      levelFor: (asked) => levelFor(asked, notes),
+      tasksOnly: new Set(settings.tasksOnly),
+    }
+    const tasks = new Tasks(callParts)
+    const calls = new ToolCalls(callParts, tasks)
     const { clock } = env
     const resources = new Resources({ ...parts, describe, cacheScope, clock, offered })
     this.#prompts = new OfferedPrompts(settings.prompts ?? [], env)
@@ -102,7 +100,7 @@ export class Methods {
         ...shared,
         ['server/discover', () => ({ result: this.#discover() })],
         ['subscriptions/listen', (asked) => this.#subscriptions.listen(asked)],
-        ['tasks/get', async (asked) => ({ result: await tasks.get(asked) })],
+        ['tasks/get', (asked) => tasks.get(asked)],
         ['tasks/update', async (asked) => ({ result: await tasks.update(asked) })],
         ['tasks/cancel', async (asked) => ({ result: await tasks.cancel(asked) })],
       ]),
@@ -199,7 +197,8 @@ export class Methods {
     const { caller, generation } = unpaged(asked)
     const now = this.#parts.env.clock.now()
     const internal = caller && this.#parts.settings.administration ? this.#internalFor(caller, now) : undefined
-    return { result: this.#list.written(generation, caller ? 'known' : 'everybody', now, internal) }
+    const audience = caller ? 'known' : 'everybody'
+    return { result: this.#list.written({ generation, audience, tasks: takesTasks(asked) }, now, internal) }
   }
 
   #internalFor(caller: Caller, now: number): readonly Operation[] {

@@ -7,12 +7,18 @@ import type { Identify, Presented } from '../../core/ports/guard.ts'
 import type { OpenSession } from '../../core/ports/session.ts'
 import type { Registry } from '../../engine/registry.ts'
 import { createTools } from '../../engine/tools.ts'
-import { createMcpRoutes, createMcpSessions, type McpParts } from '../../protocols/mcp/index.ts'
+import {
+  createMcpRoutes,
+  createMcpSessions,
+  isStreamTool,
+  type McpParts,
+  TaskStreams,
+} from '../../protocols/mcp/index.ts'
 import type { IsBare } from '../options/bare-names.ts'
 import { warnOfLeftOut } from '../options/left-out.ts'
 import type { McpOptions } from '../options/options.ts'
 
-export interface McpSurfaceParts extends Omit<McpParts, 'settings' | 'envelopes' | 'catalog'> {
+export interface McpSurfaceParts extends Omit<McpParts, 'settings' | 'envelopes' | 'catalog' | 'streams'> {
   catalog: Registry
   /** OpenCALL's calls, for clients that use all operations through one tool. */
   envelopes: NonNullable<McpParts['envelopes']>
@@ -53,6 +59,7 @@ export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, optio
     ...parts,
     tools: withFurther(parts, administration),
     settings,
+    streams: new TaskStreams(parts.env),
     ...(options.shape === 'call' && { envelopes }),
   }
   const { routes, close } = createMcpRoutes(own)
@@ -66,11 +73,12 @@ export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, optio
 type FurtherParts = Pick<McpSurfaceParts, 'tools' | 'catalog' | 'env' | 'toolkit' | 'isBare'>
 
 /**
- * MCP tools can take files, so operations that require an attachment are tools here, too. With `administration`, so are
- * the server's own operations.
+ * MCP tools can take files, and MCP has tasks: operations that require an attachment, and streams, are tools here, too.
+ * With `administration`, so are the server's own operations.
  */
 function withFurther({ tools, catalog, env, toolkit, isBare }: FurtherParts, administration: boolean): Tools {
-  const isFurther = (operation: Operation) => (operation.internal ? administration : needsAttachment(operation))
+  const isFurther = (operation: Operation) =>
+    operation.internal ? administration : needsAttachment(operation) || isStreamTool(operation)
   // One client sees all of them: start-up fails if two have the same name.
   createTools(catalog, toolkit, (operation) => !operation.internal || administration, undefined, isBare)
   const others = createTools(catalog, toolkit, isFurther, warnOfLeftOut(env.log), isBare)
@@ -85,7 +93,6 @@ function withFurther({ tools, catalog, env, toolkit, isBare }: FurtherParts, adm
   }
 }
 
-/** A stream is no tool, with or without an attachment. */
 function needsAttachment({ media, stream }: Operation): boolean {
   return !stream && media.some((slot) => slot.required)
 }

@@ -18,6 +18,8 @@ export interface Parts {
   failing: string
   /** Runs in the background and is polled. */
   async: string
+  /** Its caller subscribes to frames. */
+  stream: string
   /** Its result is fetched chunk by chunk. */
   chunked: string
   /** Its result is a file with its own URL. */

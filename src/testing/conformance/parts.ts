@@ -22,6 +22,7 @@ const KINDS: Readonly<Record<keyof Parts, string>> = {
   lenient: 'sync operation that can be called without arguments',
   failing: 'operation that is known to fail in its domain',
   async: 'async operation',
+  stream: 'stream without side effects',
   chunked: 'operation with a chunked result',
   file: 'operation whose result is a file',
   upload: 'operation that takes an attachment',

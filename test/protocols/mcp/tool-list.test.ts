@@ -3,7 +3,9 @@ import { expect, test } from 'vitest'
 import type { Operation } from '../../../src/core/operation/operation.ts'
 import type { Tools } from '../../../src/core/ports/catalog.ts'
 import type { Registry } from '../../../src/engine/registry.ts'
-import { createToolList } from '../../../src/protocols/mcp/tools/list.ts'
+import { createToolList, type ListReader } from '../../../src/protocols/mcp/tools/list.ts'
+
+const KNOWN: ListReader = { generation: 'stateless', audience: 'known', tasks: false }
 
 function fixture(count: number) {
   const operation = {
@@ -27,29 +29,29 @@ function fixture(count: number) {
 test('ten thousand tools are written once for each generation', () => {
   const { registry, tools, seen } = fixture(10_000)
   const list = createToolList(registry, tools, 'public')
-  const first = list.written('stateless', 'known', 0)
+  const first = list.written(KNOWN, 0)
   expect(JSON.parse(first.text).tools).toHaveLength(10_000)
-  for (let at = 0; at < 100; at++) expect(list.written('stateless', 'known', at) === first).toBe(true)
+  for (let at = 0; at < 100; at++) expect(list.written(KNOWN, at) === first).toBe(true)
   expect(seen.listings).toBe(1)
-  list.written('initialized', 'known', 0)
+  list.written({ ...KNOWN, generation: 'initialized' }, 0)
   expect(seen.listings).toBe(2)
 })
 
 test('the list is built again when a tool is added or passes its sunset', () => {
   const { registry, tools, seen } = fixture(1)
   const list = createToolList(registry, tools, 'public')
-  list.written('stateless', 'known', 0)
-  list.written('stateless', 'known', 1_000)
+  list.written(KNOWN, 0)
+  list.written(KNOWN, 1_000)
   expect(seen.listings).toBe(2)
   Object.assign(registry, { operations: [...registry.operations] })
-  list.written('stateless', 'known', 0)
+  list.written(KNOWN, 0)
   expect(seen.listings).toBe(3)
 })
 
 test('a caller without a credential sees only public tools', () => {
   const { registry, tools } = fixture(3)
   const list = createToolList(registry, tools, 'private')
-  expect(JSON.parse(list.written('stateless', 'everybody', 0).text)).toEqual({
+  expect(JSON.parse(list.written({ ...KNOWN, audience: 'everybody' }, 0).text)).toEqual({
     resultType: 'complete',
     tools: [],
     ttlMs: 60_000,

@@ -61,7 +61,8 @@ export class ToolCalls {
     if (asked.generation === 'stateless' && asked.client.header) {
       this.#checkHeaders((header) => asked.client.header?.(header), operation, args)
     }
-    if (this.#parts.tasksOnly.has(operation.name.full) && !takesTasks(asked)) {
+    const tasksOnly = operation.stream !== undefined || this.#parts.tasksOnly.has(operation.name.full)
+    if (tasksOnly && !takesTasks(asked)) {
       throw lacksCapability({ extensions: { [TASKS]: {} } })
     }
     const underway: Underway = { asked, caller: asked.caller ?? ANONYMOUS, operation, name, args }

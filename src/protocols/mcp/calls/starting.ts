@@ -76,7 +76,7 @@ export class CallStarts {
     attached?: Pick<Call, 'args' | 'media' | 'uploads'>,
   ): Reply | Promise<Reply> {
     const { asked, operation, args, answers, heard } = underway
-    const { calls, env } = this.#parts
+    const { calls, env, streams } = this.#parts
     const requestId = env.newId()
     const call: Call = { operation: operation.name.full, args, media: [], requestId }
     if (attached) Object.assign(call, attached)
@@ -96,6 +96,7 @@ export class CallStarts {
       recorded: () => this.#stopIfCalledOff(underway, requestId),
     }
     if (tasks) options.hold = true
+    if (operation.stream) options.stream = streams.wish
     if (heard) options.given = { ...NOTHING_GIVEN, hear: heard.hear }
     return calls.call(call, () => asked.caller, options)
   }

@@ -10,27 +10,34 @@ import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import { hasScope, SCOPES } from '../../../core/operation/scopes.ts'
 import type { Calls, PendingApproval } from '../../../core/ports/calls.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
-import { type Asked, elicits, takesTasks, textParam } from '../asking/asked.ts'
+import { type Asked, elicits, type Outcome, takesTasks, textParam } from '../asking/asked.ts'
 import { inputRequestsOf } from '../asking/asking.ts'
-import { encodeValue, hasEnded, type RunningReply } from '../codec.ts'
+import { completed, encodeValue, hasEnded, type RunningReply } from '../codec.ts'
 import { encodeError, encodeFailure, invalidParams } from '../faults.ts'
 import { encodeLocated, type LocateParts } from '../located.ts'
+import { notification } from '../rpc.ts'
+import { includes } from '../sessions/hearing.ts'
 import {
   type CallToolResult,
   type DetailedTask,
   type InputRequests,
+  type RpcMessage,
   TASKS,
   type Task,
   type TaskStatus,
 } from '../wire.ts'
+import type { TaskFrames } from './task-frames.ts'
+import type { CallParts } from './underway.ts'
 
-export interface TaskParts extends LocateParts {
+export interface TaskParts extends LocateParts, Pick<CallParts, 'streams' | 'levelFor' | 'holdMs'> {
   calls: Calls
   env: Environment
 }
 
 /** The operation that decides approvals. */
 const DECIDE = 'v1:callplane.approvals.decide'
+/** The level of the log messages that are frames. */
+const FRAME_LEVEL = 'info'
 /** Key of the approval question of a task. */
 const APPROVAL = 'approval'
 
@@ -49,9 +56,31 @@ export class Tasks {
     return { resultType: 'task', ...this.#taskOf(reply, 'working') }
   }
 
-  async get(asked: Asked): Promise<object> {
-    const { caller, reply } = await this.#find(asked)
-    return { resultType: 'complete', ...(await this.#detail(reply, caller, asked)) }
+  /** If the client wants log messages, it gets the frames of a stream that runs here, and then the state of the task. */
+  async get(asked: Asked): Promise<Outcome> {
+    const { caller = ANONYMOUS, reply, taskId } = await this.#find(asked)
+    const frames = hasEnded(reply) ? undefined : this.#parts.streams.of(caller, taskId)
+    const level = frames && (await this.#parts.levelFor(asked))
+    if (frames && level && includes(level, FRAME_LEVEL)) return { stream: this.#told(frames, asked) }
+    return { result: await this.#got(reply, asked) }
+  }
+
+  async #got(reply: Reply, asked: Asked): Promise<object> {
+    return { resultType: 'complete', ...(await this.#detail(reply, asked.caller, asked)) }
+  }
+
+  /** Sends frames until the stream ends, or as long as a client may wait for a response. */
+  async *#told(frames: TaskFrames, asked: Asked): AsyncGenerator<RpcMessage, object> {
+    const enough = new AbortController()
+    const cancel = this.#parts.env.clock.schedule(this.#parts.holdMs, () => enough.abort())
+    try {
+      for await (const data of frames.listen(AbortSignal.any([enough.signal, asked.client.signal]))) {
+        yield notification('notifications/message', { level: FRAME_LEVEL, logger: textParam(asked, 'taskId'), data })
+      }
+    } finally {
+      cancel()
+    }
+    return this.#got((await this.#find(asked)).reply, asked)
   }
 
   /** Ignores answers to questions that the task does not have or no longer has, because the client may be late. */
@@ -95,11 +124,15 @@ export class Tasks {
       if (fault.kind === 'canceled') return { ...this.#taskOf(reply, 'cancelled'), statusMessage: fault.message }
       // A tool that reports an error has completed. Only an internal error is a failed task.
       if (fault.kind === 'internal') return { ...this.#taskOf(reply, 'failed'), error: encodeError(fault) }
-      return { ...this.#taskOf(reply, 'completed'), result: encodeFailure(fault) }
+      return this.#completed(reply, encodeFailure(fault))
     }
-    const result: CallToolResult =
-      'result' in reply ? encodeValue(reply.result, 'stateless') : await encodeLocated(reply, this.#parts)
-    return { ...this.#taskOf(reply, 'completed'), result }
+    if ('result' in reply) return this.#completed(reply, encodeValue(reply.result, 'stateless'))
+    return this.#completed(reply, await encodeLocated(reply, this.#parts))
+  }
+
+  /** The result is what `tools/call` would have returned, so it has its own `resultType`. The official client needs it. */
+  #completed(reply: Reply, result: CallToolResult): DetailedTask {
+    return { ...this.#taskOf(reply, 'completed'), result: completed(result, 'stateless') }
   }
 
   async #running(reply: RunningReply, caller: Caller | undefined, asked: Asked): Promise<DetailedTask> {

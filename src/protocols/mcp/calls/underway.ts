@@ -13,6 +13,7 @@ import type { ClientReplies } from '../asking/client-replies.ts'
 import type { LocateParts } from '../located.ts'
 import type { Hearing, Level } from '../sessions/hearing.ts'
 import type { Overran } from './running-calls.ts'
+import type { TaskStreams } from './task-streams.ts'
 
 export interface CallParts extends LocateParts {
   calls: Calls
@@ -29,7 +30,9 @@ export interface CallParts extends LocateParts {
   replies: ClientReplies
   /** Minimum level of the handler's log messages that this client gets. `undefined`: it gets none. */
   levelFor(asked: Asked): Level | undefined | Promise<Level | undefined>
-  /** Operations that only clients with tasks may call. */
+  /** The streams that run as tasks on this node. */
+  streams: TaskStreams
+  /** Operations that only clients with tasks may call, besides streams. */
   tasksOnly: ReadonlySet<string>
 }
 

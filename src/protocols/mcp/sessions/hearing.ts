@@ -16,6 +16,11 @@ export function levelIn(value: unknown): Level | undefined {
   return LEVELS.find((known) => known === value)
 }
 
+/** True if a client that wants messages from `level` on gets messages of level `said`. */
+export function includes(level: Level, said: Level): boolean {
+  return LEVELS.indexOf(said) >= LEVELS.indexOf(level)
+}
+
 export class Hearing {
   readonly #atLeast: number
   readonly #logger: string

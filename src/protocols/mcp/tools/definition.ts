@@ -4,9 +4,22 @@ import type { Operation } from '../../../core/operation/operation.ts'
 import type { Generation, ToolAnnotations, ToolDefinition } from '../wire.ts'
 import { withAttachments } from './attachments.ts'
 
+/** The result of a task that was a stream. */
+const STREAM_RESULT: JsonObject = {
+  type: 'object',
+  properties: {
+    frames: { type: 'integer', description: 'How many frames the stream had.' },
+    dropped: { type: 'integer', description: 'How many frames were dropped because they came too fast.' },
+    ended: { enum: ['done', 'unsubscribed', 'expired'] },
+    last: { type: 'array', description: 'The last frames, oldest first.' },
+  },
+  required: ['frames', 'dropped', 'ended', 'last'],
+}
+
 export function encodeTool(name: string, operation: Operation, generation: Generation): ToolDefinition {
   const { title, description, schemas } = operation
-  const outputSchema = operation.chunked ? undefined : outputSchemaOf(schemas.result, generation)
+  const result = operation.stream ? STREAM_RESULT : schemas.result
+  const outputSchema = operation.chunked ? undefined : outputSchemaOf(result, generation)
   return {
     name,
     ...(title !== undefined && { title }),

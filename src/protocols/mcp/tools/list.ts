@@ -19,12 +19,14 @@ export interface ToolList {
    * Returns the encoded result. A caller without a credential gets only public tools. Internal tools are only for
    * callers who may call them.
    */
-  written(
-    generation: Generation,
-    audience: 'everybody' | 'known',
-    now: number,
-    internal?: readonly Operation[],
-  ): Written
+  written(reader: ListReader, now: number, internal?: readonly Operation[]): Written
+}
+
+export interface ListReader {
+  generation: Generation
+  audience: 'everybody' | 'known'
+  /** The client supports tasks. A stream is a tool for such clients only. */
+  tasks: boolean
 }
 
 interface Kept {
@@ -44,8 +46,8 @@ export function createToolList(
 ): ToolList {
   const kept = new Map<string, Kept>()
   return {
-    written(generation, audience, now, internal = NONE) {
-      const key = `${generation} ${audience} ${internal.map((operation) => operation.key).join(' ')}`
+    written({ generation, audience, tasks }, now, internal = NONE) {
+      const key = `${generation} ${audience} ${tasks} ${internal.map((operation) => operation.key).join(' ')}`
       const of = registry.operations
       const known = kept.get(key)
       if (known && known.of === of && now < known.validUntil) return known.written
@@ -55,6 +57,7 @@ export function createToolList(
           .list(now)
           .filter(({ operation }) => (operation.internal ? internal.includes(operation) : true))
           .filter(({ operation }) => audience === 'known' || operation.public)
+          .filter(({ operation }) => tasks || !operation.stream)
           .map(({ name, operation }) => encodeTool(name, operation, generation))
       const written = new Written(withCaching({ tools: listed }, generation, cacheScope))
       kept.set(key, { written, validUntil: registry.nextChangeAt(now) ?? Number.POSITIVE_INFINITY, of })

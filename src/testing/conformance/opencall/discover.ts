@@ -11,6 +11,7 @@ import { Casting, type Discovery, type DiscoveryOptions, NeedsToken } from '../d
 import { expectStatus, type HttpAnswer, parseJson } from '../http.ts'
 import { awaitEnd, chunkPath } from './following.ts'
 import { NO_OPERATION, needsKey, type OpenCallPart, Subject } from './subject.ts'
+import { unsubscribe } from './subscribing.ts'
 
 const LATER = /^v(?!1:)\d+:(.+)$/
 
@@ -28,8 +29,7 @@ export async function discoverOpenCall(target: Target, options: DiscoveryOptions
 
   for (const entry of entries) {
     const part = server.describe(String(entry.op), entry)
-    if (entry.executionModel === 'stream') casting.leaveOut(part.op, 'is a stream')
-    else if (casting.mayCall(part.op, effectsOf(entry), partsOf(entry))) await tryOut(server, part, casting)
+    if (casting.mayCall(part.op, effectsOf(entry), partsOf(entry))) await tryOut(server, part, casting)
   }
   for (const entry of entries) await findRemoved(server, String(entry.op), casting)
   return casting.result()
@@ -38,6 +38,7 @@ export async function discoverOpenCall(target: Target, options: DiscoveryOptions
 /** The roles that an operation could have if it were called. */
 function partsOf({ executionModel, mediaSchema, sideEffecting }: JsonMembers): (keyof Parts)[] {
   if (hasMedia(mediaSchema)) return ['upload']
+  if (executionModel === 'stream') return ['stream']
   if (executionModel === 'async') return ['async', 'chunked']
   return sideEffecting === false ? ['sync'] : ['effect']
 }
@@ -67,6 +68,7 @@ async function tryOut(server: Subject, part: OpenCallPart, casting: Casting): Pr
   }
   casting.called(op, part.args)
   if (invalidArguments(part.argsSchema, part.args).length > 0) casting.cast('validated', op)
+  if (body.state === 'streaming') return castStream(server, op, requestId, casting)
   if (entry.deprecated === true) return casting.cast('deprecated', op)
   if (body.state === 'error') return castFailing(part, casting)
   if (answer.status === 202 && body.state !== 'complete') return castAsync(server, part, requestId, body, casting)
@@ -82,6 +84,11 @@ function castSync({ op, entry, example }: OpenCallPart, casting: Casting): void 
   }
   if (example.fails !== undefined) casting.cast('failing', op)
   if (LATER.test(op)) casting.cast('successor', op)
+}
+
+async function castStream(server: Subject, op: string, requestId: string, casting: Casting): Promise<void> {
+  casting.cast('stream', op)
+  await unsubscribe(server, requestId)
 }
 
 /** Generated arguments may fail in the operation's domain, such as an id that does not exist. */

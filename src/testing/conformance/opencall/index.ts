@@ -1,4 +1,4 @@
-/** The OpenCALL 2026-02-10 suite over HTTP, in the order of the document. */
+/** The OpenCALL 2026-02-10 suite over HTTP and WebSocket, in the order of the document. */
 import type { ConformanceCase } from '../case.ts'
 import { asyncCases } from './cases/async.ts'
 import { authCases } from './cases/auth.ts'
@@ -12,6 +12,8 @@ import { objectCases } from './cases/objects.ts'
 import { registryCases } from './cases/registry.ts'
 import { requestCases } from './cases/request.ts'
 import { responseCases } from './cases/response.ts'
+import { socketCases } from './cases/sockets.ts'
+import { streamCases } from './cases/streams.ts'
 
 export const opencallCases: readonly ConformanceCase[] = [
   ...endpointCases,
@@ -23,7 +25,9 @@ export const opencallCases: readonly ConformanceCase[] = [
   ...chunkCases,
   ...objectCases,
   ...mediaCases,
+  ...streamCases,
   ...authCases,
   ...isolationCases,
   ...registryCases,
+  ...socketCases,
 ]
