@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest'
 import { temporaryFolder } from '../cli/processes.ts'
 import { inspect } from './inspector.ts'
 import { listenTo } from './listener.ts'
-import { quickstartCommand, serveQuickstart, TOOLS } from './quickstart.ts'
+import { quickstartCommand, serveQuickstart, TOOLS, TOOLS_WITH_TASKS } from './quickstart.ts'
 
 // A process for each question, and they start slowly on a busy machine.
 vi.setConfig({ testTimeout: 120_000 })
@@ -14,11 +14,11 @@ const ADD = ['--method', 'tools/call', '--tool-name', 'Calculator_Add', '--tool-
 const REPORT = ['--method', 'tools/call', '--tool-name', 'Reports_Generate', '--tool-arg', 'month=2026-01', 'steps=1']
 
 /** The first steps of a user. `sum` is the number in the form of the protocol revision. */
-async function tryEverything(server: readonly string[], sum: unknown): Promise<void> {
+async function tryEverything(server: readonly string[], sum: unknown, tools = TOOLS_WITH_TASKS): Promise<void> {
   // Strict: a schema that a model's provider would not take is an error.
   const list = await inspect(...server, '--method', 'tools/list', '--strict')
   expect(list.code).toBe(0)
-  expect(list.result.tools.map(({ name }) => name)).toEqual(TOOLS)
+  expect(list.result.tools.map(({ name }) => name)).toEqual(tools)
   const added = await inspect(...server, ...ADD)
   expect(added.result).toMatchObject({ content: [{ type: 'text', text: '15' }], structuredContent: sum })
   const report = await inspect(...server, ...REPORT)
@@ -30,11 +30,11 @@ async function tryEverything(server: readonly string[], sum: unknown): Promise<v
 }
 
 test.each([
-  ['legacy', { result: 15 }],
-  ['modern', 15],
-])('over HTTP in the %s era it lists, calls, waits and reads', async (era, sum) => {
+  ['legacy', { result: 15 }, TOOLS],
+  ['modern', 15, TOOLS_WITH_TASKS],
+])('over HTTP in the %s era it lists, calls, waits and reads', async (era, sum, tools) => {
   const url = await serveQuickstart()
-  await tryEverything([`${url}/mcp`, '--protocol-era', era], sum)
+  await tryEverything([`${url}/mcp`, '--protocol-era', era], sum, tools)
 })
 
 test('over standard input and output it negotiates and does the same, from a file as agents have it', async () => {

@@ -17,6 +17,9 @@ export const TOOLS = [
   'Text_Shout',
 ]
 
+/** For clients with tasks: a stream is one of their tools, too. */
+export const TOOLS_WITH_TASKS = [...TOOLS, 'Waves_Watch']
+
 /** If a token is set, the server requires it. */
 export async function serveQuickstart(token?: string): Promise<string> {
   const data = await temporaryFolder()

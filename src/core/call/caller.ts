@@ -18,3 +18,8 @@ export const ANONYMOUS: Caller = { tenant: 'main', issuer: 'none', subject: 'ano
 export function ownerOf(caller: Caller): string {
   return `${caller.issuer}|${caller.subject}`
 }
+
+/** One text for a tenant and an owner in it. Texts that are only joined could be those of another pair. */
+export function ownerKey(tenant: string, owner: string): string {
+  return JSON.stringify([tenant, owner])
+}

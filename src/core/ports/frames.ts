@@ -42,7 +42,7 @@ export interface NewStream {
   readonly sealed: boolean
   /** `http://host:port` at which the caller reached this server. */
   readonly origin: string
-  /** The caller that subscribes, with its tenant. Several streams of one owner may share a connection. */
+  /** The caller that subscribes, as `ownerKey` names it. Several streams of one owner may share a connection. */
   readonly owner: string
   readonly track?: MediaTrack
   /** What the caller sent for this transport, such as a WebRTC offer. */

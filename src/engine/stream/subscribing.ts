@@ -2,6 +2,7 @@
  * Accepts a call of a stream: chooses transport and encoding, records the stream, and starts its handler, or leaves it
  * for the reader that connects with the ticket.
  */
+import { ownerKey } from '../../core/call/caller.ts'
 import type { Instance, StreamState } from '../../core/call/instance.ts'
 import type { Reply } from '../../core/call/reply.ts'
 import { Fault } from '../../core/fault.ts'
@@ -77,7 +78,7 @@ export class Subscribing {
       encoding,
       sealed: rules.integrity !== false,
       origin: wish.origin,
-      owner: JSON.stringify([tenant, owner]),
+      owner: ownerKey(tenant, owner),
       ...(rules.track && { track: rules.track }),
       ...(details && { details }),
     })

@@ -3,7 +3,7 @@
  * is stored with the last frames, for any node. Frames before the end are on the node that runs the stream only.
  */
 
-import { type Caller, ownerOf } from '../../../core/call/caller.ts'
+import { type Caller, ownerKey, ownerOf } from '../../../core/call/caller.ts'
 import type { Operation } from '../../../core/operation/operation.ts'
 import type { ReadWish } from '../../../core/ports/calls.ts'
 import type { NewStream, StreamTransport } from '../../../core/ports/frames.ts'
@@ -40,7 +40,7 @@ export class TaskStreams {
 
   /** The frames of a stream of this caller. `undefined` if it does not run on this node. */
   of(caller: Caller, requestId: string): TaskFrames | undefined {
-    return this.#running.get(keyOf(`${caller.tenant}/${ownerOf(caller)}`, requestId))
+    return this.#running.get(keyOf(ownerKey(caller.tenant, ownerOf(caller)), requestId))
   }
 
   #open(stream: NewStream): TaskFrames {
