@@ -45,7 +45,9 @@ export function describeMessageFlow({ expect }: TestRunner, story: MessageStory,
     }
   })
 
-  if (knowsPeer) describeSlowPeers({ expect }, story)
+  // A broker may deliver a message again while it is in progress, so its carrier tests its own bound.
+  if (!knowsPeer) return
+  describeSlowPeers({ expect }, story)
 
   story('the messages in progress are bounded', () => {
     const held: (() => void)[] = []
