@@ -45,7 +45,7 @@ export function describeMessageFlow({ expect }: TestRunner, story: MessageStory,
     }
   })
 
-  // A broker may deliver a message again while it is in progress, so its carrier tests its own bound.
+  // A broker may deliver a message again while it is in progress, and these stories count each message once.
   if (!knowsPeer) return
   describeSlowPeers({ expect }, story)
 
