@@ -7,7 +7,8 @@ import { Fault } from '../../core/fault.ts'
 import type { Answer, Refusal, Refuse, Route } from '../../core/ports/exchange.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import { SLOWEST_UPLOAD, type UploadPace } from '../../wire/http/paced-parts.ts'
-import { createRouteTable, type RouteEntry, readParams } from '../../wire/http/route-table.ts'
+import { answerRoute } from '../../wire/http/route-answer.ts'
+import { createRouteTable, type RouteEntry } from '../../wire/http/route-table.ts'
 import { joinedHeader } from '../../wire/http/single-headers.ts'
 import { createSiteRules, type SiteOptions } from '../../wire/http/site-rules.ts'
 import { FetchExchange } from './fetch-exchange.ts'
@@ -53,16 +54,9 @@ export function createFetchHandler(routes: readonly Route[], options: FetchOptio
     return { kind: 'fault', fault: Fault.from(thrown) }
   }
 
-  async function answer(exchange: FetchExchange, entry: RouteEntry | undefined): Promise<Answer> {
+  function answer(exchange: FetchExchange, entry: RouteEntry | undefined): Promise<Answer> {
     const objection = joinedHeader((name) => exchange.request.headers.get(name)) ?? rules?.objection(exchange)
-    if (objection) return (entry?.refuse ?? fallback)(exchange, { kind: 'fault', fault: objection })
-    if (!entry) return fallback(exchange, { kind: 'path' })
-    const { allow, refuse, handles } = entry
-    const handle = handles.get(exchange.method)
-    if (handle) return handle(exchange, readParams(entry, exchange.path))
-    if (exchange.method !== 'OPTIONS') return refuse(exchange, { kind: 'method', allow })
-    const headers = { Allow: [...allow, 'OPTIONS'].join(', '), ...rules?.preflightHeaders(exchange, allow) }
-    return { status: 204, headers }
+    return answerRoute(exchange, entry, objection, { fallback, rules })
   }
 
   return async (request, prefix = options.prefix ?? '') => {

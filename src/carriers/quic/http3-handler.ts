@@ -6,7 +6,8 @@ import { Fault } from '../../core/fault.ts'
 import type { Answer, Refusal, Refuse, Route } from '../../core/ports/exchange.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import { SLOWEST_UPLOAD, type UploadPace } from '../../wire/http/paced-parts.ts'
-import { createRouteTable, type RouteEntry, readParams } from '../../wire/http/route-table.ts'
+import { answerRoute } from '../../wire/http/route-answer.ts'
+import { createRouteTable, type RouteEntry } from '../../wire/http/route-table.ts'
 import { repeatedHeader } from '../../wire/http/single-headers.ts'
 import { createSiteRules, type SiteOptions } from '../../wire/http/site-rules.ts'
 import { Http3Exchange } from './http3-exchange.ts'
@@ -55,16 +56,9 @@ export function createHttp3Handler(routes: readonly Route[], options: Http3Optio
     return repeatedHeader(flat) ?? rules?.objection(exchange)
   }
 
-  async function answer(exchange: Http3Exchange, entry: RouteEntry | undefined): Promise<Answer> {
+  function answer(exchange: Http3Exchange, entry: RouteEntry | undefined): Promise<Answer> {
     const objection = objectionTo(exchange)
-    if (objection) return (entry?.refuse ?? fallback)(exchange, { kind: 'fault', fault: objection })
-    if (!entry) return fallback(exchange, { kind: 'path' })
-    const { allow, refuse, handles } = entry
-    const handle = handles.get(exchange.method)
-    if (handle) return handle(exchange, readParams(entry, exchange.path))
-    if (exchange.method !== 'OPTIONS') return refuse(exchange, { kind: 'method', allow })
-    const headers = { Allow: [...allow, 'OPTIONS'].join(', '), ...rules?.preflightHeaders(exchange, allow) }
-    return { status: 204, headers }
+    return answerRoute(exchange, entry, objection, { fallback, rules })
   }
 
   function explain(exchange: Http3Exchange, thrown: unknown): Refusal {
