@@ -1,7 +1,8 @@
-/** A wasm tool with fewer threads than calls: waiting for a thread does not count as the tool's time. */
+/** Waiting for the compiler or for a free thread does not count as the time of a wasm tool. */
 import { operation } from 'callplane'
-import { expect, test, vi } from 'vitest'
-import { createStepClock, startSite } from '../scenarios/server.ts'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { webAssembly } from '../../src/backends/wasm/webassembly.ts'
+import { createGate, createStepClock, startSite } from '../scenarios/server.ts'
 import { compileWat, folderWith, WAT } from './wasm-modules.ts'
 
 vi.setConfig({ testTimeout: 30_000 })
@@ -37,6 +38,28 @@ test('a call that waits for a thread has its whole time once it gets one', async
   expect(meanwhile.body.state).toBe('pending')
   expect(ended.body).toMatchObject({ state: 'error', error: { code: 'PANIC_TIMEOUT' } })
   expect(clock.now() - began).toBe(2 * A_SECOND)
+})
+
+test('a call that waits for the compiler has its whole time once the module is compiled', async () => {
+  const compile = webAssembly.compile
+  const gate = createGate()
+  const slow = vi.spyOn(webAssembly, 'compile').mockImplementation(async (bytes) => {
+    await gate.pass()
+    return compile(bytes)
+  })
+  onTestFinished(() => slow.mockRestore())
+  const { clock, site } = await startTool()
+  await site.call('v1:tool.hang', {}, { requestId: 'first' })
+  await gate.began
+  clock.advance(10 * A_SECOND)
+  gate.open(undefined)
+
+  await clock.timer(A_SECOND)
+  const meanwhile = await site.poll('first')
+  clock.advance(A_SECOND)
+
+  expect(meanwhile.body.state).toBe('pending')
+  expect((await site.ended('first')).body).toMatchObject({ state: 'error', error: { code: 'PANIC_TIMEOUT' } })
 })
 
 test('the deadline of a call runs while it waits for a thread', async () => {

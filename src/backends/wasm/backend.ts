@@ -21,7 +21,8 @@ export function createWasmBackend(spec: BackendSpec, { clock, folder }: BackendP
   return {
     ...wasmTraits,
     async execute(args, context) {
-      const module = await compiled()
+      // The first call waits for the compiler. That is not the tool's time.
+      const module = await context.queued(compiled())
       const answer = await pool.run({ module, maxBytes }, new TextEncoder().encode(encodeRaw(args)), context)
       const stderr = new TextDecoder().decode(answer.stderr)
       if (stderr !== '') context.log.debug({ stderr }, 'module standard error')
