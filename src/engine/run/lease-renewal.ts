@@ -24,19 +24,23 @@ export class LeaseKeeping {
     this.#parts = parts
   }
 
-  /** Starts to renew leases, until no call runs. */
+  /**
+   * Starts to renew leases, until no call runs. A timer that is already set is kept, because many calls begin and end
+   * between two renewals, and a timer per call would cost each of them.
+   */
   start(): void {
     const { env, leaseMs } = this.#parts
-    this.stop()
-    this.#cancelTimer = env.clock.schedule(leaseMs / 3, () => void this.#extend())
+    this.#cancelTimer ??= env.clock.schedule(leaseMs / 3, () => void this.#extend())
   }
 
   stop(): void {
     this.#cancelTimer?.()
+    this.#cancelTimer = undefined
   }
 
   async #extend(): Promise<void> {
     const { env, store, leaseMs, leases, counts, stop } = this.#parts
+    this.#cancelTimer = undefined
     const held = leases()
     if (held.length === 0) return
     try {
