@@ -127,7 +127,7 @@ test('without the package that runs modules the fault names it', async () => {
      import { codeOf, CODES } from './src/protocols/contract/faults.ts'
      const parts = { folder: import.meta.dirname, clock: { schedule: () => () => {} } }
      const backend = createWasmBackend({ kind: 'wasm', module: 'tool.wasm' }, parts as never)
-     const context = { signal: new AbortController().signal }
+     const context = { signal: new AbortController().signal, queued: <T>(turn: Promise<T>) => turn }
      await (backend.execute({}, context as never) as Promise<unknown>).catch(({ kind, message }) => {
        const code = codeOf(kind)
        console.log(JSON.stringify({ code, reason: CODES[code].reason, message }))
