@@ -2,7 +2,8 @@
  * Runs programs without a shell, with bounded output, and ends each one together with the programs that it started. The
  * caller interprets exit codes and output.
  */
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
+import type { Readable, Writable } from 'node:stream'
 
 export interface Program {
   readonly file: string
@@ -16,6 +17,18 @@ export interface Program {
   readonly maxBytes: number
   /** How much of the end of the standard error is kept (default: 4096). */
   readonly maxErrorBytes?: number
+  /** Opened for this program alone, which takes them over (default: Node's own, which are sockets). */
+  readonly output?: OutputPipes
+}
+
+export interface OutputPipes {
+  /** The program's ends: its standard output and its standard error. */
+  readonly ends: readonly [number, number]
+  /** The server's ends. */
+  readonly stdout: Readable
+  readonly stderr: Readable
+  /** Closes the server's copies of `ends`. Otherwise the output would not end with the program. */
+  closeEnds(): void
 }
 
 export interface ProgramExit {
@@ -41,44 +54,75 @@ export interface RunningProgram {
 const HAS_GROUPS = process.platform !== 'win32'
 
 export function startProgram(program: Program): RunningProgram {
-  const { file, args, cwd, env, input = '', maxBytes, maxErrorBytes = 4_096 } = program
-  // The program leads its own process group, so that one signal reaches every program that it started.
-  const child = spawn(file, [...args], { stdio: 'pipe', cwd, env, detached: HAS_GROUPS, windowsHide: true })
+  const { input = '', maxBytes, maxErrorBytes = 4_096 } = program
+  const { child, stdin, stdout, stderr } = spawnGroup(program)
   const overflow = Promise.withResolvers<void>()
-  const stdout: Buffer[] = []
+  const pieces: Buffer[] = []
   let bytes = 0
-  child.stdout.on('data', (piece: Buffer) => {
+  stdout.on('data', (piece: Buffer) => {
     bytes += piece.length
-    if (bytes <= maxBytes) stdout.push(piece)
+    if (bytes <= maxBytes) pieces.push(piece)
     else overflow.resolve()
   })
-  let stderr = Buffer.alloc(0)
-  child.stderr.on('data', (piece: Buffer) => {
-    stderr = Buffer.concat([stderr, piece]).subarray(-maxErrorBytes)
+  let errors = Buffer.alloc(0)
+  stderr.on('data', (piece: Buffer) => {
+    errors = Buffer.concat([errors, piece]).subarray(-maxErrorBytes)
   })
   // The pipe's error event does not show this: if the program has already ended, its pipe closes without an error.
   let inputBroke = input !== ''
   // A program need not read its input, so a closed pipe is not a failure.
-  child.stdin.on('error', () => child.stdin.destroy())
+  stdin.on('error', () => stdin.destroy())
   if (input !== '') {
-    child.stdin.write(input, (error) => {
+    stdin.write(input, (error) => {
       inputBroke = error instanceof Error
     })
   }
-  child.stdin.end()
+  stdin.end()
   const exit = new Promise<ProgramExit>((resolve, reject) => {
     child.once('error', reject)
-    child.once('close', (code, signal) =>
+    child.once('close', async (code, signal) => {
+      // Node waits only for the streams that it made itself.
+      await Promise.all([closeOf(stdout), closeOf(stderr)])
       resolve({
         exitCode: code ?? undefined,
         signal: signal ?? undefined,
-        stdout: Buffer.concat(stdout),
-        stderr: stderr.toString('utf8'),
+        stdout: Buffer.concat(pieces),
+        stderr: errors.toString('utf8'),
         inputBroke,
-      }),
-    )
+      })
+    })
   })
-  return { exit, overflow: overflow.promise, kill: () => killGroup(child) }
+  const kill = () => {
+    // A program that left the group may hold the pipes open, so this side closes them.
+    stdout.destroy()
+    stderr.destroy()
+    killGroup(child)
+  }
+  return { exit, overflow: overflow.promise, kill }
+}
+
+/** The program leads its own process group, so that one signal reaches every program that it started. */
+function spawnGroup({ file, args, cwd, env, output }: Program) {
+  const options = { cwd, env, detached: HAS_GROUPS, windowsHide: true }
+  if (!output) {
+    const child = spawn(file, [...args], { ...options, stdio: 'pipe' })
+    return { child, stdin: child.stdin, stdout: child.stdout, stderr: child.stderr }
+  }
+  const { ends, stdout, stderr } = output
+  try {
+    const child = spawn(file, [...args], { ...options, stdio: ['pipe', ...ends] })
+    return { child, stdin: child.stdin as Writable, stdout, stderr }
+  } catch (error) {
+    stdout.destroy()
+    stderr.destroy()
+    throw error
+  } finally {
+    output.closeEnds()
+  }
+}
+
+async function closeOf(stream: Readable): Promise<void> {
+  if (!stream.closed) await new Promise((resolve) => void stream.once('close', resolve))
 }
 
 export type Ending = 'exited' | 'timed-out' | 'overflowed' | 'aborted'
@@ -113,10 +157,7 @@ export async function runProgram(
   }
 }
 
-function killGroup(child: ChildProcessWithoutNullStreams): void {
-  // A program that left the group may hold the pipes open, so this side closes them.
-  child.stdout.destroy()
-  child.stderr.destroy()
+function killGroup(child: ChildProcess): void {
   const { pid } = child
   if (pid === undefined) return
   try {

@@ -14,7 +14,6 @@ const SHUT_IN = [
   '--cpus=0.5',
   '--pids-limit=16',
   '--stop-timeout=0',
-  '--log-driver=none',
 ]
 
 const NO_PROXY = [
@@ -30,7 +29,10 @@ const NO_PROXY = [
   '--env=NO_PROXY=',
 ]
 
-test('a container is run with every limit, after what the declaration adds and before the image', () => {
+test.each([
+  [false, '--log-driver=none'],
+  [true, '--log-driver=passthrough'],
+])('a container is run with every limit, after what the declaration adds and before the image', (passStreams, log) => {
   const settings = parseContainerSettings({
     kind: 'container',
     image: 'registry.example/tools/convert:1.4',
@@ -43,7 +45,7 @@ test('a container is run with every limit, after what the declaration adds and b
     pull: 'missing',
   })
 
-  expect(runArguments(settings, 'callplane-one')).toEqual([
+  expect(runArguments(settings, 'callplane-one', { variables: ['KEY'], passStreams })).toEqual([
     'run',
     '--tmpfs=/tmp',
     '--rm',
@@ -52,7 +54,9 @@ test('a container is run with every limit, after what the declaration adds and b
     `--label=${LABEL}`,
     '--pull=missing',
     ...SHUT_IN,
+    log,
     ...NO_PROXY,
+    '--env=KEY',
     'registry.example/tools/convert:1.4',
     '/bin/tool',
     '--json',

@@ -15,6 +15,7 @@ import { newContainerName } from './names.ts'
 import { runContainer } from './run.ts'
 import { runArguments } from './run-arguments.ts'
 import { type ContainerSettings, parseContainerSettings } from './settings.ts'
+import { canPassStreams } from './streams.ts'
 import { containerTraits } from './traits.ts'
 
 /** Exit code of docker and podman when the engine itself fails, not the program in the container. */
@@ -27,11 +28,18 @@ export function createContainerBackend(spec: BackendSpec, { folder, log }: Backe
   const closing = new AbortController()
   const running = new Set<Promise<unknown>>()
   const locate = () => findEngine(settings.engine, settings.engineArgs, folder)
-  const swept = sweep()
+  /** By the engine's file: the answer takes as long as half a call. */
+  const passing = new Map<string, Promise<boolean>>()
+  const passesStreams = (engine: Engine) => {
+    const known = passing.get(engine.file) ?? canPassStreams(engine)
+    passing.set(engine.file, known)
+    return known
+  }
+  const started = start()
 
-  async function sweep(): Promise<void> {
+  async function start(): Promise<void> {
     const engine = await locate()
-    if (engine) await removeLeftovers(engine, log)
+    if (engine) await Promise.all([passesStreams(engine), removeLeftovers(engine, log)])
     else log.warn({ image: settings.image }, noEngine(settings.engine).message)
   }
 
@@ -39,12 +47,13 @@ export function createContainerBackend(spec: BackendSpec, { folder, log }: Backe
     const engine = await locate()
     if (!engine) throw noEngine(settings.engine)
     const name = newContainerName()
-    const credential = await credentialOf(context)
+    const [credential, passStreams] = await Promise.all([credentialOf(context), passesStreams(engine)])
     const finished = await runContainer({
       engine,
       name,
-      args: runArguments(settings, name, credential === undefined ? [] : [CREDENTIAL]),
+      args: runArguments(settings, name, { variables: credential === undefined ? [] : [CREDENTIAL], passStreams }),
       environment: credential === undefined ? {} : { [CREDENTIAL]: credential },
+      passStreams,
       input: encodeRaw(args),
       maxBytes: settings.maxBytes,
       signal: AbortSignal.any([context.signal, closing.signal]),
@@ -52,7 +61,7 @@ export function createContainerBackend(spec: BackendSpec, { folder, log }: Backe
     })
     if (finished.stderr !== '') context.log.debug({ stderr: finished.stderr }, 'container standard error')
     if (finished.exitCode === 0) {
-      if (finished.inputBroke && finished.stdout.length === 0) throw outputLost()
+      if (!passStreams && finished.inputBroke && finished.stdout.length === 0) throw outputLost()
       return decodeRawBytes(finished.stdout)
     }
     if (finished.exitCode !== ENGINE_FAILED) throw failed(finished)
@@ -74,12 +83,12 @@ export function createContainerBackend(spec: BackendSpec, { folder, log }: Backe
     },
     async close() {
       closing.abort(new Fault('unavailable', 'The server is shutting down. Send the call again in a moment.'))
-      await Promise.allSettled([swept, ...running])
+      await Promise.allSettled([started, ...running])
     },
   }
 }
 
-/** If writing the container's input fails, the engine may exit with 0 and lose the tool's output. */
+/** An engine that copies the streams may exit with 0 and lose the tool's output if it could not write all of the input. */
 function outputLost(): Fault {
   return new Fault(
     'upstream',

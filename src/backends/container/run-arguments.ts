@@ -6,8 +6,18 @@ import type { ContainerSettings } from './settings.ts'
 const PROXIES = ['http_proxy', 'https_proxy', 'ftp_proxy', 'all_proxy', 'no_proxy']
 const NO_PROXY = PROXIES.flatMap((name) => [`--env=${name}=`, `--env=${name.toUpperCase()}=`])
 
-/** `passed` names variables that the container receives with the values from the engine program's environment. */
-export function runArguments(settings: ContainerSettings, name: string, passed: readonly string[] = []): string[] {
+export interface RunChoices {
+  /** Variables that the container receives with the values from the engine program's environment. */
+  readonly variables: readonly string[]
+  /** The container gets the engine program's own standard streams. */
+  readonly passStreams: boolean
+}
+
+export function runArguments(
+  settings: ContainerSettings,
+  name: string,
+  { variables, passStreams }: RunChoices,
+): string[] {
   const { image, command, runArgs, user, memoryMb, cpus, pids, pull } = settings
   return [
     'run',
@@ -29,10 +39,10 @@ export function runArguments(settings: ContainerSettings, name: string, passed: 
     `--pids-limit=${pids}`,
     // Without this, a removal waits 10 s for the tool to stop.
     '--stop-timeout=0',
-    // Otherwise the engine also writes all output to disk.
-    '--log-driver=none',
+    // By default the engine also writes all output to disk.
+    `--log-driver=${passStreams ? 'passthrough' : 'none'}`,
     ...NO_PROXY,
-    ...passed.map((variable) => `--env=${variable}`),
+    ...variables.map((variable) => `--env=${variable}`),
     image,
     ...command,
   ]

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/ports/runtime.ts'
+import { openOutputPipes } from '../../platform/pipes.ts'
 import { type ProgramExit, type RunningProgram, startProgram } from '../../platform/processes.ts'
 import { type Engine, runCommand } from './engine.ts'
 
@@ -13,6 +14,11 @@ import { type Engine, runCommand } from './engine.ts'
 const MAX_STDERR = 4_096
 /** How many times the server looks for a container that was being created while the call stopped. */
 const REMOVALS = 5
+/**
+ * The shell makes the pipe for the input. A socket or a pipe with a name would not do: a tool cannot open a socket as
+ * /dev/stdin, and opening a named pipe waits forever once the server has written all of the input.
+ */
+const WITH_PIPE = 'cat | exec "$@"'
 
 export interface RunOptions {
   engine: Engine
@@ -20,6 +26,8 @@ export interface RunOptions {
   /** Added to the server's own environment for the engine's program. */
   environment: Readonly<Record<string, string>>
   name: string
+  /** Whether the container gets the standard streams of the engine's program. */
+  passStreams: boolean
   input: string
   maxBytes: number
   signal: AbortSignal
@@ -31,23 +39,13 @@ export interface RunOptions {
  * first.
  */
 export async function runContainer(options: RunOptions): Promise<ProgramExit> {
-  const { engine, args, environment, input, maxBytes, signal } = options
+  const { maxBytes, signal } = options
   signal.throwIfAborted()
-  const program = startProgram({
-    file: engine.file.includes('/') ? resolve(engine.file) : engine.file,
-    args: [...engine.args, ...args],
-    // Not the working folder: podman's monitor writes a file named "oom" to its current folder when memory runs out.
-    cwd: tmpdir(),
-    env: { ...process.env, ...environment },
-    input,
-    maxBytes,
-    maxErrorBytes: MAX_STDERR,
-  })
-  const exit = program.exit.catch((cause: unknown) => {
-    throw notStarted(cause)
-  })
+  const program = await startEngine(options)
+  const exit = program.exit.catch(notStarted)
   const cut = Promise.withResolvers<never>()
   const onAbort = () => cut.reject(signal.reason)
+  if (signal.aborted) onAbort()
   signal.addEventListener('abort', onAbort, { once: true })
   const overflow = program.overflow.then(() => {
     throw tooMuch(maxBytes)
@@ -62,8 +60,25 @@ export async function runContainer(options: RunOptions): Promise<ProgramExit> {
   }
 }
 
-function notStarted(cause: unknown): Fault {
-  return new Fault(
+async function startEngine(options: RunOptions): Promise<RunningProgram> {
+  const { engine, args, environment, passStreams, input, maxBytes } = options
+  const file = engine.file.includes('/') ? resolve(engine.file) : engine.file
+  const command = [file, ...engine.args, ...args] as const
+  const common = {
+    // Not the working folder: podman's monitor writes a file named "oom" to its current folder when memory runs out.
+    cwd: tmpdir(),
+    env: { ...process.env, ...environment },
+    input,
+    maxBytes,
+    maxErrorBytes: MAX_STDERR,
+  }
+  if (!passStreams) return startProgram({ ...common, file, args: command.slice(1) })
+  const output = await openOutputPipes().catch(notStarted)
+  return startProgram({ ...common, file: '/bin/sh', args: ['-c', WITH_PIPE, 'sh', ...command], output })
+}
+
+function notStarted(cause: unknown): never {
+  throw new Fault(
     'isolation-unavailable',
     'The container engine could not be started; the server log has the reason.',
     { cause },
