@@ -42,6 +42,9 @@ const CONTENDERS = {
   'sockets-orpc': () => import('./contenders/sockets-orpc.ts'),
   'frames-ws': () => import('./contenders/frames-ws.ts'),
   'frames-callplane': () => import('./contenders/frames-callplane.ts'),
+  'quic-calls-bare': () => import('./contenders/quic-calls-bare.ts'),
+  'quic-frames-bare': () => import('./contenders/quic-frames-bare.ts'),
+  'webrtc-bare': () => import('./contenders/webrtc-bare.ts'),
 } satisfies Record<string, () => Promise<{ start: Contender }>>
 
 let serving: Serving | undefined

@@ -5,11 +5,11 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { type Asker, createAsker } from './ask.ts'
-import type { ReadersOptions } from './frame-readers.ts'
 import type { HostAnswers, HostOptions } from './host.ts'
 import type { LoadOptions, LoadResult } from './load.ts'
+import type { QuicLoadOptions } from './quic-load.ts'
+import type { ReadersOptions } from './readers/reader.ts'
 import type { SocketLoadOptions } from './socket-load.ts'
 
 export interface Host {
@@ -23,10 +23,12 @@ export interface Host {
   stop(): Promise<void>
 }
 
-export interface Load {
-  run(options: LoadOptions): Promise<LoadResult>
+export interface LoadOf<Options> {
+  run(options: Options): Promise<LoadResult>
   stop(): Promise<void>
 }
+
+export type Load = LoadOf<LoadOptions>
 
 /**
  * If `outputTo` is set, the server's standard output goes to that file. `bench` is the folder whose contenders are
@@ -64,23 +66,22 @@ export async function startHost(
 }
 
 export function startLoad(): Load {
-  const child = fork(fileURLToPath(new URL('./load.ts', import.meta.url)))
-  const ask = createAsker(child, 'the load generator')
-  return {
-    run: (options) => ask<LoadResult>('run', options),
-    stop: () => end(child, ask),
-  }
-}
-
-export interface SocketLoad {
-  run(options: SocketLoadOptions): Promise<LoadResult>
-  stop(): Promise<void>
+  return forkLoad<LoadOptions>('load.ts')
 }
 
 /** Calls over one WebSocket. */
-export function startSocketLoad(): SocketLoad {
-  const child = fork(fileURLToPath(new URL('./socket-load.ts', import.meta.url)))
-  const ask = createAsker(child, 'the load generator of sockets')
+export function startSocketLoad(): LoadOf<SocketLoadOptions> {
+  return forkLoad('socket-load.ts')
+}
+
+/** Calls over one HTTP/3 connection. */
+export function startQuicLoad(): LoadOf<QuicLoadOptions> {
+  return forkLoad('quic-load.ts')
+}
+
+function forkLoad<Options>(file: string): LoadOf<Options> {
+  const child = fork(join(import.meta.dirname, file))
+  const ask = createAsker(child, `the load generator ${file}`)
   return {
     run: (options) => ask<LoadResult>('run', options),
     stop: () => end(child, ask),
@@ -95,9 +96,9 @@ export interface Readers {
   stop(): Promise<void>
 }
 
-export function startReaders(): Readers {
-  const child = fork(fileURLToPath(new URL('./frame-readers.ts', import.meta.url)))
-  const ask = createAsker(child, 'the readers')
+export function startReaders(transport: 'websocket' | 'quic' | 'webrtc'): Readers {
+  const child = fork(join(import.meta.dirname, 'readers', `${transport}.ts`))
+  const ask = createAsker(child, `the readers over ${transport}`)
   return {
     open: (options) => ask('open', options),
     read: (durationMs) => ask<number>('read', durationMs),

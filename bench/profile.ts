@@ -1,7 +1,7 @@
 /** Profiles a server under the load of a suite, to find where its CPU time goes. */
 import { join } from 'node:path'
 import type { HostOptions } from './host.ts'
-import { startHost, startLoad } from './processes.ts'
+import { type Host, startHost, startLoad } from './processes.ts'
 import type { ProfileLine } from './profiler.ts'
 import { measure, warmUp } from './rounds.ts'
 import type { TrafficName } from './traffic.ts'
@@ -52,16 +52,20 @@ async function printProfile(
     const { cpuUs, perSecond } = await measure(load, host, { ...shape, durationMs: 2_000 })
     await host.ask('startProfile')
     await measure(load, host, { ...shape, durationMs: 4_000 })
-    const lines = await host.ask<ProfileLine[]>('stopProfile')
-    const figures = `${cpuUs.toFixed(1)} µs of CPU per call, ${perSecond.toFixed(0)} calls/s`
-    console.log(`\n${shape.traffic}, ${host.name}: ${figures}`)
-    console.log('self time by file:')
-    printLines(byFile(lines), cpuUs)
-    console.log('self time by function:')
-    printLines(lines, cpuUs)
+    await printProfileOf(host, `${shape.traffic}, ${perSecond.toFixed(0)} calls/s`, cpuUs)
   } finally {
     await Promise.all([load.stop(), host.stop()])
   }
+}
+
+/** Ends the profile and prints it. `cpuUs` is the CPU time of a call or a frame. */
+export async function printProfileOf(host: Host, shape: string, cpuUs: number): Promise<void> {
+  const lines = await host.ask<ProfileLine[]>('stopProfile')
+  console.log(`\n${host.name}, ${shape}: ${cpuUs.toFixed(2)} µs of CPU each`)
+  console.log('self time by file:')
+  printLines(byFile(lines), cpuUs)
+  console.log('self time by function:')
+  printLines(lines, cpuUs)
 }
 
 function printLines(lines: readonly ProfileLine[], cpuUs: number): void {

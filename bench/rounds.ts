@@ -34,15 +34,23 @@ export async function runRounds(load: Load, hosts: readonly Host[], options: Rou
     traffic: trafficOf?.(host) ?? traffic,
   })
   for (const host of hosts) await warmUp(load, host, warmUpCalls, loadOf(host), warmUpMs)
-  const samples: Sample[][] = hosts.map(() => [])
+  return alternate(hosts.length, rounds, (at) => measure(load, hosts[at] as Host, loadOf(hosts[at] as Host)))
+}
+
+/** One sample of every contender per round. Each round starts with another contender, and every second runs backwards. */
+export async function alternate<T>(
+  contenders: number,
+  rounds: number,
+  take: (at: number) => Promise<T>,
+): Promise<T[][]> {
+  const samples: T[][] = Array.from({ length: contenders }, () => [])
   for (let round = 0; round < rounds; round++) {
-    for (let turn = 0; turn < hosts.length; turn++) {
-      // Each round starts with another contender and every second round runs backwards. So no contender always follows
-      // the same neighbour, and limits stay next to the contenders that are compared with them.
-      const step = round % 2 === 0 ? turn : hosts.length - 1 - turn
-      const at = (round + step) % hosts.length
-      const host = hosts[at] as Host
-      samples[at]?.push(await measure(load, host, loadOf(host)))
+    for (let turn = 0; turn < contenders; turn++) {
+      // So no contender always follows the same neighbour, and limits stay next to the contenders that are compared with
+      // them.
+      const step = round % 2 === 0 ? turn : contenders - 1 - turn
+      const at = (round + step) % contenders
+      samples[at]?.push(await take(at))
     }
   }
   return samples

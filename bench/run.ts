@@ -10,6 +10,7 @@ import { compareWith } from './against.ts'
 import { drawCharts } from './draw.ts'
 import { drawGrowth } from './draw-growth.ts'
 import { PROFILED, printProfiles } from './profile.ts'
+import { PROFILED_FRAMES, printFrameProfiles } from './profile-frames.ts'
 import { printFindings } from './report.ts'
 import { readResults, writeResults } from './results.ts'
 import type { Findings, Suite } from './suites/suite.ts'
@@ -29,6 +30,8 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   fairness: async () => (await import('./suites/fairness.ts')).fairness,
   sockets: async () => (await import('./suites/sockets.ts')).sockets,
   frames: async () => (await import('./suites/frames.ts')).frames,
+  quic: async () => (await import('./suites/quic.ts')).quic,
+  webrtc: async () => (await import('./suites/webrtc.ts')).webrtc,
 }
 
 /** The suites that `--quick` runs by default: the rows that people ask for first. */
@@ -46,7 +49,7 @@ const { values, positionals } = parseArgs({
 })
 /** Prints a table for a decision, and writes nothing. */
 const BY_HAND = 'by-hand'
-const known = values.profile ? PROFILED : [...Object.keys(SUITES), BY_HAND]
+const known = values.profile ? [...PROFILED, ...PROFILED_FRAMES] : [...Object.keys(SUITES), BY_HAND]
 const unknown = positionals.filter((name) => !known.includes(name))
 if (unknown.length > 0) {
   console.error(`There is no suite ${unknown.join(', ')} here. Choose from: ${known.join(', ')}.`)
@@ -62,10 +65,16 @@ async function runInFolder(): Promise<void> {
     if (values.against !== undefined) {
       if (!(await compareWith(values.against, folder, values.quick))) process.exitCode = 1
     } else if (!values.profile) await measureSuites(folder)
-    else for (const name of positionals.length > 0 ? positionals : ['sync']) await printProfiles(name, folder)
+    else for (const name of positionals.length > 0 ? positionals : ['sync']) await printProfile(name, folder)
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+async function printProfile(name: string, folder: string): Promise<void> {
+  const ofFrames = PROFILED_FRAMES.find((each) => each === name)
+  if (ofFrames) await printFrameProfiles(ofFrames, folder)
+  else await printProfiles(name, folder)
 }
 
 async function measureSuites(folder: string): Promise<void> {

@@ -3,7 +3,7 @@
  * marks, such as `<!-- bench:sync -->` and `<!-- /bench:sync -->`.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import type { Results } from './results.ts'
+import { type Results, roundFigure } from './results.ts'
 import type { Goal, Row } from './suites/suite.ts'
 
 const ROOT = new URL('../', import.meta.url)
@@ -33,21 +33,26 @@ function tablesOf(suite: string, { rows, goals, machine, dates }: Results): stri
   const { cores, cpu, node } = machine
   return [
     `Measured on ${dates?.[suite] ?? 'an unknown day'} on ${cores} × ${cpu} with Node ${node}.`,
-    tableOf(
-      ['server', 'CPU per call', 'calls per CPU second, relative', '95 % interval', 'relative to'],
-      own.map(cellsOf),
-    ),
+    tableOf(headingsOf(own), own.map(cellsOf)),
     tableOf(['goal', 'measured', ''], goals.filter((goal) => goal.suite === suite).map(goalCells)),
   ].join('\n\n')
 }
 
-function cellsOf({ contender, cpuUs, relative, interval, limit = '' }: Row): string[] {
+function headingsOf(rows: readonly Row[]): string[] {
+  return rows.some(({ interval }) => interval)
+    ? ['server', 'CPU per call', 'calls per CPU second, relative', '95 % interval', 'relative to']
+    : ['server', 'CPU per call or frame', 'per CPU second, relative', 'middle half of the rounds', 'relative to']
+}
+
+function cellsOf({ contender, cpuUs, relative, spread, interval = spread, limit = '', figures = {} }: Row): string[] {
+  const others = Object.entries(figures).map(([name, value]) => `${roundFigure(value)} ${name}`)
+  const cpu = cpuUs === undefined ? [] : [`${cpuUs.toFixed(cpuUs < 10 ? 2 : 1)} µs`]
   return [
     `\`${contender}\``,
-    cpuUs === undefined ? '' : `${cpuUs.toFixed(1)} µs`,
+    [...cpu, ...others].join(', '),
     relative === undefined ? '' : relative.toFixed(2),
-    interval ? `${interval.low.toFixed(2)} to ${interval.high.toFixed(2)}` : '',
-    limit === contender ? 'itself' : `\`${limit}\``,
+    interval && limit !== contender ? `${interval.low.toFixed(2)} to ${interval.high.toFixed(2)}` : '',
+    limit === contender ? 'itself' : limit && `\`${limit}\``,
   ]
 }
 

@@ -11,6 +11,7 @@ import {
   type OperationDefinition,
   operation,
 } from '../../src/index.ts'
+import { freeUdpPort } from '../free-port.ts'
 import { ADD, ADD_ARGS, ADD_RESULT, JWT_ISSUER, JWT_SECRET } from './add-schemas.ts'
 import { type Contender, manyName } from './contender.ts'
 
@@ -19,9 +20,10 @@ type Pair = { a: number; b: number }
 const run = ({ a, b }: Pair) => a + b
 
 export const start: Contender = async (options) => {
-  const { validator, data, operations = 0, chunkedBytes = 0, guarded = false, executionLog = true } = options
+  const { validator, data, operations = 0, chunkedBytes = 0, guarded = false, executionLog = true, tls } = options
   if (data === undefined) throw new Error('Give the callplane contender a data folder of its own.')
   const add = await adder(validator)
+  const quicPort = tls && (await freeUdpPort())
   const server = await createServer({
     operations: [
       add(ADD, 'Adds two numbers.'),
@@ -39,10 +41,11 @@ export const start: Contender = async (options) => {
     executionLog,
     ...(guarded && { auth: { jwt: [{ issuer: JWT_ISSUER, audience: 'bench', key: { secret: JWT_SECRET } }] } }),
     rest: { allowExecute: true },
+    ...(tls && quicPort && { tls, quic: { port: quicPort } }),
   })
   const { port } = await server.listen({ port: 0 })
   return {
-    port,
+    port: quicPort ?? port,
     work: (given) => callInProcess(server, given as InProcess),
     close: () => server.close(1_000),
   }

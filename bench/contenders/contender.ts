@@ -28,8 +28,22 @@ export interface ContenderOptions {
   /** Number of rules in the policy. Default: no policy. */
   rules?: number
   mix?: Mix
+  /** The certificate of a server over QUIC. Callplane then serves QUIC, and its port is that of QUIC. */
+  tls?: TlsFiles
+  /** How many frames the bare server puts into one write. */
+  framesAWrite?: number
   /** The durable job system to start. */
   durable?: DurableOptions
+}
+
+export interface TlsFiles {
+  cert: string
+  key: string
+}
+
+export function requireTls(tls: TlsFiles | undefined): TlsFiles {
+  if (!tls) throw new Error('Give a contender over QUIC a certificate.')
+  return tls
 }
 
 export interface Serving {

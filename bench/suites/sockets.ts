@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { HostOptions } from '../host.ts'
 import { keepInstalled } from '../installed.ts'
 import { type Host, type Load, startHost, startLoad, startSocketLoad } from '../processes.ts'
-import { measure, type Sample } from '../rounds.ts'
+import { alternate, measure, ratios, type Sample } from '../rounds.ts'
 import type { SocketWireName } from '../socket-wires.ts'
 import { relativeOf, summarise } from '../statistics.ts'
 import type { Goal, Row, Suite } from './suite.ts'
@@ -57,13 +57,7 @@ export const sockets: Suite = async ({ quick, trial, folder, say }) => {
     }
     say(`sockets: ${rounds} rounds of ${durationMs} ms, ${IN_FLIGHT} calls at a time`)
     if (warmUpMs > 0) for (const at of subjects.keys()) await sample(at, warmUpMs)
-    const samples: Sample[][] = subjects.map(() => [])
-    for (let round = 0; round < rounds; round++) {
-      for (let turn = 0; turn < subjects.length; turn++) {
-        const at = (round + turn) % subjects.length
-        samples[at]?.push(await sample(at, durationMs))
-      }
-    }
+    const samples = await alternate(subjects.length, rounds, (at) => sample(at, durationMs))
     return {
       rows: subjects.map((subject, at) => rowOf(subject, samples[at] ?? [], samples[0] ?? [])),
       goals: goalsOf(subjects, samples),
@@ -73,11 +67,6 @@ export const sockets: Suite = async ({ quick, trial, folder, say }) => {
   }
 }
 
-/** Calls per CPU second of ours over theirs, round by round. */
-function aheadBy(ours: readonly Sample[], theirs: readonly Sample[]): number[] {
-  return ours.map(({ cpuUs }, round) => (theirs[round] as Sample).cpuUs / cpuUs)
-}
-
 function rowOf({ name }: Subject, own: readonly Sample[], ours: readonly Sample[]): Row {
   return {
     suite: SUITE,
@@ -85,14 +74,14 @@ function rowOf({ name }: Subject, own: readonly Sample[], ours: readonly Sample[
     cpuUs: summarise(own.map(({ cpuUs }) => cpuUs)).median,
     perSecond: summarise(own.map(({ perSecond }) => perSecond)).median,
     limit: OURS,
-    ...relativeOf(aheadBy(own, ours)),
+    ...relativeOf(ratios(own, ours)),
   }
 }
 
 function goalsOf(subjects: readonly Subject[], samples: readonly Sample[][]): Goal[] {
   const [ours = []] = samples
   return subjects.slice(1).map(({ name }, at) => {
-    const { relative } = relativeOf(aheadBy(ours, samples[at + 1] ?? []))
+    const { relative } = relativeOf(ratios(ours, samples[at + 1] ?? []))
     const least = name === HTTP ? OVER_HTTP : 1
     return {
       suite: SUITE,

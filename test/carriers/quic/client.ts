@@ -46,12 +46,9 @@ export interface Http3Connection {
   close(): Promise<void>
 }
 
-export async function connectHttp3(port: number): Promise<Http3Connection> {
+export async function connectHttp3(port: number, ca = certificate().cert): Promise<Http3Connection> {
   const authority = `127.0.0.1:${port}`
-  const client = await clientLibrary().connectAsync(`https://${authority}`, {
-    ca: certificate().cert,
-    servername: 'localhost',
-  })
+  const client = await clientLibrary().connectAsync(`https://${authority}`, { ca, servername: 'localhost' })
   client.on('error', () => undefined)
   const open = (path: string, headers: Record<string, string>, hasBody = true) => {
     const pseudo = { ':method': 'GET', ':scheme': 'https', ':authority': authority, ':path': path }
@@ -106,13 +103,8 @@ function responseOf(stream: ClientStream, method: string): Promise<Response> {
   })
 }
 
-export async function connectRaw(port: number, alpn = ['callplane/1']): Promise<RawClient> {
-  const { cert } = certificate()
-  const client = await clientLibrary().connectQuicAsync(`127.0.0.1:${port}`, {
-    ca: cert,
-    servername: 'localhost',
-    alpn,
-  })
+export async function connectRaw(port: number, alpn = ['callplane/1'], ca = certificate().cert): Promise<RawClient> {
+  const client = await clientLibrary().connectQuicAsync(`127.0.0.1:${port}`, { ca, servername: 'localhost', alpn })
   client.on('error', () => undefined)
   return client
 }

@@ -1,0 +1,52 @@
+/** The limit for frames over WebRTC: the library werift alone, with as many frames in a turn as Callplane sends. */
+import { createServer } from 'node:http'
+import { type RTCDataChannel, RTCPeerConnection } from 'werift'
+import type { Contender } from './contender.ts'
+import { FRAME_BYTES } from './frames.ts'
+import { readText } from './read-text.ts'
+import { serve } from './serve.ts'
+
+const FRAMES_A_TURN = 64
+/** The bounds of the buffer, as Callplane has them. */
+const HIGH_BYTES = 256 * 1024
+const LOW_BYTES = 64 * 1024
+
+export const start: Contender = async () => {
+  const peers = new Set<RTCPeerConnection>()
+  const http = createServer((request, response) => {
+    readText(request, async (text) => {
+      const peer = new RTCPeerConnection({
+        iceLite: true,
+        iceServers: [],
+        iceUseIpv4: false,
+        iceUseIpv6: false,
+        iceAdditionalHostAddresses: ['127.0.0.1'],
+        iceInterfaceAddresses: { udp4: '127.0.0.1' },
+      })
+      peers.add(peer)
+      await peer.setRemoteDescription(JSON.parse(text))
+      await peer.setLocalDescription(await peer.createAnswer())
+      sendFrames(peer.createDataChannel('frames'))
+      response.end(JSON.stringify(peer.localDescription))
+    })
+  })
+  const serving = await serve(http)
+  return {
+    ...serving,
+    async close() {
+      await serving.close()
+      await Promise.all([...peers].map((peer) => peer.close()))
+    },
+  }
+}
+
+function sendFrames(channel: RTCDataChannel): void {
+  channel.bufferedAmountLowThreshold = LOW_BYTES
+  const send = () => {
+    if (channel.readyState !== 'open') return
+    for (let n = 0; n < FRAMES_A_TURN && channel.bufferedAmount <= HIGH_BYTES; n++) channel.send(FRAME_BYTES)
+    if (channel.bufferedAmount > HIGH_BYTES) channel.bufferedAmountLow.once(send)
+    else setImmediate(send)
+  }
+  channel.stateChange.subscribe(send)
+}
