@@ -6,10 +6,19 @@ import type { Call } from '../core/call/call.ts'
 import { ANONYMOUS, type Caller } from '../core/call/caller.ts'
 import type { Answers, Questions } from '../core/call/questions.ts'
 import type { Reply } from '../core/call/reply.ts'
+import type { ReplyAddress } from '../core/call/reply-address.ts'
 import { Fault } from '../core/fault.ts'
 import type { Operation } from '../core/operation/operation.ts'
 import { NOTHING_GIVEN, personOf } from '../core/operation/requirements.ts'
-import type { CallOptions, Calls, ChunkReply, FoundObject, PendingApproval, Wait } from '../core/ports/calls.ts'
+import type {
+  CallOptions,
+  Calls,
+  ChunkReply,
+  FoundObject,
+  OwedReply,
+  PendingApproval,
+  Wait,
+} from '../core/ports/calls.ts'
 import type { StreamReader } from '../core/ports/frames.ts'
 import type { Authorizations, Identify } from '../core/ports/guard.ts'
 import type { Environment } from '../core/ports/runtime.ts'
@@ -126,6 +135,10 @@ class InboundCalls implements Calls {
       signal?.removeEventListener('abort', leave)
       waiter[Symbol.dispose]()
     }
+  }
+
+  oweReply(address: ReplyAddress): OwedReply {
+    return this.#parts.engine.owed.owe(address)
   }
 
   admit(name: string, identify: Identify): Promise<Operation> {

@@ -20,6 +20,7 @@ import type { AttemptParts } from './attempt/job.ts'
 import { ChildCalls } from './child-calls.ts'
 import type { Limits } from './limits/limits.ts'
 import { harmless } from './observing.ts'
+import { OwedReplies } from './owed/owed-replies.ts'
 import { Recorder, type RunOptions } from './record/recorder.ts'
 import type { Registry } from './registry.ts'
 import { InlineRunner } from './run/unrecorded.ts'
@@ -48,6 +49,7 @@ export class Engine {
   readonly worker: Worker
   readonly approvals: Approvals
   readonly readers: Readers
+  readonly owed: OwedReplies
   readonly #parts: EngineParts
   readonly #admission: Admission
   readonly #recorder: Recorder
@@ -68,7 +70,8 @@ export class Engine {
     this.worker = new Worker(registry, store, limits, attempts, parts.work, held, secrets)
     this.#parts = parts
     this.#admission = new Admission(parts, this.approvals)
-    this.#recorder = new Recorder(env, store, parts.objects, limits, this.worker, this.approvals, secrets)
+    this.owed = new OwedReplies(env, store)
+    this.#recorder = new Recorder(env, store, parts.objects, limits, this.worker, this.approvals, secrets, this.owed)
     this.#inline = new InlineRunner(attempts, limits, this.#recorder, this.worker, parts.cache, store.audit)
     this.#streams = streams
     this.readers = new Readers({ env, store, registry, worker: this.worker, streams })

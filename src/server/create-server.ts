@@ -42,6 +42,7 @@ import { createOpenCallSession, type MessageStreams, type Sessions, serveStreams
 import { OpenTransports } from './mount/stream-transports.ts'
 import { createOwnRoutes, createProtocolRoutes, EXPLORER, type Mounting, openGrpc, openMcp } from './mount/surfaces.ts'
 import { prepareWired, type WiredParts } from './mount/wired/index.ts'
+import { lateSender } from './mount/wired/late.ts'
 import { createAdminRecognition } from './open/admin-token.ts'
 import { type DataFolder, openDataFolder } from './open/data-folder.ts'
 import { vaultKeys } from './open/vault-keys.ts'
@@ -206,6 +207,7 @@ async function assemble<App>(
     )
   } catch (thrown) {
     await Promise.all([engine.worker.stop(0), carriers.close(0)])
+    await running.lateReplies.stop()
     await maintenance.stop()
     await own.announcements?.stop()
     await imports.close()
@@ -241,7 +243,7 @@ async function serve<App>(
   { start, release }: Life,
 ): Promise<CallplaneServer> {
   const { authenticator, signer } = access
-  const { engine, maintenance, limits } = running
+  const { engine, maintenance, limits, lateReplies } = running
   const { worker } = engine
   const { log } = mounting.env
   const open = authenticator === undefined && options.hosts === undefined
@@ -287,6 +289,12 @@ async function serve<App>(
   for (const carrier of mounting.wired) {
     const opened = carrier.open(wiredParts)
     await carriers.open(opened)
+    const { sendLate } = carrier
+    if (sendLate)
+      lateReplies.add(
+        carrier.name,
+        lateSender(sendLate, () => origin),
+      )
     claims.push(...(opened.upgrades ?? []))
   }
   const upgrades = new Upgrades(claims, {
@@ -319,6 +327,7 @@ async function serve<App>(
   async function closeAll(graceMs: number): Promise<void> {
     engine.drain()
     mcp.close()
+    await lateReplies.stop()
     await Promise.all([worker.stop(graceMs), carriers.close(graceMs)])
     // A call that was being recorded at the first stop may have started since.
     await worker.stop(0)

@@ -44,6 +44,13 @@ describeWith(mqttBroker, 'crashes with MQTT', () => {
     for (const call of calls) while (!(await look(url, call))) {}
     for (const call of calls) await look(url, call)
 
+    // A caller who has only the broker learns every end, however its server ended.
+    const silent = () => calls.filter(({ requestId }) => !client.ends.has(requestId)).map(({ requestId }) => requestId)
+    await expect.poll(silent, { timeout: 60_000, interval: 500 }).toEqual([])
+    for (const { requestId, sightings } of calls) {
+      expect([requestId, ...(client.ends.get(requestId) ?? [])]).toEqual([requestId, sightings.at(-1)?.outcome])
+      expect(['complete', 'error']).toContain(client.states.get(requestId))
+    }
     const effects = await readEffects(server.effectsFile)
     expect(problemsIn({ calls, effects })).toEqual([])
     expect(calls.filter(({ sightings }) => sightings.some(({ state }) => state === 'missing'))).toEqual([])
@@ -73,11 +80,24 @@ async function connect(broker: Mosquitto) {
   onTestFinished(() => client.endAsync(true))
   client.on('error', () => undefined)
   let heard = () => {}
-  client.on('message', () => heard())
+  /** The ends of calls that were published, as the subscriber saw them. */
+  const ends = new Map<string, Set<string>>()
+  const states = new Map<string, string>()
+  client.on('message', (_topic, payload) => {
+    const { requestId, state, result, error } = JSON.parse(payload.toString())
+    states.set(requestId, state)
+    if (state === 'complete' || state === 'error') {
+      const seen = ends.get(requestId) ?? new Set()
+      ends.set(requestId, seen.add(state === 'error' ? error.code : JSON.stringify(result)))
+    }
+    heard()
+  })
   await client.subscribeAsync('ops/+/response', { qos: 1 })
   const publish = (topic: string, message: string) => client.publishAsync(topic, message, { qos: 1 })
   return {
     publish,
+    ends,
+    states,
     send({ requestId, label, effect }: Seen) {
       const op = effect === 'once' ? 'v1:Crash.Charge' : 'v1:Crash.Work'
       const ctx = { requestId, ...(effect === 'once' && { idempotencyKey: label }) }

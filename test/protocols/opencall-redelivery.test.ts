@@ -29,9 +29,10 @@ function openSession(
 ): OpenSession {
   const log = createMemoryLog([])
   const unused = () => Promise.reject(new Error('not part of this story'))
-  const calls: Pick<Calls, 'admit' | 'call' | 'poll' | 'watch' | 'cancel' | 'chunk'> = {
+  const calls: Pick<Calls, 'admit' | 'call' | 'oweReply' | 'poll' | 'watch' | 'cancel' | 'chunk'> = {
     admit: async (name) => ({ name: { full: name }, sideEffecting }) as Operation,
     call: (made, _identify, options = {}) => call(options, made),
+    oweReply: (address) => ({ address, isKept: false, paid: async () => {}, release: () => {} }),
     poll: unused,
     cancel: unused,
     chunk: unused,

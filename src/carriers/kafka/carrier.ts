@@ -4,6 +4,7 @@
  * carrier knows no protocol.
  */
 import { Fault } from '../../core/fault.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { Carrier } from '../../core/ports/carrier.ts'
 import type { StreamTransport } from '../../core/ports/frames.ts'
 import type { OpenSession } from '../../core/ports/session.ts'
@@ -13,7 +14,7 @@ import { describeError, isRefused } from './errors.ts'
 import { createFrameTransport } from './frames.ts'
 import { aborted, delay } from './outbox.ts'
 import { Publishing } from './publishing.ts'
-import { Replies } from './replies.ts'
+import { away, Replies } from './replies.ts'
 import type { KafkaSettings } from './settings.ts'
 import { Topics } from './topics.ts'
 
@@ -35,11 +36,15 @@ export interface KafkaCounts {
 
 export interface Kafka {
   readonly transport: StreamTransport
+  /** Publishes a reply to an address that was stored with its call. Resolves when the brokers have it. */
+  sendLate(place: JsonObject, message: string, about: string, signal: AbortSignal): Promise<void>
   serve(serving: KafkaServing): Carrier
   state(): { connected: boolean; detail?: string }
   counts(): KafkaCounts
 }
 
+/** The carrier in the addresses that are stored with calls. */
+export const NAME = 'kafka'
 const NO_PEER = { header: () => undefined }
 /** A message that the session cannot take now is given to it again after this time, and then after longer ones. */
 const FIRST_RETRY_MS = 1_000
@@ -71,6 +76,8 @@ export function createKafka(settings: KafkaSettings): Kafka {
         peer: NO_PEER,
         origin: origin(),
         transmit: address.send,
+        flushed: address.flushed,
+        ...(address.place && { replyTo: { carrier: NAME, place: address.place } }),
         frames: address.framesAfterReply(transport),
         limits: { maxBytes, maxInFlight: 1 },
         log,
@@ -83,6 +90,8 @@ export function createKafka(settings: KafkaSettings): Kafka {
         await delay(Math.min(waitMs, LAST_RETRY_MS), closing.signal)
         if (!closing.signal.aborted) isTaken = await attempt()
       }
+      // Offsets are committed over another connection, so the commit could overtake the reply.
+      if (isTaken) isTaken = await link.flushed()
       void link.finish().then(async () => {
         await link.close()
         links.delete(link)
@@ -131,12 +140,22 @@ export function createKafka(settings: KafkaSettings): Kafka {
     }
   }
 
+  function trouble(): string | undefined {
+    return consuming ? consuming.trouble : 'The server is starting.'
+  }
+
   return {
     transport,
     serve,
+    async sendLate(place, message, about, signal) {
+      // A message that waits for the brokers would be sent twice if another server sends it meanwhile.
+      const why = trouble()
+      if (why !== undefined || !replies) throw away(why ?? '')
+      await replies.sendLate(place, message, about, signal)
+    },
     state() {
-      const trouble = consuming ? consuming.trouble : 'The server is starting.'
-      return trouble === undefined ? { connected: true } : { connected: false, detail: trouble }
+      const why = trouble()
+      return why === undefined ? { connected: true } : { connected: false, detail: why }
     },
     counts: () => ({
       inFlight: consuming?.inFlight ?? 0,

@@ -1,2 +1,2 @@
-export { createKafka, type Kafka } from './carrier.ts'
+export { createKafka, type Kafka, NAME } from './carrier.ts'
 export type { KafkaLogin, KafkaSettings, KafkaTls } from './settings.ts'

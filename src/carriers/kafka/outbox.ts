@@ -11,7 +11,12 @@ export interface Outgoing {
   key?: Buffer
   value: Buffer
   headers: Map<Buffer, Buffer>
+  /** Told once what became of the message. */
+  settled?(fate: Fate): void
 }
+
+/** `unknown`: the server closed before the brokers confirmed it. */
+export type Fate = 'published' | 'refused' | 'unknown'
 
 export interface OutboxParts {
   topic: string
@@ -46,7 +51,7 @@ export class Outbox {
 
   /** Returns a promise while there is no room for another message. It never rejects. */
   add(message: Outgoing): void | Promise<void> {
-    if (this.#parts.signal.aborted) return
+    if (this.#parts.signal.aborted) return message.settled?.('unknown')
     this.#waiting.push(message)
     this.#waitingBytes += message.value.length
     this.#sending ??= this.#sendAll()
@@ -67,7 +72,7 @@ export class Outbox {
       await this.#send(this.#take())
       this.#wake()
     }
-    if (signal.aborted) this.#waiting = []
+    if (signal.aborted) settle(this.#waiting.splice(0), 'unknown')
     this.#sending = undefined
     this.#wake()
     this.#parts.idle()
@@ -89,14 +94,16 @@ export class Outbox {
     const { topic, producer, log, signal, published, lost } = this.#parts
     for (let attempt = 1; !signal.aborted; attempt++) {
       try {
-        await producer().send({ messages: batch.map((message) => ({ ...message, topic })) })
+        await producer().send({ messages: batch.map(({ settled: _, ...message }) => ({ ...message, topic })) })
         published(batch.length)
+        settle(batch, 'published')
         return
       } catch (thrown) {
         if (!canRetry(thrown)) {
           // One message may be the reason, for example because it is too large.
           if (batch.length > 1) return this.#sendEach(batch)
           lost(1)
+          settle(batch, 'refused')
           log.error({ topic, reason: describeError(thrown) }, 'Kafka refused a message; it is not published')
           return
         }
@@ -105,6 +112,7 @@ export class Outbox {
       }
     }
     lost(batch.length)
+    settle(batch, 'unknown')
   }
 
   async #sendEach(batch: readonly Outgoing[]): Promise<void> {
@@ -120,6 +128,10 @@ export class Outbox {
     this.#room.resolve()
     this.#room = undefined
   }
+}
+
+function settle(messages: readonly Outgoing[], fate: Fate): void {
+  for (const { settled } of messages) settled?.(fate)
 }
 
 /** Resolves early when the signal aborts. */

@@ -3,9 +3,12 @@
  * A message that nobody could recognize the reply of is put aside.
  */
 import { Fault } from '../../core/fault.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { StreamTransport } from '../../core/ports/frames.ts'
 import type { Message } from '../../core/ports/session.ts'
+import { OnTheirWay } from '../../wire/messages/on-their-way.ts'
 import type { Received } from './consuming.ts'
+import type { Fate } from './outbox.ts'
 import type { Publishing } from './publishing.ts'
 import type { KafkaSettings } from './settings.ts'
 
@@ -13,9 +16,19 @@ export interface ReplyAddress {
   /** Set if the message names a topic that is not allowed. */
   readonly refusal: Fault | undefined
   readonly send: (message: Message, about?: string) => void | Promise<void>
+  /** True if the brokers have all replies so far, or have refused them. */
+  readonly flushed: () => Promise<boolean>
+  /** The address as it is stored with a call. Absent if it is too large for that. */
+  readonly place: JsonObject | undefined
   /** The transport, with channels that open after the first reply. */
   framesAfterReply(transport: StreamTransport): StreamTransport
 }
+
+/** Enough for every id. A larger one is the caller's data, which the server does not store for it. */
+const MAX_PLACE_BYTES = 4_096
+
+/** Brokers that are slower than this count as away. */
+const LONGEST_MS = 20_000
 
 export class Replies {
   readonly #settings: KafkaSettings
@@ -34,15 +47,20 @@ export class Replies {
     const isAllowed = wanted === undefined || this.#allows(wanted)
     const topic = wanted !== undefined && isAllowed ? wanted : topics.replies
     const isOwn = topic !== topics.replies
-    const headers = new Map(correlation ? [[Buffer.from(names.correlation), correlation]] : [])
+    const headers = this.#headers(correlation)
     const replied = Promise.withResolvers<void>()
+    const onTheirWay = new OnTheirWay()
+    const settled = (fate: Fate) => onTheirWay.settled(fate !== 'unknown')
     return {
+      flushed: () => onTheirWay.flushed(),
+      place: placeOf(isOwn ? topic : undefined, correlation),
       refusal: isAllowed ? undefined : notAllowed(wanted),
       send: (reply, about) => {
         replied.resolve()
         const value = bytesOf(reply)
         if (about === undefined && !correlation && !isOwn) return this.#putAside(message, value)
-        return this.#publishing.add(topic, { value, headers, ...(about !== undefined && { key: Buffer.from(about) }) })
+        onTheirWay.sent()
+        return this.#publishing.add(topic, { value, headers, settled, ...keyOf(about) })
       },
       framesAfterReply: (transport) => ({
         name: transport.name,
@@ -52,6 +70,29 @@ export class Replies {
         },
       }),
     }
+  }
+
+  /** Publishes a reply to the address that was stored with its call. Resolves when the brokers have it. */
+  async sendLate(
+    { topic, correlation }: JsonObject,
+    message: string,
+    about: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { topics } = this.#settings
+    const to = typeof topic === 'string' && this.#allows(topic) ? topic : topics.replies
+    const headers = this.#headers(typeof correlation === 'string' ? Buffer.from(correlation, 'base64') : undefined)
+    const { promise, resolve, reject } = Promise.withResolvers<Fate>()
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_MS)])
+    limit.addEventListener('abort', () => reject(away('No broker confirmed a message.')), { once: true })
+    void this.#publishing.add(to, { value: Buffer.from(message), headers, settled: resolve, ...keyOf(about) })
+    const fate = await promise
+    if (fate === 'unknown') throw away('The server is shutting down.')
+    if (fate === 'refused') throw refused(to)
+  }
+
+  #headers(correlation: Buffer | undefined): Map<Buffer, Buffer> {
+    return new Map(correlation ? [[Buffer.from(this.#settings.headers.correlation), correlation]] : [])
   }
 
   #allows(topic: string): boolean {
@@ -82,9 +123,31 @@ function headerOf({ headers }: Received, name: string): Buffer | undefined {
   return undefined
 }
 
+function placeOf(topic: string | undefined, correlation: Buffer | undefined): JsonObject | undefined {
+  if ((correlation?.length ?? 0) > MAX_PLACE_BYTES) return undefined
+  return {
+    ...(topic !== undefined && { topic }),
+    ...(correlation && { correlation: correlation.toString('base64') }),
+  }
+}
+
+function keyOf(about: string | undefined): { key?: Buffer } {
+  return about === undefined ? {} : { key: Buffer.from(about) }
+}
+
 function bytesOf(message: Message): Buffer {
   if (typeof message === 'string') return Buffer.from(message)
   return Buffer.from(message.buffer, message.byteOffset, message.byteLength)
+}
+
+export function away(detail: string): Fault {
+  return new Fault('unavailable', `Kafka cannot be reached. ${detail}`)
+}
+
+function refused(topic: string): Fault {
+  return new Fault('upstream', `Kafka refused a message to the topic "${topic}". The log has the reason.`, {
+    retryable: false,
+  })
 }
 
 function notAllowed(topic: string): Fault {

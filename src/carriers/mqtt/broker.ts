@@ -48,6 +48,11 @@ export interface BrokerState {
 export interface Publishing {
   qos: 0 | 1
   correlationData?: Buffer
+  /**
+   * For QoS 1: the broker has the message, or has refused it. `isKnown` is false if the server has closed before, so that
+   * nobody knows.
+   */
+  settled?(isKnown: boolean, refusal?: Error): void
 }
 
 const FIRST_RETRY_MS = 250
@@ -128,7 +133,7 @@ export class Broker {
 
   /** Waits while too many messages are unconfirmed. The broker gets the message after a reconnect at the latest. */
   publish(topic: string, message: Message, publishing: Publishing): void | Promise<void> {
-    if (this.#closed) return
+    if (this.#closed) return publishing.settled?.(false)
     if (this.#unconfirmed.isFull) {
       return this.#unconfirmed.change().then(() => this.publish(topic, message, publishing))
     }
@@ -260,7 +265,7 @@ export class Broker {
     this.#acknowledgements.add(packetId)
   }
 
-  #publish(topic: string, message: Message, { qos, correlationData }: Publishing): void {
+  #publish(topic: string, message: Message, { qos, correlationData, settled }: Publishing): void {
     const options: IClientPublishOptions = { qos }
     if (correlationData && this.#settings.version === '5') options.properties = { correlationData }
     const payload = typeof message === 'string' ? message : bytesOf(message)
@@ -272,6 +277,7 @@ export class Broker {
     this.#unconfirmed.enter(bytes)
     this.#client?.publish(topic, payload, options, (err) => {
       this.#unconfirmed.leave(bytes)
+      settled?.(!(err && this.#closed), err ?? undefined)
       if (err && !this.#closed) this.#settings.log.warn({ err, topic }, 'the MQTT broker refused a message')
     })
   }

@@ -15,6 +15,8 @@ import { Replies } from './replies.ts'
 import { type ReplyTopics, replyAddress } from './reply-address.ts'
 
 export interface MqttCarrierOptions {
+  /** The carrier in the addresses that are stored with calls. */
+  name: string
   broker: Broker
   frames: MqttFrames
   open: OpenSession
@@ -104,7 +106,7 @@ class Deliveries {
   }
 
   #receive(delivery: Delivery): { link: Link; taking: Promise<boolean> } {
-    const { broker, frames, open, origin, topics, limits, log } = this.#options
+    const { name, broker, frames, open, origin, topics, limits, log } = this.#options
     const { payload, topic, assured } = delivery
     const address = replyAddress(delivery, topics)
     const replies = new Replies({ broker, address, log, refuse: (fault) => void link.refuse(fault, payload) })
@@ -118,6 +120,8 @@ class Deliveries {
       lossy: !assured,
       frames: afterReply(frames, replies),
       transmit: (message, about) => replies.send(message, about),
+      flushed: () => replies.flushed(),
+      ...(address.place && { replyTo: { carrier: name, place: address.place } }),
     })
     const refused = isLargerThan(payload, limits.maxBytes) ? undefined : address.refused
     return { link, taking: refused ? link.refuse(refused, payload) : link.receive(payload) }

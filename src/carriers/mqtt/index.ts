@@ -1,3 +1,4 @@
 export { Broker, type BrokerSettings } from './broker.ts'
 export { createMqttCarrier, type MqttCarrierOptions } from './carrier.ts'
 export { type FrameSettings, MqttFrames } from './frames.ts'
+export { publishLate } from './late.ts'

@@ -1,9 +1,11 @@
 /** Publishes the responses of one session. */
-import { Fault } from '../../core/fault.ts'
+import type { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import type { Message } from '../../core/ports/session.ts'
+import { OnTheirWay } from '../../wire/messages/on-their-way.ts'
 import { isLargerThan } from '../../wire/messages/text.ts'
 import type { Broker } from './broker.ts'
+import { tooLarge } from './late.ts'
 import type { ReplyAddress } from './reply-address.ts'
 
 export interface RepliesParts {
@@ -16,6 +18,7 @@ export interface RepliesParts {
 
 export class Replies {
   readonly #parts: RepliesParts
+  readonly #onTheirWay = new OnTheirWay()
   readonly #first = Promise.withResolvers<void>()
   #hasRefused = false
 
@@ -28,6 +31,11 @@ export class Replies {
     return this.#first.promise
   }
 
+  /** True if the broker has all responses so far, or has refused them. */
+  flushed(): Promise<boolean> {
+    return this.#onTheirWay.flushed()
+  }
+
   send(message: Message, about: string | undefined): void | Promise<void> {
     const { broker, address, log } = this.#parts
     const { correlationData } = address
@@ -38,7 +46,9 @@ export class Replies {
     }
     // The broker would end the connection, and get the same message again after the reconnect.
     if (isLargerThan(message, broker.maxMessageBytes)) return this.#refuse(topic)
-    const sending = broker.publish(topic, message, { qos: 1, ...(correlationData && { correlationData }) })
+    this.#onTheirWay.sent()
+    const settled = (isKnown: boolean) => this.#onTheirWay.settled(isKnown)
+    const sending = broker.publish(topic, message, { qos: 1, settled, ...(correlationData && { correlationData }) })
     if (!sending) return this.#first.resolve()
     return sending.then(() => this.#first.resolve())
   }
@@ -48,7 +58,6 @@ export class Replies {
     log.warn({ topic, maxBytes: broker.maxMessageBytes }, 'a response is larger than the MQTT broker allows')
     if (this.#hasRefused) return
     this.#hasRefused = true
-    const message = 'The response is larger than the broker allows. Read it over HTTP, or in chunks.'
-    refuse(new Fault('overloaded', message, { code: 'RESPONSE_TOO_LARGE' }))
+    refuse(tooLarge())
   }
 }

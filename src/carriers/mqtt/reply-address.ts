@@ -1,5 +1,6 @@
 /** Where the responses to a message go: the response topic that it names, if it may, or else the default one. */
 import { Fault } from '../../core/fault.ts'
+import type { JsonObject } from '../../core/json.ts'
 import type { Delivery } from './broker.ts'
 import { isTopicName, matchesFilter } from './topic-filters.ts'
 
@@ -18,14 +19,44 @@ export interface ReplyAddress {
   correlationData?: Buffer
   /** Set if the message names a topic that it may not. Responses then go to the default topic. */
   refused?: Fault
+  /** The address as it is stored with a call. Absent if it is too large for that. */
+  place?: JsonObject
 }
 
-export function replyAddress({ responseTopic, correlationData }: Delivery, topics: ReplyTopics): ReplyAddress {
+/** Enough for every id. A larger one is the caller's data, which the server does not store for it. */
+const MAX_PLACE_BYTES = 4_096
+
+export function replyAddress(
+  { responseTopic, correlationData }: Pick<Delivery, 'responseTopic' | 'correlationData'>,
+  topics: ReplyTopics,
+): ReplyAddress {
   const correlation = correlationData && { correlationData }
   const byDefault = (about: string | undefined) => (about === undefined ? undefined : topics.about(about))
-  if (responseTopic === undefined) return { topic: byDefault, ...correlation }
-  if (!isAllowed(responseTopic, topics)) return { topic: byDefault, ...correlation, refused: foreignTopic() }
-  return { topic: () => responseTopic, ...correlation }
+  const isNamed = responseTopic !== undefined && isAllowed(responseTopic, topics)
+  const kept = placeOf(isNamed ? responseTopic : undefined, correlationData)
+  const place = kept && { place: kept }
+  if (isNamed) return { topic: () => responseTopic, ...correlation, ...place }
+  const refused = responseTopic === undefined ? undefined : { refused: foreignTopic() }
+  return { topic: byDefault, ...correlation, ...place, ...refused }
+}
+
+/** The address that `place` says. A topic that is no longer allowed is replaced by the default one. */
+export function addressAt({ topic, correlation }: JsonObject, topics: ReplyTopics): ReplyAddress {
+  return replyAddress(
+    {
+      ...(typeof topic === 'string' && { responseTopic: topic }),
+      ...(typeof correlation === 'string' && { correlationData: Buffer.from(correlation, 'base64') }),
+    },
+    topics,
+  )
+}
+
+function placeOf(topic: string | undefined, correlation: Buffer | undefined): JsonObject | undefined {
+  if ((topic?.length ?? 0) + (correlation?.length ?? 0) > MAX_PLACE_BYTES) return undefined
+  return {
+    ...(topic !== undefined && { topic }),
+    ...(correlation && { correlation: correlation.toString('base64') }),
+  }
 }
 
 function isAllowed(topic: string, { requests, allowed }: ReplyTopics): boolean {

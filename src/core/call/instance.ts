@@ -6,6 +6,7 @@ import type { FrameIntegrity } from '../operation/stream.ts'
 import type { CallTerms, MediaInput } from './call.ts'
 import type { Caller } from './caller.ts'
 import type { Asking } from './questions.ts'
+import type { ReplyAddress } from './reply-address.ts'
 import type { State } from './state.ts'
 
 /** A result that is stored as bytes and not part of the reply. */
@@ -110,6 +111,13 @@ export interface InstanceExtras {
   readonly held?: true
   readonly asking?: Asking
   readonly stream?: StreamState
+  /** Where the end goes if the connection that brought the call is gone. */
+  readonly replyTo?: KeptAddress
+}
+
+export interface KeptAddress extends ReplyAddress {
+  /** The caller waits for the end. The message that brought the call is not acknowledged before it. */
+  readonly direct?: true
 }
 
 /** The stored facts of a stream. */

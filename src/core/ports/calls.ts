@@ -22,6 +22,7 @@ import type { Call } from '../call/call.ts'
 import type { Caller } from '../call/caller.ts'
 import type { Answers, Questions } from '../call/questions.ts'
 import type { Reply } from '../call/reply.ts'
+import type { ReplyAddress } from '../call/reply-address.ts'
 import type { Fault } from '../fault.ts'
 import type { JsonValue } from '../json.ts'
 import type { Operation } from '../operation/operation.ts'
@@ -54,8 +55,13 @@ export interface CallOptions {
   hold?: boolean
   /** Tokens and secrets sent with the call. They are never stored in plain text. */
   given?: Given
-  /** Called once the call is recorded as a new call. Not called if it joins an existing one. */
+  /**
+   * Called once the call is recorded as a new call, and its end will reach the address of `owed`, if there is one. Not
+   * called if the call joins an existing one, or if it ends soon.
+   */
   recorded?: () => void
+  /** The end is owed to an address that outlives the connection. Made by `oweReply` for this call. */
+  owed?: OwedReply
   /** Reads what the caller wants of a stream. Absent if the protocol cannot carry streams. */
   stream?: ReadWish
   /** Records every call, even if the operation does not need it: for carriers that acknowledge after recording. */
@@ -67,6 +73,17 @@ export interface CallOptions {
  * they say about the stream.
  */
 export type ReadWish = (operation: Operation, call: Call, origin: string) => { call: Call; wish: StreamWish }
+
+/** The end of one call, owed to an address. Until it is paid, a server sends it when the connection is gone. */
+export interface OwedReply {
+  readonly address: ReplyAddress
+  /** False if nothing is stored: the call is not recorded, or has ended before its caller was told to wait. */
+  readonly isKept: boolean
+  /** The end has reached the address. Never rejects. */
+  paid(): Promise<void>
+  /** The connection does not send the end. */
+  release(): void
+}
 
 /** How long a poll waits for a change, and which client waits. */
 export interface Wait {
@@ -80,6 +97,8 @@ export interface Calls {
    * promise only if the engine has to wait.
    */
   call(call: Call, identify: Identify, options?: CallOptions): Reply | Promise<Reply>
+  /** Pass the result with one call. Then the end of the call reaches the address, even if this process ends. */
+  oweReply(address: ReplyAddress): OwedReply
   /** Checks that this caller may call this operation, for protocols that must know before they read the body. */
   admit(name: string, identify: Identify): Promise<Operation>
   /** An id for a call of this caller, for uploads that are stored before the call is made. */

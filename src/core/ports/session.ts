@@ -3,6 +3,7 @@
  * message-based protocol. The carrier opens one session for each peer. On a broker a peer is a reply address, so a
  * carrier may open a session for each message and finish it at once.
  */
+import type { ReplyAddress } from '../call/reply-address.ts'
 import type { Fault } from '../fault.ts'
 import type { StreamTransport } from './frames.ts'
 import type { Presented } from './guard.ts'
@@ -37,6 +38,16 @@ export interface Connection {
   readonly subject?: string
   /** True if messages of the peer may get lost on their way. A session then refuses calls that have side effects. */
   readonly lossy?: boolean
+  /**
+   * Where the peer can be reached after this connection is gone. Absent if it cannot. A session stores it with the calls
+   * that the peer makes.
+   */
+  readonly replyTo?: ReplyAddress
+  /**
+   * Resolves to true when no sent message is on its way any more: the broker has it, or has refused it for good. False if
+   * the connection ended first. Absent if the carrier does not know.
+   */
+  flushed?(): Promise<boolean>
 }
 
 /** The protocol's half. */

@@ -93,7 +93,7 @@ export class Admission {
     call: Call,
     parsed: unknown,
     media: readonly MediaInput[],
-    { freezes = false, hold = false, given }: RunOptions,
+    { freezes = false, hold = false, given, owed }: RunOptions,
   ): Admitted | Promise<Admitted> {
     if (operation.idempotencyRequired && call.idempotencyKey === undefined) {
       const message = `${operation.name.full} has side effects. Send an idempotency key, so that a repeat does not run it again.`
@@ -115,6 +115,7 @@ export class Admission {
       media,
     }
     if (given) admitted.given = given
+    if (owed) admitted.replyTo = owed.address
     if (!decided && !operation.requires) return admitted
     // A stream begins when its reader is there, so it does not wait for an approval: the caller calls again.
     return this.#rule(admitted, decided, hold && !operation.stream)

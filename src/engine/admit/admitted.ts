@@ -4,7 +4,7 @@ import type { Call, MediaInput } from '../../core/call/call.ts'
 import { correlate } from '../../core/call/call.ts'
 import type { Caller } from '../../core/call/caller.ts'
 import { fingerprintOf } from '../../core/call/fingerprint.ts'
-import type { Instance, InstanceDraft, InstanceExtras, StreamState } from '../../core/call/instance.ts'
+import type { Instance, InstanceDraft, InstanceExtras, KeptAddress, StreamState } from '../../core/call/instance.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import { broughtIn, type Given } from '../../core/operation/requirements.ts'
@@ -35,6 +35,8 @@ export interface Admitted {
   held?: true
   /** The place of its frames, if the operation is a stream. */
   stream?: StreamState
+  /** Where its end goes if its connection is gone. */
+  replyTo?: KeptAddress
   /** An earlier approval, which this call uses. */
   grant?: Grant
   /** Decides again, if another call used the approval first. */
@@ -90,11 +92,11 @@ export function newInstance(env: Environment, admitted: Admitted, life: Life, st
 
 /** `undefined` for nearly every call. */
 function extrasOf(admitted: Admitted, startedAt: number): InstanceExtras | undefined {
-  const { id, call, operation, given, sealed, decision, held, grant, stream } = admitted
+  const { id, call, operation, given, sealed, decision, held, grant, stream, replyTo } = admitted
   const brought = given && broughtIn(given)
   const deadlineMs = held ? undefined : deadlineOf(operation, call.terms)
   const { terms, asking } = call
-  if (!brought?.length && !sealed && !terms && deadlineMs === undefined && !decision && !asking && !stream)
+  if (!brought?.length && !sealed && !terms && deadlineMs === undefined && !decision && !asking && !stream && !replyTo)
     return undefined
   const approvalId = held ? id : grant?.id
   const extras: InstanceExtras = {
@@ -107,6 +109,7 @@ function extrasOf(admitted: Admitted, startedAt: number): InstanceExtras | undef
     ...(approvalId !== undefined && { approvalId }),
     ...(held && { held }),
     ...(stream && { stream }),
+    ...(replyTo && { replyTo }),
   }
   return extras
 }

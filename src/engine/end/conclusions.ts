@@ -16,6 +16,7 @@ import type { Environment } from '../../core/ports/runtime.ts'
 import type { Advanced, AuditEnding, Change, RecordChange, Store } from '../../core/ports/store.ts'
 import { OVERRUN_RETENTION_MS } from '../admit/admitted.ts'
 import type { Attempt } from '../attempt/attempt.ts'
+import { keptForLate, noteAtEnd } from '../owed/notes.ts'
 import { readerDueAt } from '../stream/stream-ends.ts'
 import { removingStream } from '../stream/stream-sessions.ts'
 import { removingSecrets } from '../wait/call-secrets.ts'
@@ -92,6 +93,7 @@ export class Conclusions {
       expiresAt: keptUntil(instance, endedAt),
       untoldExpiresAt: atOnce ? instance.createdAt + operation.ttlSeconds * 1000 : undefined,
       records: this.#recordsOf(instance, operation, audit, endedAt),
+      keepUntil: keptForReply(instance, endedAt),
     })
     return this.#write(instance, change, together).then((after) => {
       if (after) this.#tell(instance, operation, { outcome, audit, endedAt }, traceparent)
@@ -100,8 +102,8 @@ export class Conclusions {
   }
 
   /**
-   * The records to write with the end: announcements, which could be lost otherwise, and the removal of the call's
-   * secrets.
+   * The records to write with the end: announcements and the reply that is owed, which could be lost otherwise, and the
+   * removal of the call's secrets.
    */
   #recordsOf(
     instance: Instance,
@@ -114,8 +116,10 @@ export class Conclusions {
       audit &&
       this.#outbox?.ended(operation, () => auditInstance(this.#env.digest, instance, audit, endedAt))
     const { sealed, stream } = instance.extras ?? {}
-    if (!sealed && !stream) return posted
-    return [...(posted ?? []), ...removingSecrets(instance), ...removingStream(this.#env, instance)]
+    const owed = noteAtEnd(this.#env.digest, instance, endedAt)
+    if (!sealed && !stream && !owed) return posted
+    const removed = [...removingSecrets(instance), ...removingStream(this.#env, instance)]
+    return [...(posted ?? []), ...removed, ...(owed ? [owed] : [])]
   }
 
   /**
@@ -132,7 +136,8 @@ export class Conclusions {
     const audit = operation && auditEnding(seen, operation, outcome)
     const records = this.#recordsOf(seen, operation, audit, endedAt)
     const releaseKey = seen.attempt === 0
-    const change = transitions.endingChange(seen, outcome, { endedAt, releaseKey, audit, records })
+    const keepUntil = keptForReply(seen, endedAt)
+    const change = transitions.endingChange(seen, outcome, { endedAt, releaseKey, audit, records, keepUntil })
     const { applied } = await transitions.writeChange(this.#store, change, together)
     if (applied && operation && audit) this.#tell(seen, operation, { outcome, audit, endedAt })
     return applied
@@ -274,6 +279,11 @@ export class Conclusions {
  */
 function keptUntil({ model, expiresAt }: Instance, endedAt: number): number {
   return model === 'sync' ? Math.max(expiresAt, endedAt + OVERRUN_RETENTION_MS) : expiresAt
+}
+
+/** A reply that is sent later is made from the stored call. */
+function keptForReply({ extras, expiresAt }: Instance, endedAt: number): number | undefined {
+  return extras?.replyTo && keptForLate(expiresAt, endedAt)
 }
 
 const LEASE_LOST = 'lost the lease before the attempt ended; its outcome is not recorded'

@@ -26,12 +26,14 @@ export interface EndingRest {
   /** Until when callers can see it if none learned of it before its end. */
   untoldExpiresAt?: number | undefined
   records?: readonly RecordChange[] | undefined
+  /** Until when the row must be kept for a reply that is still to be sent. */
+  keepUntil?: number | undefined
 }
 
 /** The change that ends a call. */
 export function endingChange(instance: Instance, outcome: Outcome, rest: EndingRest): Change {
   const to = outcome.kind === 'fault' ? 'error' : 'complete'
-  const { endedAt, releaseKey, audit, expiresAt = instance.expiresAt, untoldExpiresAt, records } = rest
+  const { endedAt, releaseKey, audit, expiresAt = instance.expiresAt, untoldExpiresAt, records, keepUntil } = rest
   const change: Change = {
     id: instance.id,
     from: statesBefore(to),
@@ -51,6 +53,7 @@ export function endingChange(instance: Instance, outcome: Outcome, rest: EndingR
     const keepUntil = instance.idempotencyKey === undefined ? untoldExpiresAt : instance.keepUntil
     change.untold = { expiresAt: untoldExpiresAt, keepUntil }
   }
+  if (keepUntil !== undefined && keepUntil > (change.keepUntil ?? instance.keepUntil)) change.keepUntil = keepUntil
   if (records) change.records = records
   return change
 }

@@ -2,7 +2,7 @@
 
 import type { Instance } from '../../core/call/instance.ts'
 import type { Reply } from '../../core/call/reply.ts'
-import type { CallOptions, Client } from '../../core/ports/calls.ts'
+import type { CallOptions, Client, OwedReply } from '../../core/ports/calls.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { RecordChange, Store } from '../../core/ports/store.ts'
@@ -12,6 +12,8 @@ import { canceled } from '../end/end-faults.ts'
 import { replyTo } from '../end/replies.ts'
 import { endOf, hasEnded, tellOf, watchEnd } from '../follow/waiting.ts'
 import type { Limits } from '../limits/limits.ts'
+import { owingOf } from '../owed/notes.ts'
+import type { OwedReplies } from '../owed/owed-replies.ts'
 import type { Worker } from '../run/worker.ts'
 import { APPROVAL_TTL_MS, type Approvals } from '../wait/approvals.ts'
 import type { CallSecrets } from '../wait/call-secrets.ts'
@@ -38,6 +40,7 @@ export class Recorder {
   readonly #worker: Worker
   readonly #approvals: Approvals
   readonly #secrets: CallSecrets
+  readonly #owed: OwedReplies
   readonly #repeats: Repeats
   readonly #room: Room
 
@@ -49,6 +52,7 @@ export class Recorder {
     worker: Worker,
     approvals: Approvals,
     secrets: CallSecrets,
+    owed: OwedReplies,
   ) {
     this.#env = env
     this.#store = store
@@ -56,8 +60,9 @@ export class Recorder {
     this.#worker = worker
     this.#approvals = approvals
     this.#secrets = secrets
+    this.#owed = owed
     this.acceptances = new Acceptances(env, store, objects, limits)
-    this.#repeats = new Repeats(env, store)
+    this.#repeats = new Repeats(env, store, owed)
     this.#room = new Room(limits, worker)
   }
 
@@ -86,8 +91,10 @@ export class Recorder {
 
   /** `waitedMs` is the time spent waiting for a slot. It counts as part of the wait for the reply. */
   #recordInRoom(admitted: Admitted, options: RunOptions, startNow: boolean, waitedMs = 0): Promise<Reply> {
-    const instance = newInstance(this.#env, admitted, startNow ? this.#leased(1) : { dueAt: this.#env.clock.now() })
     const { clock } = this.#env
+    const waits = waitFor(admitted, options) - waitedMs > 0
+    const life = startNow ? this.#leased(1) : { dueAt: clock.now() }
+    const instance = newInstance(this.#env, waits ? awaitingDirectly(admitted) : admitted, life)
     const leasedMs = clock.monotonicMs()
     const accepting = this.acceptances.accept(
       instance,
@@ -123,7 +130,8 @@ export class Recorder {
 
   /** The call was recorded before, or another call has used its approval. */
   async #refused(why: Refused, admitted: Admitted, options: RunOptions): Promise<Reply> {
-    if (why.kind !== 'records-differ') return this.#repeats.answer(admitted, why, waitFor(admitted, options))
+    if (why.kind !== 'records-differ')
+      return this.#repeats.answer(admitted, why, waitFor(admitted, options), options.owed)
     if (!admitted.askAgain) throw unexpected()
     return this.record(await admitted.askAgain(), options)
   }
@@ -143,15 +151,26 @@ export class Recorder {
     this.#keepSecrets(instance, admitted)
     if (startNow) this.#worker.start(instance, operation, { parsed })
     else this.#worker.wake()
-    options.recorded?.()
     // OpenCALL, "Asynchronous": the first response says accepted, and the handler has not started at this moment.
-    if (!watching) return replyTo(operation.model === 'async' ? { ...instance, state: 'accepted' } : instance, 0)
+    if (!watching) {
+      this.#told(instance, options)
+      return replyTo(operation.model === 'async' ? { ...instance, state: 'accepted' } : instance, 0)
+    }
+    const { owed, recorded } = options
+    const cancelKeeping = owed ? this.#owed.keepSoon(owingOf(instance), owed, recorded) : recorded?.()
     // Another node may have ended the call before the watch began.
     const ending = startNow ? watching.ended : endOf(this.#store, instance, watching)
     return ending.then((ended) => {
+      cancelKeeping?.()
       this.#worker.waitsNoMore(instance.id)
-      return ended ? replyTo(ended, this.#env.clock.now()) : this.#replyUnended(instance)
+      return ended ? replyTo(ended, this.#env.clock.now()) : this.#replyUnended(instance, owed)
     })
+  }
+
+  /** The call is recorded, and its caller learns of it before its end. */
+  #told(instance: Instance, { owed, recorded }: RunOptions): void {
+    if (owed) this.#owed.begin(owingOf(instance), owed)
+    recorded?.()
   }
 
   /** Records the call before an approver is asked. A worker claims it when the approval is decided or expires. */
@@ -178,12 +197,12 @@ export class Recorder {
     this.#keepSecrets(held, admitted)
     this.#approvals.opened(approval)
     this.#worker.wake()
-    options.recorded?.()
+    this.#told(held, options)
     return replyTo(held, 0)
   }
 
   /** An inline call did not end within the wait. It is recorded now, and the worker renews its lease. */
-  async recordRunning(asked: Admitted, attempt: Attempt, startedAt: number, { recorded }: RunOptions): Promise<Reply> {
+  async recordRunning(asked: Admitted, attempt: Attempt, startedAt: number, options: RunOptions): Promise<Reply> {
     const { id, operation } = asked
     const { failures } = attempt.run
     const life = { ...this.#leased(failures + 1), settled: failures, failures }
@@ -205,10 +224,10 @@ export class Recorder {
     if (standing === instance) {
       this.#keepSecrets(instance, asked)
       this.#worker.adopt(attempt, instance, operation)
-      recorded?.()
+      this.#told(instance, options)
       return replyTo(instance, 0)
     }
-    return this.#replyUnended(standing)
+    return this.#replyUnended(standing, options.owed)
   }
 
   /** An inline call failed, and its next attempt is due after the caller's wait. */
@@ -217,7 +236,7 @@ export class Recorder {
     failed: Attempt,
     retryInMs: number,
     startedAt: number,
-    { recorded }: RunOptions,
+    options: RunOptions,
   ): Promise<Reply> {
     const { retries } = this.#worker
     const admitted = this.#sealed(asked)
@@ -232,10 +251,10 @@ export class Recorder {
     this.#worker.wake()
     if (standing === instance) {
       retries.pullForward(failed, instance, failedAt + retryInMs, failedAt + holdMs)
-      recorded?.()
+      this.#told(instance, options)
       return replyTo(instance, 0)
     }
-    return this.#replyUnended(standing)
+    return this.#replyUnended(standing, options.owed)
   }
 
   /** Records a stream. If the same request was recorded before, the reply to that one is `standing`. */
@@ -243,6 +262,7 @@ export class Recorder {
     asked: Admitted,
     life: Pick<Instance, 'state' | 'attempt'> & { dueAt: number },
     further: readonly RecordChange[],
+    options: RunOptions,
   ): Promise<{ instance: Instance } | { standing: Reply }> {
     const { stream } = asked
     const admitted = this.#sealed(asked)
@@ -252,20 +272,23 @@ export class Recorder {
     const acceptance = await this.acceptances.accept(instance, () => this.#limits.closed(asked), records)
     if (acceptance.kind === 'created') {
       this.#keepSecrets(instance, admitted)
+      this.#told(instance, options)
       return { instance }
     }
-    if (acceptance.kind !== 'records-differ') return { standing: await this.#repeats.answer(admitted, acceptance, 0) }
+    if (acceptance.kind !== 'records-differ')
+      return { standing: await this.#repeats.answer(admitted, acceptance, 0, options.owed) }
     // Another call has used the approval.
     if (!asked.askAgain) throw unexpected()
-    return this.recordStream({ ...(await asked.askAgain()), ...(stream && { stream }) }, life, further)
+    return this.recordStream({ ...(await asked.askAgain()), ...(stream && { stream }) }, life, further, options)
   }
 
   /**
    * The call has not ended in time, or an earlier call takes its place. Replies with its state, or with its end if it
    * has ended.
    */
-  async #replyUnended(instance: Instance): Promise<Reply> {
+  async #replyUnended(instance: Instance, owed?: OwedReply): Promise<Reply> {
     const now = hasEnded(instance) ? instance : await tellOf(this.#store, instance)
+    if (owed && !(now && hasEnded(now))) await this.#owed.keep(owingOf(instance), owed)
     return replyTo(now && hasEnded(now) ? now : instance, this.#env.clock.now())
   }
 
@@ -276,6 +299,12 @@ export class Recorder {
   #leased(attempt: number): Pick<Instance, 'state' | 'attempt'> & { dueAt: number } {
     return { state: 'pending', attempt, dueAt: this.#env.clock.now() + this.#worker.leaseMs }
   }
+}
+
+/** A call whose caller waits for its end, so that the message that brought it is not acknowledged before. */
+function awaitingDirectly(admitted: Admitted): Admitted {
+  const { replyTo } = admitted
+  return replyTo ? { ...admitted, replyTo: { ...replyTo, direct: true } } : admitted
 }
 
 /** The records to write with the acceptance of a call. `undefined` for nearly every call. */

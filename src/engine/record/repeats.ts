@@ -6,27 +6,38 @@
 import { storedFingerprint } from '../../core/call/fingerprint.ts'
 import type { Instance } from '../../core/call/instance.ts'
 import type { Reply } from '../../core/call/reply.ts'
+import { isTerminal } from '../../core/call/state.ts'
 import { Fault } from '../../core/fault.ts'
+import type { OwedReply } from '../../core/ports/calls.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { Store, Taken } from '../../core/ports/store.ts'
 import { type Admitted, askedFingerprint, retentionMs } from '../admit/admitted.ts'
 import { replyTo } from '../end/replies.ts'
 import { endOf, hasEnded, tellOf, watchEnd } from '../follow/waiting.ts'
+import type { OwedReplies } from '../owed/owed-replies.ts'
 
 export class Repeats {
   readonly #env: Environment
   readonly #store: Store
+  readonly #owed: OwedReplies
 
-  constructor(env: Environment, store: Store) {
+  constructor(env: Environment, store: Store, owed: OwedReplies) {
     this.#env = env
     this.#store = store
+    this.#owed = owed
   }
 
   /**
    * The request id or the key was used before. A call with the same input joins the recorded one; other input is
    * refused.
    */
-  async answer(admitted: Admitted, taken: Taken, waitMs: number): Promise<Reply> {
+  async answer(admitted: Admitted, taken: Taken, waitMs: number, owed?: OwedReply): Promise<Reply> {
+    const reply = await this.#answer(admitted, taken, waitMs)
+    if (owed) await this.#owe(admitted, taken, owed, reply)
+    return reply
+  }
+
+  async #answer(admitted: Admitted, taken: Taken, waitMs: number): Promise<Reply> {
     const { call, operation } = admitted
     const same = storedFingerprint(this.#env.digest, taken.instance) === askedFingerprint(this.#env, admitted)
     if (taken.kind === 'request-id-taken') {
@@ -43,6 +54,14 @@ export class Repeats {
       )
     }
     return this.#join(await this.#alias(admitted, taken.instance), waitMs)
+  }
+
+  /** This caller may have another address than the one that made the call, or the server that it reached is gone. */
+  async #owe({ call }: Admitted, { instance }: Taken, owed: OwedReply, { state }: Reply): Promise<void> {
+    const { requestId, sessionId } = call
+    const owing = { instance, requestId, ...(sessionId !== undefined && { sessionId }) }
+    if (isTerminal(state)) this.#owed.begin(owing, owed)
+    else await this.#owed.keep(owing, owed)
   }
 
   /**

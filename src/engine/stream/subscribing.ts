@@ -108,8 +108,7 @@ export class Subscribing {
     const dueAt = env.clock.now() + (open ? worker.leaseMs : TICKET_MS)
     const records: RecordChange[] = [addingStream(env, { id, tenant, owner, sessionId, requestId: call.requestId })]
     if (ticket) records.push(ticket.record)
-    const recorded = await recorder.recordStream(admitted, { state: 'streaming', attempt: 1, dueAt }, records)
-    options.recorded?.()
+    const recorded = await recorder.recordStream(admitted, { state: 'streaming', attempt: 1, dueAt }, records, options)
     if ('standing' in recorded) return { reply: recorded.standing, created: false }
     const { instance } = recorded
     if (open) this.#start(instance, admitted, open)

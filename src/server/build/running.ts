@@ -11,6 +11,7 @@ import { Maintenance } from '../../engine/follow/maintenance.ts'
 import { createWaiters } from '../../engine/follow/waiters.ts'
 import { DEFAULT_LIMITS } from '../../engine/limits/limit-rules.ts'
 import { Limits } from '../../engine/limits/limits.ts'
+import { LateSending } from '../../engine/owed/late-replies.ts'
 import { createFetcher } from '../../security/outbound/fetcher.ts'
 import { DEFAULT_WORK, type ServerOptions, type Sizes } from '../options/options.ts'
 import type { WorkerLink } from '../workers/link.ts'
@@ -32,6 +33,7 @@ export interface Running {
   calls: Calls
   limits: Limits
   maintenance: Maintenance
+  lateReplies: LateSending
 }
 
 interface RunningParts {
@@ -101,7 +103,8 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     auditMs: (options.audit?.keepDays ?? AUDIT_DAYS) * 86_400_000,
     ...(sweepUnfinished && { sweepUnfinished }),
   })
-  return { engine, calls, limits, maintenance }
+  const lateReplies = new LateSending({ env, store, owed: engine.owed })
+  return { engine, calls, limits, maintenance, lateReplies }
 }
 
 /** True for the one process that does maintenance: the first of several workers. */

@@ -19,7 +19,7 @@ export interface MessageLimits {
 /** Enough for a client that sends in bursts; each costs the memory of its message and of its call. */
 export const MAX_IN_FLIGHT = 1_000
 
-export interface LinkParts extends Pick<Connection, 'frames' | 'subject' | 'lossy'> {
+export interface LinkParts extends Pick<Connection, 'frames' | 'subject' | 'lossy' | 'replyTo' | 'flushed'> {
   open: OpenSession
   peer: Presented
   origin: string
@@ -46,7 +46,7 @@ export class Link {
   #closing: Promise<void> | undefined
 
   constructor(parts: LinkParts) {
-    const { peer, origin, open, frames, subject, lossy } = parts
+    const { peer, origin, open, frames, subject, lossy, replyTo, flushed } = parts
     const { signal } = this.#gone
     this.#parts = parts
     this.#left = new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
@@ -58,6 +58,8 @@ export class Link {
       ...(frames && { frames }),
       ...(subject !== undefined && { subject }),
       ...(lossy !== undefined && { lossy }),
+      ...(replyTo && { replyTo }),
+      ...(flushed && { flushed: () => this.flushed() }),
     })
   }
 
@@ -81,6 +83,13 @@ export class Link {
     if (this.#hasRoom()) return undefined
     this.#room ??= Promise.withResolvers()
     return this.#room.promise
+  }
+
+  /** True when nothing sent is on its way any more. False if the connection ended first. */
+  async flushed(): Promise<boolean> {
+    while (this.#lastSend) await this.#lastSend
+    if (this.#gone.signal.aborted) return false
+    return Promise.race([this.#parts.flushed?.() ?? true, this.#left.then(() => false)])
   }
 
   /** The peer sends no more messages. Resolves after the last response, or when the peer has disconnected. */

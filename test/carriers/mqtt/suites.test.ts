@@ -41,6 +41,7 @@ describeWith(mqttBroker, 'the shared suites', () => {
       const tap = await openTap(mosquitto.port, (packet) => sent.acknowledged(packet))
       const { broker, frames } = connectBroker(`mqtt://127.0.0.1:${tap.port}`, log)
       const carrier = createMqttCarrier({
+        name: 'mqtt',
         broker,
         frames,
         open: sent.watch(open),

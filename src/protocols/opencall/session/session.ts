@@ -7,7 +7,7 @@ import type { Caller } from '../../../core/call/caller.ts'
 import type { Reply } from '../../../core/call/reply.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { JsonObject, JsonValue } from '../../../core/json.ts'
-import type { Calls, ReadWish } from '../../../core/ports/calls.ts'
+import type { Calls, OwedReply, ReadWish } from '../../../core/ports/calls.ts'
 import type { StreamTransports } from '../../../core/ports/frames.ts'
 import type { Identify, Presented, PresentedAuth } from '../../../core/ports/guard.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
@@ -37,7 +37,7 @@ export interface OpenCallSessionSettings {
 }
 
 export interface OpenCallSessionParts {
-  calls: Pick<Calls, 'admit' | 'call' | 'poll' | 'watch' | 'cancel' | 'chunk'>
+  calls: Pick<Calls, 'admit' | 'call' | 'oweReply' | 'poll' | 'watch' | 'cancel' | 'chunk'>
   env: Environment
   /** Where streams can be read. */
   transports: StreamTransports
@@ -153,7 +153,7 @@ class OpenCallSession implements Session {
   async #call(envelope: RequestEnvelope, requestId: string, identify: Identify, recorded: () => void): Promise<void> {
     const { calls } = this.#parts
     const { signal } = this.#leaving
-    const { origin, lossy } = this.#connection
+    const { origin, lossy, replyTo } = this.#connection
     let caller: Caller | undefined
     const known = async () => {
       caller = await identify()
@@ -162,38 +162,66 @@ class OpenCallSession implements Session {
     if (lossy) refuseEffects(await calls.admit(envelope.op, known))
     const call = decodeCall(envelope, requestId, referencedMedia(envelope.media))
     const client = { signal, origin }
-    const reply = await calls.call(call, known, {
-      client,
-      hold: true,
-      durable: this.#redelivers,
-      stream: this.#readWish,
-      recorded,
-    })
-    const first = this.#encode(reply, envelope.op)
-    await this.#send(first)
-    if (!hasEnded(reply)) this.#push(requestId, caller, first)
+    const owed = replyTo && calls.oweReply(replyTo)
+    try {
+      const reply = await calls.call(call, known, {
+        client,
+        hold: true,
+        durable: this.#redelivers,
+        stream: this.#readWish,
+        recorded,
+        ...(owed && { owed }),
+      })
+      const first = this.#encode(reply, envelope.op)
+      await this.#send(first)
+      if (!hasEnded(reply)) this.#push(requestId, caller, first, owed)
+      else if (owed?.isKept) this.#track(this.#pay(owed))
+    } catch (thrown) {
+      owed?.release()
+      throw thrown
+    }
   }
 
   /** Sends every later state of a call once, also if the peer asks for it several times. */
-  #push(requestId: string, caller: Caller | undefined, first: ResponseEnvelope): void {
-    if (this.#watched.has(requestId)) return
+  #push(requestId: string, caller: Caller | undefined, first: ResponseEnvelope, owed?: OwedReply): void {
+    if (this.#watched.has(requestId)) {
+      owed?.release()
+      return
+    }
     this.#watched.add(requestId)
-    this.#track(this.#watch(requestId, caller, first).finally(() => this.#watched.delete(requestId)))
+    this.#track(this.#watch(requestId, caller, first, owed).finally(() => this.#watched.delete(requestId)))
   }
 
-  async #watch(requestId: string, caller: Caller | undefined, first: ResponseEnvelope): Promise<void> {
+  async #watch(
+    requestId: string,
+    caller: Caller | undefined,
+    first: ResponseEnvelope,
+    owed: OwedReply | undefined,
+  ): Promise<void> {
     const { signal } = this.#leaving
     let last = JSON.stringify(withoutTicket(first))
     try {
+      let isEnd = false
       for await (const reply of this.#parts.calls.watch(caller, requestId, signal)) {
         const envelope = this.#encode(reply)
         const text = JSON.stringify(envelope)
         if (text !== last && !signal.aborted) await this.#connection.send(text, requestId)
         last = text
+        isEnd = hasEnded(reply) && !signal.aborted
       }
+      if (isEnd && owed) await this.#pay(owed)
     } catch (thrown) {
       await this.#send(encodeRefusal(explain(thrown, this.#parts.env.log), requestId, first.sessionId))
+    } finally {
+      owed?.release()
     }
+  }
+
+  /** The end is sent. If it gets lost with the connection, a server sends it again. */
+  async #pay(owed: OwedReply): Promise<void> {
+    const { flushed } = this.#connection
+    if (!flushed || (await flushed())) await owed.paid()
+    owed.release()
   }
 
   /** Response of a built-in operation: state `complete`, with the envelope of the other call as its result. */

@@ -14,11 +14,12 @@ export async function prepareKafka<App>(options: ServerOptions<App>, base: Base)
   requireKnownCallers(chosen, auth !== undefined)
   if (chosen.sasl) base.redactor.add(chosen.sasl.password)
   warnOfPlainText(chosen, base)
-  const { createKafka } = await loadCarrier()
+  const { createKafka, NAME } = await loadCarrier()
   const kafka = createKafka(settingsFrom(chosen, base))
   return {
-    name: 'kafka',
+    name: NAME,
     transport: kafka.transport,
+    sendLate: kafka.sendLate,
     open: ({ session, origin, sizes }) =>
       kafka.serve({
         open: session({ redelivers: true, requiresAuth: true }),

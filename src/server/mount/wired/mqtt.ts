@@ -29,7 +29,7 @@ export async function prepareMqtt<App>(
   // Everybody who reaches the broker could call.
   requireProtection(host, auth)
   if (password !== undefined) redactor.add(password)
-  const { Broker, MqttFrames, createMqttCarrier } = await loadCarrier()
+  const { Broker, MqttFrames, createMqttCarrier, publishLate } = await loadCarrier()
   const { group = 'callplane', version = '5', frameQos, tls, maxInFlight = MAX_IN_FLIGHT } = options
   const broker = new Broker({
     url,
@@ -49,22 +49,25 @@ export async function prepareMqtt<App>(
     topic: frameTopic,
     ...(frameQos !== undefined && { qos: frameQos }),
   })
+  const topics = {
+    requests: REQUEST_TOPICS,
+    allowed: [RESPONSE_TOPICS, ...(options.responseTopics ?? [])],
+    about: responseTopic,
+    subject: operationIn,
+  }
   return {
     name: NAME,
     transport: frames,
+    sendLate: (place, message, about, signal) => publishLate(broker, topics, { place, message, about }, signal),
     state: () => broker.state,
     open: ({ session, origin, sizes }) =>
       createMqttCarrier({
+        name: NAME,
         broker,
         frames,
         open: session({ redelivers: true, requiresAuth: true }),
         origin,
-        topics: {
-          requests: REQUEST_TOPICS,
-          allowed: [RESPONSE_TOPICS, ...(options.responseTopics ?? [])],
-          about: responseTopic,
-          subject: operationIn,
-        },
+        topics,
         limits: { maxBytes: sizes.envelopeBytes, maxInFlight },
         clock,
         log,

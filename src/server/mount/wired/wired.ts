@@ -4,6 +4,7 @@
  * when calls can be made.
  */
 import type { UpgradeClaim } from '../../../carriers/http/index.ts'
+import type { JsonObject } from '../../../core/json.ts'
 import type { Calls } from '../../../core/ports/calls.ts'
 import type { Carrier } from '../../../core/ports/carrier.ts'
 import type { Refuse, Route } from '../../../core/ports/exchange.ts'
@@ -51,6 +52,11 @@ export interface WiredCarrier {
   readonly transport?: StreamTransport
   /** Called once, when calls can be made. */
   open(parts: WiredParts): OpenWired
+  /**
+   * Sends the message about a request id to a place that the carrier gave with a connection (`Connection.replyTo`), under
+   * its own name. Absent if the carrier gives none.
+   */
+  sendLate?(place: JsonObject, message: string, about: string, signal: AbortSignal): Promise<void>
   /** Absent if the carrier is there whenever the HTTP port is. */
   state?(): CarrierState
   /** The value of the header `Alt-Svc` on HTTP responses, if clients can use this carrier instead. */

@@ -1,0 +1,26 @@
+/** Counts the messages of one peer that are on their way to a broker, and tells when none is any more. */
+export class OnTheirWay {
+  #count = 0
+  #isLost = false
+  #waiting: PromiseWithResolvers<boolean> | undefined
+
+  sent(): void {
+    this.#count++
+  }
+
+  /** `isKnown` is false if nobody knows what became of the message. */
+  settled(isKnown: boolean): void {
+    this.#count--
+    if (!isKnown) this.#isLost = true
+    if (this.#count > 0) return
+    this.#waiting?.resolve(!this.#isLost)
+    this.#waiting = undefined
+  }
+
+  /** True if the broker has all of them or has refused them for good. */
+  flushed(): Promise<boolean> {
+    if (this.#count === 0) return Promise.resolve(!this.#isLost)
+    this.#waiting ??= Promise.withResolvers()
+    return this.#waiting.promise
+  }
+}
