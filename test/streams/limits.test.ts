@@ -45,6 +45,28 @@ describe('limits', () => {
     await subscribe(cluster, node, 'v1:feed.watch', BOB)
   })
 
+  test('a caller that opens its stream again does not get a new rate', async () => {
+    const cluster = openCluster()
+    const endless = operation('v1:feed.endless', {
+      frame: ANY,
+      *run() {
+        for (;;) yield 1
+      },
+    })
+    const node = nodeWith(cluster, [endless], { limits: { framesPerSecond: 10 } })
+    let sent = 0
+    for (let times = 0; times < 20; times++) {
+      const subscribed = await subscribe(cluster, node, 'v1:feed.endless')
+      const { got } = await read(node, subscribed)
+      await node.calls.unsubscribe(ADA, { requestId: subscribed.requestId })
+      await settled()
+      sent += got.length
+    }
+
+    // A burst of one second, and the frame that each stream sends before it waits.
+    expect(sent).toBeLessThanOrEqual(10 + 20)
+  })
+
   test.each([
     ['framesPerSecond', { framesPerSecond: 10 }],
     ['frameBytesPerSecond', { frameBytesPerSecond: 10 }],
