@@ -1,7 +1,7 @@
 /** Finds and runs a command, and prints its faults. Each command is loaded only when it is used. */
-import { readFileSync } from 'node:fs'
 import { Fault } from '../core/fault.ts'
 import { nearest } from '../core/nearest.ts'
+import { packageVersion } from '../server/build/package-version.ts'
 import { type Command, type CommandIo, EXIT, exitCodeOf, print, usageFault } from './command.ts'
 
 interface Entry {
@@ -108,11 +108,6 @@ async function helpOf(name: string): Promise<string> {
   const { summary, load } = find(name)
   const { help } = await load()
   return `${summary}\n\n${help.trim()}`
-}
-
-function packageVersion(): string {
-  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
 }
 
 function explain(thrown: unknown, name: string, io: CommandIo, debug: boolean): number {

@@ -12,6 +12,7 @@ import { personOf } from '../core/operation/requirements.ts'
 import type { ResultCache } from '../core/ports/cache.ts'
 import type { StreamTransports } from '../core/ports/frames.ts'
 import type { Guard, Identify } from '../core/ports/guard.ts'
+import type { Pipes } from '../core/ports/peers.ts'
 import type { Sealer } from '../core/ports/secrets.ts'
 import type { Store } from '../core/ports/store.ts'
 import { Admission } from './admit/admission.ts'
@@ -35,6 +36,8 @@ import { HeldCalls } from './wait/held-calls.ts'
 export interface EngineParts extends Omit<AttemptParts, 'callChild' | 'streams'> {
   /** Where streams can be read. Absent: nowhere. */
   transports?: StreamTransports
+  /** To the other processes of this server, for readers whose stream runs in one of them. */
+  pipes?: Pipes
   registry: Registry
   store: Store
   limits: Limits
@@ -74,7 +77,8 @@ export class Engine {
     this.#recorder = new Recorder(env, store, parts.objects, limits, this.worker, this.approvals, secrets, this.owed)
     this.#inline = new InlineRunner(attempts, limits, this.#recorder, this.worker, parts.cache, store.audit)
     this.#streams = streams
-    this.readers = new Readers({ env, store, registry, worker: this.worker, streams })
+    const { pipes } = parts
+    this.readers = new Readers({ env, store, registry, worker: this.worker, streams, ...(pipes && { pipes }) })
     this.#subscribing = new Subscribing({
       env,
       store,
@@ -102,6 +106,7 @@ export class Engine {
     this.#draining = true
     const why = shuttingDown()
     this.#streams.stopAll(why, (id) => void this.worker.stopAttempt(id, why))
+    this.readers.stopForwarding()
   }
 
   get draining(): boolean {

@@ -15,15 +15,15 @@ export interface SigningOptions {
   privateKey: string
 }
 
-export type SignAnswer = (exchange: Exchange, answer: Answer) => Answer
+export type SignAnswer = (request: Pick<Exchange, 'method' | 'path'>, answer: Answer) => Answer
 
 export function createSigner({ keyId, privateKey }: SigningOptions, clock: Pick<Clock, 'now'>): SignAnswer {
   const key = readKey(privateKey)
   if (!/^[\x20-\x21\x23-\x5b\x5d-\x7e]{1,200}$/.test(keyId)) {
     throw new Fault('malformed', 'signing.keyId must be printable ASCII without quotes and backslashes.')
   }
-  return (exchange, answer) => {
-    const covered = coveredFields(exchange, answer)
+  return (request, answer) => {
+    const covered = coveredFields(request, answer)
     const names = covered.map(([name]) => name).join(' ')
     const params = `(${names});created=${Math.floor(clock.now() / 1000)};keyid="${keyId}";alg="ed25519"`
     const base = [...covered.map(([name, value]) => `${name}: ${value}`), `"@signature-params": ${params}`].join('\n')
@@ -63,13 +63,16 @@ export function signRefusals(refuse: Refuse, signAnswer: SignAnswer): Refuse {
 /**
  * Covers the request's method and path too, so that a response cannot be presented as the response to another request.
  */
-function coveredFields(exchange: Exchange, { status, headers, body }: Answer): [name: string, value: string][] {
+function coveredFields(
+  request: Pick<Exchange, 'method' | 'path'>,
+  { status, headers, body }: Answer,
+): [name: string, value: string][] {
   const type = headers['Content-Type']
   const whole = typeof body === 'string' || body instanceof Uint8Array
   return [
     ['"@status"', String(status)],
-    ['"@method";req', exchange.method],
-    ['"@path";req', exchange.path],
+    ['"@method";req', request.method],
+    ['"@path";req', request.path],
     ...(type === undefined ? [] : [['"content-type"', type] as [string, string]]),
     // A streamed body is not known when its head is sent.
     ...(whole ? [['"content-digest"', `sha-256=:${hash('sha256', body, 'base64')}:`] as [string, string]] : []),

@@ -14,7 +14,6 @@ import {
   type RequestListener,
   Upgrades,
 } from '../carriers/http/index.ts'
-import type { Fault } from '../core/fault.ts'
 import type { Exchange, Refusal, Refuse, Route } from '../core/ports/exchange.ts'
 import type { Engine } from '../engine/engine.ts'
 import { LEFTOVER_AGE_MS } from '../engine/follow/maintenance.ts'
@@ -33,11 +32,13 @@ import { openImports } from './build/imports.ts'
 import { createObserving, type Observing } from './build/observing.ts'
 import { type Own, prepareOffer } from './build/offer.ts'
 import { buildRegistry } from './build/operations.ts'
+import { packageVersion } from './build/package-version.ts'
 import { createRunning, keepsHouse, type Running } from './build/running.ts'
 import { openStorage, type Storage } from './build/storage.ts'
 import { Carriers } from './mount/carriers.ts'
 import type { McpSurface } from './mount/mcp.ts'
-import { logRequests } from './mount/request-log.ts'
+import { createRequestLog, logRequests } from './mount/request-log.ts'
+import { rootHint } from './mount/root-hint.ts'
 import { createOpenCallSession, type MessageStreams, type Sessions, serveStreams } from './mount/sessions.ts'
 import { OpenTransports } from './mount/stream-transports.ts'
 import { createOwnRoutes, createProtocolRoutes, EXPLORER, type Mounting, openGrpc, openMcp } from './mount/surfaces.ts'
@@ -142,8 +143,7 @@ async function assemble<App>(
   }
   const sizes = { ...DEFAULT_SIZES, ...options.sizes }
   const wired = await prepareWired(options, base)
-  const transports = new OpenTransports()
-  for (const { transport } of wired) if (transport) transports.add(transport)
+  const transports = new OpenTransports(wired)
   const parts = { env, offer, own, access, storage, keys, observing, sizes, transports }
   const running = createRunning(options, parts, link)
   const { engine, calls, maintenance } = running
@@ -194,8 +194,11 @@ async function assemble<App>(
   }
   const carriers = new Carriers(env.log)
   try {
+    const version = access.authenticator === undefined ? packageVersion() : undefined
+    // The root is no route: in an application with a page of its own, that page answers.
     const refuse = (exchange: Exchange, why: Refusal) =>
-      exchange.path.startsWith(`${EXPLORER}/`) ? restRefusal(why) : refusal(why, env.newId())
+      (why.kind === 'path' ? rootHint(exchange, version) : undefined) ??
+      (exchange.path.startsWith(`${EXPLORER}/`) ? restRefusal(why) : refusal(why, env.newId()))
     const mcp = openMcp(options, mounting, offer, link?.sharedSet('overran') ?? new Set<string>())
     const protocols = createProtocolRoutes(options, mounting)
     const routes = [...protocols, ...createOwnRoutes(running, keys, observing, mounting, store, refuse), ...mcp.routes]
@@ -263,7 +266,9 @@ async function serve<App>(
   const bare = createRequestListener(served, { ...onSockets, ...(altSvc && { altSvc }) })
   // A Fetch request has no client address: without authentication, the host must restrict access.
   const fetch = createFetchHandler(served, carriage)
-  const listener = options.requestLog ? logRequests(bare, log) : bare
+  const logRequest = options.requestLog ? createRequestLog(log) : undefined
+  const listener = logRequest ? logRequests(bare, logRequest) : bare
+  const logged = logRequest && { served: logRequest }
 
   await start()
   const processReadings = registerProcessReadings(observing.metrics)
@@ -283,7 +288,7 @@ async function serve<App>(
     session: (settings) => createOpenCallSession(options, mounting, settings),
     origin: () => origin,
     routes: served,
-    site: carriage,
+    site: { ...carriage, ...logged },
   }
   const claims = [...(options.upgrades ?? [])]
   for (const carrier of mounting.wired) {
@@ -299,7 +304,11 @@ async function serve<App>(
   }
   const upgrades = new Upgrades(claims, {
     ...onSockets,
-    refuse: (fault: Fault) => refusal({ kind: 'fault', fault }, mounting.env.newId()),
+    ...logged,
+    refuse(request, fault) {
+      const answer = refusal({ kind: 'fault', fault }, mounting.env.newId())
+      return signer ? signer(request, answer) : answer
+    },
   })
   const lineSettings = () => ({ maxBytes: mounting.sizes.envelopeBytes, origin, log })
   let closing: Promise<void> | undefined
@@ -325,6 +334,7 @@ async function serve<App>(
   }
 
   async function closeAll(graceMs: number): Promise<void> {
+    log.info({ graceMs }, 'stopping: no more calls are accepted, and running ones may finish')
     engine.drain()
     mcp.close()
     await lateReplies.stop()
@@ -335,6 +345,7 @@ async function serve<App>(
     await own.announcements?.stop()
     processReadings[Symbol.dispose]()
     await release()
+    log.info({}, 'stopped')
   }
 }
 

@@ -17,6 +17,7 @@ import type { Guard } from '../../src/core/ports/guard.ts'
 import type { ObjectStore } from '../../src/core/ports/objects.ts'
 import type { Observer } from '../../src/core/ports/observer.ts'
 import type { Fetcher } from '../../src/core/ports/outbound.ts'
+import type { Pipes } from '../../src/core/ports/peers.ts'
 import type { Clock } from '../../src/core/ports/runtime.ts'
 import type { Advanced, Store } from '../../src/core/ports/store.ts'
 import { createCalls } from '../../src/engine/calls.ts'
@@ -130,6 +131,8 @@ export interface NodeOptions {
   random?: () => number
   /** Where streams can be read. */
   transports?: StreamTransports
+  /** To the other nodes. */
+  pipes?: Pipes
   sweepUnfinished?: (untouchedForMs: number) => Promise<number>
 }
 
@@ -154,6 +157,7 @@ export class Node {
       observer,
       random,
       transports,
+      pipes,
       cache = NO_CACHE,
       sweepUnfinished,
     } = options
@@ -176,6 +180,7 @@ export class Node {
       sealer: createSealer({ current: new Uint8Array(32) }),
       ...(observer && { observer }),
       ...(transports && { transports }),
+      ...(pipes && { pipes }),
       work: { ...WORK, ...work },
       chunkBytes: 1_024,
       maxObjectBytes: 1_000_000,

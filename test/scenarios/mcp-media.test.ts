@@ -26,6 +26,21 @@ test('an operation that needs a file is a tool with one more argument', async ()
   expect(called.json.result.content[0].text).toBe('fr: bonjour')
 })
 
+test('an operation that needs a file and is no tool is not listed, and cannot be called', async () => {
+  const hidden = operation('v1:scans.hidden', {
+    media: [{ name: 'page', required: true, acceptedTypes: ['text/plain'], maxBytes: 20 }],
+    tool: false,
+    run: () => 1,
+  })
+  const site = await startSite({ operations: [read, hidden] })
+
+  const { json } = await ask(site, 'tools/list')
+  const called = await ask(site, 'tools/call', { name: 'scans_hidden', arguments: {} })
+
+  expect(json.result.tools.map(({ name }) => name)).toEqual(['scans_read'])
+  expect(called.json.error).toMatchObject({ code: -32602 })
+})
+
 test.each([
   ['without the file', {}, 'page'],
   ['of another type', { page: { mimeType: 'audio/wav', data: 'AAAA' } }, 'audio/wav'],

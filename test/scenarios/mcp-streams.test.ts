@@ -4,6 +4,8 @@ import { createTaskSessionFromClient, resultFromTaskOutcome } from '@modelcontex
 import { jsonSchema, operation } from 'callplane'
 import { expect, onTestFinished, test } from 'vitest'
 import { META, STATELESS_VERSION } from '../../src/protocols/mcp/wire.ts'
+import { verifies } from '../requirements.ts'
+import { readEvents } from '../streams/sse.ts'
 import { ask, askOlder, listen, type Result, type Streamed, send, WITH_TASKS } from './mcp.ts'
 import { createGate, type Site, startSite, temporaryFolder } from './server.ts'
 
@@ -55,6 +57,24 @@ function logged(taskId: string, level: string) {
 function headersFor(method: string, name: string) {
   return { 'MCP-Protocol-Version': STATELESS_VERSION, 'Mcp-Method': method, 'Mcp-Name': name }
 }
+
+test('to OpenCALL, the stream of a task is where a reader over OpenCALL finds it', async () => {
+  verifies('opencall:064')
+  for (const [websocket, transport, scheme] of [
+    [true, 'wss', 'ws'],
+    [false, 'sse', 'http'],
+  ] as const) {
+    const site = await startSite({ operations: [endless], websocket })
+    const taskId = await begin(site, 'clock_endless')
+
+    const { stream } = (await site.poll(taskId)).body
+
+    expect(stream).toMatchObject({ transport, location: expect.stringMatching(`^${scheme}://[^/]+/streams/`) })
+    const reader = await readEvents(String(stream?.location).replace(/^ws/, 'http'))
+    expect(reader.status).toBe(200)
+    reader.leave()
+  }
+})
 
 test('a stream is a tool for clients with tasks only, unless it names other transports or is audio or video', async () => {
   const elsewhere = operation('v1:clock.elsewhere', { frame: N, stream: { transports: ['wss'] }, run: () => [] })

@@ -1,9 +1,11 @@
 import { generateKeyPairSync, hash, verify } from 'node:crypto'
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
+import { type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createServer, jsonSchema, operation } from '../../src/index.ts'
+import { createServer, createToken, jsonSchema, operation } from '../../src/index.ts'
 import { verifies } from '../requirements.ts'
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519')
@@ -33,6 +35,30 @@ test('an answer is signed at the binding, over status, request line, type and bo
   expect(isSigned(response, 'POST', '/other')).toBe(false)
   expect(isSigned(refused, 'GET', '/nowhere')).toBe(true)
   expect(Object.keys(JSON.parse(body)).sort()).toEqual(['requestId', 'result', 'state'])
+  await server.close()
+  rmSync(data, { recursive: true })
+})
+
+test('a refused WebSocket upgrade is signed like every other response', async () => {
+  const data = mkdtempSync(join(tmpdir(), 'signed-'))
+  const { hash: known } = createToken()
+  const auth = { tokens: [{ hash: known, kind: 'bearer' as const, subject: 'ada', scopes: ['*'] }] }
+  const server = await createServer({ operations: [add], data, signing, auth })
+  const { url } = await server.listen({ port: 0 })
+  const refusal = async (headers: Record<string, string>) => {
+    const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-version': '13', ...headers }
+    const asked = request(`${url}/call?x=1`, { headers: upgrade }).end()
+    const [response] = (await once(asked, 'response')) as [IncomingMessage]
+    response.resume()
+    return new Response(null, { status: response.statusCode ?? 0, headers: response.headers as Record<string, string> })
+  }
+
+  const unknown = await refusal({ authorization: 'Bearer wrong', 'sec-websocket-key': 'AAAAAAAAAAAAAAAAAAAAAA==' })
+  const invalid = await refusal({ 'sec-websocket-key': 'short' })
+
+  expect([unknown.status, invalid.status, invalid.headers.get('sec-websocket-version')]).toEqual([401, 400, '13, 8'])
+  expect(isSigned(unknown, 'GET', '/call')).toBe(true)
+  expect(isSigned(invalid, 'GET', '/call')).toBe(true)
   await server.close()
   rmSync(data, { recursive: true })
 })

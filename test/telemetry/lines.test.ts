@@ -11,7 +11,7 @@ import type { Log } from '../../src/core/ports/runtime.ts'
 import { contractWords } from '../../src/protocols/contract/index.ts'
 import { createToken } from '../../src/security/identity/identify.ts'
 import { createRedactor } from '../../src/security/redaction/redaction.ts'
-import { logRequests } from '../../src/server/mount/request-log.ts'
+import { createRequestLog, logRequests } from '../../src/server/mount/request-log.ts'
 import { createExecutionLog, createLog } from '../../src/telemetry/index.ts'
 import { createTimeText } from '../../src/telemetry/logs/time-text.ts'
 
@@ -119,7 +119,7 @@ test('a request', () => {
     fc.property(asked, ({ method, url, status, finished }) => {
       const { asText, asFields } = bothWays((log) => {
         const response = Object.assign(new EventEmitter(), { statusCode: status, writableFinished: finished })
-        const listener = logRequests(() => {}, log)
+        const listener = logRequests(() => {}, createRequestLog(log))
         listener({ method, url } as IncomingMessage, response as unknown as ServerResponse)
         response.emit('close')
       })
@@ -151,10 +151,10 @@ test('each of several requests in a row writes the same line as it would alone',
         }).asText.replaceAll(/"time":"[^"]+"/g, '')
 
       const inARow = linesOf((log) => {
-        const one = logRequests(() => {}, log)
+        const one = logRequests(() => {}, createRequestLog(log))
         return () => one
       })
-      const alone = linesOf((log) => () => logRequests(() => {}, log))
+      const alone = linesOf((log) => () => logRequests(() => {}, createRequestLog(log)))
 
       expect(inARow).toBe(alone)
     }),

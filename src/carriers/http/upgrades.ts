@@ -6,9 +6,10 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { Fault } from '../../core/fault.ts'
-import type { Answer } from '../../core/ports/exchange.ts'
+import type { Answer, Exchange } from '../../core/ports/exchange.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import { createPathMatcher } from '../../wire/http/route-table.ts'
+import type { ServedRequest } from '../../wire/http/served-request.ts'
 import { repeatedHeader } from '../../wire/http/single-headers.ts'
 import { createSiteRules, type SiteOptions, type SiteRules } from '../../wire/http/site-rules.ts'
 import { originOf, targetOf } from './request-target.ts'
@@ -31,15 +32,17 @@ export interface UpgradeFacts {
   readonly query: string
   /** `http://host:port` as the client reached the server. */
   readonly origin: string
-  /** Sends an error response instead of the upgrade, and closes the socket. */
-  refuse(fault: Fault): void
+  /** Sends an error response instead of the upgrade, with these further headers, and closes the socket. */
+  refuse(fault: Fault, headers?: Readonly<Record<string, string>>): void
 }
 
 export interface UpgradeOptions extends SiteOptions {
   basePath?: string
   log?: Log
   /** Builds the error response of a refused upgrade. Default: without a body. */
-  refuse?(fault: Fault): Answer
+  refuse?(request: Pick<Exchange, 'method' | 'path'>, fault: Fault): Answer
+  /** Called once for each request that a claim has handled: when it is refused, or when its connection closes. */
+  served?(request: ServedRequest): void
 }
 
 interface Found {
@@ -78,7 +81,7 @@ export class Upgrades {
     if (this.accepts(request)) this.offer(request, socket, head)
     else {
       this.#keep(socket)
-      socket.end(NOT_UPGRADED, () => socket.destroy())
+      this.#refusing(request, socket)(notUpgraded())
     }
   }
 
@@ -88,7 +91,7 @@ export class Upgrades {
     if (!found) return false
     const { log } = this.#options
     this.#keep(socket)
-    const refuse = (fault: Fault) => respond(socket, this.#answer(fault))
+    const refuse = this.#refusing(request, socket)
     const objection = this.#objection(request)
     if (objection) {
       refuse(objection)
@@ -123,8 +126,19 @@ export class Upgrades {
     return repeatedHeader(rawHeaders) ?? this.#rules?.objection({ method, header }, socket.remoteAddress)
   }
 
-  #answer(fault: Fault): Answer {
-    return this.#options.refuse?.(fault) ?? { status: 403, headers: {} }
+  /** Returns a function that refuses the request. Reports the request when it is over. */
+  #refusing(request: IncomingMessage, socket: Duplex): UpgradeFacts['refuse'] {
+    const { basePath, served } = this.#options
+    const { method = '', url: target = '' } = request
+    const startedAt = performance.now()
+    let status: number = SWITCHED
+    if (served) socket.once('close', () => served({ method, target, status, startedAt, finished: true }))
+    return (fault, headers = {}) => {
+      const answer =
+        this.#options.refuse?.({ method, path: targetOf(request, basePath).path }, fault) ?? plainRefusal(fault)
+      status = answer.status
+      respond(socket, { ...answer, headers: { ...answer.headers, ...headers } })
+    }
   }
 
   #find(request: IncomingMessage): Found | undefined {
@@ -149,6 +163,13 @@ function paramsIn(match: ReturnType<typeof createPathMatcher>, path: string) {
   }
 }
 
-const NOT_UPGRADED =
-  'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 132\r\n\r\n' +
-  '{"error":{"code":"INVALID_REQUEST","message":"This path does not support the upgrade; send the request without an Upgrade header."}}'
+const SWITCHED = 101
+
+/** For a server without a protocol that builds error responses. */
+function plainRefusal({ kind }: Fault): Answer {
+  return { status: kind === 'malformed' ? 400 : 403, headers: {} }
+}
+
+function notUpgraded(): Fault {
+  return new Fault('malformed', 'This path does not support the upgrade; send the request without an Upgrade header.')
+}

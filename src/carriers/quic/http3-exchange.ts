@@ -16,6 +16,8 @@ export interface ExchangeSettings extends UploadPace {
 
 export class Http3Exchange implements Exchange {
   readonly method: string
+  /** As the client sent it. */
+  readonly target: string
   readonly path: string
   readonly query: string
   readonly stream: Http3Stream
@@ -32,6 +34,7 @@ export class Http3Exchange implements Exchange {
     this.#settings = settings
     this.method = one(fields[':method'])
     const target = one(fields[':path'])
+    this.target = target
     const mark = target.indexOf('?')
     const path = mark < 0 ? target : target.slice(0, mark)
     this.path = settings.basePath === undefined ? path : withoutBasePath(path, settings.basePath)

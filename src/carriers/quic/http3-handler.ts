@@ -8,6 +8,7 @@ import type { Log } from '../../core/ports/runtime.ts'
 import { SLOWEST_UPLOAD, type UploadPace } from '../../wire/http/paced-parts.ts'
 import { answerRoute } from '../../wire/http/route-answer.ts'
 import { createRouteTable, type RouteEntry } from '../../wire/http/route-table.ts'
+import type { ServedRequest } from '../../wire/http/served-request.ts'
 import { repeatedHeader } from '../../wire/http/single-headers.ts'
 import { createSiteRules, type SiteOptions } from '../../wire/http/site-rules.ts'
 import { Http3Exchange } from './http3-exchange.ts'
@@ -31,6 +32,8 @@ export interface Http3Options extends SiteOptions {
   stallTimeoutMs?: number
   maxHeaderBytes?: number
   log?: Log
+  /** Called once for each request, when its response is complete or its client has left. */
+  served?(request: ServedRequest): void
 }
 
 export type StreamHandler = (stream: Http3Stream, fields: FieldMap) => void
@@ -68,7 +71,11 @@ export function createHttp3Handler(routes: readonly Route[], options: Http3Optio
 
   async function respond(exchange: Http3Exchange): Promise<void> {
     const entry = table.find(exchange.path)
-    const deliver = (made: Answer) => send(exchange, made, rules?.answerHeaders(exchange) ?? [], sending)
+    const noteStatus = options.served && watch(exchange, options.served)
+    const deliver = (made: Answer) => {
+      send(exchange, made, rules?.answerHeaders(exchange) ?? [], sending)
+      noteStatus?.(made.status)
+    }
     try {
       deliver(await answer(exchange, entry))
     } catch (thrown) {
@@ -86,6 +93,23 @@ export function createHttp3Handler(routes: readonly Route[], options: Http3Optio
     // Without a listener, a reset by the client would end the process.
     stream.on('error', (err) => log?.debug({ err }, 'an HTTP/3 stream failed'))
     void respond(new Http3Exchange(stream, fields, unread, settings))
+  }
+}
+
+/** Reports the request when its stream has ended. Returns a function that notes the status of the response. */
+function watch({ stream, method, target }: Http3Exchange, served: (request: ServedRequest) => void) {
+  const startedAt = performance.now()
+  // As in `giveUp`.
+  let status = 500
+  let isOver = false
+  const over = () => {
+    if (isOver) return
+    isOver = true
+    served({ method, target, status, startedAt, finished: stream.writableFinished })
+  }
+  stream.once('finish', over).once('close', over)
+  return (sent: number) => {
+    status = sent
   }
 }
 

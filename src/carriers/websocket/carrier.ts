@@ -62,7 +62,7 @@ export interface UpgradedSocket {
   socket: Duplex
   head: Buffer
   from: SocketRequest
-  refuse(fault: Fault): void
+  refuse(fault: Fault, headers?: Readonly<Record<string, string>>): void
 }
 
 export interface WebSocketCarrier extends Carrier {
@@ -97,15 +97,19 @@ export function createWebSocketCarrier(options: WebSocketOptions): WebSocketCarr
   }
   let isClosing = false
 
-  /** `undefined` if the request is no valid handshake, or its client is gone: `ws` has ended the socket. */
-  function upgrade(by: Server<typeof ServerSocket>, { request, socket, head }: UpgradedSocket) {
+  /** `undefined` if the request is no valid handshake, which is refused, or its client is gone. */
+  function upgrade(by: Server<typeof ServerSocket>, { request, socket, head, refuse }: UpgradedSocket) {
     let upgraded: { socket: ServerSocket; writer: SocketWriter } | undefined
+    // `ws` calls back before it returns.
+    const invalid = ({ message }: Error) => refuse(invalidHandshake(message), { 'Sec-WebSocket-Version': '13, 8' })
+    by.on('wsClientError', invalid)
     by.handleUpgrade(request, socket, head, (accepted) => {
       const writer = new SocketWriter(socket, writing)
       accepted.begin(socket, writer, owner)
       heartbeat.add(accepted)
       upgraded = { socket: accepted, writer }
     })
+    by.off('wsClientError', invalid)
     return upgraded
   }
 
@@ -171,6 +175,10 @@ const GONE: FrameChannel = { signal: AbortSignal.abort(), send() {}, end() {} }
 function chooseProtocol(offered: Set<string>): string | false {
   for (const name of offered) if (name === JSON_MESSAGES || name === CBOR_MESSAGES) return name
   return false
+}
+
+function invalidHandshake(reason: string): Fault {
+  return new Fault('malformed', `This is not a valid WebSocket handshake: ${reason}.`)
 }
 
 function closed(): Fault {

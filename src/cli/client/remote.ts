@@ -28,7 +28,10 @@ export interface Envelope {
 export interface StreamPlace {
   transport: string
   location: string
-  auth?: { credential: string }
+  encoding?: string
+  /** Present if a header is before every frame. */
+  integrity?: object
+  auth?: { credentialType?: string; credential: string }
 }
 
 export interface Answered {
@@ -59,9 +62,8 @@ export class Remote {
   async fetch(place: string, init: RequestInit = {}, signal = this.#signal): Promise<Response> {
     const address = place.startsWith('/') ? this.url + place : place
     const headers = new Headers(init.headers)
-    const isOurs = new URL(address).origin === new URL(this.url).origin
-    if (this.#token !== undefined && isOurs && !headers.has('Authorization'))
-      headers.set('Authorization', `Bearer ${this.#token}`)
+    const own = this.#credentialFor(address)
+    if (own !== undefined && !headers.has('Authorization')) headers.set('Authorization', own)
     try {
       return await fetch(address, { redirect: 'manual', ...init, headers, signal })
     } catch (thrown) {
@@ -95,6 +97,24 @@ export class Remote {
     const operations = isJsonObject(value) ? value.operations : undefined
     if (response.status !== 200 || !Array.isArray(operations)) throw notOpenCall(response)
     return operations.filter(isJsonObject).filter(({ removed }) => removed !== true)
+  }
+
+  /** OpenCALL: the credential of the reply or, if it has none, the one of the call. */
+  streamCredential({ location, auth }: StreamPlace): Record<string, string> {
+    const scheme = auth?.credentialType === 'bearer' ? 'Bearer' : 'OTK'
+    const credential = auth ? `${scheme} ${auth.credential}` : this.#credentialFor(location)
+    return credential === undefined ? {} : { Authorization: credential }
+  }
+
+  /** The token of the command, if the address is on the server itself. */
+  #credentialFor(address: string): string | undefined {
+    const isOurs = new URL(address.replace(/^ws/i, 'http')).origin === new URL(this.url).origin
+    return this.#token !== undefined && isOurs ? `Bearer ${this.#token}` : undefined
+  }
+
+  /** Aborts when the command is interrupted. */
+  get signal(): AbortSignal {
+    return this.#signal
   }
 
   get interrupted(): boolean {

@@ -154,7 +154,7 @@ class CallCommand {
   async #frames({ requestId }: Envelope, stream: StreamPlace): Promise<number> {
     const { stdout, stderr } = this.#io
     try {
-      const end = await readFrames(this.#remote, stream, (frame) => print(stdout, plainText(frame)))
+      const end = await readFrames(this.#remote, requestId, stream, (frame) => print(stdout, plainText(frame)))
       return end.state === 'error' ? this.#failed({ status: 200, envelope: { requestId, ...end } }) : EXIT.ok
     } catch (thrown) {
       if (!this.#remote.interrupted) throw thrown

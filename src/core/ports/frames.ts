@@ -51,6 +51,8 @@ export interface NewStream {
 
 /** Where a reader finds a stream. */
 export interface StreamPlace {
+  /** The transport at the location, if it is not the one that made the place. */
+  transport?: string
   /** An absolute URI. */
   location: string
   /** Further facts for the reader, such as a WebRTC answer. */

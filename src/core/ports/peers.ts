@@ -46,8 +46,34 @@ export interface Siblings {
   stop(id: string, why: Fault): void
 }
 
+/**
+ * Pipes between two processes. The process that runs a stream forwards frames through one to the process that has the
+ * reader. A pipe has no back-pressure: its users bound the messages under way.
+ */
+export interface Pipes {
+  /** Opens a pipe to the other process that accepts it. `undefined` if none does. */
+  open(about: string): Promise<Pipe | undefined>
+  /** Sets the function that accepts pipes in this process. It must set the receiver of a pipe before it returns true. */
+  accept(accepts: (about: string, pipe: Pipe) => Promise<boolean>): void
+}
+
+/** The side that opened the pipe sends first. Messages arrive in order, and none is lost while the pipe is open. */
+export interface Pipe {
+  /** Aborts when either side has closed the pipe, or when the other process has ended or cannot be reached. */
+  readonly signal: AbortSignal
+  /** Messages to a closed pipe are discarded. */
+  send(message: PipeMessage): void
+  receive(receiver: (message: PipeMessage) => void): void
+  close(): void
+}
+
+/** Text, bytes, or an object of JSON values. */
+export type PipeMessage = string | Uint8Array | object
+
 /** The other processes of a server with workers, or the other nodes on a store that several machines share. */
 export interface Peers {
   readonly limits: SharedLimits
   readonly siblings: Siblings
+  /** Absent: a reader must reach the process that runs its stream. */
+  readonly pipes?: Pipes
 }

@@ -32,7 +32,7 @@ export class StreamLimits {
   readonly #rules: LimitRules
   readonly #clock: Clock
   readonly #open = new Map<string, number>()
-  /** The rate of each caller with running streams. */
+  /** The rate of each caller with running streams, or with a rate that is used up. */
   readonly #rates = new Map<string, Rate>()
 
   constructor(rules: LimitRules, clock: Clock) {
@@ -81,9 +81,18 @@ export class StreamLimits {
         return Math.max(0, rate.usedUntil - now - BURST_MS)
       },
       leave: () => {
-        if (--rate.streams === 0) this.#rates.delete(key)
+        rate.streams--
+        this.#forget(key, rate)
       },
     }
+  }
+
+  /** A rate that is used up is kept: a caller must not get a new one by opening its stream again. */
+  #forget(key: string, rate: Rate): void {
+    if (rate.streams > 0) return
+    const usedMs = rate.usedUntil - this.#clock.monotonicMs()
+    if (usedMs <= 0) this.#rates.delete(key)
+    else this.#clock.schedule(usedMs, () => this.#forget(key, rate))
   }
 
   #count(key: string): number {

@@ -84,7 +84,7 @@ export class Subscribing {
     })
     found(place)
     return {
-      transport: transport.name,
+      transport: place.transport ?? transport.name,
       encoding,
       schema: rules.schemaName,
       location: place.location,

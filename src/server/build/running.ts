@@ -78,6 +78,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     maxObjectBytes: sizes.objectBytes,
     stopGraceMs: work.stopGraceMs,
     ...(peers && { siblings: peers.siblings }),
+    ...(peers?.pipes && { pipes: peers.pipes }),
     ...(authorizations && { authorizations }),
     ...(observer && { observer }),
     ...(outbox && { outbox }),

@@ -1,5 +1,4 @@
 /** Configures the Model Context Protocol for this server: the operations it offers and its server information. */
-import { readFileSync } from 'node:fs'
 import type { Operation } from '../../core/operation/operation.ts'
 import type { Tools } from '../../core/ports/catalog.ts'
 import type { Route } from '../../core/ports/exchange.ts'
@@ -14,9 +13,11 @@ import {
   type McpParts,
   TaskStreams,
 } from '../../protocols/mcp/index.ts'
+import { packageVersion } from '../build/package-version.ts'
 import type { IsBare } from '../options/bare-names.ts'
 import { warnOfLeftOut } from '../options/left-out.ts'
 import type { McpOptions } from '../options/options.ts'
+import type { OpenTransports } from './stream-transports.ts'
 
 export interface McpSurfaceParts extends Omit<McpParts, 'settings' | 'envelopes' | 'catalog' | 'streams'> {
   catalog: Registry
@@ -32,6 +33,7 @@ export interface McpSurfaceParts extends Omit<McpParts, 'settings' | 'envelopes'
   issuers: readonly string[]
   holdMs: number
   authenticated: boolean
+  transports: OpenTransports
 }
 
 export interface McpSurface {
@@ -59,7 +61,7 @@ export function createMcpSurface({ envelopes, ...parts }: McpSurfaceParts, optio
     ...parts,
     tools: withFurther(parts, administration),
     settings,
-    streams: new TaskStreams(parts.env),
+    streams: new TaskStreams(parts.env, parts.transports.onHttp),
     ...(options.shape === 'call' && { envelopes }),
   }
   const { routes, close } = createMcpRoutes(own)
@@ -93,11 +95,6 @@ function withFurther({ tools, catalog, env, toolkit, isBare }: FurtherParts, adm
   }
 }
 
-function needsAttachment({ media, stream }: Operation): boolean {
-  return !stream && media.some((slot) => slot.required)
-}
-
-function packageVersion(): string {
-  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')
-  return (JSON.parse(text) as { version: string }).version
+function needsAttachment({ media, stream, tool }: Operation): boolean {
+  return tool && !stream && media.some((slot) => slot.required)
 }

@@ -1,19 +1,33 @@
-/** Logs one line for each request, when its response is complete or its client has disconnected. */
+/**
+ * Logs one line for each request, when its response is complete or its client has disconnected. The line of an upgraded
+ * connection is written when it closes.
+ */
 import type { RequestListener } from '../../carriers/http/index.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import { lineWriter, quoteText } from '../../telemetry/index.ts'
+import type { ServedRequest } from '../../wire/http/served-request.ts'
 
-export function logRequests(listener: RequestListener, log: Log): RequestListener {
+export type LogRequest = (request: ServedRequest) => void
+
+export function createRequestLog(log: Log): LogRequest {
   const write = lineWriter(log, 'request')
   const membersOf = rememberMembers()
+  return ({ method, target, status, startedAt, finished }) => {
+    const durationMs = Math.round((performance.now() - startedAt) * 100) / 100
+    const members = `${membersOf(method, target, status)}${durationMs}`
+    write(finished ? members : `${members},"aborted":true`)
+  }
+}
+
+/** The listener, with a line for each of its requests. */
+export function logRequests(listener: RequestListener, logRequest: LogRequest): RequestListener {
   return (request, response, next) => {
     const startedAt = performance.now()
     // `close` is emitted exactly once, also if the client disconnects early.
     response.on('close', () => {
-      const { method = '', url = '' } = request
-      const durationMs = Math.round((performance.now() - startedAt) * 100) / 100
-      const members = `${membersOf(method, url, response.statusCode)}${durationMs}`
-      write(response.writableFinished ? members : `${members},"aborted":true`)
+      const { method = '', url: target = '' } = request
+      const { statusCode: status, writableFinished: finished } = response
+      logRequest({ method, target, status, startedAt, finished })
     })
     listener(request, response, next)
   }

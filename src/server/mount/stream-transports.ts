@@ -1,12 +1,17 @@
 /** The transports on which streams of this server can be read. The first is preferred. */
 import type { StreamTransport, StreamTransports } from '../../core/ports/frames.ts'
+import { EVENTS_TRANSPORT, SOCKET_TRANSPORT } from '../../protocols/opencall/index.ts'
+import type { WiredCarrier } from './wired/index.ts'
 
 export class OpenTransports implements StreamTransports {
   readonly #byName = new Map<string, StreamTransport>()
+  /** Readers connect to the HTTP port over it: as WebSocket, or as server-sent events on a server without WebSocket. */
+  readonly onHttp: StreamTransport
 
-  /** Every transport is added before the server starts: the registry names them. */
-  add(transport: StreamTransport): void {
-    this.#byName.set(transport.name, transport)
+  constructor(wired: readonly WiredCarrier[]) {
+    for (const { transport } of wired) if (transport) this.#byName.set(transport.name, transport)
+    this.onHttp = this.get(SOCKET_TRANSPORT.name) ?? EVENTS_TRANSPORT
+    this.#byName.set(this.onHttp.name, this.onHttp)
   }
 
   get(name: string): StreamTransport | undefined {

@@ -3,7 +3,6 @@ import type { Calls } from '../../core/ports/calls.ts'
 import type { Carrier } from '../../core/ports/carrier.ts'
 import type { Tools } from '../../core/ports/catalog.ts'
 import type { Refuse, Route } from '../../core/ports/exchange.ts'
-import type { StreamTransports } from '../../core/ports/frames.ts'
 import type { Identify, Presented } from '../../core/ports/guard.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Clock, Environment } from '../../core/ports/runtime.ts'
@@ -32,6 +31,7 @@ import { createApprovalRoutes } from './approval-routes.ts'
 import { createAuthorizationRoutes } from './authorization-routes.ts'
 import { createCallbackRoutes } from './callback-routes.ts'
 import { createMcpSurface, type McpSurface } from './mcp.ts'
+import type { OpenTransports } from './stream-transports.ts'
 import { createSystemRoutes } from './system-routes.ts'
 import { createToolSurface } from './tool-handler.ts'
 import type { WiredCarrier } from './wired/index.ts'
@@ -55,7 +55,7 @@ export interface Mounting {
   tools: Tools
   objects: ObjectStore
   records: Records
-  transports: StreamTransports
+  transports: OpenTransports
   /** The carriers beside HTTP. */
   wired: readonly WiredCarrier[]
   env: Environment

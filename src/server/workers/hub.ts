@@ -13,6 +13,7 @@ import { createSqliteStore } from '../../stores/sqlite/index.ts'
 import { createLog, createMetrics, type LogOptions, registerProcessReadings } from '../../telemetry/index.ts'
 import { createFailureLog } from './failure-log.ts'
 import { MetricsBook } from './metrics-book.ts'
+import { PipeBook } from './pipe-book.ts'
 import { SlotBook } from './slot-book.ts'
 import { type Counts, Tally } from './tally.ts'
 
@@ -42,6 +43,7 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
   const workers = new Map<Channel, Tally>()
   const leaving = new Set<Promise<void>>()
   const slots = new SlotBook()
+  const pipes = new PipeBook(others, askBriefly)
   const buckets = new Map<string, Buckets>()
   const metrics = createMetrics()
   const readings = registerProcessReadings(metrics)
@@ -122,12 +124,14 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
           if (queued !== 0) tally.add(undefined, queued)
         }
       })
+      pipes.serve(channel)
       channel.on('lastMetrics', (own: string) => book.note(channel, own))
       channel.on('gather', (own: string) => gatherMetrics(channel, own))
       const left = channel.closed.then(async () => {
         workers.delete(channel)
         book.leave(channel)
         slots.leaveAll(holder)
+        pipes.leave(channel)
         try {
           await stored
         } catch (err) {

@@ -2,11 +2,12 @@
 import type { Duplex } from 'node:stream'
 import type { BucketRules } from '../../core/fairness/buckets.ts'
 import { Fault, type FaultRecord } from '../../core/fault.ts'
-import type { SharedLimits, SharedLimitsListener, Siblings } from '../../core/ports/peers.ts'
+import type { Pipes, SharedLimits, SharedLimitsListener, Siblings } from '../../core/ports/peers.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import type { Worker } from '../../engine/run/worker.ts'
 import { type Channel, createChannel, createStoreClient } from '../../stores/hub/index.ts'
+import { createPipes } from './pipes.ts'
 import { type Counts, Tally } from './tally.ts'
 
 export interface WorkerLink {
@@ -14,6 +15,7 @@ export interface WorkerLink {
   readonly number: number
   readonly limits: SharedLimits
   readonly siblings: Siblings
+  readonly pipes: Pipes
   openStore(file: string, log: Log, acceptLoss?: boolean): Promise<Store>
   /** Registers this worker for requests about the calls it runs. */
   connect(worker: Pick<Worker, 'stopAttempt' | 'wake'>): void
@@ -52,6 +54,7 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
     number,
     limits: shareLimits(channel, clock),
     siblings: reachSiblings(channel),
+    pipes: createPipes(channel),
     async openStore(file, log, acceptLoss = false) {
       await channel.ask('open', [file, acceptLoss])
       return createStoreClient(channel, { clock, log })

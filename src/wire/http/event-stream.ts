@@ -2,11 +2,11 @@
 import { Fault } from '../../core/fault.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 
-const EVENT_STREAM = 'text/event-stream'
+export const EVENT_STREAM_TYPE = 'text/event-stream'
 
 /** `X-Accel-Buffering` stops nginx from buffering events. */
 export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = {
-  'Content-Type': EVENT_STREAM,
+  'Content-Type': EVENT_STREAM_TYPE,
   'Cache-Control': 'no-store',
   'X-Accel-Buffering': 'no',
 }

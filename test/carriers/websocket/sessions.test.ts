@@ -109,7 +109,7 @@ describe('the caller', () => {
     expect([status, body]).toMatchObject([401, { state: 'error', error: { code: 'AUTH_REQUIRED' } }])
   })
 
-  test('finds its token nowhere in the log', async () => {
+  test('is in the request log, as a refused one is, without its token', async () => {
     const { ann, auth } = withTokens()
     const lines: LogLine[] = []
     const { url } = await startSite({
@@ -127,6 +127,15 @@ describe('the caller', () => {
     socket.close()
     await closed
 
+    const logged = () => lines.filter(({ message }) => message === 'request').map(({ fields }) => fields)
+    await expect.poll(() => logged().length).toBe(3)
+    expect(logged().map(({ method, path, status }) => [method, path, status])).toEqual(
+      expect.arrayContaining([
+        ['GET', '/call', 101],
+        ['GET', '/call', 401],
+        ['GET', '/call', 405],
+      ]),
+    )
     expect(JSON.stringify(lines)).not.toContain(ann)
   })
 })

@@ -51,6 +51,9 @@ export const streamBreaches: readonly Breach[] = [
     envelope.location = { uri: envelope.stream.location }
     delete envelope.stream
   }),
+  onStream('the wish for a transport is ignored', ['stream-negotiated'], (stream) => {
+    stream.transport = 'mqtt'
+  }),
   onStream('the wish for an encoding is ignored', ['stream-negotiated'], (stream) => {
     stream.encoding = 'binary'
   }),

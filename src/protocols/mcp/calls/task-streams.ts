@@ -24,11 +24,16 @@ export class TaskStreams {
   readonly #running = new Map<string, TaskFrames>()
   readonly #transport: StreamTransport
 
-  constructor(parts: FramesParts) {
+  /** `other` is where a reader over another protocol finds the stream. It takes the place of the task. */
+  constructor(parts: FramesParts, other: StreamTransport) {
     this.#parts = parts
     this.#transport = {
       name: NAME,
-      place: (stream) => ({ location: `${stream.origin}/mcp`, open: () => this.#open(stream) }),
+      place: async (stream) => ({
+        transport: other.name,
+        ...(await other.place(stream)),
+        open: () => this.#open(stream),
+      }),
     }
   }
 

@@ -15,6 +15,7 @@ import type { OpenSession } from '../../../core/ports/session.ts'
 import type { OpenCallSessionSettings } from '../../../protocols/opencall/index.ts'
 import type { SiteOptions } from '../../../wire/http/site-rules.ts'
 import type { Sizes } from '../../options/options.ts'
+import type { LogRequest } from '../request-log.ts'
 
 /** How a carrier is: for `/ready` and the metrics. */
 export interface CarrierState {
@@ -36,8 +37,8 @@ export interface WiredParts {
   origin(): string
   /** The routes of the server, for carriers of HTTP exchanges. */
   routes: readonly Route[]
-  /** Which HTTP requests are accepted, for carriers of HTTP exchanges. */
-  site: SiteOptions & { fallback: Refuse; basePath?: string; log: Log }
+  /** Which HTTP requests are accepted, and how they are logged, for carriers of HTTP exchanges. */
+  site: SiteOptions & { fallback: Refuse; basePath?: string; log: Log; served?: LogRequest }
 }
 
 export interface OpenWired extends Carrier<unknown> {

@@ -8,8 +8,11 @@ import type { TestRunner } from '../runner.ts'
 
 /** The reader at the other end of the channel. */
 export interface FrameReader {
-  /** The next frame, as text if it is text. `undefined` after the last one. */
-  next(): Promise<string | Uint8Array | undefined>
+  /**
+   * The next frame, as text if it is text. `undefined` after the last one. `bytes` is true if the frame was sent as
+   * bytes, for a transport on which only the encoding of the stream tells.
+   */
+  next(bytes?: boolean): Promise<string | Uint8Array | undefined>
   /** Stops reading, so that the channel runs out of room. */
   pause(): void
   resume(): void
@@ -58,7 +61,7 @@ export function describeFrames(
       await channel.send('{"text":"grüße ✓"}')
 
       expect(textOf(await reader.next())).toBe('{"n":1}')
-      expect(bytesOf(await reader.next())).toEqual(bytes)
+      expect(bytesOf(await reader.next(true))).toEqual(bytes)
       expect(textOf(await reader.next())).toBe('{"text":"grüße ✓"}')
     })
 

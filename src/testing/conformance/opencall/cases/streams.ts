@@ -1,7 +1,18 @@
 /** "Stream Subscription Lifecycle": subscribing, reading over a WebSocket, and ending. */
 import type { JsonValue } from '../../../../core/json.ts'
 import { createArgumentCheck } from '../../../../schemas/index.ts'
-import { must, mustBeEpochSeconds, mustBeObject, mustBeOneOf, mustBeText, mustEqual, should } from '../../assertions.ts'
+import {
+  ideally,
+  type JsonMembers,
+  must,
+  mustBeEpochSeconds,
+  mustBeObject,
+  mustBeOneOf,
+  mustBeText,
+  mustEqual,
+  should,
+  shown,
+} from '../../assertions.ts'
 import { NotApplicable } from '../../case.ts'
 import { defineCase } from '../define.ts'
 import { awaitEnd } from '../following.ts'
@@ -9,6 +20,8 @@ import type { SocketMessage } from '../sockets.ts'
 import { connectTo, socketWish, whileSubscribed } from '../subscribing.ts'
 
 const TRANSPORTS = ['wss', 'mqtt', 'kafka', 'webrtc', 'quic']
+/** A caller of this one must send an offer, too. */
+const NEEDS_OFFER = 'webrtc'
 const ENCODINGS = ['protobuf', 'json', 'cbor', 'binary']
 const CREDENTIALS = ['bearer', 'apiKey', 'otk', 'mTLS']
 
@@ -23,16 +36,18 @@ export const streamCases = [
       await whileSubscribed(server, async ({ answer, stream, ids }) => {
         mustEqual(answer.envelope.state, 'streaming', 'state')
         mustEqual(answer.headers.get('location'), null, 'The header Location')
-        mustBeOneOf(stream.transport, TRANSPORTS, 'stream.transport')
+        mustBeText(stream.transport, 'stream.transport')
         mustBeOneOf(stream.encoding, ENCODINGS, 'stream.encoding')
         mustBeText(stream.schema, 'stream.schema')
         must(URL.canParse(mustBeText(stream.location, 'stream.location')), 'stream.location is not an absolute URI.')
         mustEqual(stream.sessionId, ids.sessionId, 'stream.sessionId')
         if (stream.expiresAt !== undefined) mustBeEpochSeconds(stream.expiresAt, 'stream.expiresAt')
-        if (stream.auth === undefined) return
-        const auth = mustBeObject(stream.auth, 'stream.auth')
-        mustBeOneOf(auth.credentialType, CREDENTIALS, 'stream.auth.credentialType')
-        if (auth.expiresAt !== undefined) mustBeEpochSeconds(auth.expiresAt, 'stream.auth.expiresAt')
+        if (stream.auth !== undefined) {
+          const auth = mustBeObject(stream.auth, 'stream.auth')
+          mustBeOneOf(auth.credentialType, CREDENTIALS, 'stream.auth.credentialType')
+          if (auth.expiresAt !== undefined) mustBeEpochSeconds(auth.expiresAt, 'stream.auth.expiresAt')
+        }
+        ideallyKnown(stream.transport, 'stream.transport')
       })
     },
   ),
@@ -51,15 +66,21 @@ export const streamCases = [
 
   defineCase(
     'stream-negotiated',
-    'the caller chooses among the encodings of the registry',
+    'the caller chooses among the transports and the encodings of the registry',
     [269, 270],
     async (server) => {
       const { entry } = await server.part('stream')
-      for (const encoding of entry.supportedEncodings as string[]) {
+      const wishes = {
+        transport: namesIn(entry, 'supportedTransports').filter((name) => name !== NEEDS_OFFER),
+        encoding: namesIn(entry, 'supportedEncodings'),
+      }
+      for (const [field, name] of Object.entries(wishes).flatMap(([of, names]) =>
+        names.map((each) => [of, each] as const),
+      )) {
         await whileSubscribed(
           server,
-          async ({ stream }) => mustEqual(stream.encoding, encoding, 'stream.encoding'),
-          () => ({ encoding }),
+          async ({ stream }) => mustEqual(stream[field], name, `stream.${field}`),
+          () => ({ [field]: name }),
         )
       }
     },
@@ -139,19 +160,25 @@ export const streamCases = [
           continue
         }
         mustBeObject(entry.frameSchema, of('frameSchema'))
-        for (const [field, known] of [
-          ['supportedTransports', TRANSPORTS],
-          ['supportedEncodings', ENCODINGS],
-        ] as const) {
-          const names = entry[field]
-          must(Array.isArray(names) && names.length > 0, `${of(field)} is not a list of names.`)
-          for (const name of names) mustBeOneOf(name, known, of(field))
-        }
+        for (const name of namesIn(entry, 'supportedEncodings')) mustBeOneOf(name, ENCODINGS, of('supportedEncodings'))
         mustBeOneOf(entry.frameIntegrity, [true, false, undefined], of('frameIntegrity'))
+        for (const name of namesIn(entry, 'supportedTransports')) ideallyKnown(name, of('supportedTransports'))
       }
     },
   ),
 ]
+
+function namesIn(entry: JsonMembers, field: string): unknown[] {
+  const names = entry[field]
+  must(Array.isArray(names) && names.length > 0, `${field} of ${String(entry.op)} is not a list of names.`)
+  return names
+}
+
+/** The specification gives its list as examples, and allows new transports. */
+function ideallyKnown(transport: unknown, what: string): void {
+  const known = TRANSPORTS.join(', ')
+  ideally(TRANSPORTS.includes(transport as string), `${what} is ${shown(transport)}. Clients may know only ${known}.`)
+}
 
 function parsed(frame: SocketMessage): JsonValue | undefined {
   const text = typeof frame === 'string' ? frame : new TextDecoder().decode(frame)
