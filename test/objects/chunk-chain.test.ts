@@ -1,7 +1,7 @@
 /** For any data, slicing and chunk size there is one chain, and a receiver accepts it. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createCutter } from '../../src/objects/files/cutter.ts'
+import { createCutter } from '../../src/platform/objects/cutter.ts'
 import { chainProblems, joined, readChain } from '../../src/testing/fakes/chunk-chain.ts'
 import { verifies } from '../requirements.ts'
 import { openFolder } from './folder.ts'

@@ -1,36 +1,39 @@
 /**
- * The files of a chunked object and how they are read: a folder of sealed files, `head` and one per chunk, named by its
- * index. Chunks are written in order and the last one is marked as the last. The files alone give the state; there is
- * no separate count that could disagree with them.
+ * The files of a chunked object: a folder of sealed files, `head` and one per chunk, named by its index. The files alone
+ * give the state.
  */
-import { access, open, readFile } from 'node:fs/promises'
+import { access, link, mkdir, open, readFile, rename } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Chunk, ChunkOptions, ChunksInfo } from '../../core/ports/objects.ts'
-import { ifPresent, syncFolder } from './disk.ts'
-import type { Layout } from './layout.ts'
-import { decodeSeal, readSeal, type Seal } from './sealed.ts'
+import type { Chunk, ChunksInfo } from '../../core/ports/objects.ts'
+import {
+  type ChunkFacts,
+  type ChunkPlace,
+  countChunks,
+  type Head,
+  removed,
+} from '../../platform/objects/chunk-place.ts'
+import {
+  discard,
+  errorCode,
+  FOLDER_MODE,
+  freshPath,
+  ifPresent,
+  makeFolder,
+  onDisk,
+  storageFault,
+  syncFolder,
+} from './disk.ts'
+import type { Layout, Place } from './layout.ts'
+import { decodeSeal, readSeal, type Seal, writeSealed } from './sealed.ts'
 
-export interface ChunkFacts {
-  offset: number
-  checksum: string
-  previous: string | null
-  last: boolean
-}
-
-/** An object keeps the chunk size it was created with, even if the setting has changed when it is written again. */
-export type Head = ChunkOptions
-
-export function headFile(folder: string): string {
-  return join(folder, 'head')
-}
-
-export function chunkFile(folder: string, index: number): string {
-  return join(folder, String(index))
-}
-
-export async function readHead(folder: string): Promise<Head | undefined> {
-  const file = await ifPresent(readFile(headFile(folder)))
-  return file && decodeSeal<Head>(file, file.length).facts
+export function chunkPlace(layout: Layout, id: string): ChunkPlace {
+  const place = layout.place(id)
+  return {
+    begin: async (head) => (await readHead(place.chunks)) ?? createHead(layout, place, head),
+    count: () => countIn(place.chunks),
+    create: (index, bytes, facts) => createChunk(layout, place, index, bytes, facts),
+    facts: (index) => readChunkSeal(place.chunks, index),
+  }
 }
 
 export async function readChunk(layout: Layout, id: string, index: number): Promise<Chunk | undefined> {
@@ -46,8 +49,73 @@ export async function readChunk(layout: Layout, id: string, index: number): Prom
   return { index, offset, length, checksum, checksumPrevious: previous, last, bytes: file.subarray(0, length) }
 }
 
+export async function chunksInfo(layout: Layout, id: string): Promise<ChunksInfo | undefined> {
+  const place = layout.find(id)
+  const head = place && (await readHead(place.chunks))
+  if (!head) return undefined
+  const { mimeType } = head
+  const count = await countIn(place.chunks)
+  if (count === 0) return { count, bytes: 0, finished: false, mimeType }
+  const last = await readChunkSeal(place.chunks, count - 1)
+  return last && { count, bytes: last.facts.offset + last.bytes, finished: last.facts.last, mimeType }
+}
+
+/** Creates the folder together with its head, or reads the head that another writer created first. */
+async function createHead(layout: Layout, place: Place, head: Head): Promise<Head> {
+  const { path } = await writeSealed(layout, async () => head)
+  const folder = freshPath(layout.unfinished)
+  try {
+    await onDisk(mkdir(folder, FOLDER_MODE))
+    await onDisk(rename(path, headFile(folder)))
+    await syncFolder(folder)
+    await makeFolder(place.ownerFolder)
+    await rename(folder, place.chunks)
+    await syncFolder(place.ownerFolder)
+    return head
+  } catch (error) {
+    await discard(path)
+    await discard(folder)
+    const taken = ['ENOTEMPTY', 'EEXIST'].includes(errorCode(error) ?? '') && (await readHead(place.chunks))
+    if (taken) return taken
+    throw storageFault(error)
+  }
+}
+
+/**
+ * Returns false if the chunk already exists. The file is synced under a temporary name and then linked, because `link`
+ * never replaces a file.
+ */
+async function createChunk(
+  layout: Layout,
+  place: Place,
+  index: number,
+  bytes: Uint8Array,
+  facts: ChunkFacts,
+): Promise<boolean> {
+  const { path } = await writeSealed(layout, async (append) => {
+    await append(bytes)
+    return facts
+  })
+  try {
+    await link(path, chunkFile(place.chunks, index))
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') return false
+    if (errorCode(error) === 'ENOENT') throw removed(error)
+    throw storageFault(error)
+  } finally {
+    await discard(path)
+  }
+  await syncFolder(place.chunks)
+  return true
+}
+
+async function readHead(folder: string): Promise<Head | undefined> {
+  const file = await ifPresent(readFile(headFile(folder)))
+  return file && decodeSeal<Head>(file, file.length).facts
+}
+
 /** Reads the facts of a chunk without its bytes. */
-export async function readChunkSeal(folder: string, index: number): Promise<Seal<ChunkFacts> | undefined> {
+async function readChunkSeal(folder: string, index: number): Promise<Seal<ChunkFacts> | undefined> {
   const file = await ifPresent(open(chunkFile(folder, index), 'r'))
   if (!file) return undefined
   try {
@@ -57,33 +125,16 @@ export async function readChunkSeal(folder: string, index: number): Promise<Seal
   }
 }
 
-export async function chunksInfo(layout: Layout, id: string): Promise<ChunksInfo | undefined> {
-  const place = layout.find(id)
-  const head = place && (await readHead(place.chunks))
-  if (!head) return undefined
-  const { mimeType } = head
-  const count = await countChunks(place.chunks)
-  if (count === 0) return { count, bytes: 0, finished: false, mimeType }
-  const last = await readChunkSeal(place.chunks, count - 1)
-  return last && { count, bytes: last.facts.offset + last.bytes, finished: last.facts.last, mimeType }
+function headFile(folder: string): string {
+  return join(folder, 'head')
 }
 
-/**
- * Finds the first missing index by doubling, then halving, because chunks have no gaps: 24 lookups for 4,096 chunks.
- */
-export async function countChunks(folder: string): Promise<number> {
-  let present = 0
-  let missing = 0
-  while (await exists(chunkFile(folder, missing))) {
-    present = missing + 1
-    missing = missing * 2 + 1
-  }
-  while (present < missing) {
-    const middle = Math.floor((present + missing) / 2)
-    if (await exists(chunkFile(folder, middle))) present = middle + 1
-    else missing = middle
-  }
-  return present
+function chunkFile(folder: string, index: number): string {
+  return join(folder, String(index))
+}
+
+function countIn(folder: string): Promise<number> {
+  return countChunks((index) => exists(chunkFile(folder, index)))
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -1,8 +1,8 @@
 /** Stores objects in files below one folder, for one machine. It creates nothing before the first use. */
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
-import { chunksInfo, readChunk } from './chunk-files.ts'
-import { openChunkWriter } from './chunk-writer.ts'
+import { openChunkWriter } from '../../platform/objects/chunk-writer.ts'
+import { chunkPlace, chunksInfo, readChunk } from './chunk-files.ts'
 import { createFreshness } from './freshness.ts'
 import { createLayout } from './layout.ts'
 import { listOwners, removeOwner, sweepUnfinished } from './owners.ts'
@@ -23,7 +23,7 @@ export function createFileObjects(options: { folder: string; clock: Pick<Clock, 
     put: (id, source, put) => putObject(layout, id, source, { ...put, createdAt: clock.now() }),
     info: (id) => objectInfo(layout, id),
     read: (id, range) => readObject(layout, id, range),
-    writeChunks: (id, chunks) => openChunkWriter(layout, id, chunks),
+    writeChunks: async (id, chunks) => openChunkWriter(chunkPlace(layout, id), chunks),
     chunk: (id, index) => readChunk(layout, id, index),
     chunks: (id) => chunksInfo(layout, id),
     removeOwner: (owner) => removeOwner(layout, owner),

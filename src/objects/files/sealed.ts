@@ -4,7 +4,7 @@
  * rename or link, and a truncated file has no mark.
  */
 import { type FileHandle, open } from 'node:fs/promises'
-import { Fault } from '../../core/fault.ts'
+import { damaged } from '../../platform/objects/ids.ts'
 import { discard, FILE_MODE, freshPath, ifPresent, makeFolder, onDisk, writeAll } from './disk.ts'
 import type { Layout } from './layout.ts'
 
@@ -94,11 +94,4 @@ export function decodeSeal<Facts>(end: Buffer, size: number): Seal<Facts> {
   } catch (error) {
     throw damaged(error)
   }
-}
-
-export function damaged(cause?: unknown): Fault {
-  return new Fault('internal', 'A stored file is damaged; run the call again to recreate it.', {
-    code: 'OBJECT_DAMAGED',
-    ...(cause !== undefined && { cause }),
-  })
 }

@@ -1,11 +1,11 @@
 /** Objects that are stored in one piece: attachments and unchunked results. */
 import { createHash } from 'node:crypto'
 import { type FileHandle, open, rename } from 'node:fs/promises'
-import { Fault } from '../../core/fault.ts'
 import type { ObjectInfo, PutOptions } from '../../core/ports/objects.ts'
+import { damaged, noSuchObject, tooLarge } from '../../platform/objects/ids.ts'
 import { discard, ifPresent, makeFolder, onDisk, syncFolder } from './disk.ts'
 import type { Layout, Place } from './layout.ts'
-import { damaged, readSeal, writeSealed } from './sealed.ts'
+import { readSeal, writeSealed } from './sealed.ts'
 
 type Facts = Omit<ObjectInfo, 'id' | 'bytes'>
 
@@ -68,7 +68,7 @@ export async function* readObject(
   range?: { start: number; end: number },
 ): AsyncGenerator<Uint8Array, void, void> {
   const file = await openObject(layout, id)
-  if (!file) throw new Fault('not-found', 'There is no such object, or it has expired; run the call again.')
+  if (!file) throw noSuchObject()
   try {
     const { bytes } = await infoOf(file, id)
     const end = Math.min(range?.end ?? bytes, bytes)
@@ -93,11 +93,4 @@ async function openObject(layout: Layout, id: string): Promise<FileHandle | unde
 async function infoOf(file: FileHandle, id: string): Promise<ObjectInfo> {
   const { bytes, facts } = await readSeal<Facts>(file)
   return { id, bytes, ...facts }
-}
-
-function tooLarge(maxBytes: number): Fault {
-  return new Fault('invalid-input', `The file is larger than the ${maxBytes} bytes allowed here; send a smaller one.`, {
-    code: 'MEDIA_TOO_LARGE',
-    details: { maxBytes },
-  })
 }
