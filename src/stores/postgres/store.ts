@@ -12,11 +12,13 @@ import { CallReads } from './calls/reads.ts'
 import { SmallChanges } from './calls/small-changes.ts'
 import { parseAddress } from './connect/address.ts'
 import { loadDriver } from './connect/driver.ts'
-import { openFault, writeFault } from './connect/failures.ts'
+import { closed, openFault, writeFault } from './connect/failures.ts'
 import { Reachability } from './connect/reachability.ts'
 import { Connection, statement } from './connect/session.ts'
 import { DatabaseClock } from './nodes/database-clock.ts'
+import { FreshCalls } from './nodes/fresh-calls.ts'
 import { HeldCalls } from './nodes/held-calls.ts'
+import { Membership } from './nodes/membership.ts'
 import { createWatchers } from './nodes/watchers.ts'
 import { createClaim } from './queue/claim.ts'
 import { createLeases } from './queue/leases.ts'
@@ -75,10 +77,6 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     await first.close()
     throw openFault(thrown, address.shown)
   }
-  const { rows } = await first.query<{ node: number }>(
-    statement(`SELECT nextval('${tables.nodeNumbers}')::int AS node`),
-  )
-  const node = rows[0]?.node ?? 0
   const now = () => databaseClock.now()
   const all: Connection[] = []
   const reachability = new Reachability({
@@ -111,7 +109,15 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const reading = batchesOf(connections.reads ?? 2)
   const claims = batchesOf(1)
   let marks = 0
-  const newMark = () => (node % 2 ** 20) * 2 ** 32 + (marks++ % 2 ** 32)
+  const newMark = () => (membership.number % 2 ** 20) * 2 ** 32 + (marks++ % 2 ** 32)
+  const fresh = new FreshCalls(() => clock.monotonicMs())
+  const membership = new Membership({ tables, writes, fresh, clock, databaseClock, serverTime, log })
+  try {
+    await membership.start(first)
+  } catch (thrown) {
+    await first.close()
+    throw openFault(thrown, address.shown)
+  }
   const held = new HeldCalls()
   const watchers = createWatchers(log)
   const changed = (instance: Instance) => watchers.tell(instance)
@@ -123,7 +129,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     writes,
     reads,
     records: within,
-    node: () => node,
+    node: () => membership.number,
+    missing: (session, node) => membership.rejoin(session, node),
+    fresh,
     now,
     accepted(instances) {
       for (const instance of instances) {
@@ -132,9 +140,18 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
       }
     },
   })
-  const advances = new AdvancedCalls({ tables, writes, reads, records: within, held, newMark, changed })
-  const small = new SmallChanges({ tables, writes, reads, held, newMark, now, changed })
-  const leases = createLeases({ tables, writes, now, registered: () => undefined })
+  const advances = new AdvancedCalls({ tables, writes, reads, records: within, held, fresh, newMark, changed })
+  const small = new SmallChanges({
+    tables,
+    writes,
+    reads,
+    held,
+    newMark,
+    now,
+    changed,
+    registered: (id) => fresh.done(id),
+  })
+  const leases = createLeases({ tables, writes, now, fresh })
   const claim = createClaim({
     tables,
     claims,
@@ -152,20 +169,29 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     reads,
     audit,
     now,
-    freshCounts: async () => [],
+    freshCounts: (session) => membership.freshCounts(session),
   })
 
   /** Values that cannot be encoded throw, and the port says that every failure is a fault. */
   const attempt = <T>(run: () => Promise<T>): Promise<T> => {
+    if (closing) return Promise.reject(closed())
     try {
       return run()
     } catch (thrown) {
       return Promise.reject(writeFault(thrown))
     }
   }
+  /** First writes the rows in `due` of this node's calls whose leases are over. */
+  const registered = async <T>(run: () => Promise<T>): Promise<T> => {
+    await membership.registerAll(fresh.due(now()))
+    return run()
+  }
   let closing: Promise<void> | undefined
 
   async function close(): Promise<void> {
+    // A call that is being accepted may have to be registered before this node leaves.
+    await writes.idle()
+    await membership.end()
     await Promise.all([writes, reading, claims].map((each) => each.end()))
     reachability.end()
     await Promise.all([first, ...all].map((connection) => connection.close()))
@@ -175,19 +201,19 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     now,
     accept: (instance, more) => attempt(() => acceptance.accept(instance, more)),
     alias: (alias) => attempt(() => acceptance.alias(alias)),
-    get: (id) => reads.get(id),
-    find: (tenant, owner, requestId) => reads.find(tenant, owner, requestId),
-    claim: (wanted) => attempt(() => claim(wanted)),
+    get: (id) => attempt(() => reads.get(id)),
+    find: (tenant, owner, requestId) => attempt(() => reads.find(tenant, owner, requestId)),
+    claim: (wanted) => attempt(() => registered(() => claim(wanted))),
     extend: (held, leaseMs) => attempt(() => leases.extend(held, leaseMs)),
     advance: (change) => attempt(() => advances.advance(change)),
     answer: (id, answer, failures) => attempt(() => small.answer(id, answer, failures)),
     progress: (lease, progress) => attempt(() => small.progress(lease, progress)),
-    tell: (id) => small.tell(id),
-    requestStop: (id) => small.requestStop(id),
+    tell: (id) => attempt(() => small.tell(id)),
+    requestStop: (id) => attempt(() => small.requestStop(id)),
     watch: watchers.watch,
-    overdue: (limit) => upkeep.overdue(limit),
-    expire: (limit, removeObjects) => upkeep.expire(limit, removeObjects),
-    openCounts: () => upkeep.openCounts(),
+    overdue: (limit) => attempt(() => registered(() => upkeep.overdue(limit))),
+    expire: (limit, removeObjects) => attempt(() => upkeep.expire(limit, removeObjects)),
+    openCounts: () => attempt(() => upkeep.openCounts()),
     records,
     audit: audit.trail,
     close: () => (closing ??= close()),

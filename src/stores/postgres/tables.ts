@@ -31,11 +31,13 @@ const DUE_COLUMNS = 'id, operation, tenant, owner, due_at, expires_at, child, qu
 export const dueSource = (table: string): string => `${table}.child, ${table}.held`
 
 /** Inserts or corrects the rows in `due` of calls from an earlier part of the statement. */
-export function putDue({ due }: Tables, from: string, where = ''): string {
+export function putDue({ due }: Tables, from: string, where = '', onConflict = CORRECT): string {
   return `INSERT INTO ${due} (${DUE_COLUMNS})
     SELECT id, operation, tenant, owner, due_at, expires_at, child, attempt = 0 AND NOT held FROM ${from} ${where}
-    ON CONFLICT (id) DO UPDATE SET due_at = excluded.due_at, expires_at = excluded.expires_at, queued = excluded.queued`
+    ON CONFLICT (id) DO ${onConflict}`
 }
+
+const CORRECT = 'UPDATE SET due_at = excluded.due_at, expires_at = excluded.expires_at, queued = excluded.queued'
 
 /** As an array, because a join with this table, whose size the planner cannot know, made it 20 times slower. */
 export function removeDue({ due }: Tables, from: string): string {

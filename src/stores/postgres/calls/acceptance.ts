@@ -5,8 +5,9 @@
 import type { Instance } from '../../../core/call/instance.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { Acceptance, AcceptMore, Alias, Created, Taken } from '../../../core/ports/store.ts'
-import { isDuplicate } from '../connect/failures.ts'
+import { isDuplicate, SendAgain } from '../connect/failures.ts'
 import { type Decided, type Session, type Statement, statement, transaction } from '../connect/session.ts'
+import type { FreshCalls } from '../nodes/fresh-calls.ts'
 import type { RecordWrites } from '../records.ts'
 import { encodeArray } from '../sql/arrays.ts'
 import { encodeText } from '../sql/plain-text.ts'
@@ -35,7 +36,11 @@ export interface AcceptanceParts {
   writes: Batches
   reads: CallReads
   records: RecordWrites
+  /** The number of this node. */
   node(): number
+  /** A statement found that this node is not among the living ones. */
+  missing(session: Session, node: number): Promise<void>
+  fresh: FreshCalls
   now(): number
   /** After the commit. */
   accepted(instances: readonly Instance[]): void
@@ -45,9 +50,11 @@ type AcceptItem = Item<Encoded, Acceptance>
 
 export class AcceptedCalls {
   readonly #parts: AcceptanceParts
-  readonly #usual: Shape<Encoded, Acceptance>
-  readonly #rare: Shape<Encoded, Acceptance>
-  readonly #insert: { usual: Inserts; rare: Inserts }
+  readonly #usual: Kind
+  readonly #rare: Kind
+  /** A usual call that this node starts at once. */
+  readonly #fresh: Kind
+  readonly #member: Statement
   readonly #vacateCall: Statement
   readonly #vacateAlias: Statement
   readonly #insertAlias: Statement
@@ -55,9 +62,10 @@ export class AcceptedCalls {
   constructor(parts: AcceptanceParts) {
     this.#parts = parts
     const { tables } = parts
-    this.#insert = { usual: insertsOf(tables, false), rare: insertsOf(tables, true) }
-    this.#usual = this.#shape('accept', this.#insert.usual)
-    this.#rare = this.#shape('accept rare', this.#insert.rare)
+    this.#usual = this.#kind('accept', insertsOf(tables, 'usual'))
+    this.#rare = this.#kind('accept rare', insertsOf(tables, 'rare'))
+    this.#fresh = this.#kind('accept fresh', insertsOf(tables, 'fresh'))
+    this.#member = statement(`SELECT FROM ${tables.nodes} WHERE node = $1`)
     // The new request id contains the instance id, so no caller can have chosen it. An entry keeps the id it was made for.
     this.#vacateCall = statement(`UPDATE ${tables.calls} SET request_key = $3, request_id = 'yielded:' || id,
         revision = revision + 1,
@@ -75,10 +83,16 @@ export class AcceptedCalls {
   accept(instance: Instance, more?: AcceptMore): Promise<Acceptance> {
     const call = encodeCall(instance)
     const lanes = lanesOf(call)
-    const { writes } = this.#parts
+    const { writes, fresh, now } = this.#parts
     if (more?.over === undefined && more?.records === undefined) {
-      const bytes = call.args.length
-      return writes.add(isUsual(instance) ? this.#usual : this.#rare, call, { lanes, bytes })
+      const terms = { lanes, bytes: call.args.length }
+      if (!isUsual(instance)) return writes.add(this.#rare.shape, call, terms)
+      if (!fresh.send(instance, now())) return writes.add(this.#usual.shape, call, terms)
+      return writes.add(this.#fresh.shape, call, terms).catch((fault: Fault) => {
+        if (fault.kind === 'unavailable') fresh.doubt(instance.id)
+        else fresh.refused(instance.id)
+        throw fault
+      })
     }
     const shape: Shape<Encoded, Acceptance> = {
       key: `accept with more ${instance.id}`,
@@ -100,19 +114,23 @@ export class AcceptedCalls {
     return this.#parts.writes.add(shape, alias, { lanes: [`request ${key}`, `call ${alias.instanceId}`] })
   }
 
-  #shape(key: string, inserts: Inserts): Shape<Encoded, Acceptance> {
-    return { key, most: MOST, run: (session, items) => this.#acceptAll(session, items, inserts) }
+  #kind(key: string, inserts: Inserts): Kind {
+    return {
+      inserts,
+      shape: { key, most: MOST, run: (session, items) => this.#acceptAll(session, items, inserts) },
+    }
   }
 
   /** Without a conflict, which is the usual case, a plain INSERT takes 3 to 6 µs less for each call. */
   async #acceptAll(session: Session, given: readonly AcceptItem[], { plain, patient }: Inserts): Promise<void> {
     // In the order of a unique index, so that two nodes with the same keys do not wait for each other.
     const items = [...given].sort((a, b) => (a.value.requestKey < b.value.requestKey ? -1 : 1))
+    const node = this.#parts.node()
     if (!items.some(({ uncertain }) => uncertain)) {
       try {
-        await session.query(plain, this.#valuesOf(items, plain))
-        this.#created(items)
-        return
+        const { rows } = await session.query(plain, this.#valuesOf(items, plain))
+        if (rows.length === items.length) return this.#created(items)
+        await this.#joinAgain(session, node)
       } catch (thrown) {
         if (!isDuplicate(thrown)) throw thrown
       }
@@ -121,9 +139,21 @@ export class AcceptedCalls {
     const inserted = new Set(rows.map(({ id }) => id))
     const isIn = ({ value }: AcceptItem) => inserted.has(encodeText(value.instance.id))
     const refused = items.filter((item) => !isIn(item))
+    if (plain.fresh && inserted.size === 0 && !(await this.#isMember(session, node)))
+      await this.#joinAgain(session, node)
     const taken = await Promise.all(refused.map((item) => this.#takenBy(session, item)))
     this.#created(items.filter(isIn))
-    refused.forEach((item, at) => void settle(item, taken[at] as Acceptance | Fault))
+    refused.forEach((item, at) => void settle(item, taken[at] as Acceptance | Fault, this.#parts.fresh))
+  }
+
+  /** Others took this node for dead, so nothing was inserted. It is tried again under a new number. */
+  async #joinAgain(session: Session, node: number): Promise<never> {
+    await this.#parts.missing(session, node)
+    throw new SendAgain()
+  }
+
+  async #isMember(session: Session, node: number): Promise<boolean> {
+    return (await session.query(this.#member, [node])).rows.length > 0
   }
 
   #valuesOf(items: readonly AcceptItem[], { columns }: Insert): unknown[] {
@@ -138,7 +168,7 @@ export class AcceptedCalls {
 
   #created(items: readonly AcceptItem[]): void {
     this.#parts.accepted(items.map(({ value }) => value.instance))
-    for (const item of items) item.done(CREATED)
+    for (const item of items) settle(item, CREATED, this.#parts.fresh)
   }
 
   /** Why a call was not inserted. */
@@ -161,7 +191,7 @@ export class AcceptedCalls {
 
   /** One call with further changes, in a transaction of its own. */
   async #acceptWith(session: Session, item: AcceptItem, { over, records = [] }: AcceptMore): Promise<void> {
-    const { patient } = isUsual(item.value.instance) ? this.#insert.usual : this.#insert.rare
+    const { patient } = (isUsual(item.value.instance) ? this.#usual : this.#rare).inserts
     const { instance, requestKey: key } = item.value
     const decided = await transaction(session, async (): Promise<Decided<Acceptance | Fault>> => {
       const refuse = (value: Acceptance | Fault) => ({ commit: false, value })
@@ -177,7 +207,7 @@ export class AcceptedCalls {
       return { commit: true, value: CREATED }
     })
     if (decided === CREATED) this.#parts.accepted([instance])
-    settle(item, decided)
+    settle(item, decided, this.#parts.fresh)
   }
 
   async #vacate(session: Session, key: string, instance: Instance, over: string): Promise<void> {
@@ -203,7 +233,10 @@ export class AcceptedCalls {
   }
 }
 
-function settle(item: AcceptItem, result: Acceptance | Fault): void {
+function settle(item: AcceptItem, result: Acceptance | Fault, fresh: FreshCalls): void {
+  const { id } = item.value.instance
+  if (result instanceof Fault || result.kind !== 'created') fresh.refused(id)
+  else fresh.accepted(id)
   if (result instanceof Fault) item.fail(result)
   else item.done(result)
 }
@@ -214,8 +247,15 @@ function lanesOf({ instance, requestKey: key, keyHash }: Encoded): string[] {
   return lanes
 }
 
+interface Kind {
+  shape: Shape<Encoded, Acceptance>
+  inserts: Inserts
+}
+
 interface Insert extends Statement {
   columns: typeof USUAL_COLUMNS
+  /** It inserts nothing if this node is taken for dead. */
+  fresh: boolean
 }
 
 interface Inserts {
@@ -225,23 +265,30 @@ interface Inserts {
   patient: Insert
 }
 
-function insertsOf(tables: Tables, rare: boolean): Inserts {
-  const columns = rare ? [...USUAL_COLUMNS, ...RARE_COLUMNS] : USUAL_COLUMNS
-  const literals = rare ? [] : RARE_COLUMNS
+function insertsOf(tables: Tables, kind: 'usual' | 'rare' | 'fresh'): Inserts {
+  const columns = kind === 'rare' ? [...USUAL_COLUMNS, ...RARE_COLUMNS] : USUAL_COLUMNS
+  const literals = kind === 'rare' ? [] : RARE_COLUMNS
   const names = columns.map(({ name }) => name)
   const into = [...names, ...literals.map(({ name }) => name), 'sweep_at', 'node']
+  const node = `$${columns.length + 1}::integer`
   const select = [
     ...names.map((name) => (name === 'state' ? 'u.state::"char"' : `u.${name}`)),
     ...literals.map(({ usual }) => usual),
     'u.keep_until',
-    `$${columns.length + 1}::integer`,
+    node,
   ]
   const arrays = columns.map(({ type }, at) => `$${at + 1}::${type}[]`)
-  const insert = (conflict: string) => `WITH new AS (
-      INSERT INTO ${tables.calls} (${into.join(', ')})
-      SELECT ${select.join(', ')} FROM unnest(${arrays.join(', ')}) AS u (${names.join(', ')}) ${conflict}
-      RETURNING id, operation, tenant, owner, due_at, expires_at, child, held, attempt, state
-    ), queued AS (${putDue(tables, 'new', `WHERE state IN (${OPEN})`)}) SELECT id FROM new`
-  const make = (text: string): Insert => ({ ...statement(text), columns })
+  const from = `unnest(${arrays.join(', ')}) AS u (${names.join(', ')})`
+  const make = (text: string): Insert => ({ ...statement(text), columns, fresh: kind === 'fresh' })
+  const insert = (conflict: string) => {
+    const head = `INSERT INTO ${tables.calls} (${into.join(', ')}) SELECT ${select.join(', ')} FROM ${from}`
+    // The lock keeps others from taking over this node's calls until these are committed, and can be seen.
+    if (kind === 'fresh')
+      return `WITH me AS MATERIALIZED (SELECT FROM ${tables.nodes} WHERE node = ${node} FOR KEY SHARE)
+        ${head} CROSS JOIN me ${conflict} RETURNING id`
+    return `WITH new AS (
+        ${head} ${conflict} RETURNING id, operation, tenant, owner, due_at, expires_at, child, held, attempt, state
+      ), queued AS (${putDue(tables, 'new', `WHERE state IN (${OPEN})`)}) SELECT id FROM new`
+  }
   return { plain: make(insert('')), patient: make(insert('ON CONFLICT DO NOTHING')) }
 }

@@ -5,6 +5,7 @@ import { isTerminal } from '../../../core/call/state.ts'
 import type { Advanced, Change } from '../../../core/ports/store.ts'
 import { encodeEnding } from '../audit.ts'
 import { type Session, type Statement, statement, transaction } from '../connect/session.ts'
+import type { FreshCalls } from '../nodes/fresh-calls.ts'
 import type { HeldCalls } from '../nodes/held-calls.ts'
 import type { RecordWrites } from '../records.ts'
 import { type Element, type ElementType, encodeArray } from '../sql/arrays.ts'
@@ -23,6 +24,7 @@ export interface AdvanceParts {
   reads: CallReads
   records: RecordWrites
   held: HeldCalls
+  fresh: FreshCalls
   /** A number that no other write has. */
   newMark(): number
   /** After the commit. `node` accepted the call. */
@@ -33,6 +35,8 @@ interface Marked {
   change: Change
   /** The instance as this node knows it, if it runs it. The result is then computed here, and not sent back. */
   before: Instance | undefined
+  /** It has no row in `due`. */
+  fresh: boolean
   mark: number
 }
 
@@ -48,12 +52,12 @@ export class AdvancedCalls {
   }
 
   advance(change: Change): Promise<Advanced> {
-    const { writes, newMark, held } = this.#parts
+    const { writes, newMark, held, fresh } = this.#parts
     const lane = `call ${change.id}`
     const { records } = change
     if (records && records.length > 0) {
       const lanes = [lane, ...records.map(({ key }) => `record ${key}`)]
-      const marked = { change, before: undefined, mark: newMark() }
+      const marked = { change, before: undefined, fresh: false, mark: newMark() }
       return alone(
         writes,
         `advance ${change.id}`,
@@ -64,18 +68,18 @@ export class AdvancedCalls {
       )
     }
     const before = isTerminal(change.to) ? held.get(change.id) : undefined
-    const marked = { change, before, mark: newMark() }
+    const marked = { change, before, fresh: before !== undefined && fresh.isFresh(change.id), mark: newMark() }
     const bytes = change.outcome?.kind === 'result' ? 200 : 0
     return writes.add(this.#shapeOf(marked), marked, { lanes: [lane], bytes })
   }
 
   #shapeOf(marked: Marked): Shape<Marked, Advanced> & { update: Update } {
-    const { change, before } = marked
+    const { change, before, fresh } = marked
     const known = before !== undefined
-    const key = `advance ${keyOf(change)} ${known}`
+    const key = `advance ${keyOf(change)} ${known} ${fresh}`
     const found = this.#shapes.get(key)
     if (found) return found
-    const update = updateOf(this.#parts.tables, change, known)
+    const update = updateOf(this.#parts.tables, change, known, fresh)
     const shape = {
       key,
       most: MOST,
@@ -140,7 +144,8 @@ export class AdvancedCalls {
   }
 
   #took({ change, before }: Marked, row: CallRow | undefined, node: number | null): Advanced {
-    const { held, changed } = this.#parts
+    const { held, fresh, changed } = this.#parts
+    fresh.done(change.id)
     const stored = row ? decodeCall(row) : applyChange(before as Instance, change)
     // The outcome in the change may have details that are not stored, for a caller that waits on this node.
     const instance = change.outcome ? { ...stored, outcome: change.outcome } : stored
@@ -234,7 +239,7 @@ function keyOf(change: Change): string {
   return [to, from.map(letterOf).join(''), columns, flags.map((flag) => (flag ? '1' : '0')).join('')].join(' ')
 }
 
-function updateOf(tables: Tables, change: Change, known: boolean): Update {
+function updateOf(tables: Tables, change: Change, known: boolean, fresh: boolean): Update {
   const { to, from, attempt, untold, waiting, releaseKey } = change
   const ends = isTerminal(to)
   const columns: ChangeColumn[] = [
@@ -272,6 +277,7 @@ function updateOf(tables: Tables, change: Change, known: boolean): Update {
     FROM unnest(${arrays.join(', ')}) AS u (${columns.map(({ name }) => name).join(', ')})
     WHERE c.id = u.id AND c.state IN (${lettersOf(from)})${fence} AND c.mark IS DISTINCT FROM u.mark
     RETURNING ${returned}`
+  if (fresh) return { ...statement(update), columns, known }
   const due = ends ? removeDue(tables, 'changed') : putDue(tables, 'changed')
   const names = known ? 'id, revision, node' : COLUMN_NAMES
   const text = `WITH changed AS (${update}), due AS (${due}) SELECT ${names} FROM changed`

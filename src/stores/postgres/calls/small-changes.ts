@@ -21,6 +21,8 @@ export interface SmallChangeParts {
   newMark(): number
   now(): number
   changed(instance: Instance, node: number | null): void
+  /** This call has a row in `due` now. */
+  registered(id: string): void
 }
 
 interface Reported extends Lease {
@@ -97,6 +99,7 @@ export class SmallChanges {
     )
     this.#answer = shapeOf('answer', async (session, items) => {
       const changed = await this.#update(session, items, answered, andDue)
+      for (const id of changed.keys()) parts.registered(id)
       const rest = items.filter(({ value }) => !changed.has(value.id)).map(({ value }) => value.id)
       const standing = rest.length > 0 ? await parts.reads.rows(session, rest) : new Map<string, CallRow>()
       for (const item of items) item.done(resultOf(item, changed, standing))

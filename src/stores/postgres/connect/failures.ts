@@ -11,6 +11,9 @@ export class ConnectFailed extends Error {
   }
 }
 
+/** The statement did nothing, and the reason is gone: it can be sent again. */
+export class SendAgain extends Error {}
+
 /** When a caller should try again: a failover or a restart takes seconds. */
 const RETRY_AFTER_MS = 2_000
 
@@ -28,6 +31,7 @@ export type Trouble =
 
 export function troubleOf(thrown: unknown): Trouble {
   if (thrown instanceof ConnectFailed) return 'unreachable'
+  if (thrown instanceof SendAgain) return 'passing'
   const state = sqlState(thrown)
   if (state === undefined) return isProgramError(thrown) ? 'invalid' : 'lost'
   // 57P01: the server ends the connection. The statement may have been committed before.

@@ -2,6 +2,7 @@
 import type { Lease, Renewal } from '../../../core/ports/store.ts'
 import { OPEN } from '../calls/rows.ts'
 import { type Session, statement } from '../connect/session.ts'
+import type { FreshCalls } from '../nodes/fresh-calls.ts'
 import { encodeArray } from '../sql/arrays.ts'
 import { encodeText } from '../sql/plain-text.ts'
 import { dueSource, putDue, type Tables } from '../tables.ts'
@@ -12,11 +13,10 @@ export interface LeaseParts {
   tables: Tables
   writes: Batches
   now(): number
-  /** These calls now have rows in `due`. */
-  registered(ids: readonly string[]): void
+  fresh: FreshCalls
 }
 
-export function createLeases({ tables, writes, now, registered }: LeaseParts) {
+export function createLeases({ tables, writes, now, fresh }: LeaseParts) {
   const renew = statement(`WITH renewed AS (
       UPDATE ${tables.calls} c SET due_at = $3 FROM unnest($1::text[], $2::int4[]) AS u (id, attempt)
       WHERE c.id = u.id AND c.attempt = u.attempt AND c.due_at IS NOT NULL AND c.state IN (${OPEN})
@@ -38,7 +38,6 @@ export function createLeases({ tables, writes, now, registered }: LeaseParts) {
     const held = new Map(rows.map(({ id, stop_requested }) => [id, stop_requested]))
     const lost = ids.filter((id) => !held.has(id))
     const stops = lost.length === 0 ? held : new Map(await readStops(session, lost))
-    registered(leases.filter(({ id }) => held.has(encodeText(id))).map(({ id }) => id))
     return leases.map(({ id, attempt }) => {
       const key = encodeText(id)
       return { id, attempt, held: held.has(key), stopRequested: held.get(key) ?? stops.get(key) ?? false }
@@ -51,10 +50,18 @@ export function createLeases({ tables, writes, now, registered }: LeaseParts) {
   }
 
   return {
-    extend(leases: readonly Lease[], leaseMs: number): Promise<readonly Renewal[]> {
-      if (leases.length === 0) return Promise.resolve([])
-      const lanes = [...new Set(leases.map(({ id }) => `call ${id}`))]
-      return alone(writes, 'extend', (session) => extend(session, leases, now() + leaseMs), { lanes })
+    async extend(leases: readonly Lease[], leaseMs: number): Promise<readonly Renewal[]> {
+      if (leases.length === 0) return []
+      const ids = [...new Set(leases.map(({ id }) => id))]
+      fresh.registering(ids)
+      const lanes = ids.map((id) => `call ${id}`)
+      try {
+        const renewals = await alone(writes, 'extend', (session) => extend(session, leases, now() + leaseMs), { lanes })
+        fresh.registered(renewals.filter(({ held }) => held).map(({ id }) => id))
+        return renewals
+      } finally {
+        fresh.unregistered(ids)
+      }
     },
   }
 }

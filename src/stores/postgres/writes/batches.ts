@@ -108,7 +108,7 @@ export class Batches {
   #orders = 0
   #scheduled = false
   #closing = false
-  #drained: (() => void) | undefined
+  readonly #drained: (() => void)[] = []
 
   constructor(parts: BatchesParts) {
     this.#parts = parts
@@ -136,10 +136,15 @@ export class Batches {
     this.#dispatch()
   }
 
+  /** Resolves when the requests under way have settled. */
+  async idle(): Promise<void> {
+    if (this.#pending > 0) await new Promise<void>((resolve) => this.#drained.push(resolve))
+  }
+
   /** Accepts no more requests. Resolves when those under way have settled. */
-  async end(): Promise<void> {
+  end(): Promise<void> {
     this.#closing = true
-    if (this.#pending > 0) await new Promise<void>((resolve) => (this.#drained = resolve))
+    return this.idle()
   }
 
   #makeReady(request: Request): void {
@@ -286,7 +291,7 @@ export class Batches {
       if (queue.length === 0) this.#lanes.delete(lane)
       else if (next && --next.blockers === 0 && !next.settled) this.#makeReady(next)
     }
-    if (--this.#pending === 0) this.#drained?.()
+    if (--this.#pending === 0) for (const resolve of this.#drained.splice(0)) resolve()
   }
 }
 

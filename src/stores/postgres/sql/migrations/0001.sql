@@ -115,11 +115,9 @@ CREATE TABLE {schema}.nodes (
   alive_until bigint NOT NULL,
   -- The open calls below this id that the node accepted are in due.
   low text COLLATE "C" NOT NULL,
-  -- The transaction in which another node took it for dead.
-  fenced_by xid8,
-  -- Its open calls that are not in due, by caller: JSON.
-  counts text
-);
+  -- Its open calls that are not in due, by caller and operation: JSON.
+  counts text NOT NULL
+) WITH (fillfactor = 20);
 
 CREATE TABLE {schema}.records (
   key text COLLATE "C" PRIMARY KEY,
