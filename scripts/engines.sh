@@ -12,6 +12,7 @@ packages=(
   clang lld wasi-libc # C to WebAssembly
   mosquitto mosquitto-clients # MQTT broker, and its own clients
   chromium # browser
+  postgresql # database server
   maven default-jre-headless # fetch and run Kafka
   python3 python3-venv # run the Python clients
 )

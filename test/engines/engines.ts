@@ -2,7 +2,7 @@
  * Programs that some tests need besides npm packages, such as a container engine or a message broker. If one is
  * missing, its tests are skipped and the run names it. With CALLPLANE_REQUIRE_ENGINES=1 that is a failure.
  */
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { describe, test } from 'vitest'
 
@@ -48,6 +48,18 @@ export const quicLibrary: TestEngine = engine(
   [join(import.meta.dirname, '../../node_modules/@currentspace/http3/package.json')],
 )
 
+/** Debian installs every major version in a folder of its own. */
+const POSTGRES = '/usr/lib/postgresql'
+
+/** The folder of Postgres's programs: the newest version, or the one that CALLPLANE_POSTGRES names. */
+export const POSTGRES_PROGRAMS = process.env.CALLPLANE_POSTGRES ?? join(POSTGRES, newestIn(POSTGRES), 'bin')
+
+export const postgresServer: TestEngine = engine(
+  'Postgres',
+  ['setpriv'],
+  ['initdb', 'postgres'].map((program) => join(POSTGRES_PROGRAMS, program)),
+)
+
 export const browser: TestEngine = engine('a browser', ['chromium'])
 
 /** One engine for tests that need several. */
@@ -58,6 +70,11 @@ export function together(...engines: readonly TestEngine[]): TestEngine {
 function engine(name: string, programs: readonly string[], files: readonly string[] = []): TestEngine {
   const missing = [...programs.filter((program) => !findProgram(program)), ...files.filter((file) => !existsSync(file))]
   return { name, missing }
+}
+
+function newestIn(folder: string): string {
+  const versions = existsSync(folder) ? readdirSync(folder).map(Number).filter(Number.isInteger) : []
+  return String(Math.max(0, ...versions))
 }
 
 /** Also looks in /usr/sbin, where Debian installs some servers and which is often not on the PATH. */

@@ -17,9 +17,15 @@ export interface ServerProgram {
   command: Command
   /** Part of the line that it writes when clients can connect. */
   readyLine: string
+  /** The signal for an orderly end. Default: SIGTERM. */
+  stopSignal?: NodeJS.Signals
 }
 
-export async function startServer({ command, readyLine }: ServerProgram): Promise<ServerProcess> {
+export async function startServer({
+  command,
+  readyLine,
+  stopSignal = 'SIGTERM',
+}: ServerProgram): Promise<ServerProcess> {
   let running = await start(command, readyLine)
   const end = async (signal: NodeJS.Signals) => {
     if (hasEnded(running)) return
@@ -28,10 +34,10 @@ export async function startServer({ command, readyLine }: ServerProgram): Promis
     await exit
   }
   return {
-    stop: () => end('SIGTERM'),
+    stop: () => end(stopSignal),
     kill: () => end('SIGKILL'),
     async restart() {
-      await end('SIGTERM')
+      await end(stopSignal)
       running = await start(command, readyLine)
     },
     [Symbol.asyncDispose]: () => end('SIGKILL'),

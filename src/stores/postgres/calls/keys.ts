@@ -1,0 +1,19 @@
+/** The hashes that make request ids and idempotency keys unique, as 32 hex digits of SHA-256. */
+import { hash } from 'node:crypto'
+import type { Instance } from '../../../core/call/instance.ts'
+import { nameIn } from '../../../core/operation/names.ts'
+import { encodeText } from '../sql/plain-text.ts'
+
+export function requestKey(tenant: string, owner: string, requestId: string): string {
+  return digestOf('r', tenant, owner, requestId)
+}
+
+export function keyHash({ tenant, owner, operation, idempotencyKey }: Instance): string | undefined {
+  return idempotencyKey === undefined ? undefined : digestOf('k', tenant, owner, nameIn(operation), idempotencyKey)
+}
+
+/** The lengths keep two lists of parts apart that have the same text when joined. */
+function digestOf(...parts: readonly string[]): string {
+  const texts = parts.map(encodeText)
+  return hash('sha256', `${texts.map(({ length }) => length).join(' ')}\n${texts.join('')}`, 'hex').slice(0, 32)
+}

@@ -1,0 +1,277 @@
+/** Instances as rows: plain columns for what statements read or change, and JSON text for the rest. */
+import type { MediaInput } from '../../../core/call/call.ts'
+import type { Caller } from '../../../core/call/caller.ts'
+import type { ExecutionModel, Instance, InstanceDraft, InstanceExtras } from '../../../core/call/instance.ts'
+import { isTerminal, STATES, type State } from '../../../core/call/state.ts'
+import type { Alias } from '../../../core/ports/store.ts'
+import type { Element, ElementType } from '../sql/arrays.ts'
+import { decodeText, encodeText } from '../sql/plain-text.ts'
+import { keyHash, requestKey } from './keys.ts'
+
+/** Letters of the column `state`. */
+const LETTERS: Record<State, string> = { accepted: 'a', pending: 'p', streaming: 's', complete: 'c', error: 'e' }
+const BY_LETTER = new Map(STATES.map((state) => [LETTERS[state], state]))
+export const ALIAS = 'l'
+
+export const letterOf = (state: State): string => LETTERS[state]
+
+/** A list of quoted letters, for a statement. */
+export const lettersOf = (states: readonly State[]): string => states.map((state) => `'${LETTERS[state]}'`).join(', ')
+
+export const OPEN = lettersOf(STATES.filter((state) => !isTerminal(state)))
+export const ENDED = lettersOf(STATES.filter(isTerminal))
+
+/** The columns of a call as it is read. Named one by one: a newer node may have added others. */
+export interface CallRow {
+  id: string
+  tenant: string
+  owner: string
+  caller: string
+  request_id: string
+  operation: string
+  args: string
+  fixed: string | null
+  state: string
+  revision: number
+  attempt: number
+  settled: number
+  failures: number
+  stop_requested: boolean
+  told: boolean
+  created_at: number
+  expires_at: number
+  keep_until: number
+  due_at: number | null
+  ended_at: number | null
+  extras: string | null
+  progress: string | null
+  outcome: string | null
+  waiting: string | null
+  answer: string | null
+  /** It has its idempotency key. */
+  keyed: boolean
+  node: number | null
+  mark: number | null
+}
+
+const READ: readonly (keyof CallRow)[] = [
+  'id',
+  'tenant',
+  'owner',
+  'caller',
+  'request_id',
+  'operation',
+  'args',
+  'fixed',
+  'state',
+  'revision',
+  'attempt',
+  'settled',
+  'failures',
+  'stop_requested',
+  'told',
+  'created_at',
+  'expires_at',
+  'keep_until',
+  'due_at',
+  'ended_at',
+  'extras',
+  'progress',
+  'outcome',
+  'waiting',
+  'answer',
+  'node',
+  'mark',
+]
+
+/** The columns of a call, from a table with this name in the statement. */
+export function columnsOf(table: string): string {
+  return [...READ.map((column) => `${table}.${column}`), `(${table}.key_hash IS NOT NULL) AS keyed`].join(', ')
+}
+
+/** The names of the same columns, in the result of a part of a statement. */
+export const COLUMN_NAMES = [...READ, 'keyed'].join(', ')
+
+/** Fields that never change. Values that nearly every call has are left out. */
+interface Fixed
+  extends Partial<
+    Pick<
+      Instance,
+      | 'sessionId'
+      | 'parentId'
+      | 'model'
+      | 'media'
+      | 'fingerprint'
+      | 'idempotencyKey'
+      | 'lineage'
+      | 'locale'
+      | 'traceparent'
+      | 'rerunnable'
+    >
+  > {}
+
+/** A column of an accepted call, its type, and its value. */
+export interface Column {
+  name: string
+  type: ElementType
+  read(call: Encoded): Element
+}
+
+export interface Encoded {
+  instance: Instance
+  requestKey: string
+  keyHash: string | undefined
+  args: string
+  fixed: string | null
+}
+
+/** Throws if a field is not JSON. */
+export function encodeCall(instance: Instance): Encoded {
+  const { tenant, owner, requestId } = instance
+  return {
+    instance,
+    requestKey: requestKey(tenant, owner, requestId),
+    keyHash: keyHash(instance),
+    args: JSON.stringify(instance.args),
+    fixed: encodeFixed(instance),
+  }
+}
+
+function encodeFixed(instance: Instance): string | null {
+  const { sessionId, parentId, model, media, fingerprint, idempotencyKey, lineage, locale, traceparent, rerunnable } =
+    instance
+  const fixed: { -readonly [Field in keyof Fixed]: Fixed[Field] } = {}
+  if (sessionId !== undefined) fixed.sessionId = sessionId
+  if (parentId !== undefined) fixed.parentId = parentId
+  if (model !== 'async') fixed.model = model
+  if (media.length > 0) fixed.media = media
+  if (fingerprint !== undefined) fixed.fingerprint = fingerprint
+  if (idempotencyKey !== undefined) fixed.idempotencyKey = idempotencyKey
+  if (lineage.length > 0) fixed.lineage = lineage
+  if (locale !== undefined) fixed.locale = locale
+  if (traceparent !== undefined) fixed.traceparent = traceparent
+  if (!rerunnable) fixed.rerunnable = rerunnable
+  for (const _ in fixed) return JSON.stringify(fixed)
+  return null
+}
+
+/** The columns of every accepted call. */
+export const USUAL_COLUMNS: readonly Column[] = [
+  { name: 'id', type: 'text', read: ({ instance }) => encodeText(instance.id) },
+  { name: 'request_key', type: 'uuid', read: (call) => call.requestKey },
+  { name: 'key_hash', type: 'uuid', read: (call) => call.keyHash ?? null },
+  { name: 'tenant', type: 'text', read: ({ instance }) => encodeText(instance.tenant) },
+  { name: 'owner', type: 'text', read: ({ instance }) => encodeText(instance.owner) },
+  { name: 'caller', type: 'text', read: ({ instance }) => JSON.stringify(instance.caller) },
+  { name: 'request_id', type: 'text', read: ({ instance }) => encodeText(instance.requestId) },
+  { name: 'operation', type: 'text', read: ({ instance }) => encodeText(instance.operation) },
+  { name: 'args', type: 'text', read: (call) => call.args },
+  { name: 'fixed', type: 'text', read: (call) => call.fixed },
+  { name: 'extras', type: 'text', read: ({ instance: { extras } }) => (extras ? JSON.stringify(extras) : null) },
+  { name: 'state', type: 'text', read: ({ instance }) => letterOf(instance.state) },
+  { name: 'attempt', type: 'int4', read: ({ instance }) => instance.attempt },
+  { name: 'created_at', type: 'int8', read: ({ instance }) => instance.createdAt },
+  { name: 'expires_at', type: 'int8', read: ({ instance }) => instance.expiresAt },
+  { name: 'keep_until', type: 'int8', read: ({ instance }) => instance.keepUntil },
+  { name: 'due_at', type: 'int8', read: ({ instance }) => instance.dueAt ?? null },
+  { name: 'child', type: 'bool', read: ({ instance }) => instance.lineage.length > 0 },
+  { name: 'held', type: 'bool', read: ({ instance }) => instance.extras?.held === true },
+]
+
+/** The columns that have a usual value in a new call. */
+export const RARE_COLUMNS: readonly (Column & { usual: string })[] = [
+  { name: 'revision', type: 'int4', usual: '1', read: ({ instance }) => instance.revision },
+  { name: 'settled', type: 'int4', usual: '0', read: ({ instance }) => instance.settled },
+  { name: 'failures', type: 'int4', usual: '0', read: ({ instance }) => instance.failures },
+  { name: 'stop_requested', type: 'bool', usual: 'false', read: ({ instance }) => instance.stopRequested },
+  { name: 'told', type: 'bool', usual: 'false', read: ({ instance }) => instance.told === true },
+  { name: 'ended_at', type: 'int8', usual: 'NULL', read: ({ instance }) => instance.endedAt ?? null },
+  { name: 'progress', type: 'text', usual: 'NULL', read: ({ instance }) => textOf(instance.progress) },
+  { name: 'outcome', type: 'text', usual: 'NULL', read: ({ instance }) => textOf(instance.outcome) },
+  { name: 'waiting', type: 'text', usual: 'NULL', read: ({ instance }) => textOf(instance.waiting) },
+  { name: 'answer', type: 'text', usual: 'NULL', read: ({ instance }) => textOf(instance.answer) },
+]
+
+export function isUsual(instance: Instance): boolean {
+  const { revision, settled, failures, stopRequested, told, endedAt, progress, outcome, waiting, answer } = instance
+  const isNew = revision === 1 && settled === 0 && failures === 0 && !stopRequested && !told
+  const isEmpty = progress === undefined && outcome === undefined && waiting === undefined && answer === undefined
+  return isNew && isEmpty && endedAt === undefined
+}
+
+function textOf(value: unknown): string | null {
+  return value === undefined ? null : JSON.stringify(value)
+}
+
+export function decodeCall(row: CallRow): Instance {
+  const fixed = row.fixed === null ? {} : (JSON.parse(row.fixed) as Fixed)
+  const instance: InstanceDraft = {
+    id: decodeText(row.id),
+    tenant: decodeText(row.tenant),
+    owner: decodeText(row.owner),
+    caller: JSON.parse(row.caller) as Caller,
+    requestId: decodeText(row.request_id),
+    operation: decodeText(row.operation),
+    model: fixed.model ?? ('async' satisfies ExecutionModel),
+    args: JSON.parse(row.args),
+    media: fixed.media ?? ([] as MediaInput[]),
+    lineage: fixed.lineage ?? [],
+    state: BY_LETTER.get(row.state) as State,
+    revision: row.revision,
+    attempt: row.attempt,
+    settled: row.settled,
+    failures: row.failures,
+    rerunnable: fixed.rerunnable ?? true,
+    stopRequested: row.stop_requested,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    keepUntil: row.keep_until,
+  }
+  const { sessionId, parentId, fingerprint, idempotencyKey, locale, traceparent } = fixed
+  if (sessionId !== undefined) instance.sessionId = sessionId
+  if (parentId !== undefined) instance.parentId = parentId
+  if (fingerprint !== undefined) instance.fingerprint = fingerprint
+  if (idempotencyKey !== undefined && row.keyed) instance.idempotencyKey = idempotencyKey
+  if (locale !== undefined) instance.locale = locale
+  if (traceparent !== undefined) instance.traceparent = traceparent
+  if (row.told) instance.told = true
+  if (row.due_at !== null) instance.dueAt = row.due_at
+  if (row.ended_at !== null) instance.endedAt = row.ended_at
+  if (row.extras !== null) instance.extras = JSON.parse(row.extras) as InstanceExtras
+  if (row.progress !== null) instance.progress = JSON.parse(row.progress)
+  if (row.outcome !== null) instance.outcome = JSON.parse(row.outcome)
+  if (row.waiting !== null) instance.waiting = JSON.parse(row.waiting)
+  if (row.answer !== null) instance.answer = JSON.parse(row.answer)
+  return instance
+}
+
+/** The row of an alias, beside the columns of its call. */
+export interface AliasColumns {
+  alias_request_id: string | null
+  alias_expires_at: number | null
+  /** JSON with the session id, if it has one. */
+  alias_fixed: string | null
+}
+
+/** The call that has a request id: found by its own, or by an alias's. */
+export function decodeFound(row: CallRow & AliasColumns): Instance {
+  const instance = decodeCall(row)
+  if (row.alias_request_id === null) return instance
+  const { sessionId: _own, ...rest } = instance
+  const { sessionId } = row.alias_fixed === null ? {} : (JSON.parse(row.alias_fixed) as Fixed)
+  return {
+    ...rest,
+    requestId: decodeText(row.alias_request_id),
+    expiresAt: row.alias_expires_at as number,
+    ...(sessionId !== undefined && { sessionId }),
+  }
+}
+
+/** Aliases have ids of their own, which no call can have. */
+export function aliasId(key: string): string {
+  return `\u0001alias:${key}`
+}
+
+export function encodeAliasFixed({ sessionId }: Alias): string | null {
+  return sessionId === undefined ? null : JSON.stringify({ sessionId })
+}

@@ -1,0 +1,168 @@
+/** Changes that leave the state as it is: progress, a mark that a caller was told, a stop request, an answer. */
+import type { Instance, Progress } from '../../../core/call/instance.ts'
+import type { JsonValue } from '../../../core/json.ts'
+import type { Advanced, Lease } from '../../../core/ports/store.ts'
+import { type Session, type Statement, statement } from '../connect/session.ts'
+import type { HeldCalls } from '../nodes/held-calls.ts'
+import { type Element, type ElementType, encodeArray } from '../sql/arrays.ts'
+import { decodeText, encodeText } from '../sql/plain-text.ts'
+import { dueSource, putDue, type Tables } from '../tables.ts'
+import type { Batches, Item, Shape } from '../writes/batches.ts'
+import type { CallReads } from './reads.ts'
+import { type CallRow, COLUMN_NAMES, columnsOf, decodeCall, OPEN } from './rows.ts'
+
+const MOST = 256
+
+export interface SmallChangeParts {
+  tables: Tables
+  writes: Batches
+  reads: CallReads
+  held: HeldCalls
+  newMark(): number
+  now(): number
+  changed(instance: Instance, node: number | null): void
+  /** This call has a row in `due` now. */
+  registered(id: string): void
+}
+
+interface Reported extends Lease {
+  text: string
+}
+
+interface Answer {
+  id: string
+  text: string
+  failures: number | undefined
+  mark: number
+}
+
+type Columns<V> = readonly (readonly [name: string, type: ElementType, read: (value: V) => Element])[]
+
+export class SmallChanges {
+  readonly #parts: SmallChangeParts
+  readonly #progress: Shape<Reported, void>
+  readonly #tell: Shape<{ id: string }, Instance | undefined>
+  readonly #stop: Shape<{ id: string }, void>
+  readonly #answer: Shape<Answer, Advanced>
+
+  constructor(parts: SmallChangeParts) {
+    this.#parts = parts
+    const { calls } = parts.tables
+    const id = <V extends { id: string }>() => ['id', 'text', ({ id }: V) => encodeText(id)] as const
+    const change = <V>(columns: Columns<V>, set: string, where: string): Statement => {
+      const arrays = columns.map(([, type], at) => `$${at + 1}::${type}[]`)
+      return statement(`UPDATE ${calls} c SET revision = c.revision + 1, ${set}
+        FROM unnest(${arrays.join(', ')}) AS u (${columns.map(([name]) => name).join(', ')})
+        WHERE c.id = u.id AND c.state IN (${OPEN}) AND ${where} RETURNING ${columnsOf('c')}, ${dueSource('c')}`)
+    }
+
+    const reported: Columns<Reported> = [
+      id(),
+      ['attempt', 'int4', ({ attempt }) => attempt],
+      ['progress', 'text', ({ text }) => text],
+    ]
+    const progress = change(reported, 'progress = u.progress', 'c.attempt = u.attempt')
+    this.#progress = shapeOf('progress', async (session, items) => {
+      await this.#update(session, items, reported, progress)
+      for (const item of items) item.done()
+    })
+
+    const only: Columns<{ id: string }> = [id()]
+    const tell = change(only, 'told = true', 'NOT c.told')
+    this.#tell = shapeOf('tell', async (session, items) => {
+      const changed = await this.#update(session, items, only, tell)
+      const rest = items.filter(({ value }) => !changed.has(value.id)).map(({ value }) => value.id)
+      const standing = rest.length > 0 ? await parts.reads.many(session, rest) : changed
+      for (const item of items) item.done(changed.get(item.value.id) ?? standing.get(item.value.id))
+    })
+
+    const stop = change(only, 'stop_requested = true', 'NOT c.stop_requested')
+    this.#stop = shapeOf('stop', async (session, items) => {
+      await this.#update(session, items, only, stop)
+      for (const item of items) item.done()
+    })
+
+    const answered: Columns<Answer> = [
+      id(),
+      ['answer', 'text', ({ text }) => text],
+      ['failures', 'int4', ({ failures }) => failures ?? null],
+      ['mark', 'int8', ({ mark }) => mark],
+      ['now', 'int8', () => parts.now()],
+    ]
+    const answer = change(
+      answered,
+      'answer = u.answer, mark = u.mark, due_at = CASE WHEN c.attempt = c.settled THEN u.now ELSE c.due_at END',
+      'c.failures = coalesce(u.failures, c.failures) AND c.waiting IS NOT NULL AND c.answer IS NULL',
+    )
+    const andDue = statement(
+      `WITH changed AS (${answer.text}), due AS (${putDue(parts.tables, 'changed')}) SELECT ${COLUMN_NAMES} FROM changed`,
+    )
+    this.#answer = shapeOf('answer', async (session, items) => {
+      const changed = await this.#update(session, items, answered, andDue)
+      for (const id of changed.keys()) parts.registered(id)
+      const rest = items.filter(({ value }) => !changed.has(value.id)).map(({ value }) => value.id)
+      const standing = rest.length > 0 ? await parts.reads.rows(session, rest) : new Map<string, CallRow>()
+      for (const item of items) item.done(resultOf(item, changed, standing))
+    })
+  }
+
+  progress({ id, attempt }: Lease, progress: Progress): Promise<void> {
+    return this.#add(this.#progress, { id, attempt, text: JSON.stringify(progress) })
+  }
+
+  tell(id: string): Promise<Instance | undefined> {
+    return this.#add(this.#tell, { id })
+  }
+
+  requestStop(id: string): Promise<void> {
+    return this.#add(this.#stop, { id })
+  }
+
+  answer(id: string, answer: JsonValue, failures: number | undefined): Promise<Advanced> {
+    return this.#add(this.#answer, { id, text: JSON.stringify(answer), failures, mark: this.#parts.newMark() })
+  }
+
+  #add<V extends { id: string }, R>(shape: Shape<V, R>, value: V): Promise<R> {
+    return this.#parts.writes.add(shape, value, { lanes: [`call ${value.id}`] })
+  }
+
+  /** The calls that were changed, as they are now. */
+  async #update<V>(
+    session: Session,
+    items: readonly Item<V, unknown>[],
+    columns: Columns<V>,
+    update: Statement,
+  ): Promise<Map<string, Instance>> {
+    const values = columns.map(([, type, read]) =>
+      encodeArray(
+        type,
+        items.map(({ value }) => read(value)),
+      ),
+    )
+    const { rows } = await session.query<CallRow>(update, values)
+    const { held, changed } = this.#parts
+    const found = new Map<string, Instance>()
+    for (const row of rows) {
+      const instance = decodeCall(row)
+      found.set(decodeText(row.id), instance)
+      held.changed(instance)
+      changed(instance, row.node)
+    }
+    return found
+  }
+}
+
+function resultOf(
+  { value, uncertain }: Item<Answer, Advanced>,
+  changed: ReadonlyMap<string, Instance>,
+  standing: ReadonlyMap<string, CallRow>,
+): Advanced {
+  const after = changed.get(value.id)
+  if (after) return { applied: true, instance: after }
+  const row = standing.get(value.id)
+  return row ? { applied: uncertain && row.mark === value.mark, instance: decodeCall(row) } : { applied: false }
+}
+
+function shapeOf<V, R>(key: string, run: Shape<V, R>['run']): Shape<V, R> {
+  return { key, most: MOST, run }
+}

@@ -1,0 +1,2 @@
+export { isPostgresUrl } from './connect/address.ts'
+export { openPostgresStore, type PostgresStoreOptions } from './store.ts'

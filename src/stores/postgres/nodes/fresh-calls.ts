@@ -1,0 +1,146 @@
+/**
+ * The calls that this node accepted with a lease and that have no row in `due` yet. Most calls end within seconds, so
+ * they never need one: accepting and ending such a call writes one row twice. If this node dies, another one finds them
+ * by the node's number, among the ids from `low` on.
+ */
+import type { Instance } from '../../../core/call/instance.ts'
+import { isTerminal } from '../../../core/call/state.ts'
+import { BriefMap } from '../../../core/fairness/brief-map.ts'
+import type { CountedRow } from '../upkeep.ts'
+
+interface FreshCall {
+  instance: Instance
+  sinceMs: number
+  /**
+   * `sending`: not known to be committed. `doubtful`: its answer was lost for good, so that it may turn up.
+   * `registering`: its row in `due` is being written.
+   */
+  state: 'sending' | 'doubtful' | 'fresh' | 'registering'
+}
+
+/** A call that runs for longer than this gets its row in `due`. */
+const OLD_MS = 10_000
+/** A write without an answer is committed within this time, or never. */
+const DOUBT_MS = 60_000
+
+/** The longest usual time between the creation of an id and its acceptance. */
+const LATE_MS = 10_000
+
+export class FreshCalls {
+  readonly #monotonicMs: () => number
+  readonly #byId = new BriefMap<FreshCall>()
+  #low = ''
+
+  constructor(monotonicMs: () => number) {
+    this.#monotonicMs = monotonicMs
+  }
+
+  /** True if this node may accept the call without a row in `due`. Then it must report what becomes of it. */
+  send(instance: Instance, now: number): boolean {
+    const { id, state, attempt, settled, dueAt = 0 } = instance
+    const isLeased = !isTerminal(state) && attempt > settled && dueAt > now
+    if (!isLeased || id < this.#low) return false
+    this.#byId.set(id, { instance, sinceMs: this.#monotonicMs(), state: 'sending' })
+    return true
+  }
+
+  accepted(id: string): void {
+    const call = this.#byId.get(id)
+    if (call) call.state = 'fresh'
+  }
+
+  refused(id: string): void {
+    this.#byId.delete(id)
+  }
+
+  doubt(id: string): void {
+    const call = this.#byId.get(id)
+    if (call) call.state = 'doubtful'
+  }
+
+  /** True if the call has no row in `due`. */
+  isFresh(id: string): boolean {
+    return this.#byId.get(id)?.state === 'fresh'
+  }
+
+  /** Rows of these are being written. `registered` or `unregistered` follows. */
+  registering(ids: readonly string[]): void {
+    for (const id of ids) {
+      const call = this.#byId.get(id)
+      if (call?.state === 'fresh') call.state = 'registering'
+    }
+  }
+
+  registered(ids: readonly string[]): void {
+    for (const id of ids) if (this.#byId.get(id)?.state !== 'doubtful') this.#byId.delete(id)
+  }
+
+  unregistered(ids: readonly string[]): void {
+    for (const id of ids) {
+      const call = this.#byId.get(id)
+      if (call?.state === 'registering') call.state = 'fresh'
+    }
+  }
+
+  /** The call has ended, or its row in `due` is written. */
+  done(id: string): void {
+    this.#byId.delete(id)
+  }
+
+  /** Others have taken this node for dead, and have written the rows of its calls. */
+  clear(): void {
+    for (const { instance, state } of this.#byId.values()) if (state !== 'sending') this.#byId.delete(instance.id)
+  }
+
+  /** The calls whose rows must be written: they run for long, or their lease or time is over. */
+  due(now: number): string[] {
+    const old = this.#monotonicMs() - OLD_MS
+    const found: string[] = []
+    for (const { instance, sinceMs, state } of this.#byId.values()) {
+      const isOver = (instance.dueAt ?? 0) <= now || instance.expiresAt <= now
+      if (state === 'doubtful' ? isOver : state === 'fresh' && (sinceMs < old || isOver)) found.push(instance.id)
+    }
+    return found
+  }
+
+  all(): string[] {
+    return this.#byId
+      .values()
+      .filter(({ state }) => state === 'fresh' || state === 'doubtful')
+      .map(({ instance }) => instance.id)
+  }
+
+  /**
+   * Raises the lowest id that a call without a row can have, and returns it. Ids are UUIDs of version 7, so they begin
+   * with their time. A call whose id is older than it should be is accepted with a row.
+   */
+  raiseLow(now: number): string {
+    const before = this.#monotonicMs() - DOUBT_MS
+    let low = idAt(now - LATE_MS)
+    for (const { instance, state, sinceMs } of this.#byId.values()) {
+      if (state === 'doubtful' && sinceMs < before) this.#byId.delete(instance.id)
+      else if (instance.id < low) low = instance.id
+    }
+    if (low > this.#low) this.#low = low
+    return this.#low
+  }
+
+  counts(): CountedRow[] {
+    const rows = new Map<string, CountedRow>()
+    for (const { instance, state } of this.#byId.values()) {
+      if (state === 'sending' || state === 'doubtful') continue
+      const { tenant, owner, operation } = instance
+      const key = JSON.stringify([tenant, owner, operation])
+      const row = rows.get(key) ?? { tenant, owner, operation, open: 0, queued: 0 }
+      row.open++
+      rows.set(key, row)
+    }
+    return [...rows.values()]
+  }
+}
+
+/** The beginning of the ids of this moment. */
+function idAt(ms: number): string {
+  const digits = Math.max(0, ms).toString(16).padStart(12, '0')
+  return `${digits.slice(0, 8)}-${digits.slice(8)}`
+}

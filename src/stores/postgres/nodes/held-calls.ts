@@ -1,0 +1,33 @@
+/**
+ * The calls that this node runs, as it last knew them. Their ends are computed from it, so the database does not send
+ * the arguments back. A revision that does not fit shows that another node has changed a call.
+ */
+import type { Instance } from '../../../core/call/instance.ts'
+import { isTerminal } from '../../../core/call/state.ts'
+import { BriefMap } from '../../../core/fairness/brief-map.ts'
+
+export class HeldCalls {
+  readonly #byId = new BriefMap<Instance>()
+
+  get(id: string): Instance | undefined {
+    return this.#byId.get(id)
+  }
+
+  /** This node has accepted the call with a lease, or claimed it. */
+  took(instance: Instance): void {
+    if (isRun(instance)) this.#byId.set(instance.id, instance)
+  }
+
+  /** A newer state of a call. It counts only if this node runs the call. */
+  changed(instance: Instance): void {
+    const before = this.#byId.get(instance.id)
+    if (!before) return
+    if (isRun(instance) && instance.attempt === before.attempt) this.#byId.set(instance.id, instance)
+    else this.#byId.delete(instance.id)
+  }
+}
+
+/** A worker has it: it was handed out, and the attempt is not settled. */
+function isRun({ state, attempt, settled, dueAt }: Instance): boolean {
+  return !isTerminal(state) && attempt > settled && dueAt !== undefined
+}

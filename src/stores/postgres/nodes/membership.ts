@@ -1,0 +1,185 @@
+/**
+ * This node among the others on the store: it says that it is alive, follows the database's clock, and takes over the
+ * calls of nodes that are dead. A node that others took for dead gets a new number.
+ */
+import type { Clock, Log } from '../../../core/ports/runtime.ts'
+import { OPEN } from '../calls/rows.ts'
+import { type Session, statement, transaction } from '../connect/session.ts'
+import { encodeArray } from '../sql/arrays.ts'
+import { encodeText } from '../sql/plain-text.ts'
+import { putDue, type Tables } from '../tables.ts'
+import type { CountedRow } from '../upkeep.ts'
+import { alone } from '../writes/alone.ts'
+import type { Batches } from '../writes/batches.ts'
+import type { DatabaseClock } from './database-clock.ts'
+import type { FreshCalls } from './fresh-calls.ts'
+
+export interface MembershipParts {
+  tables: Tables
+  writes: Batches
+  fresh: FreshCalls
+  clock: Clock
+  databaseClock: DatabaseClock
+  serverTime: (() => number) | undefined
+  log: Log | undefined
+}
+
+const BEAT_EVERY_MS = 2_000
+/** A node that missed this many beats is dead. Its calls are handed out when their leases are over, and not before. */
+const ALIVE_MS = 4 * BEAT_EVERY_MS
+
+interface BeatRow {
+  alive: boolean
+  server_now: number
+  dead: number[] | null
+}
+
+export class Membership {
+  readonly #parts: MembershipParts
+  readonly #join
+  readonly #beat
+  readonly #leave
+  readonly #bury
+  readonly #inherit
+  readonly #register
+  readonly #others
+  #number = 0
+  #cancelTimer: (() => void) | undefined
+  #underWay: Promise<void> | undefined
+  #ended = false
+
+  constructor(parts: MembershipParts) {
+    this.#parts = parts
+    const { nodes, nodeNumbers, calls } = parts.tables
+    this.#join = statement(`INSERT INTO ${nodes} (node, alive_until, low, counts)
+      VALUES (nextval('${nodeNumbers}'), $1, $2, '[]') RETURNING node`)
+    this.#beat = statement(`WITH beat AS (
+        UPDATE ${nodes} SET alive_until = $2, low = $3, counts = $4 WHERE node = $1 RETURNING node
+      ) SELECT EXISTS (SELECT FROM beat) AS alive,
+        (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS server_now,
+        ARRAY(SELECT node FROM ${nodes} WHERE alive_until < $5 AND node <> $1) AS dead`)
+    this.#leave = statement(`DELETE FROM ${nodes} WHERE node = $1`)
+    // Waits for the accepts that hold the row, so that none of them is missed by the next statement.
+    this.#bury = statement(`DELETE FROM ${nodes} WHERE node = $1 AND alive_until < $2 RETURNING low`)
+    const open = `SELECT id, operation, tenant, owner, due_at, expires_at, child, held, attempt FROM ${calls}`
+    this.#inherit = statement(`WITH found AS (${open} WHERE id >= $2 AND node = $1 AND state IN (${OPEN}))
+      ${putDue(parts.tables, 'found', '', 'NOTHING')}`)
+    this.#register = statement(`WITH found AS (
+        ${open} WHERE id = ANY ($1::text[]) AND state IN (${OPEN}) FOR NO KEY UPDATE
+      ) ${putDue(parts.tables, 'found')}`)
+    this.#others = statement(`SELECT counts FROM ${nodes} WHERE node <> $1 AND alive_until >= $2`)
+  }
+
+  /** Changes when others took this node for dead. */
+  get number(): number {
+    return this.#number
+  }
+
+  async start(session: Session): Promise<void> {
+    await this.#joinAs(session)
+    this.#schedule()
+  }
+
+  /** Tells the others that this node is here, and looks for dead ones. Timers and tests call it. */
+  async beat(): Promise<void> {
+    const { writes, fresh, databaseClock, clock, serverTime } = this.#parts
+    await this.registerAll(fresh.due(databaseClock.now()))
+    const low = encodeText(fresh.raiseLow(databaseClock.now()))
+    const counts = JSON.stringify(fresh.counts())
+    let dead: number[] = []
+    await alone(writes, 'beat', async (session) => {
+      const now = databaseClock.now()
+      const values = [this.#number, now + ALIVE_MS, low, counts, now]
+      let row: BeatRow | undefined
+      await databaseClock.measure(async () => {
+        row = (await session.query<BeatRow>(this.#beat, values)).rows[0]
+        return serverTime ? serverTime() : (row?.server_now ?? clock.now())
+      })
+      dead = row?.dead ?? []
+      if (row && !row.alive) await this.#rejoin(session)
+    })
+    for (const node of dead) await alone(writes, 'inherit', (session) => this.#takeOver(session, node))
+  }
+
+  /** Writes the rows in `due` of calls that this node accepted. */
+  async registerAll(ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return
+    const { writes, fresh } = this.#parts
+    const lanes = ids.map((id) => `call ${id}`)
+    fresh.registering(ids)
+    try {
+      await alone(
+        writes,
+        'register',
+        async (session) =>
+          void (await session.query(this.#register, [encodeArray('text', ids.map(encodeText).sort())])),
+        { lanes },
+      )
+      fresh.registered(ids)
+    } catch (thrown) {
+      fresh.unregistered(ids)
+      throw thrown
+    }
+  }
+
+  /** A statement of this node found that it is not there. Safe to call again. */
+  async rejoin(session: Session, number: number): Promise<void> {
+    if (number === this.#number) await this.#rejoin(session)
+  }
+
+  /** The open calls of all nodes that are not in `due`. Those of the others are as old as their last beat. */
+  async freshCounts(session: Session): Promise<readonly CountedRow[]> {
+    const { fresh, databaseClock } = this.#parts
+    const { rows } = await session.query<{ counts: string }>(this.#others, [this.#number, databaseClock.now()])
+    return [...fresh.counts(), ...rows.flatMap(({ counts }) => JSON.parse(counts) as CountedRow[])]
+  }
+
+  async end(): Promise<void> {
+    this.#ended = true
+    this.#cancelTimer?.()
+    await this.#underWay
+    try {
+      await this.registerAll(this.#parts.fresh.all())
+      await alone(this.#parts.writes, 'leave', (session) => session.query(this.#leave, [this.#number]))
+    } catch (err) {
+      this.#parts.log?.warn({ err }, 'could not leave the store in order; other nodes take over in some seconds')
+    }
+  }
+
+  #schedule(): void {
+    if (this.#ended) return
+    this.#cancelTimer = this.#parts.clock.schedule(BEAT_EVERY_MS, () => {
+      this.#underWay = this.beat()
+        .catch((err) => this.#parts.log?.debug({ err }, 'could not tell the other nodes that this one is alive'))
+        .then(() => this.#schedule())
+    })
+  }
+
+  async #joinAs(session: Session): Promise<void> {
+    const { fresh, databaseClock } = this.#parts
+    const values = [databaseClock.now() + ALIVE_MS, encodeText(fresh.raiseLow(databaseClock.now()))]
+    const { rows } = await session.query<{ node: number }>(this.#join, values)
+    this.#number = rows[0]?.node ?? 0
+  }
+
+  async #rejoin(session: Session): Promise<void> {
+    const { fresh, log } = this.#parts
+    const before = this.#number
+    await this.#joinAs(session)
+    fresh.clear()
+    log?.warn({ before, node: this.#number }, 'other nodes took this one for dead; it goes on under a new number')
+  }
+
+  /** Two nodes may do this at once: one of them finds the dead node's row. */
+  #takeOver(session: Session, node: number): Promise<void> {
+    const { databaseClock, log } = this.#parts
+    return transaction(session, async () => {
+      const { rows } = await session.query<{ low: string }>(this.#bury, [node, databaseClock.now()])
+      const [row] = rows
+      if (!row) return { commit: false, value: undefined }
+      const { count } = await session.query(this.#inherit, [node, row.low])
+      log?.warn({ node, calls: count }, 'a node is dead; its calls are handed out when their leases are over')
+      return { commit: true, value: undefined }
+    })
+  }
+}

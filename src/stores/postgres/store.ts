@@ -1,0 +1,221 @@
+/**
+ * The store in Postgres, for any number of nodes. Writes that wait together share statements. Every statement can be
+ * sent again after a lost answer, and reads of a call go to the primary.
+ */
+import type { Instance } from '../../core/call/instance.ts'
+import type { Clock, Log } from '../../core/ports/runtime.ts'
+import type { Store } from '../../core/ports/store.ts'
+import { createAudit } from './audit.ts'
+import { AcceptedCalls } from './calls/acceptance.ts'
+import { AdvancedCalls } from './calls/advance.ts'
+import { CallReads } from './calls/reads.ts'
+import { SmallChanges } from './calls/small-changes.ts'
+import { parseAddress } from './connect/address.ts'
+import { loadDriver } from './connect/driver.ts'
+import { closed, openFault, writeFault } from './connect/failures.ts'
+import { Reachability } from './connect/reachability.ts'
+import { Connection, statement } from './connect/session.ts'
+import { DatabaseClock } from './nodes/database-clock.ts'
+import { FreshCalls } from './nodes/fresh-calls.ts'
+import { HeldCalls } from './nodes/held-calls.ts'
+import { Membership } from './nodes/membership.ts'
+import { createWatchers } from './nodes/watchers.ts'
+import { createClaim } from './queue/claim.ts'
+import { createLeases } from './queue/leases.ts'
+import { createRecords } from './records.ts'
+import { migrate } from './sql/migrate.ts'
+import { tablesOf } from './tables.ts'
+import { createUpkeep } from './upkeep.ts'
+import { Batches, type BatchesParts } from './writes/batches.ts'
+
+export interface PostgresStoreOptions {
+  /** `postgres://user:password@host:5432/database?sslmode=verify-full`. Several hosts are separated by commas. */
+  url: string
+  /** Default: `callplane`. It is created if it is missing. */
+  schema?: string
+  /**
+   * A direct address for notifications. Set it if `url` names a pooler in transaction mode, such as PgBouncer: it
+   * cannot carry them, nor prepared statements.
+   */
+  listenUrl?: string
+  /** Connections of this node. Default: 4 for writes, 2 for reads. Two more are for claims and notifications. */
+  connections?: { writes?: number; reads?: number }
+  clock: Clock
+  log?: Log
+  /** Reads the server's clock, in Unix epoch milliseconds. For tests with a clock of their own. */
+  serverTime?: () => number
+}
+
+const CONNECT_MS = 5_000
+const STATEMENT_MS = 5_000
+/** How long a write whose answer was lost is repeated before its caller is told that the outcome is unknown. */
+const DOUBT_MS = 5_000
+
+const TIME = statement('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now')
+
+export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+  const { url, schema = 'callplane', listenUrl, connections = {}, clock, log, serverTime } = options
+  const address = parseAddress(url)
+  const driver = await loadDriver()
+  const settings = {
+    driver,
+    address,
+    pooled: listenUrl !== undefined,
+    connectMs: CONNECT_MS,
+    statementMs: STATEMENT_MS,
+  }
+  const tables = tablesOf(schema)
+  const first = new Connection(settings)
+  const databaseClock = new DatabaseClock({ clock, log })
+  const readTime = async () =>
+    serverTime ? serverTime() : ((await first.query<{ now: number }>(TIME)).rows[0]?.now ?? Number.NaN)
+  try {
+    await first.open()
+    await migrate(first, schema)
+    await databaseClock.measure(readTime)
+  } catch (thrown) {
+    await first.close()
+    throw openFault(thrown, address.shown)
+  }
+  const now = () => databaseClock.now()
+  const all: Connection[] = []
+  const reachability = new Reachability({
+    probe: async () => {
+      const connection = new Connection(settings)
+      await connection.open()
+      await connection.close()
+    },
+    changed: () => {
+      for (const each of [writes, reading, claims]) each.reachabilityChanged()
+    },
+    log,
+    shown: address.shown,
+  })
+  const batchesOf = (count: number) => {
+    const own = Array.from({ length: count }, () => new Connection(settings))
+    all.push(...own)
+    const parts: BatchesParts = {
+      connections: own,
+      down: () => reachability.fault,
+      unreachable(thrown) {
+        if (!all.some(({ isOpen }) => isOpen)) reachability.failed(thrown)
+      },
+      log,
+      doubtMs: DOUBT_MS,
+    }
+    return new Batches(parts)
+  }
+  const writes = batchesOf(connections.writes ?? 4)
+  const reading = batchesOf(connections.reads ?? 2)
+  const claims = batchesOf(1)
+  let marks = 0
+  const newMark = () => (membership.number % 2 ** 20) * 2 ** 32 + (marks++ % 2 ** 32)
+  const fresh = new FreshCalls(() => clock.monotonicMs())
+  const membership = new Membership({ tables, writes, fresh, clock, databaseClock, serverTime, log })
+  try {
+    await membership.start(first)
+  } catch (thrown) {
+    await first.close()
+    throw openFault(thrown, address.shown)
+  }
+  const held = new HeldCalls()
+  const watchers = createWatchers(log)
+  const changed = (instance: Instance) => watchers.tell(instance)
+  const reads = new CallReads(tables, reading, now)
+  const { records, within } = createRecords({ tables, writes, reads: reading, now })
+  const audit = createAudit(tables, writes, reading)
+  const acceptance = new AcceptedCalls({
+    tables,
+    writes,
+    reads,
+    records: within,
+    node: () => membership.number,
+    missing: (session, node) => membership.rejoin(session, node),
+    fresh,
+    now,
+    accepted(instances) {
+      for (const instance of instances) {
+        held.took(instance)
+        watchers.tell(instance)
+      }
+    },
+  })
+  const advances = new AdvancedCalls({ tables, writes, reads, records: within, held, fresh, newMark, changed })
+  const small = new SmallChanges({
+    tables,
+    writes,
+    reads,
+    held,
+    newMark,
+    now,
+    changed,
+    registered: (id) => fresh.done(id),
+  })
+  const leases = createLeases({ tables, writes, now, fresh })
+  const claim = createClaim({
+    tables,
+    claims,
+    newMark,
+    now,
+    claimed(instance) {
+      held.took(instance)
+      watchers.tell(instance)
+    },
+  })
+  const upkeep = createUpkeep({
+    tables,
+    writes,
+    batchedReads: reading,
+    reads,
+    audit,
+    now,
+    freshCounts: (session) => membership.freshCounts(session),
+  })
+
+  /** Values that cannot be encoded throw, and the port says that every failure is a fault. */
+  const attempt = <T>(run: () => Promise<T>): Promise<T> => {
+    if (closing) return Promise.reject(closed())
+    try {
+      return run()
+    } catch (thrown) {
+      return Promise.reject(writeFault(thrown))
+    }
+  }
+  /** First writes the rows in `due` of this node's calls whose leases are over. */
+  const registered = async <T>(run: () => Promise<T>): Promise<T> => {
+    await membership.registerAll(fresh.due(now()))
+    return run()
+  }
+  let closing: Promise<void> | undefined
+
+  async function close(): Promise<void> {
+    // A call that is being accepted may have to be registered before this node leaves.
+    await writes.idle()
+    await membership.end()
+    await Promise.all([writes, reading, claims].map((each) => each.end()))
+    reachability.end()
+    await Promise.all([first, ...all].map((connection) => connection.close()))
+  }
+
+  return {
+    now,
+    accept: (instance, more) => attempt(() => acceptance.accept(instance, more)),
+    alias: (alias) => attempt(() => acceptance.alias(alias)),
+    get: (id) => attempt(() => reads.get(id)),
+    find: (tenant, owner, requestId) => attempt(() => reads.find(tenant, owner, requestId)),
+    claim: (wanted) => attempt(() => registered(() => claim(wanted))),
+    extend: (held, leaseMs) => attempt(() => leases.extend(held, leaseMs)),
+    advance: (change) => attempt(() => advances.advance(change)),
+    answer: (id, answer, failures) => attempt(() => small.answer(id, answer, failures)),
+    progress: (lease, progress) => attempt(() => small.progress(lease, progress)),
+    tell: (id) => attempt(() => small.tell(id)),
+    requestStop: (id) => attempt(() => small.requestStop(id)),
+    watch: watchers.watch,
+    overdue: (limit) => attempt(() => registered(() => upkeep.overdue(limit))),
+    expire: (limit, removeObjects) => attempt(() => upkeep.expire(limit, removeObjects)),
+    openCounts: () => attempt(() => upkeep.openCounts()),
+    records,
+    audit: audit.trail,
+    close: () => (closing ??= close()),
+  }
+}

@@ -1,0 +1,20 @@
+/** A request with a statement or a transaction of its own, among the batches. */
+import type { Session } from '../connect/session.ts'
+import type { Batches, Item, Shape, Terms } from './batches.ts'
+
+export function alone<T>(
+  batches: Batches,
+  key: string,
+  run: (session: Session, uncertain: boolean) => Promise<T>,
+  terms?: Terms,
+): Promise<T> {
+  const shape: Shape<undefined, T> = {
+    key,
+    most: 1,
+    async run(session, items) {
+      const [item] = items as readonly [Item<undefined, T>]
+      item.done(await run(session, item.uncertain))
+    },
+  }
+  return batches.add(shape, undefined, terms)
+}

@@ -1,0 +1,87 @@
+/** A Postgres cluster of its own, in a temporary folder and on a free port. */
+import { execFile } from 'node:child_process'
+import { chmod, chown, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import pg from 'pg'
+import { POSTGRES_PROGRAMS } from './engines.ts'
+import { freePort } from './free-port.ts'
+import { type ServerProcess, startServer } from './server-process.ts'
+
+const run = promisify(execFile)
+
+export interface PostgresOptions {
+  /** Lines of `postgresql.conf`, by name. */
+  settings?: Readonly<Record<string, string>>
+}
+
+export interface Postgres extends ServerProcess {
+  readonly port: number
+  readonly url: string
+  /** The data folder. */
+  readonly folder: string
+  /** Runs a statement as an administrator, on a connection of its own. */
+  query<R extends object = Record<string, unknown>>(text: string, values?: readonly unknown[]): Promise<R[]>
+}
+
+const USER = 'callplane'
+
+export async function startPostgres({ settings = {} }: PostgresOptions = {}): Promise<Postgres> {
+  const folder = await mkdtemp(join(tmpdir(), 'callplane-postgres-'))
+  const data = join(folder, 'data')
+  const port = await freePort()
+  const asUser = await unprivileged(folder)
+  const program = (name: string) => join(POSTGRES_PROGRAMS, name)
+  const init = ['--pgdata', data, '--username', USER, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C']
+  // Without waiting for the disk: only a crash of the whole machine would lose this folder.
+  const [setup = '', ...args] = [...asUser, program('initdb'), ...init, '--no-sync', '--no-instructions']
+  await run(setup, args)
+  const lines = {
+    listen_addresses: '127.0.0.1',
+    port: String(port),
+    unix_socket_directories: '',
+    fsync: 'off',
+    shared_buffers: '32MB',
+    ...settings,
+  }
+  const options = Object.entries(lines).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const command = [...asUser, program('postgres'), '-D', data, ...options] as [string, ...string[]]
+  const server = await startServer({
+    command,
+    readyLine: 'database system is ready to accept connections',
+    // Its orderly end waits for clients to leave. This one does not, and writes a checkpoint.
+    stopSignal: 'SIGINT',
+  })
+  const url = `postgres://${USER}@127.0.0.1:${port}/postgres`
+  return {
+    ...server,
+    port,
+    url,
+    folder: data,
+    async query(text, values = []) {
+      const client = new pg.Client({ connectionString: url })
+      client.on('error', () => undefined)
+      await client.connect()
+      try {
+        return (await client.query(text, [...values])).rows
+      } finally {
+        await client.end()
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await server[Symbol.asyncDispose]()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Postgres refuses to run as root, so root hands the folder to a user without rights. */
+async function unprivileged(folder: string): Promise<string[]> {
+  if (userInfo().uid !== 0) return []
+  const { stdout } = await run('id', ['-u', 'nobody'])
+  const id = Number(stdout)
+  await chown(folder, id, id)
+  await chmod(folder, 0o700)
+  return ['setpriv', `--reuid=${id}`, `--regid=${id}`, '--clear-groups', '--']
+}
