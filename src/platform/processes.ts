@@ -2,7 +2,7 @@
  * Runs programs without a shell, with bounded output, and ends each one together with the programs that it started. The
  * caller interprets exit codes and output.
  */
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type ChildProcessWithoutNullStreams, type StdioOptions, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 
 export interface Program {
@@ -51,11 +51,11 @@ export interface RunningProgram {
 }
 
 /** Windows has no process groups: there only the program itself is ended. */
-const HAS_GROUPS = process.platform !== 'win32'
+export const HAS_GROUPS = process.platform !== 'win32'
 
 export function startProgram(program: Program): RunningProgram {
   const { input = '', maxBytes, maxErrorBytes = 4_096 } = program
-  const { child, stdin, stdout, stderr } = spawnGroup(program)
+  const { child, stdin, stdout, stderr } = connect(program)
   const overflow = Promise.withResolvers<void>()
   const pieces: Buffer[] = []
   let bytes = 0
@@ -101,16 +101,15 @@ export function startProgram(program: Program): RunningProgram {
   return { exit, overflow: overflow.promise, kill }
 }
 
-/** The program leads its own process group, so that one signal reaches every program that it started. */
-function spawnGroup({ file, args, cwd, env, output }: Program) {
-  const options = { cwd, env, detached: HAS_GROUPS, windowsHide: true }
+function connect(program: Program) {
+  const { output } = program
   if (!output) {
-    const child = spawn(file, [...args], { ...options, stdio: 'pipe' })
+    const child = spawnGroup(program, 'pipe') as ChildProcessWithoutNullStreams
     return { child, stdin: child.stdin, stdout: child.stdout, stderr: child.stderr }
   }
   const { ends, stdout, stderr } = output
   try {
-    const child = spawn(file, [...args], { ...options, stdio: ['pipe', ...ends] })
+    const child = spawnGroup(program, ['pipe', ...ends])
     return { child, stdin: child.stdin as Writable, stdout, stderr }
   } catch (error) {
     stdout.destroy()
@@ -119,6 +118,14 @@ function spawnGroup({ file, args, cwd, env, output }: Program) {
   } finally {
     output.closeEnds()
   }
+}
+
+/** The program leads its own process group, so that `killGroup` reaches every program that it started. */
+export function spawnGroup(
+  { file, args, cwd, env }: Pick<Program, 'file' | 'args' | 'cwd' | 'env'>,
+  stdio: StdioOptions,
+): ChildProcess {
+  return spawn(file, [...args], { stdio, cwd, env, detached: HAS_GROUPS, windowsHide: true })
 }
 
 async function closeOf(stream: Readable): Promise<void> {
@@ -157,14 +164,15 @@ export async function runProgram(
   }
 }
 
-function killGroup(child: ChildProcess): void {
+export function killGroup(child: ChildProcess, signal: NodeJS.Signals = 'SIGKILL'): void {
   const { pid } = child
   if (pid === undefined) return
   try {
-    if (HAS_GROUPS) process.kill(-pid, 'SIGKILL')
-    else child.kill('SIGKILL')
+    if (HAS_GROUPS) process.kill(-pid, signal)
+    else child.kill(signal)
   } catch (error) {
-    // The whole group has already exited.
-    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error
+    // The whole group has exited, or only processes are left that belong to another user.
+    const { code } = error as NodeJS.ErrnoException
+    if (code !== 'ESRCH' && code !== 'EPERM') throw error
   }
 }

@@ -1,4 +1,6 @@
+import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type ImportedRules, importTools, operation } from 'callplane'
 import { expect, onTestFinished, test, vi } from 'vitest'
@@ -141,6 +143,37 @@ test('a process ends with the server', async () => {
 
   await vi.waitUntil(() => !isRunning(pid))
 })
+
+test.each([
+  ['the server closes', (site: Site) => site.close()],
+  ['the process crashes', (site: Site) => site.call('v1:kit.crash')],
+])('when %s, the processes that an MCP server started end too', async (_what, end) => {
+  const children: Promise<unknown>[] = []
+  const port = await openPort(
+    (child) =>
+      void children.push(
+        once(
+          child.on('error', () => undefined),
+          'close',
+        ),
+      ),
+  )
+  const { site } = await startProcess({}, { args: [PROGRAM, temporaryFolder(), String(port)] })
+  const [probed, served] = children
+  expect(children).toHaveLength(2)
+  await probed
+
+  await end(site)
+
+  await served
+})
+
+async function openPort(connected: (socket: Socket) => void): Promise<number> {
+  const server = createServer(connected).listen(0, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  await once(server, 'listening')
+  return (server.address() as AddressInfo).port
+}
 
 test('the environment of a process has only PATH and the declared variables', async () => {
   vi.stubEnv('CALLPLANE_SECRET_KIT', 's3cret-of-the-kit')

@@ -2,15 +2,17 @@
 import { Fault } from '../../core/fault.ts'
 
 export type Library = typeof import('@modelcontextprotocol/client') &
-  typeof import('@modelcontextprotocol/client/stdio')
+  typeof import('@modelcontextprotocol/client/stdio') &
+  typeof import('./process-transport.ts')
 
 export async function loadLibrary(): Promise<Library> {
   try {
-    const [client, stdio] = await Promise.all([
+    const [client, stdio, own] = await Promise.all([
       import('@modelcontextprotocol/client'),
       import('@modelcontextprotocol/client/stdio'),
+      import('./process-transport.ts'),
     ])
-    return { ...client, ...stdio }
+    return { ...client, ...stdio, ...own }
   } catch (cause) {
     throw new Fault(
       'policy-invalid',

@@ -3,8 +3,10 @@
  * declares the rest.
  */
 import type { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { HAS_GROUPS } from '../../platform/processes.ts'
 import type { Library } from './library.ts'
 import type { McpParts } from './parts.ts'
+import type { ProcessTransport } from './process-transport.ts'
 import type { ProcessSettings } from './settings.ts'
 
 /** Besides `PATH`: Windows starts no program without these. */
@@ -12,8 +14,10 @@ const INHERITED = new Set(['PATH', 'PATHEXT', 'SYSTEMROOT', 'SYSTEMDRIVE', 'WIND
 /** How many characters of its standard error are kept for the log, counted from the end. */
 const TAIL = 2_000
 
+type ServerTransport = ProcessTransport | StdioClientTransport
+
 export interface ServerProcess {
-  transport: StdioClientTransport
+  transport: ServerTransport
   /** The end of its standard error. */
   said(): string
 }
@@ -25,13 +29,15 @@ export interface ServerProcess {
 export async function openProcess(
   { command, args, env, maxBytes }: ProcessSettings,
   parts: McpParts,
-  { StdioClientTransport, DEFAULT_INHERITED_ENV_VARS }: Library,
+  { ProcessTransport, StdioClientTransport, DEFAULT_INHERITED_ENV_VARS }: Library,
   signal: AbortSignal,
   closesItself: () => boolean,
 ): Promise<ServerProcess> {
   // By default the transport also passes other variables, including the user's name and home folder.
   const hidden = DEFAULT_INHERITED_ENV_VARS.filter((name) => !INHERITED.has(name)).map((name) => [name, undefined])
-  const transport = new StdioClientTransport({
+  // The library's own transport finds programs such as npx.cmd on Windows, where there are no process groups.
+  const TransportOfSystem = HAS_GROUPS ? ProcessTransport : StdioClientTransport
+  const transport = new TransportOfSystem({
     command,
     args: [...args],
     env: { ...Object.fromEntries(hidden), ...(await resolveEnv(env, parts, signal)) },
@@ -63,7 +69,7 @@ async function resolveEnv(
  * Redacts the output as one stream before truncating it: a secret may be split over two chunks, and half a secret is
  * not found.
  */
-function tailOf({ stderr }: StdioClientTransport, { log, redactBytes }: McpParts): () => string {
+function tailOf({ stderr }: ServerTransport, { log, redactBytes }: McpParts): () => string {
   const cleaning = redactBytes()
   const decoder = new TextDecoder()
   let tail = ''
