@@ -1,6 +1,6 @@
 /**
- * Replaces ajv keywords whose code costs too much: quadratic time for a list, a comparison with each allowed value, or
- * an error object for each failed alternative.
+ * Replaces ajv keywords whose code costs too much: quadratic time for a list, a comparison with each allowed value, an
+ * error object for each failed alternative, or the characters of every text counted.
  */
 import { createRequire } from 'node:module'
 import type { CodeKeywordDefinition, KeywordCxt } from 'ajv'
@@ -53,6 +53,24 @@ function createLookup(allowed: readonly unknown[], meter: Meter | undefined): (v
     if (weight > heaviest) return false
     const text = textOf(value as object)
     return text !== undefined && texts.has(text)
+  }
+}
+
+/**
+ * ajv counts the characters of every text. A character is one or two units of `length`, so `length` alone decides for
+ * most texts.
+ */
+export function replaceLength(ajv: Ajv2020): void {
+  const { _ } = require('ajv') as typeof import('ajv')
+  const { default: countCharacters } = require('ajv/dist/runtime/ucs2length') as { default: (text: string) => number }
+  // Both keywords have one definition.
+  const definition = definitionOf(ajv, 'maxLength')
+  definition.$data = false
+  definition.code = (cxt: KeywordCxt) => {
+    const { keyword, data, schema } = cxt
+    const count = cxt.gen.scopeValue('func', { ref: countCharacters })
+    if (keyword === 'maxLength') cxt.fail(_`${data}.length > ${schema} && ${count}(${data}) > ${schema}`)
+    else cxt.fail(_`${data}.length < ${schema} || ${data}.length < ${2 * schema} && ${count}(${data}) < ${schema}`)
   }
 }
 
