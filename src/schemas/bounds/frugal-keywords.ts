@@ -3,7 +3,7 @@
  * error object for each failed alternative, or the characters of every text counted.
  */
 import { createRequire } from 'node:module'
-import type { CodeKeywordDefinition, KeywordCxt } from 'ajv'
+import type { Code, CodeKeywordDefinition, KeywordCxt, Name } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
 import { canonicalJson, type JsonValue } from '../../core/json.ts'
 import type { Meter } from './meter.ts'
@@ -63,15 +63,15 @@ function createLookup(allowed: readonly unknown[], meter: Meter | undefined): (v
 export function replaceLength(ajv: Ajv2020): void {
   const { _ } = require('ajv') as typeof import('ajv')
   const { default: countCharacters } = require('ajv/dist/runtime/ucs2length') as { default: (text: string) => number }
-  // Both keywords have one definition.
-  const definition = definitionOf(ajv, 'maxLength')
-  definition.$data = false
-  definition.code = (cxt: KeywordCxt) => {
-    const { keyword, data, schema } = cxt
-    const count = cxt.gen.scopeValue('func', { ref: countCharacters })
-    if (keyword === 'maxLength') cxt.fail(_`${data}.length > ${schema} && ${count}(${data}) > ${schema}`)
-    else cxt.fail(_`${data}.length < ${schema} || ${data}.length < ${2 * schema} && ${count}(${data}) < ${schema}`)
+  const replace = (keyword: string, fails: (cxt: KeywordCxt, count: Name) => Code) => {
+    const definition = definitionOf(ajv, keyword)
+    definition.$data = false
+    definition.code = (cxt) => cxt.fail(fails(cxt, cxt.gen.scopeValue('func', { ref: countCharacters })))
   }
+  replace('maxLength', ({ data, schema }, count) => _`${data}.length > ${schema} && ${count}(${data}) > ${schema}`)
+  replace('minLength', ({ data, schema }, count) => {
+    return _`${data}.length < ${schema} || ${data}.length < ${2 * schema} && ${count}(${data}) < ${schema}`
+  })
 }
 
 /** The number of alternatives that one test skips once one has matched. */
