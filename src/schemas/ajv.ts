@@ -3,7 +3,13 @@ import { createRequire } from 'node:module'
 import type { Options } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
 import type { PlainSchema } from '../core/operation/schema.ts'
-import { forgetFailedTries, replaceAnyOf, replaceEnum, replaceUniqueItems } from './bounds/frugal-keywords.ts'
+import {
+  forgetFailedTries,
+  replaceAnyOf,
+  replaceEnum,
+  replaceLength,
+  replaceUniqueItems,
+} from './bounds/frugal-keywords.ts'
 import { addMeter, type Meter } from './bounds/meter.ts'
 import { isUrl } from './formats.ts'
 import { createMatcher } from './patterns/index.ts'
@@ -29,6 +35,7 @@ export function createAjv(options: Options, meter?: Meter): Ajv2020 {
   replaceUniqueItems(ajv, meter)
   replaceEnum(ajv, meter)
   replaceAnyOf(ajv)
+  replaceLength(ajv)
   if (!options.allErrors) forgetFailedTries(ajv)
   if (meter) addMeter(ajv, meter)
   return ajv

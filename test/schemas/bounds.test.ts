@@ -123,6 +123,25 @@ it('allowed values are found as ajv finds them', () => {
   ])
 })
 
+it('the length of a text is counted as ajv counts it', () => {
+  const ajv = new Ajv2020()
+  const checks = [0, 1, 2, 3].flatMap((bound) =>
+    [{ minLength: bound }, { maxLength: bound }].map((described) => ({
+      plain: ajv.compile(described),
+      bounded: createBoundedCheck(described),
+    })),
+  )
+  const text = fc.array(fc.constantFrom('a', 'é', '😀', '\ud83d', '\ude00'), { maxLength: 6 })
+
+  fc.assert(
+    fc.property(text, (pieces) => {
+      const given = pieces.join('')
+      for (const { plain, bounded } of checks) expect(bounded(given) === undefined).toBe(plain(given))
+    }),
+  )
+  expect(createBoundedCheck({ maxLength: 2 })('abc')).toMatchObject([{ keyword: 'maxLength', params: { limit: 2 } }])
+})
+
 it('an alternative among more than one block of them is found as ajv finds it', () => {
   const described = { anyOf: Array.from({ length: 200 }, (_, at) => ({ const: at })) }
   const check = createBoundedCheck(described as never)

@@ -223,9 +223,12 @@ describe('a result', () => {
   it('may be a row of a database, an object without prototype, and have members that are undefined', () => {
     const bare = Object.assign(Object.create(null), { a: 1 })
 
-    const value = { row: new Row(), bare, none: undefined }
+    const inheriting = Object.assign(Object.create({ save() {} }), { b: 2 })
+    const value = { row: new Row(), bare, inheriting, none: undefined }
 
-    expect(JSON.stringify(prepareResult().parseResult(value))).toBe('{"row":{"id":1},"bare":{"a":1}}')
+    const text = JSON.stringify(prepareResult().parseResult(value))
+
+    expect(text).toBe('{"row":{"id":1},"bare":{"a":1},"inheriting":{"b":2}}')
   })
 
   it('of a library that makes something else than JSON is refused as well', () => {

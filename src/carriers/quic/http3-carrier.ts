@@ -41,7 +41,7 @@ export function createHttp3Carrier(options: Http3CarrierOptions): Carrier<{ host
       open.delete(stream)
       if (open.size === 0) idle()
     }
-    stream.once('finish', done).once('close', done)
+    stream.on('finish', done).on('close', done)
     handle(stream, fields)
   })
   withoutTcp(server)

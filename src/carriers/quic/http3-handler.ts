@@ -9,7 +9,7 @@ import { SLOWEST_UPLOAD, type UploadPace } from '../../wire/http/paced-parts.ts'
 import { answerRoute } from '../../wire/http/route-answer.ts'
 import { createRouteTable, type RouteEntry } from '../../wire/http/route-table.ts'
 import type { ServedRequest } from '../../wire/http/served-request.ts'
-import { repeatedHeader } from '../../wire/http/single-headers.ts'
+import { listedHeader } from '../../wire/http/single-headers.ts'
 import { createSiteRules, type SiteOptions } from '../../wire/http/site-rules.ts'
 import { Http3Exchange } from './http3-exchange.ts'
 import { send } from './http3-send.ts'
@@ -53,10 +53,8 @@ export function createHttp3Handler(routes: readonly Route[], options: Http3Optio
   }
 
   function objectionTo(exchange: Http3Exchange): Fault | undefined {
-    const flat = [...exchange.headers()].flat()
-    const bytes = flat.reduce((sum, text) => sum + text.length, exchange.path.length + exchange.query.length)
-    if (bytes > maxHeaderBytes) return headersTooLarge()
-    return repeatedHeader(flat) ?? rules?.objection(exchange)
+    if (exchange.headBytes > maxHeaderBytes) return headersTooLarge()
+    return listedHeader((name) => exchange.isRepeated(name)) ?? rules?.objection(exchange)
   }
 
   function answer(exchange: Http3Exchange, entry: RouteEntry | undefined): Promise<Answer> {

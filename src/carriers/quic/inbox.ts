@@ -45,8 +45,8 @@ export class Inbox {
     this.#unread = unread
     stream
       .on('data', (chunk: Buffer) => this.#take(chunk))
-      .once('end', () => this.#end('ended'))
-      .once('close', () => this.#end('gone'))
+      .on('end', () => this.#end('ended'))
+      .on('close', () => this.#end('gone'))
   }
 
   /** True if the peer has sent everything. Some of it may be unread. */
@@ -54,8 +54,9 @@ export class Inbox {
     return this.#state === 'ended'
   }
 
-  /** Everything that has arrived and is unread. */
+  /** Everything that has arrived and is unread. Throws a fault if it was too much. */
   takeAll(): Buffer {
+    if (this.#failure) throw this.#failure
     const chunks = this.#chunks
     this.#chunks = []
     this.#release(this.#bytes)

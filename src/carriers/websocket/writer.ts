@@ -15,7 +15,7 @@ const CHANNEL_BYTES = 4
 /** A buffer of this size is written before the turn ends. */
 const WRITE_BYTES = 64 * 1024
 const FIRST_BYTES = 1024
-/** Strings up to this length reserve room for three bytes per character. Longer ones are measured first. */
+/** Texts up to this length reserve room for three bytes per character. Longer ones are measured first. */
 const MEASURED_LENGTH = 4096
 
 export interface WriterOptions {
@@ -113,14 +113,16 @@ export class SocketWriter implements Turning {
   #putText(opcode: number, text: string, channel: number | undefined): void {
     const { length } = text
     const prefix = channel === undefined ? 0 : CHANNEL_BYTES
-    // Measuring a short text costs as much as writing it. Mostly the size of the head is known without it.
-    const isMeasured = length > MEASURED_LENGTH || headBytes(length + prefix) !== headBytes(length * 3 + prefix)
-    const measured = isMeasured ? Buffer.byteLength(text) : length * 3
-    const buffer = this.#reserve(MAX_HEAD_BYTES + prefix + measured)
-    const start = this.#used + headBytes(measured + prefix) + prefix
-    const written = buffer.write(text, start, 'utf8')
+    const most = length > MEASURED_LENGTH ? Buffer.byteLength(text) : length * 3
+    const buffer = this.#reserve(MAX_HEAD_BYTES + prefix + most)
+    // Measuring a short text costs as much as writing it. So the head is expected to be that of a text in ASCII.
+    const expected = headBytes(length + prefix)
+    const start = this.#used + expected + prefix
+    const written = buffer.write(text, start)
+    const missing = headBytes(written + prefix) - expected
+    if (missing > 0) buffer.copyWithin(start + missing, start, start + written)
     this.#putHead(buffer, opcode, written, channel)
-    this.#used = start + written
+    this.#used = start + missing + written
   }
 
   #putBytes(opcode: number, bytes: Uint8Array, channel: number | undefined): void {

@@ -1,9 +1,9 @@
 /**
- * Replaces ajv keywords whose code costs too much: quadratic time for a list, a comparison with each allowed value, or
- * an error object for each failed alternative.
+ * Replaces ajv keywords whose code costs too much: quadratic time for a list, a comparison with each allowed value, an
+ * error object for each failed alternative, or the characters of every text counted.
  */
 import { createRequire } from 'node:module'
-import type { CodeKeywordDefinition, KeywordCxt } from 'ajv'
+import type { Code, CodeKeywordDefinition, KeywordCxt, Name } from 'ajv'
 import type { Ajv2020 } from 'ajv/dist/2020.js'
 import { canonicalJson, type JsonValue } from '../../core/json.ts'
 import type { Meter } from './meter.ts'
@@ -54,6 +54,24 @@ function createLookup(allowed: readonly unknown[], meter: Meter | undefined): (v
     const text = textOf(value as object)
     return text !== undefined && texts.has(text)
   }
+}
+
+/**
+ * ajv counts the characters of every text. A character is one or two units of `length`, so `length` alone decides for
+ * most texts.
+ */
+export function replaceLength(ajv: Ajv2020): void {
+  const { _ } = require('ajv') as typeof import('ajv')
+  const { default: countCharacters } = require('ajv/dist/runtime/ucs2length') as { default: (text: string) => number }
+  const replace = (keyword: string, fails: (cxt: KeywordCxt, count: Name) => Code) => {
+    const definition = definitionOf(ajv, keyword)
+    definition.$data = false
+    definition.code = (cxt) => cxt.fail(fails(cxt, cxt.gen.scopeValue('func', { ref: countCharacters })))
+  }
+  replace('maxLength', ({ data, schema }, count) => _`${data}.length > ${schema} && ${count}(${data}) > ${schema}`)
+  replace('minLength', ({ data, schema }, count) => {
+    return _`${data}.length < ${schema} || ${data}.length < ${2 * schema} && ${count}(${data}) < ${schema}`
+  })
 }
 
 /** The number of alternatives that one test skips once one has matched. */

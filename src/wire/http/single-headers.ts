@@ -59,6 +59,14 @@ export function joinedHeader(header: (name: string) => string | null | undefined
   return undefined
 }
 
+const SINGLE = ['host', 'origin', 'content-type', 'authorization', 'content-length'] as const
+
+/** For APIs that keep the values of a repeated header in a list. */
+export function listedHeader(isRepeated: (name: string) => boolean): Fault | undefined {
+  for (const name of SINGLE) if (isRepeated(name)) return repeated(name)
+  return undefined
+}
+
 function repeated(name: string): Fault {
   return new Fault('malformed', `The request has the header ${name} more than once. Send it once.`, {
     code: 'REPEATED_HEADER',

@@ -9,8 +9,11 @@ export interface ClientStream extends Duplex {
   close(code?: number): void
 }
 
+/** A field with a list is sent several times. */
+type Fields = Record<string, string | string[]>
+
 interface Http3Client extends EventEmitter {
-  request(headers: Record<string, string>, options?: { endStream?: boolean }): ClientStream
+  request(headers: Fields, options?: { endStream?: boolean }): ClientStream
   close(): Promise<void>
 }
 
@@ -42,7 +45,7 @@ export function certificate(): TestCertificate {
 export interface Http3Connection {
   send(path: string, init?: RequestInit): Promise<Response>
   /** Opens a request whose body the test writes itself. */
-  open(path: string, headers: Record<string, string>, hasBody?: boolean): ClientStream
+  open(path: string, headers: Fields, hasBody?: boolean): ClientStream
   close(): Promise<void>
 }
 
@@ -50,7 +53,7 @@ export async function connectHttp3(port: number, ca = certificate().cert): Promi
   const authority = `127.0.0.1:${port}`
   const client = await clientLibrary().connectAsync(`https://${authority}`, { ca, servername: 'localhost' })
   client.on('error', () => undefined)
-  const open = (path: string, headers: Record<string, string>, hasBody = true) => {
+  const open = (path: string, headers: Fields, hasBody = true) => {
     const pseudo = { ':method': 'GET', ':scheme': 'https', ':authority': authority, ':path': path }
     const stream = client.request({ ...pseudo, ...headers }, { endStream: !hasBody })
     stream.on('error', () => undefined)

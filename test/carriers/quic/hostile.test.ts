@@ -79,6 +79,20 @@ describeWith(together(quicLibrary, pythonClients), 'hostile clients of QUIC', ()
     expect(replies.map(({ status }) => status)).toEqual([400, 400, 403, 403, 400, 404, 405, 200])
   })
 
+  test.each<[string, Record<string, string | string[]>]>([
+    ['a credential', { authorization: ['Bearer a', 'Bearer b'] }],
+    ['a type', { 'content-type': ['application/json', 'text/plain'] }],
+    ['a host, beside the authority', { host: '127.0.0.1' }],
+  ])('%s that is sent twice is refused', async (_what, headers) => {
+    const { port } = await startQuicSite({ operations })
+    const client = await connectHttp3(port)
+    const stream = client.open('/.well-known/ops', headers, false)
+    const [[fields], [body]] = await Promise.all([once(stream, 'response'), once(stream, 'data')])
+    await client.close()
+
+    expect([fields[':status'], code(String(body))]).toEqual(['400', 'REPEATED_HEADER'])
+  })
+
   test('a client that leaves cancels its call, and one that resets its request harms nobody', async () => {
     const { port } = await startQuicSite({ operations })
     const first = await connectHttp3(port)

@@ -63,6 +63,27 @@ test('a call over a WebSocket that names the transport gets a dedicated socket, 
   expect(await envelope()).toMatchObject({ requestId: 'r', state: 'complete' })
 })
 
+test('texts arrive whole where their bytes need a longer head than their characters', async () => {
+  const texts = [1, 61, 62, 63, 123, 124, 1_000, 32_766, 32_767, 40_000].flatMap((n) => ['x'.repeat(n), 'é'.repeat(n)])
+  const says = operation('v1:it.says', {
+    frame: jsonSchema<string>({ type: 'string' }),
+    *run() {
+      yield* texts
+    },
+  })
+  const site = await startSite({ operations: [says] })
+  const { next } = await openSocket((await subscribe(site, 'v1:it.says')).url)
+  const { call, envelope, next: shared } = await openSocket(`${site.url}/call`)
+  call('v1:it.says', {}, { requestId: 'shared' })
+  const { stream } = await envelope()
+
+  expect(stream).toMatchObject({ channel: 1 })
+  for (const text of texts) {
+    expect((await next()).text).toBe(JSON.stringify(text))
+    expect((await shared()).bytes?.subarray(4).toString()).toBe(JSON.stringify(text))
+  }
+})
+
 test('frames of other encodings and sealed frames are binary', async () => {
   verifies('opencall:196', 'opencall:200', 'opencall:201', 'opencall:202', 'opencall:215')
   const schema = jsonSchema<{ n: number }>({ type: 'object' })
