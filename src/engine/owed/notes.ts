@@ -1,7 +1,7 @@
 /**
  * The stored notes about replies that are still owed. A note is written with the end of its call, or earlier if the
  * caller is told to wait. It is removed when the reply has reached its address. Any node that has the carrier may send
- * what a note says. docs/decisions/0017-owed-replies.md.
+ * what a note says. docs/decisions/0018-owed-replies.md.
  */
 import type { Digest } from '../../core/call/fingerprint.ts'
 import type { Instance } from '../../core/call/instance.ts'

@@ -1,7 +1,7 @@
 /** Kafka, our server or its group changes in the middle of calls: nothing is lost, and nothing runs twice to an end. */
 import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Admin } from '@platformatic/kafka'
+import { Admin, Consumer } from '@platformatic/kafka'
 import { jsonSchema, operation } from 'callplane'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { serveProcess } from '../../cli/processes.ts'
@@ -48,6 +48,21 @@ function watchCompleted(peer: Peer): () => Set<number> {
       if (envelope?.state === 'complete' && typeof envelope.result === 'number') ended.add(envelope.result)
     }
     return ended
+  }
+}
+
+/** How many messages of the operations topic the group has not committed. */
+async function lagOf({ address }: Kafka, group: string): Promise<bigint> {
+  const consumer = new Consumer({ clientId: 'test', bootstrapBrokers: [address], groupId: group })
+  try {
+    const [topic] = TOPICS as [string]
+    const committed = await consumer.listCommittedOffsets({ topics: [{ topic, partitions: [0, 1, 2, 3] }] })
+    const ends = await consumer.listOffsets({ topics: [topic] })
+    const sum = (offsets: readonly bigint[] = []) =>
+      offsets.reduce((total, offset) => total + (offset < 0n ? 0n : offset), 0n)
+    return sum(ends.get(topic)) - sum(committed.get(topic))
+  } finally {
+    await consumer.close(true)
   }
 }
 
@@ -105,7 +120,7 @@ describeWith(together(kafkaBroker, pythonClients), 'Kafka and its faults', () =>
     expect(mine.sort((a, b) => a - b)).toEqual(Array.from({ length: 200 }, (_, n) => 1_000 + n))
   })
 
-  test('a server that is killed again and again makes one call of each message', async () => {
+  test('a server that is killed again and again makes one call of each message, and each caller gets its end', async () => {
     const folder = temporaryFolder()
     const ledger = join(folder, 'ledger')
     appendFileSync(ledger, '')
@@ -115,6 +130,7 @@ describeWith(together(kafkaBroker, pythonClients), 'Kafka and its faults', () =>
         { env: { LEDGER: ledger } },
       )
     await using peer = await startPeer(kafka.address, REPLIES)
+    const completed = watchCompleted(peer)
     const requestIds = () => {
       const byNumber = new Map<number, Set<string>>()
       for (const line of readFileSync(ledger, 'utf8').split('\n').slice(0, -1)) {
@@ -131,6 +147,8 @@ describeWith(together(kafkaBroker, pythonClients), 'Kafka and its faults', () =>
       const server = await serve()
       await Promise.all(Array.from({ length: 50 }, (_, n) => write(peer, 2_000 + round * 50 + n)))
       await expect.poll(() => requestIds().size, { timeout: 30_000 }).toBeGreaterThan(round * 50 + 5)
+      // Kafka does not deliver these messages again, and their calls have not ended.
+      if (round > 0) await expect.poll(() => lagOf(kafka, 'killed'), { timeout: 30_000 }).toBe(0n)
       server.kill('SIGKILL')
       await server.ended
     }
@@ -138,6 +156,8 @@ describeWith(together(kafkaBroker, pythonClients), 'Kafka and its faults', () =>
     await expect.poll(() => requestIds().size, { timeout: 60_000 }).toBe(150)
 
     expect([...requestIds().values()].every((ids) => ids.size === 1)).toBe(true)
+    // A caller who has only Kafka learns every end, however its server ended.
+    await peer.until(() => [...completed()].filter((n) => n >= 2_000).length === 150)
   })
 
   test('a server starts without a broker, and connects when there is one', async () => {

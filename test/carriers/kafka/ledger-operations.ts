@@ -1,5 +1,9 @@
-/** Operations for the server that is killed: each run leaves a line in the file that LEDGER names. */
+/**
+ * Operations for the server that is killed: each run leaves a line in the file that LEDGER names, and goes on for a
+ * while, so that a kill interrupts it.
+ */
 import { appendFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
 import { jsonSchema, operation } from 'callplane'
 import { PEER_TOKEN } from './peer.ts'
 
@@ -10,8 +14,8 @@ const [w0, w1, w2, w3, w4, w5, w6, w7] = Array.from({ length: 8 }, (_, index) =>
     args,
     model: 'async',
     async run({ n }, { requestId }) {
-      await new Promise(setImmediate)
       appendFileSync(process.env.LEDGER as string, `${n} ${requestId}\n`)
+      await setTimeout(2_000)
       return n
     },
   }),
@@ -21,5 +25,6 @@ export { w0, w1, w2, w3, w4, w5, w6, w7 }
 
 export const server = {
   auth: { tokens: [PEER_TOKEN] },
+  work: { leaseMs: 3_000, claimEveryMs: 500 },
   kafka: { brokers: ['127.0.0.1:1'], group: 'killed', sessionTimeoutMs: 6_000 },
 }

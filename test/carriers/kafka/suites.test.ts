@@ -7,6 +7,7 @@ import { systemClock } from '../../../src/server/build/environment.ts'
 import { createMemoryLog } from '../../../src/testing/fakes/memory-log.ts'
 import { describeFrames } from '../../../src/testing/suites/frames/frames.ts'
 import { describeMessages } from '../../../src/testing/suites/messages/messages.ts'
+import { scripted } from '../../../src/testing/suites/messages/scripted.ts'
 import { describeWith, kafkaBroker } from '../../engines/engines.ts'
 import { type Kafka, startKafka } from '../../engines/kafka.ts'
 
@@ -83,6 +84,39 @@ describeWith(kafkaBroker, 'Kafka', () => {
     },
     { acknowledges: false, knowsPeer: false },
   )
+
+  test('no more messages are in progress than the option allows, and the next ones follow', async () => {
+    const settings = { ...(await settingsOf(createMemoryLog([]))), maxInFlight: 20 }
+    const { serve, counts } = createKafka(settings)
+    const held: (() => void)[] = []
+    let most = 0
+    const session = scripted({
+      async receive() {
+        most = Math.max(most, counts().inFlight)
+        await new Promise<void>((resolve) => held.push(resolve))
+      },
+    })
+    const carrier = serve({ open: session.open, origin: () => 'http://a.example', maxBytes: 1_000 })
+    await carrier.listen()
+    const producer = new Producer({ clientId: 'peer', bootstrapBrokers: [kafka.address] })
+    const messages = Array.from({ length: 200 }, (_, n) => ({
+      topic: settings.topics.operations,
+      value: Buffer.from(String(n)),
+    }))
+    await producer.send({ messages })
+
+    for (let round = 1; round <= 10; round++) {
+      await session.until(() => session.received.length >= 20 * round)
+      // A twenty-first message would have come with the same fetch.
+      await new Promise(setImmediate)
+      for (const release of held.splice(0)) release()
+    }
+    await carrier.close(10_000)
+    await producer.close()
+
+    expect(most).toBe(20)
+    expect(session.received).toEqual(messages.map(({ value }) => String(value)))
+  })
 
   describeFrames(
     runner,
