@@ -303,6 +303,7 @@ async function serve<App>(
     },
   })
   const lineSettings = () => ({ maxBytes: mounting.sizes.envelopeBytes, origin, log })
+  let hasListened = false
   let closing: Promise<void> | undefined
   return {
     listener,
@@ -316,6 +317,7 @@ async function serve<App>(
       const optional = { ...(claims.length > 0 && { upgrades }), ...(options.tls && { tls: options.tls }) }
       const listening = await carriers.open(createHttpCarrier({ listener, host, port, ...optional }))
       if (options.publicUrl === undefined) origin = listening.url
+      hasListened = true
       return listening
     },
     ...(grpc && { grpc }),
@@ -326,7 +328,8 @@ async function serve<App>(
   }
 
   async function closeAll(graceMs: number): Promise<void> {
-    log.info({ graceMs }, 'stopping: no more calls are accepted, and running ones may finish')
+    // A server that could not listen, or that an application hosts, has nothing to announce.
+    if (hasListened) log.info({ graceMs }, 'stopping: no more calls are accepted, and running ones may finish')
     engine.drain()
     mcp.close()
     await Promise.all([worker.stop(graceMs), carriers.close(graceMs)])
@@ -336,7 +339,7 @@ async function serve<App>(
     await own.announcements?.stop()
     processReadings[Symbol.dispose]()
     await release()
-    log.info({}, 'stopped')
+    if (hasListened) log.info({}, 'stopped')
   }
 }
 
