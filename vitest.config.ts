@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { filesOf, LeftOut, partOf } from './test/long-tests.ts'
 import { RequirementGate } from './test/requirements/reporter.ts'
@@ -21,6 +22,8 @@ export default defineConfig(({ mode }) => {
       isolate: false,
       // Vitest leaves one core free, which on two cores runs one file at a time.
       maxWorkers: availableParallelism(),
+      // Many tests start processes from the sources. With compiled code of earlier starts they need a fifth less time.
+      env: { NODE_COMPILE_CACHE: join(import.meta.dirname, 'node_modules/.cache/compiled') },
       // A busy machine takes several times as long; a test that hangs is still found.
       testTimeout: 30_000,
       hookTimeout: 30_000,

@@ -311,6 +311,7 @@ async function serve<App>(
     },
   })
   const lineSettings = () => ({ maxBytes: mounting.sizes.envelopeBytes, origin, log })
+  let hasListened = false
   let closing: Promise<void> | undefined
   return {
     listener,
@@ -324,6 +325,7 @@ async function serve<App>(
       const optional = { ...(claims.length > 0 && { upgrades }), ...(options.tls && { tls: options.tls }) }
       const listening = await carriers.open(createHttpCarrier({ listener, host, port, ...optional }))
       if (options.publicUrl === undefined) origin = listening.url
+      hasListened = true
       return listening
     },
     ...(grpc && { grpc }),
@@ -334,7 +336,8 @@ async function serve<App>(
   }
 
   async function closeAll(graceMs: number): Promise<void> {
-    log.info({ graceMs }, 'stopping: no more calls are accepted, and running ones may finish')
+    // A server that could not listen, or that an application hosts, has nothing to announce.
+    if (hasListened) log.info({ graceMs }, 'stopping: no more calls are accepted, and running ones may finish')
     engine.drain()
     mcp.close()
     await lateReplies.stop()
@@ -345,7 +348,7 @@ async function serve<App>(
     await own.announcements?.stop()
     processReadings[Symbol.dispose]()
     await release()
-    log.info({}, 'stopped')
+    if (hasListened) log.info({}, 'stopped')
   }
 }
 

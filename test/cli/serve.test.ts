@@ -167,10 +167,12 @@ test('each mistake in a module is reported in one sentence that names the file, 
   ]
   const folder = await temporaryFolder(Object.fromEntries(cases))
 
-  for (const [file, , message] of cases) {
-    const { code, stderr } = await runProcess(['serve', join(folder, file), '--data', join(folder, '.data')])
+  const run = ([file]: (typeof cases)[number]) =>
+    runProcess(['serve', join(folder, file), '--data', join(folder, `.data-${file}`)])
+  const runs = await Promise.all(cases.map(run))
 
-    expect(stderr).toMatch(message)
+  for (const [at, { code, stderr }] of runs.entries()) {
+    expect(stderr).toMatch(cases[at]?.[2] as RegExp)
     expect(stderr).not.toMatch(/\n\s+at /)
     expect(code).toBe(1)
   }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { createToken } from 'callplane'
 import { expect, test, vi } from 'vitest'
 import { temporaryFolder } from '../cli/processes.ts'
-import { inspect } from './inspector.ts'
+import { type Inspected, inspect } from './inspector.ts'
 import { listenTo } from './listener.ts'
 import { quickstartCommand, serveQuickstart, TOOLS, TOOLS_WITH_TASKS } from './quickstart.ts'
 
@@ -16,16 +16,21 @@ const REPORT = ['--method', 'tools/call', '--tool-name', 'Reports_Generate', '--
 /** The first steps of a user. `sum` is the number in the form of the protocol revision. */
 async function tryEverything(server: readonly string[], sum: unknown, tools = TOOLS_WITH_TASKS): Promise<void> {
   // Strict: a schema that a model's provider would not take is an error.
-  const list = await inspect(...server, '--method', 'tools/list', '--strict')
+  const asked = [
+    ['--method', 'tools/list', '--strict'],
+    ADD,
+    REPORT,
+    ['--method', 'resources/list'],
+    ['--method', 'resources/read', '--uri', 'callplane://registry'],
+  ]
+  const answers = await Promise.all(asked.map((words) => inspect(...server, ...words)))
+  const [list, added, report, resources, registry] = answers as [Inspected, Inspected, Inspected, Inspected, Inspected]
+
   expect(list.code).toBe(0)
   expect(list.result.tools.map(({ name }) => name)).toEqual(tools)
-  const added = await inspect(...server, ...ADD)
   expect(added.result).toMatchObject({ content: [{ type: 'text', text: '15' }], structuredContent: sum })
-  const report = await inspect(...server, ...REPORT)
   expect(report.result.structuredContent).toEqual({ month: '2026-01', rows: 100 })
-  const resources = await inspect(...server, '--method', 'resources/list')
   expect(resources.result.resources.map(({ uri }) => uri)).toEqual(['callplane://registry'])
-  const registry = await inspect(...server, '--method', 'resources/read', '--uri', 'callplane://registry')
   expect(JSON.parse(registry.result.contents[0].text)).toMatchObject({ callVersion: '2026-02-10' })
 }
 

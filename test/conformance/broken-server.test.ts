@@ -1,13 +1,15 @@
 /** The suite can fail: for each rule broken here on purpose, the cases about it fail. */
 import { createToken } from 'callplane'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { conformanceCases, type Target } from '../../src/testing/conformance/index.ts'
+import { type ConformanceCase, conformanceCases, type Target } from '../../src/testing/conformance/index.ts'
+import { sideBySide } from '../../src/testing/conformance/side-by-side.ts'
+import type { Breach } from './breaches/breach.ts'
 import { contentBreaches } from './breaches/content.ts'
 import { envelopeBreaches } from './breaches/envelopes.ts'
 import { outcomeBreaches } from './breaches/outcomes.ts'
 import { registryBreaches, tokenBreaches } from './breaches/registry.ts'
 import { socketBreaches, streamBreaches } from './breaches/streams.ts'
-import { type BrokenProxy, startBrokenProxy } from './broken-proxy.ts'
+import { type Hooks, startBrokenProxy } from './broken-proxy.ts'
 import { serveQuickstart } from './quickstart.ts'
 import { quickstartParts } from './quickstart-parts.ts'
 
@@ -31,15 +33,26 @@ const groups = {
 }
 const breaches = Object.values(groups).flat()
 
-test('through a proxy that breaks nothing, every case that is named below is met', { timeout: 60_000 }, async () => {
-  for (const { proxy } of [open, closed]) proxy().break({})
-  // Notes are counted, so the cases that write some cannot run side by side.
-  const counting = (id: string) => /^(?:key-|effects-|sync-retained)/.test(id)
-  const named = cases.filter(({ id }) => breaches.some((breach) => breach.cases.includes(id)))
-  const target = (id: string) => (/^auth-|-private$|^key-per-caller$/.test(id) ? closed.target : open.target)
+/** They run side by side, and each test waits for its own. */
+let running = new Map<Breach, Promise<void>>()
+beforeAll(() => {
+  const beside = breaches.filter(({ cases: ids }) => !ids.some((id) => caseOf(id).alone))
+  const started = sideBySide(beside, expectRed)
+  running = new Map(beside.map((breach, at) => [breach, started[at] as Promise<void>]))
+})
 
-  await Promise.all(named.filter(({ id }) => !counting(id)).map(({ id, run }) => run(target(id))))
-  for (const { id, run } of named.filter((each) => counting(each.id))) await run(target(id))
+test('through a proxy that breaks nothing, every case that is named below is met', { timeout: 60_000 }, async () => {
+  const named = cases.filter(({ id }) => breaches.some((breach) => breach.cases.includes(id)))
+  const server = (id: string) => (/^auth-|-private$|^key-per-caller$/.test(id) ? closed : open)
+  const act = ({ id, run }: ConformanceCase) => server(id).behindProxy({}, run)
+
+  await Promise.all(
+    sideBySide(
+      named.filter(({ alone }) => !alone),
+      act,
+    ),
+  )
+  for (const one of named.filter(({ alone }) => alone)) await act(one)
 })
 
 test('every case of the suite is shown to fail', () => {
@@ -51,30 +64,39 @@ test('every case of the suite is shown to fail', () => {
 describe.each(Object.entries(groups))('broken %s', { timeout: 30_000 }, (_name, group) => {
   test.each(group.map((breach) => [breach.title, breach.cases.join(', '), breach] as const))(
     '%s: red is %s',
-    async (_title, _ids, { cases: ids, start, behindToken }) => {
-      const { proxy, target } = behindToken ? closed : open
-      for (const id of ids) {
-        const broken = cases.find((each) => each.id === id)
-        proxy().break(start())
-
-        await expect(broken?.run(target), id).rejects.toMatchObject({ name: 'Unmet' })
-      }
-    },
+    (_title, _ids, breach) => running.get(breach) ?? expectRed(breach),
   )
 })
 
+async function expectRed({ cases: ids, start, behindToken }: Breach): Promise<void> {
+  for (const id of ids) {
+    const judging = (behindToken ? closed : open).behindProxy(start(), caseOf(id).run)
+    await expect(judging, id).rejects.toMatchObject({ name: 'Unmet' })
+  }
+}
+
+function caseOf(id: string): ConformanceCase {
+  const found = cases.find((each) => each.id === id)
+  if (!found) throw new Error(`There is no case ${id}.`)
+  return found
+}
+
 function brokenServer(auth?: Parameters<typeof serveQuickstart>[0], tokens: Partial<Target> = {}) {
-  const target: Target = { url: '', ...quickstartParts('opencall'), ...tokens }
   let served: Awaited<ReturnType<typeof serveQuickstart>>
-  let proxy: BrokenProxy
   beforeAll(async () => {
     served = await serveQuickstart(auth)
-    proxy = await startBrokenProxy(served.url)
-    target.url = proxy.url
   })
-  afterAll(async () => {
-    await proxy.close()
-    await served.close()
-  })
-  return { target, proxy: () => proxy }
+  afterAll(() => served.close())
+  return {
+    /** Calls `act` with a server that breaks the rule. */
+    async behindProxy(hooks: Hooks, act: (target: Target) => Promise<void>): Promise<void> {
+      const proxy = await startBrokenProxy(served.url)
+      proxy.break(hooks)
+      try {
+        await act({ url: proxy.url, ...quickstartParts('opencall'), ...tokens })
+      } finally {
+        await proxy.close()
+      }
+    },
+  }
 }

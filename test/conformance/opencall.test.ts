@@ -1,7 +1,8 @@
 /** The published suite against the quickstart, without authentication and with a token. */
 import { createToken } from 'callplane'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { conformanceCases, type Target } from '../../src/testing/conformance/index.ts'
+import { type ConformanceCase, conformanceCases, type Target } from '../../src/testing/conformance/index.ts'
+import { sideBySide } from '../../src/testing/conformance/side-by-side.ts'
 import { verifies } from '../requirements.ts'
 import { serveQuickstart } from './quickstart.ts'
 import { quickstartParts } from './quickstart-parts.ts'
@@ -16,13 +17,10 @@ const differs = (id: string) =>
 
 describe('OpenCALL conformance of an open server', { timeout: 30_000 }, () => {
   const target = servedTarget()
-
-  for (const { id, title, requirements, run } of cases.filter((each) => !needsToken(each.id))) {
-    test(`${id}: ${title}`, async () => {
-      verifies(...requirements)
-      await run(target)
-    })
-  }
+  testEach(
+    cases.filter(({ id }) => !needsToken(id)),
+    target,
+  )
 
   test('the cases have unique names, and each cites its requirements', () => {
     expect(new Set(cases.map(({ id }) => id)).size).toBe(cases.length)
@@ -65,13 +63,26 @@ describe('OpenCALL conformance of a server behind a token', { timeout: 30_000 },
   const auth = { tokens: [caller('conformance', one), caller('another', other)] }
   const target = servedTarget(auth, { token: one.token, otherToken: other.token })
 
-  for (const { id, title, requirements, run } of cases.filter((each) => needsToken(each.id) || differs(each.id))) {
-    test(`${id}: ${title}`, async () => {
-      verifies(...requirements)
-      await run(target)
+  testEach(
+    cases.filter(({ id }) => needsToken(id) || differs(id)),
+    target,
+  )
+})
+
+/** A test for each case. The cases run side by side, and each test waits for its own. */
+function testEach(chosen: readonly ConformanceCase[], target: Target): void {
+  const beside = chosen.filter(({ alone }) => !alone)
+  let running: Promise<void>[] = []
+  beforeAll(() => {
+    running = sideBySide(beside, ({ run }) => run(target))
+  })
+  for (const one of [...beside, ...chosen.filter(({ alone }) => alone)]) {
+    test(`${one.id}: ${one.title}`, async () => {
+      verifies(...one.requirements)
+      await (one.alone ? one.run(target) : running[beside.indexOf(one)])
     })
   }
-})
+}
 
 /** Its address is filled in when the server is up. */
 function servedTarget(auth?: Parameters<typeof serveQuickstart>[0], tokens: Partial<Target> = {}): Target {

@@ -7,6 +7,7 @@ import { createServer, operation, type ServerOptions, type Store } from 'callpla
 import { expect, onTestFinished, test } from 'vitest'
 import type { Clock } from '../../src/core/ports/runtime.ts'
 import { createSqliteStore } from '../../src/stores/sqlite/index.ts'
+import { createMemoryLog, type LogLine } from '../../src/testing/fakes/memory-log.ts'
 import { verifies } from '../requirements.ts'
 import { answered, callerOf, createGate, createStepClock, startSite, temporaryFolder } from './server.ts'
 
@@ -295,4 +296,19 @@ test('a call that is being written down at that moment is given back as well', a
 
   const after = await startSite({ operations: [build], data, clock })
   expect((await after.ended('build-1')).body.result).toBe('built')
+})
+
+test('a server that stops says so, and says when it is done; one that never listened says nothing', async () => {
+  const lines: LogLine[] = []
+  const log = createMemoryLog(lines)
+  const site = await startSite({ operations: [], log })
+  const hosted = await createServer({ operations: [], log, data: temporaryFolder() })
+  const last = () => lines.map(({ message }) => message).filter((message) => message.startsWith('stop'))
+
+  await hosted.close()
+  const before = last()
+  await Promise.all([site.close(1_000), site.close(1_000)])
+
+  expect(before).toEqual([])
+  expect(last()).toEqual(['stopping: no more calls are accepted, and running ones may finish', 'stopped'])
 })

@@ -7,7 +7,7 @@ import { Agent, createServer, get, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type ConformanceProtocol, conformanceCases } from '../../src/testing/conformance/index.ts'
+import { type ConformanceProtocol, conformanceCases, judge } from '../../src/testing/conformance/index.ts'
 import { callOver, QUICKSTART, runProcess, SOURCE, serveProcess, temporaryFolder } from '../cli/processes.ts'
 import { quickstartParts } from '../conformance/quickstart-parts.ts'
 import { request } from '../protocols/contract/host.ts'
@@ -156,12 +156,14 @@ test('a failed start is reported once, with the exit code of one process', async
   await new Promise((resolve) => blocker.once('listening', resolve))
   const { port } = blocker.address() as AddressInfo
   const folder = await temporaryFolder({ 'bad.ts': 'throw new Error("DB_URL is not set")' })
-  const data = join(folder, 'data')
-  const serve = (...args: string[]) => runProcess(['serve', ...args, '--workers', '2', '--data', data])
+  const serve = (...args: string[]) =>
+    runProcess(['serve', ...args, '--workers', '2', '--data', join(folder, `data-${args.length}`)])
 
-  const inUse = await serve(QUICKSTART, '--port', String(port))
-  const broken = await serve(join(folder, 'bad.ts'), '--port', '0')
-  const watched = await serve(QUICKSTART, '--watch')
+  const [inUse, broken, watched] = await Promise.all([
+    serve(QUICKSTART, '--port', String(port)),
+    serve(join(folder, 'bad.ts'), '--port', '0'),
+    serve(QUICKSTART, '--watch'),
+  ])
 
   expect(inUse.stderr).toBe(
     `callplane: 127.0.0.1:${port} is in use; choose another port, or stop what listens there.\n`,
@@ -187,16 +189,11 @@ describe('the published cases', () => {
     const { url } = await serveProcess([join(folder, 'ops.ts'), '--workers', '2', '--data', join(folder, 'data')])
     for (const [protocol, base] of protocols) {
       const target = { url: url + base, ...quickstartParts(protocol) }
-      const unmet: string[] = []
-      let met = 0
-      for (const { id, run } of conformanceCases(protocol)) {
-        await run(target).then(
-          () => met++,
-          (thrown: Error) => ['Skip', 'NotApplicable'].includes(thrown.name) || unmet.push(`${id}: ${thrown.message}`),
-        )
-      }
-      expect([protocol, unmet]).toEqual([protocol, []])
-      expect(met).toBeGreaterThan(10)
+      const verdicts = await judge(conformanceCases(protocol), target)
+      const having = (outcome: string) => verdicts.filter((verdict) => verdict.outcome === outcome)
+
+      expect([protocol, having('unmet')]).toEqual([protocol, []])
+      expect(having('met').length).toBeGreaterThan(10)
     }
   })
 })

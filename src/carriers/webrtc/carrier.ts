@@ -57,7 +57,7 @@ export class WebRtcCarrier implements Carrier, StreamTransport {
 
   async listen(): Promise<void> {}
 
-  /** Waits for the streams to end, which closes their connections. */
+  /** Waits for the streams to end, which closes their connections. Connections that are open after that are cut. */
   async close(graceMs: number): Promise<void> {
     this.#isClosed = true
     if (this.#peers.size > 0) {
@@ -65,7 +65,7 @@ export class WebRtcCarrier implements Carrier, StreamTransport {
       await this.#idle.promise
       cancel()
     }
-    await Promise.all([...this.#peers.values()].map((peer) => peer.close()))
+    await Promise.all([...this.#peers.values()].map((peer) => peer.cut()))
     this.#accepting.close()
   }
 

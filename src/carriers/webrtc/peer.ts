@@ -174,6 +174,12 @@ export class Peer {
     return this.#closing
   }
 
+  /** Closes the connection at once. */
+  cut(): Promise<void> {
+    this.#gone.abort()
+    return this.close()
+  }
+
   async #close(): Promise<void> {
     const { connection, log, closed } = this.#parts
     if (this.#control && !this.signal.aborted) await this.#flush(this.#control)

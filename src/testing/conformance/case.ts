@@ -95,6 +95,8 @@ export interface ConformanceCase {
   /** The numbered requirements that a failure of this case breaks. */
   requirements: readonly string[]
   level: Level
+  /** True if other cases would disturb it: it counts effects, or it sends many requests at once. */
+  alone?: true
   /** Throws `Unmet` if the server fails the case, and `Skip` if the case cannot be checked on this server. */
   run(target: Target): Promise<void>
 }

@@ -25,6 +25,11 @@ export function createDefine<Subject>(
   }
 }
 
+/** The case must not run side by side with others. */
+export function alone(one: ConformanceCase): ConformanceCase {
+  return { ...one, alone: true }
+}
+
 /** With two digits, 6 is `rest:06`. */
 export function requirementIds(protocol: string, digits: number, numbers: readonly number[]): readonly string[] {
   return numbers.map((number) => `${protocol}:${String(number).padStart(digits, '0')}`)

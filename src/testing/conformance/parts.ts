@@ -1,10 +1,10 @@
 /** The operations with roles in the checks, and how to call them. */
 import { isDeepStrictEqual } from 'node:util'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
-import { createArgumentCheck } from '../../schemas/index.ts'
 import { type InvalidArguments, invalidArguments, sampleArguments } from '../samples/samples.ts'
 import { must, should, shown } from './assertions.ts'
 import { type Example, NotApplicable, type Parts, Skip, type Target } from './case.ts'
+import { createSchemaCheck } from './schema-check.ts'
 
 export interface Part {
   /** Name in the protocol. */
@@ -67,7 +67,7 @@ export function refusedArguments({ argsSchema, args, op }: Part): InvalidArgumen
   return found
 }
 
-const checkResult = createArgumentCheck()
+const checkResult = createSchemaCheck()
 
 /** Checks the exact result if it is known; otherwise, that it matches the published schema. */
 export function mustFit({ op, example, resultSchema }: Part, result: unknown): void {

@@ -2,6 +2,7 @@
 import { type ConformanceCase, type Level, NotApplicable, Skip, type Target, Unmet } from './case.ts'
 import type { HttpAnswer } from './exchange.ts'
 import { type Requirement, requirementOf, strongest } from './requirements/index.ts'
+import { sideBySide } from './side-by-side.ts'
 
 export type Outcome = 'met' | 'unmet' | 'not-applicable' | 'skipped'
 
@@ -42,15 +43,25 @@ export interface JudgeOptions {
   onVerdict?(verdict: Verdict): void
 }
 
+/**
+ * Runs the cases side by side. A case that is not met then is run again by itself: some servers limit their callers, and
+ * a refusal for that reason is no finding.
+ */
 export async function judge(
   cases: readonly ConformanceCase[],
   target: Target,
   { signal, onVerdict }: JudgeOptions = {},
 ): Promise<Verdict[]> {
+  const act = async (one: ConformanceCase) => {
+    signal?.throwIfAborted()
+    return judgeOne(one, target)
+  }
+  const beside = cases.filter(({ alone }) => !alone)
+  const first = new Map((await Promise.all(sideBySide(beside, act))).map((verdict) => [verdict.id, verdict]))
   const verdicts: Verdict[] = []
   for (const one of cases) {
-    signal?.throwIfAborted()
-    const verdict = await judgeOne(one, target)
+    const known = first.get(one.id)
+    const verdict = known && known.outcome !== 'unmet' ? known : await act(one)
     verdicts.push(verdict)
     onVerdict?.(verdict)
   }

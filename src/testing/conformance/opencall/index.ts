@@ -1,5 +1,6 @@
 /** The OpenCALL 2026-02-10 suite over HTTP and WebSocket, in the order of the document. */
 import type { ConformanceCase } from '../case.ts'
+import { alone } from '../define.ts'
 import { asyncCases } from './cases/async.ts'
 import { authCases } from './cases/auth.ts'
 import { chunkCases } from './cases/chunks.ts'
@@ -19,7 +20,7 @@ export const opencallCases: readonly ConformanceCase[] = [
   ...endpointCases,
   ...nameCases,
   ...requestCases,
-  ...idempotencyCases,
+  ...idempotencyCases.map(alone),
   ...responseCases,
   ...asyncCases,
   ...chunkCases,

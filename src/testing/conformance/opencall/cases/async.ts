@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { must, mustBeEpochSeconds, mustEqual, should } from '../../assertions.ts'
 import { NotApplicable, Skip } from '../../case.ts'
+import { alone } from '../../define.ts'
 import { expectStatus, parseJson } from '../../http.ts'
 import { mustFit } from '../../parts.ts'
 import { defineCase } from '../define.ts'
@@ -169,25 +170,27 @@ export const asyncCases = [
     },
   ),
 
-  defineCase(
-    'polling-too-often',
-    'a poll that comes too soon is 429 and says how long to wait; fetching chunks never is',
-    [115, 136, 137, 152, 153],
-    async (server) => {
-      const part = await server.part(server.target.operations?.chunked === undefined ? 'async' : 'chunked')
-      const { ids } = await startCall(server, part)
-      const path = `/ops/${ids.requestId}`
-      const polls = await Promise.all(Array.from({ length: POLLS }, () => server.send(path)))
-      const refused = polls.filter(({ status }) => status === 429)
-      if (refused.length === 0) throw new Skip(`The server accepted ${POLLS} concurrent polls, which is allowed.`)
+  alone(
+    defineCase(
+      'polling-too-often',
+      'a poll that comes too soon is 429 and says how long to wait; fetching chunks never is',
+      [115, 136, 137, 152, 153],
+      async (server) => {
+        const part = await server.part(server.target.operations?.chunked === undefined ? 'async' : 'chunked')
+        const { ids } = await startCall(server, part)
+        const path = `/ops/${ids.requestId}`
+        const polls = await Promise.all(Array.from({ length: POLLS }, () => server.send(path)))
+        const refused = polls.filter(({ status }) => status === 429)
+        if (refused.length === 0) throw new Skip(`The server accepted ${POLLS} concurrent polls, which is allowed.`)
 
-      must(refused.length < polls.length, 'Every poll got 429, even the first.')
-      for (const answer of refused) {
-        const { retryAfterMs } = parseJson(answer)
-        must(Number(retryAfterMs) > 0, 'A 429 does not say how long to wait in retryAfterMs.', { answer })
-      }
-      const fetched = await Promise.all(Array.from({ length: POLLS }, () => server.send(`${path}/chunks`)))
-      mustEqual(fetched.filter(({ status }) => status === 429).length, 0, 'The number of chunk requests that got 429')
-    },
+        must(refused.length < polls.length, 'Every poll got 429, even the first.')
+        for (const answer of refused) {
+          const { retryAfterMs } = parseJson(answer)
+          must(Number(retryAfterMs) > 0, 'A 429 does not say how long to wait in retryAfterMs.', { answer })
+        }
+        const fetched = await Promise.all(Array.from({ length: POLLS }, () => server.send(`${path}/chunks`)))
+        mustEqual(fetched.filter(({ status }) => status === 429).length, 0, 'The number of chunk requests that got 429')
+      },
+    ),
   ),
 ]

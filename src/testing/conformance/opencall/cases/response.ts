@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { must, mustBeEpochSeconds, mustBeOneOf, mustEqual, should } from '../../assertions.ts'
 import { NotApplicable, type Parts } from '../../case.ts'
+import { alone } from '../../define.ts'
 import { expectStatus, type HttpAnswer } from '../../http.ts'
 import { mustFit, nameOf } from '../../parts.ts'
 import { defineCase } from '../define.ts'
@@ -105,25 +106,27 @@ export const responseCases = [
     },
   ),
 
-  defineCase(
-    'sync-retained',
-    'a sync operation with a ttl says until when its outcome is kept, and it is kept',
-    [90, 272],
-    async (server) => {
-      const part = await server.part(server.target.operations?.effect === undefined ? 'sync' : 'effect')
-      const ttlSeconds = Number(part.entry.ttlSeconds ?? 0)
-      if (!(ttlSeconds > 0)) throw new NotApplicable(`${part.op} has no ttlSeconds.`)
-      const ctx = { requestId: randomUUID(), idempotencyKey: randomUUID() }
-      const { envelope } = await expectStatus(200, server.invoke(part, { ctx }))
-      const expiresIn = mustBeEpochSeconds(envelope.expiresAt, 'expiresAt') - Date.now() / 1000
-      must(Math.abs(expiresIn - ttlSeconds) < 60, `expiresAt is ${expiresIn} s away, not ${ttlSeconds}.`)
+  alone(
+    defineCase(
+      'sync-retained',
+      'a sync operation with a ttl says until when its outcome is kept, and it is kept',
+      [90, 272],
+      async (server) => {
+        const part = await server.part(server.target.operations?.effect === undefined ? 'sync' : 'effect')
+        const ttlSeconds = Number(part.entry.ttlSeconds ?? 0)
+        if (!(ttlSeconds > 0)) throw new NotApplicable(`${part.op} has no ttlSeconds.`)
+        const ctx = { requestId: randomUUID(), idempotencyKey: randomUUID() }
+        const { envelope } = await expectStatus(200, server.invoke(part, { ctx }))
+        const expiresIn = mustBeEpochSeconds(envelope.expiresAt, 'expiresAt') - Date.now() / 1000
+        must(Math.abs(expiresIn - ttlSeconds) < 60, `expiresAt is ${expiresIn} s away, not ${ttlSeconds}.`)
 
-      const polled = await expectStatus(200, server.ask(`/ops/${ctx.requestId}`, {}, { requestId: ctx.requestId }))
+        const polled = await expectStatus(200, server.ask(`/ops/${ctx.requestId}`, {}, { requestId: ctx.requestId }))
 
-      mustEqual(polled.envelope.result, envelope.result, 'result of the poll')
-      mustEqual(polled.envelope.expiresAt, envelope.expiresAt, 'expiresAt of the poll')
-    },
-    'should',
+        mustEqual(polled.envelope.result, envelope.result, 'result of the poll')
+        mustEqual(polled.envelope.expiresAt, envelope.expiresAt, 'expiresAt of the poll')
+      },
+      'should',
+    ),
   ),
 
   defineCase('status-codes', 'each outcome has the status the table gives it', [301], async (server) => {

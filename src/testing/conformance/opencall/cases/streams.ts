@@ -1,6 +1,5 @@
 /** "Stream Subscription Lifecycle": subscribing, reading over a WebSocket, and ending. */
 import type { JsonValue } from '../../../../core/json.ts'
-import { createArgumentCheck } from '../../../../schemas/index.ts'
 import {
   ideally,
   type JsonMembers,
@@ -14,6 +13,7 @@ import {
   shown,
 } from '../../assertions.ts'
 import { NotApplicable } from '../../case.ts'
+import { createSchemaCheck } from '../../schema-check.ts'
 import { defineCase } from '../define.ts'
 import { awaitEnd } from '../following.ts'
 import type { SocketMessage } from '../sockets.ts'
@@ -25,7 +25,7 @@ const NEEDS_OFFER = 'webrtc'
 const ENCODINGS = ['protobuf', 'json', 'cbor', 'binary']
 const CREDENTIALS = ['bearer', 'apiKey', 'otk', 'mTLS']
 
-const checkFrame = createArgumentCheck()
+const checkFrame = createSchemaCheck()
 
 export const streamCases = [
   defineCase(
