@@ -62,7 +62,15 @@ export async function openS3Objects(options: S3Options): Promise<S3Objects> {
   }
   const credentials = createRenewal({ provider: await chooseProvider(wishes, env), clock, log, conceal })
   const { maxConnections = 64 } = options
-  const client = createClient({ target, credentials, clock, random, maxConnections, timeouts: { connectMs, idleMs } })
+  const client = createClient({
+    target,
+    credentials,
+    clock,
+    random,
+    log,
+    maxConnections,
+    timeouts: { connectMs, idleMs },
+  })
   const bucket = new Bucket(client, target)
   const keys = createKeys(target.prefix)
   const chunks = new Chunks(bucket, keys)

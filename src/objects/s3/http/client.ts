@@ -6,11 +6,12 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { Fault } from '../../../core/fault.ts'
-import type { Clock } from '../../../core/ports/runtime.ts'
+import type { Clock, Log } from '../../../core/ports/runtime.ts'
 import type { CurrentCredentials } from '../credentials/renewal.ts'
 import type { S3Credentials } from '../credentials/source.ts'
 import type { Endpoint, S3Target } from '../target.ts'
 import { createWire, type Timeouts } from './exchange.ts'
+import { createFailureLog } from './failure-log.ts'
 import {
   isOutdatedKey,
   isPassing,
@@ -62,6 +63,7 @@ export interface ClientParts {
   credentials: CurrentCredentials
   clock: Pick<Clock, 'now' | 'monotonicMs' | 'schedule'>
   random(): number
+  log: Pick<Log, 'warn'>
   maxConnections: number
   timeouts: Timeouts
 }
@@ -79,6 +81,7 @@ export function createClient(parts: ClientParts): S3Client {
   const { endpoint, publicEndpoint, region } = target
   const wire = createWire(endpoint, parts.maxConnections, parts.timeouts)
   const signer = createSigner(region)
+  const logFailure = createFailureLog(clock, parts.log)
   /** How far S3's clock is ahead of ours, once S3 has refused a request because of it. */
   let aheadMs = 0
 
@@ -131,8 +134,11 @@ export function createClient(parts: ClientParts): S3Client {
         problem !== undefined && (isOutdatedKey(problem) || isWrongClock(problem)) && corrections++ === 0
       const worthIt = correctable || !problem || isPassing(problem)
       const waited = clock.monotonicMs() - startedMs
-      if (!worthIt || tries >= MAX_TRIES || waited >= PATIENCE_MS)
-        throw problem ? problemFault(problem, target) : unreachable(failure)
+      if (!worthIt || tries >= MAX_TRIES || waited >= PATIENCE_MS) {
+        const fault = problem ? problemFault(problem, target) : unreachable(failure)
+        logFailure(fault)
+        throw fault
+      }
       if (!correctable) await pause(random() * Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** tries))
     }
   }
