@@ -85,7 +85,7 @@ export class Bucket {
     const md5 = createHash('md5').update(body).digest('base64')
     const headers = { 'content-md5': md5, 'content-type': 'application/xml' }
     const response = await this.#client.send({ method: 'POST', query: { delete: '' }, headers, body })
-    const [failed] = childrenOf(parseXml(response.body.toString('utf8')), 'Error')
+    const [failed] = childrenOf(parseXml(response.body.toString('utf8'), 'DeleteResult'), 'Error')
     if (!failed) return
     const [code, message] = [textOf(failed, 'Code'), textOf(failed, 'Message')]
     if (code !== 'NoSuchKey') throw problemFault({ status: 400, code, message, requestId: '' }, this.#target)
@@ -100,7 +100,7 @@ export class Bucket {
       ...(next !== undefined && { 'continuation-token': next }),
     }
     const { headers, body } = await this.#client.send({ method: 'GET', query })
-    const page = parseXml(body.toString('utf8'))
+    const page = parseXml(body.toString('utf8'), 'ListBucketResult')
     const token = textOf(page, 'NextContinuationToken')
     return {
       keys: childrenOf(page, 'Contents').map((entry) => ({
@@ -116,7 +116,7 @@ export class Bucket {
   async startUpload(key: string, headers: Headers): Promise<string> {
     const checked = { ...headers, 'x-amz-checksum-algorithm': 'SHA256' }
     const { body } = await this.#client.send({ method: 'POST', key, query: { uploads: '' }, headers: checked })
-    return textOf(parseXml(body.toString('utf8')), 'UploadId')
+    return textOf(parseXml(body.toString('utf8'), 'InitiateMultipartUploadResult'), 'UploadId')
   }
 
   async uploadPart(key: string, upload: string, number: number, body: Uint8Array): Promise<SentPart> {

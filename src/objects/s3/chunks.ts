@@ -37,9 +37,13 @@ export class Chunks {
 
   place(id: string): ChunkPlace {
     const keys = this.#keys.place(id)
+    let isNew = false
     return {
-      begin: (head) => this.#begin(keys, head),
-      count: async () => countChunks(async (index) => (await this.#facts(keys, index)) !== undefined),
+      begin: async (head) => {
+        isNew = await this.#createHead(keys, head)
+        return isNew ? head : this.#existingHead(keys)
+      },
+      count: async () => (isNew ? 0 : countChunks(async (index) => (await this.#facts(keys, index)) !== undefined)),
       create: (index, bytes, facts) => this.#create(keys, index, bytes, facts),
       facts: (index) => this.#facts(keys, index),
     }
@@ -86,16 +90,17 @@ export class Chunks {
     return { count, newest }
   }
 
-  async #begin(keys: ObjectKeys, head: Head): Promise<Head> {
-    const there = await this.#head(keys)
-    if (there) return there
+  /** Written without a look, because most chains are new. Returns false if there is one. */
+  async #createHead(keys: ObjectKeys, head: Head): Promise<boolean> {
     const facts: HeadFacts = { ...head, chain: randomUUID() }
     const headers = { ...encodeFacts(facts), ...ONLY_NEW }
-    const written = await this.#bucket.put(keys.head, NOTHING, EMPTY_HASH, headers)
-    if (written === 'written') return head
-    const taken = await this.#head(keys)
-    if (!taken) throw removed()
-    return taken
+    return (await this.#bucket.put(keys.head, NOTHING, EMPTY_HASH, headers)) === 'written'
+  }
+
+  async #existingHead(keys: ObjectKeys): Promise<Head> {
+    const there = await this.#head(keys)
+    if (!there) throw removed()
+    return there
   }
 
   async #create(keys: ObjectKeys, index: number, bytes: Uint8Array, facts: ChunkFacts): Promise<boolean> {

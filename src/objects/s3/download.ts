@@ -63,6 +63,7 @@ async function* piecesOf(
     stream ??= await bucket.open(key, { ...rangeHeader({ start: at, end }), ...(etag && { 'if-match': etag }) })
     // Removed or replaced meanwhile, so the rest is not of the same object.
     if (stream.status >= 300) throw noSuchObject()
+    if (at > 0 && stream.status !== 206) throw unreachable(new Error('S3 sent a whole object instead of its range.'))
     etag = stream.headers.etag
     try {
       for await (const piece of stream.bytes) {

@@ -4,10 +4,13 @@ import { readProblem } from '../../../src/objects/s3/http/problems.ts'
 import { childrenOf, escapeXml, parseXml, textOf } from '../../../src/objects/s3/http/xml.ts'
 
 test('a page of keys is read as S3 sends it', () => {
-  const page = parseXml(`<?xml version="1.0" encoding="UTF-8"?>
+  const page = parseXml(
+    `<?xml version="1.0" encoding="UTF-8"?>
     <ListBucketResult xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Name>b</Name><IsTruncated>false</IsTruncated>
       <Contents><Key>a&amp;b&#x1F600;&#33;</Key><ETag>&quot;x&quot;</ETag><Owner/></Contents><Contents><Key>c</Key></Contents>
-    </ListBucketResult>`)
+    </ListBucketResult>`,
+    'ListBucketResult',
+  )
 
   expect(childrenOf(page, 'Contents').map((entry) => textOf(entry, 'Key'))).toEqual(['a&b😀!', 'c'])
   expect(textOf(page, 'IsTruncated')).toBe('false')
@@ -25,17 +28,18 @@ test.for([
   ['an end that is missing', '<a><b></b>'],
   ['two documents', '<a/><b/>'],
   ['nothing', ''],
+  ['another document', '<b/>'],
   ['a page', '<html><body><br></body></html>'],
   ['depth', '<a>'.repeat(50) + '</a>'.repeat(50)],
   ['many elements', `<a>${'<b/>'.repeat(50_001)}</a>`],
 ])('%s is refused', ([, text = '']) => {
-  expect(() => parseXml(text)).toThrow('cannot be read')
+  expect(() => parseXml(text, 'a')).toThrow('cannot be read')
 })
 
 test('any text comes back as it was', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'grapheme' }), (text) => {
-      expect(textOf(parseXml(`<a><b>${escapeXml(text)}</b></a>`), 'b')).toBe(text)
+      expect(textOf(parseXml(`<a><b>${escapeXml(text)}</b></a>`, 'a'), 'b')).toBe(text)
     }),
   )
 })
@@ -46,9 +50,9 @@ test('any bytes are a document or a refusal', () => {
       fc.string({ unit: fc.constantFrom('<', '>', '/', 'a', '&', ';', '!', '?', '"', ' ', '#', 'x') }),
       (text) => {
         try {
-          parseXml(text)
+          parseXml(text, 'a')
         } catch (thrown) {
-          expect(thrown).toMatchObject({ code: 'STORAGE_FAILED' })
+          expect(thrown).toMatchObject({ code: 'STORAGE_REFUSED' })
         }
       },
     ),

@@ -13,6 +13,7 @@ import type { Endpoint, S3Target } from '../target.ts'
 import { createWire, type Timeouts } from './exchange.ts'
 import { createFailureLog } from './failure-log.ts'
 import {
+  credentialsFault,
   isOutdatedKey,
   isPassing,
   isWrongClock,
@@ -115,23 +116,26 @@ export function createClient(parts: ClientParts): S3Client {
     const startedMs = clock.monotonicMs()
     let corrections = 0
     for (let tries = 1; ; tries++) {
-      const key = await credentials.get()
+      const key = await currentKey()
       let failure: unknown
       let problem: Problem | undefined
+      let wrongClock = false
       try {
         const response = await once(request, key, streamed)
         const { statusCode: status = 0 } = response
         if ((status >= 200 && status < 300) || request.accept?.includes(status)) return await take(response)
         problem = readProblem(status, response.headers, await errorText(response))
-        if (isWrongClock(problem)) aheadMs = aheadOf(response, clock.now())
+        const skewMs = aheadOf(response, clock.now())
+        wrongClock = isWrongClock(problem, skewMs - aheadMs)
+        if (wrongClock) aheadMs = skewMs
       } catch (thrown) {
         if (thrown instanceof Fault) throw thrown
         if (thrown instanceof LateProblem) problem = thrown.problem
         failure = thrown
       }
-      if (problem && isOutdatedKey(problem)) credentials.outdated(key)
-      const correctable =
-        problem !== undefined && (isOutdatedKey(problem) || isWrongClock(problem)) && corrections++ === 0
+      const outdatedKey = problem !== undefined && isOutdatedKey(problem)
+      if (outdatedKey) credentials.outdated(key)
+      const correctable = (outdatedKey || wrongClock) && corrections++ === 0
       const worthIt = correctable || !problem || isPassing(problem)
       const waited = clock.monotonicMs() - startedMs
       if (!worthIt || tries >= MAX_TRIES || waited >= PATIENCE_MS) {
@@ -140,6 +144,16 @@ export function createClient(parts: ClientParts): S3Client {
         throw fault
       }
       if (!correctable) await pause(random() * Math.min(MAX_BACK_OFF_MS, BACK_OFF_MS * 2 ** tries))
+    }
+  }
+
+  async function currentKey(): Promise<S3Credentials> {
+    try {
+      return await credentials.get()
+    } catch (thrown) {
+      const fault = credentialsFault(thrown)
+      logFailure(fault)
+      throw fault
     }
   }
 
@@ -188,7 +202,7 @@ export function createClient(parts: ClientParts): S3Client {
       const { secure, host } = publicEndpoint
       const path = pathOf(publicEndpoint, key)
       const request = { method: 'GET', host, path, query }
-      const signed = signer.presign(request, forSeconds, await credentials.get(), clock.now() + aheadMs)
+      const signed = signer.presign(request, forSeconds, await currentKey(), clock.now() + aheadMs)
       return `${secure ? 'https' : 'http'}://${host}${path}?${encodeQuery(signed)}`
     },
     close: () => wire.close(),

@@ -33,6 +33,8 @@ const PASSING_CODES = new Set([
 ])
 const BUSY_CODES = new Set(['SlowDown', 'ServiceUnavailable', 'RequestLimitExceeded', 'Throttling'])
 const FULL_CODES = new Set(['XMinioStorageFull', 'QuotaExceeded', 'InsufficientStorage'])
+/** S3 refuses requests that are dated more than 15 minutes wrong. */
+const MAX_SKEW_MS = 600_000
 const OUTDATED_KEY_CODES = new Set([
   'ExpiredToken',
   'ExpiredTokenException',
@@ -56,7 +58,7 @@ export function readProblem(status: number, headers: NodeJS.Dict<string | string
 /** A proxy in front of the server may send anything, also XML that is none. */
 function fromXml(body: string): { code: string; message: string; region: string } {
   try {
-    const error = parseXml(body)
+    const error = parseXml(body, 'Error')
     return { code: textOf(error, 'Code'), message: textOf(error, 'Message'), region: textOf(error, 'Region') }
   } catch (thrown) {
     if (thrown instanceof Fault) return { code: '', message: '', region: '' }
@@ -68,16 +70,20 @@ export function isPassing({ status, code }: Problem): boolean {
   return PASSING_CODES.has(code) || (PASSING_STATUSES.has(status) && !FULL_CODES.has(code))
 }
 
-export function isOutdatedKey({ code }: Problem): boolean {
-  return OUTDATED_KEY_CODES.has(code)
+/** The response to HEAD has no text, so a refusal may have either of the two reasons below. */
+function isSilentRefusal({ status, code }: Problem): boolean {
+  return code === '' && (status === 403 || status === 400)
 }
 
-/** S3 refuses requests that are dated more than 15 minutes wrong. */
-export function isWrongClock({ code }: Problem): boolean {
-  return code === 'RequestTimeTooSkewed'
+export function isOutdatedKey(problem: Problem): boolean {
+  return OUTDATED_KEY_CODES.has(problem.code) || isSilentRefusal(problem)
 }
 
-/** `refused`: S3 will say the same again until a person changes something. */
+export function isWrongClock(problem: Problem, skewMs: number): boolean {
+  return problem.code === 'RequestTimeTooSkewed' || (isSilentRefusal(problem) && Math.abs(skewMs) > MAX_SKEW_MS)
+}
+
+/** `STORAGE_REFUSED`: the same happens again until a person changes something. */
 export function problemFault(problem: Problem, place: { bucket: string; region: string }): Fault {
   const { status, code } = problem
   const cause = new Error(explain(problem, place))
@@ -85,6 +91,16 @@ export function problemFault(problem: Problem, place: { bucket: string; region: 
     return storageFault('FULL', 'The server has no storage left; try again when space has been freed.', cause)
   if (BUSY_CODES.has(code) || status === 429) return busy(cause)
   if (isPassing(problem)) return unreachable(cause)
+  return refused(cause)
+}
+
+/** The provider of the credentials failed. Its error may be of a library, and is not for callers. */
+export function credentialsFault(thrown: unknown): Fault {
+  const said = thrown instanceof Error ? thrown.message : 'The provider gave no reason.'
+  return refused(new Error(`There are no credentials for S3: ${said.slice(0, MAX_TEXT * 2)}`, { cause: thrown }))
+}
+
+function refused(cause: Error): Fault {
   return storageFault('REFUSED', 'The object storage refuses this server; its log has the reason.', cause)
 }
 

@@ -19,7 +19,14 @@ const TOKEN = /<\?[^<>]*\?>|<\/([\w:.-]+)\s*>|<([\w:.-]+)(\s[^<>]*?)?(\/?)>|([^<
 
 const ENTITIES: Readonly<Record<string, string>> = { lt: '<', gt: '>', amp: '&', quot: '"', apos: "'" }
 
-export function parseXml(text: string): XmlElement {
+/** A document whose element has this name. */
+export function parseXml(text: string, name: string): XmlElement {
+  const document = parseDocument(text)
+  if (document.name !== name) throw notXml(`"${document.name.slice(0, 50)}" instead of "${name}"`)
+  return document
+}
+
+function parseDocument(text: string): XmlElement {
   const root: XmlElement = { name: '', text: '', children: [] }
   const open = [root]
   let elements = 0
@@ -74,9 +81,9 @@ function decodeText(text: string): string {
 }
 
 function notXml(what: string): Fault {
-  return new Fault('unavailable', 'The object storage sent a response that cannot be read. Try again later.', {
-    code: 'STORAGE_FAILED',
+  return new Fault('unavailable', 'The object storage sent a response that cannot be read; try again later.', {
+    code: 'STORAGE_REFUSED',
     ofStorage: true,
-    developerMessage: `The XML of an S3 response has ${what}. Check that the endpoint is an S3 server.`,
+    cause: new Error(`The response of S3 has ${what}. Check that the endpoint is an S3 server.`),
   })
 }

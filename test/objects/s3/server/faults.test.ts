@@ -63,6 +63,28 @@ describeWith(s3Server, 'objects in S3 when something fails', () => {
     expect([proxy.seen.filter(isPut).length, proxy.seen.filter(isHead).length]).toEqual([5, 5])
   })
 
+  test('credentials that S3 refuses are asked for again, once for a request', async () => {
+    let asked = 0
+    const { credentials } = s3.server
+    const { proxy, objects } = await openBroken({
+      credentials: async () => {
+        asked += 1
+        return credentials
+      },
+    })
+    proxy.breakNext(isPut, { answer: 403, code: 'ExpiredToken' })
+    // The response to HEAD has no text.
+    proxy.breakNext(isHead, { answer: 403 })
+
+    await objects.put('call/a', pieces('a'), FILE)
+    await objects.info('call/a')
+    expect(asked).toBe(3)
+
+    proxy.breakNext(isHead, { answer: 403 }, 100)
+    await expect(objects.info('call/a')).rejects.toMatchObject({ code: 'STORAGE_REFUSED', kind: 'unavailable' })
+    expect(proxy.seen.filter(isHead).length).toBe(4)
+  })
+
   test('a response that does not come is given up, and the request is sent again', async () => {
     const { proxy, objects } = await openBroken({ idleMs: 1_000 })
     proxy.breakNext(isPut, 'stall')
