@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what some tests need besides the lock file's packages: Debian packages, the jars of Kafka in .engines/kafka,
-# Python clients in .engines/python, and the QUIC library in .engines/quic. It works on Debian and its derivatives, and installs only what is missing.
+# Python clients and SeaweedFS in .engines/python, and the QUIC library in .engines/quic. It works on Debian and its derivatives, and installs only what is missing.
 # `npm run engines -- bench` installs the servers that the benchmarks compare us with instead.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -47,6 +47,7 @@ export {
   type ValidationFailure,
 } from './server/mount/tool-handler.ts'
 export type { AuthHook } from './server/options/auth-hook.ts'
+export type { S3Settings } from './server/options/objects.ts'
 export type {
   ContextSource,
   GrpcServerOptions,

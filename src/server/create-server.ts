@@ -106,6 +106,7 @@ export async function openServer<App>(options: ServerOptions<App>, link?: Worker
   } catch (thrown) {
     await runners.backends.close()
     base.remote.close()
+    storage.closeObjects()
     await storage.store.close()
     throw thrown
   }
@@ -160,6 +161,7 @@ async function assemble<App>(
     await imports.close()
     await runners.backends.close()
     base.remote.close()
+    storage.closeObjects()
     await store.close()
   }
   const mounting: Mounting = {

@@ -41,6 +41,11 @@ export const kafkaBroker: TestEngine = engine('Kafka', ['setpriv', 'java'], [joi
 
 export const pythonClients: TestEngine = engine('Python clients', [], [join(own, 'python/made-from')])
 
+/** SeaweedFS: its S3 server, and all that it needs, in one program. */
+export const SEAWEEDFS = join(own, 'python/bin/weed')
+
+export const s3Server: TestEngine = engine('an S3 server', ['setpriv'], [SEAWEEDFS, join(own, 'python/made-from')])
+
 /** `npm run engines` links it here. It is in no lock file: see scripts/engines.sh. */
 export const quicLibrary: TestEngine = engine(
   'the QUIC library',

@@ -28,6 +28,8 @@ Options:
   -p, --port <n>         The port (default: 4747). 0 picks a free one. Also PORT.
   --host <address>       The address (default: 127.0.0.1). Other addresses than loopback need authentication.
   --data <folder>        The data folder (default: .callplane). Also CALLPLANE_DATA.
+  --objects <url>        Keeps objects in a bucket instead of files: s3://bucket/prefix?region=…&endpoint=… The credentials
+                         come from the environment or a file (docs/adapters/objects/s3.md). Also CALLPLANE_OBJECTS.
   --accept-loss          Starts although the database lacks acknowledged commits, and logs what is missing.
   --token <token>        A bearer token that may do everything. Prefer CALLPLANE_TOKEN: other users of the machine
                          can read a command line. "callplane token" creates one.

@@ -48,6 +48,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       'tls-cert': { type: 'string' },
       'tls-key': { type: 'string' },
       mqtt: { type: 'string' },
+      objects: { type: 'string' },
       kafka: { type: 'string' },
       watch: { type: 'boolean', default: false },
       workers: { type: 'string' },
@@ -70,6 +71,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     throw usageFault('--watch works with one process only. Leave out --watch or --workers.')
   const tls = readTls(values['tls-cert'], values['tls-key'])
   const quic = parseQuic(values.quic, values['quic-raw-port'])
+  const objects = values.objects ?? (env.CALLPLANE_OBJECTS || undefined)
   const data = values.data ?? (env.CALLPLANE_DATA || undefined)
   return {
     path: positionals[0],
@@ -99,6 +101,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         ...(values.webrtc && { webrtc: own.webrtc || true }),
         ...(tls && { tls }),
         ...(mqtt && { mqtt }),
+        ...(objects !== undefined && { objects }),
         ...(quic && { quic: { ...own.quic, ...quic } }),
         ...(kafka && { kafka }),
         ...(values.strict && { opencall: { ...own.opencall, strict: true } }),

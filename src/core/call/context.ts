@@ -108,6 +108,11 @@ export interface ObjectOptions {
   filename?: string
   /** Responds with a redirect if the protocol supports it. */
   redirect?: boolean
+  /**
+   * The address of the object redirects its caller to the object store, with an address that expires in minutes. Without
+   * it, and in a store that has no such addresses, the bytes pass through this server.
+   */
+  direct?: boolean
 }
 
 export interface MediaFile {

@@ -13,7 +13,8 @@ import type { State } from './state.ts'
 export type ResultLocation =
   /** `value` is an additional JSON value beside the bytes. */
   | { kind: 'chunks'; mimeType: string; value?: JsonValue }
-  | { kind: 'object'; objectId: string; mimeType: string; redirect: boolean }
+  /** `direct`: callers fetch the bytes from the object store, if it has addresses for them. */
+  | { kind: 'object'; objectId: string; mimeType: string; redirect: boolean; direct?: true }
   | { kind: 'external'; uri: string; auth?: LocationAuth; redirect: boolean }
 
 export interface LocationAuth {

@@ -163,6 +163,8 @@ export interface ChunkReply {
 
 export interface FoundObject {
   info: ObjectInfo
+  /** An address of the bytes that needs no credential and expires soon, if the operation wants callers to use it. */
+  link?: string
   read(range?: { start: number; end: number }): AsyncIterable<Uint8Array>
 }
 

@@ -21,10 +21,17 @@ export interface ObjectStore {
   chunk(id: string, index: number): Promise<Chunk | undefined>
   /** The chunked object as written so far. */
   chunks(id: string): Promise<ChunksInfo | undefined>
+  /**
+   * An address where the bytes can be fetched without a credential for this long. `undefined` if there is no such
+   * object. Absent if only this server can reach the store.
+   */
+  link?(id: string, forMs: number): Promise<string | undefined>
+  /** Removals that start together may share their work. */
   removeOwner(owner: string): Promise<void>
   /**
    * Owner ids whose bytes were last written more than `untouchedForMs` ago, by the clock that dates the bytes. That
-   * clock may differ from the store's. The sweep uses it to find what a crash left behind.
+   * clock may differ from the store's. The sweep uses it to find what a crash left behind. A store that lists slowly may
+   * leave out owners that it has listed to this process before, until they are twice as old.
    */
   owners(untouchedForMs: number): AsyncIterable<string>
 }

@@ -202,7 +202,7 @@ export class AttemptContext implements BackendContext {
   }
 
   async object(source: AsyncIterable<Uint8Array> | Uint8Array | string, options: ObjectOptions): Promise<Located> {
-    const { redirect = false } = options
+    const { redirect = false, direct = false } = options
     const mimeType = this.#attempt.cleaned(options.mimeType)
     const filename = options.filename === undefined ? undefined : this.#attempt.cleaned(options.filename)
     if (!isMediaType(mimeType)) throw unusable(`"${mimeType}" is not a media type`)
@@ -215,7 +215,7 @@ export class AttemptContext implements BackendContext {
       maxBytes: this.#parts.maxObjectBytes,
       ...(filename !== undefined && { filename }),
     })
-    return new Located({ kind: 'object', objectId, mimeType, redirect })
+    return new Located({ kind: 'object', objectId, mimeType, redirect, ...(direct && { direct }) })
   }
 
   chunks<Returned, Value = never>(

@@ -36,6 +36,9 @@ export interface FollowUpParts {
 
 const NO_WAIT: Wait = { waitMs: 0 }
 
+/** How long the address of an object at its store works: enough to start a download. */
+const LINK_MS = 300_000
+
 export class FollowUp {
   readonly #parts: FollowUpParts
   readonly #answering: Answering
@@ -242,9 +245,15 @@ export class FollowUp {
     // call.
     const visible = instance && instance.keepUntil > env.clock.now() && isResult(instance, objectId)
     const allowed = visible && (!caller || (instance.tenant === caller.tenant && instance.owner === ownerOf(caller)))
-    const info = allowed ? await objects.info(objectId) : undefined
-    if (!info) throw new Fault('not-found', 'There is no such object, or it has expired.')
-    return { info, read: (range) => objects.read(objectId, range) }
+    if (!allowed) throw noSuchObject()
+    const linkMs = Math.min(LINK_MS, instance.keepUntil - env.clock.now())
+    // Only now, because such an address works for everyone who has it.
+    const [info, link] = await Promise.all([
+      objects.info(objectId),
+      wantsLink(instance) ? objects.link?.(objectId, linkMs) : undefined,
+    ])
+    if (!info) throw noSuchObject()
+    return { info, read: (range) => objects.read(objectId, range), ...(link !== undefined && { link }) }
   }
 
   async #find(caller: Caller, requestId: string): Promise<Instance> {
@@ -254,6 +263,14 @@ export class FollowUp {
     if (instance && now) return hasEnded(now) ? { ...instance, state: now.state, ...latestOf(now) } : instance
     throw new Fault('not-found', `You have no call "${requestId}", or it has expired.`)
   }
+}
+
+function noSuchObject(): Fault {
+  return new Fault('not-found', 'There is no such object, or it has expired.')
+}
+
+function wantsLink({ outcome }: Instance): boolean {
+  return outcome?.kind === 'location' && outcome.location.kind === 'object' && outcome.location.direct === true
 }
 
 /** Also resolves when the client leaves, with `undefined`. */

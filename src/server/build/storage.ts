@@ -4,27 +4,32 @@ import type { Store } from '../../core/ports/store.ts'
 import { createFileObjects } from '../../objects/files/index.ts'
 import { createSqliteStore } from '../../stores/sqlite/index.ts'
 import type { DataFolder } from '../open/data-folder.ts'
+import { bucketOf, type ObjectsOption } from '../options/objects.ts'
 import type { ServerOptions } from '../options/options.ts'
 import type { WorkerLink } from '../workers/link.ts'
 import type { Base } from './base.ts'
 
-export interface Storage {
+export interface Storage extends OpenedObjects {
   store: Store
+}
+
+interface OpenedObjects {
   objects: ObjectStore
-  /** Removes partially written files. Absent if the application provides its own object store. */
-  sweepUnfinished: ((untouchedForMs: number) => Promise<number>) | undefined
+  /** Removes partially written files. Absent if the objects are not in files. */
+  sweepUnfinished?: (untouchedForMs: number) => Promise<number>
+  /** Closes what this server has opened. The application closes its own object store. */
+  closeObjects(): void
 }
 
 export async function openStorage(
   options: Pick<ServerOptions, 'store' | 'objects' | 'acceptLoss'>,
   folder: DataFolder,
-  { clock, log }: Base,
+  base: Base,
   link: WorkerLink | undefined,
 ): Promise<Storage> {
-  const { acceptLoss = false } = options
-  const own = options.objects ? undefined : createFileObjects({ folder: folder.objects, clock })
-  const objects = options.objects ?? (own as NonNullable<typeof own>)
-  const { store: given } = options
+  const { acceptLoss = false, store: given } = options
+  const { clock, log } = base
+  const objects = await openObjects(options.objects, folder, base)
   const open = async () => {
     if (typeof given === 'function') return given({ clock, log })
     if (given) return given
@@ -32,5 +37,26 @@ export async function openStorage(
       ? link.openStore(folder.database, log, acceptLoss)
       : createSqliteStore({ file: folder.database, clock, log, acceptLoss })
   }
-  return { objects, store: await open(), sweepUnfinished: own?.sweep }
+  try {
+    return { ...objects, store: await open() }
+  } catch (thrown) {
+    objects.closeObjects()
+    throw thrown
+  }
+}
+
+async function openObjects(
+  option: ObjectsOption | undefined,
+  folder: DataFolder,
+  { clock, log, redactor }: Base,
+): Promise<OpenedObjects> {
+  if (option === undefined) {
+    const files = createFileObjects({ folder: folder.objects, clock })
+    return { objects: files, sweepUnfinished: files.sweep, closeObjects: () => {} }
+  }
+  const bucket = bucketOf(option)
+  if (!bucket) return { objects: option as ObjectStore, closeObjects: () => {} }
+  const { openS3Objects } = await import('../../objects/s3/index.ts')
+  const objects = await openS3Objects({ ...bucket, clock, log, env: process.env, conceal: redactor.add })
+  return { objects, closeObjects: () => objects.close() }
 }

@@ -12,6 +12,7 @@ import type { SigningOptions } from '../../security/signatures.ts'
 import { type AnnounceOptions, EVENTS } from '../announcements/announcements.ts'
 import { checkKafka, KAFKA, KAFKA_SASL, KAFKA_TLS, KAFKA_TOPIC_NAMES } from './kafka.ts'
 import { checkMqtt, MQTT_NAMES } from './mqtt.ts'
+import { checkObjects } from './objects.ts'
 import type {
   ContractOptions,
   GrpcServerOptions,
@@ -176,6 +177,7 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   check('cors', options.cors, CORS)
   check('mqtt', options.mqtt, MQTT_NAMES)
   if (options.mqtt) checkMqtt(options.mqtt)
+  if (options.objects !== undefined) checkObjects(options.objects)
   check('references', options.references, REFERENCES)
   check('limits', options.limits, LIMITS)
   checkLimits(options.limits)

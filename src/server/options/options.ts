@@ -3,7 +3,6 @@ import type { UpgradeClaim } from '../../carriers/http/index.ts'
 import type { HandlerContext } from '../../core/call/context.ts'
 import type { OperationDefinition, Tombstone } from '../../core/operation/operation.ts'
 import type { Guard } from '../../core/ports/guard.ts'
-import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { OpenStore, Store } from '../../core/ports/store.ts'
 import type { LimitRules } from '../../engine/limits/limit-rules.ts'
@@ -21,6 +20,7 @@ import type { ToolImport } from '../declarations/index.ts'
 import type { AuthHook } from './auth-hook.ts'
 import type { KafkaOptions } from './kafka.ts'
 import type { MqttOptions } from './mqtt.ts'
+import type { ObjectsOption } from './objects.ts'
 import type { QuicOptions } from './quic.ts'
 import type { TlsOptions } from './tls.ts'
 import type { WebRtcOptions } from './webrtc.ts'
@@ -132,8 +132,11 @@ interface BaseOptions<App> {
   executionLog?: boolean
   /** Replaces SQLite below `data`: a store, or a function that opens one when the server starts. */
   store?: Store | OpenStore
-  /** Replaces files below `data`. */
-  objects?: ObjectStore
+  /**
+   * Replaces files below `data`: a bucket, as `s3://bucket/prefix?region=…` or with its credentials, or an object store
+   * of your own.
+   */
+  objects?: ObjectsOption
   clock?: Clock
 }
 

@@ -27,6 +27,11 @@ function retryHeaders(fault: Fault): Record<string, string> | undefined {
   return fault.retryAfterMs === undefined ? undefined : { 'Retry-After': String(Math.ceil(fault.retryAfterMs / 1000)) }
 }
 
+/** Sends the client to the object store. No cache may keep the address: it works for everyone who has it. */
+export function redirectAnswer(requestId: string, uri: string): Answer {
+  return jsonAnswer(303, { requestId, state: 'complete', location: { uri } }, { Location: uri })
+}
+
 /** Response to the POST that made the call. */
 export function callAnswer(reply: Reply, exchange: Exchange, settings: AddressSettings): Answer {
   if (reply.state === 'error') {

@@ -12,7 +12,7 @@ import { EVENT_STREAM_HEADERS } from '../../../wire/http/event-stream.ts'
 import { type AddressSettings, isSigned, objectIdIn, replyEnvelope } from '../addresses.ts'
 import { decodeCursor, encodeChunk } from '../codec.ts'
 import { connectReader } from '../stream-reader.ts'
-import { jsonAnswer, pollAnswer, refusalAnswer } from './answers.ts'
+import { jsonAnswer, pollAnswer, redirectAnswer, refusalAnswer } from './answers.ts'
 import { binaryChunk, jsonChunk } from './chunk-answers.ts'
 import { EventStreams, withEnd } from './event-streams.ts'
 import { encodeEvents } from './events.ts'
@@ -111,9 +111,10 @@ export class FollowRoutes {
     const { calls, identify, env } = this.#parts
     return this.#answering(env.newId(), async () => {
       const objectId = objectIdIn(segment)
-      const { info, read } = isSigned(exchange.path, exchange.query, env)
+      const { info, read, link } = isSigned(exchange.path, exchange.query, env)
         ? await calls.linkedObject(objectId)
         : await calls.object(await identify(exchange)(), objectId)
+      if (link !== undefined && exchange.method === 'GET') return redirectAnswer(env.newId(), link)
       return objectAnswer(exchange, info, read, env.newId)
     })
   }
