@@ -83,5 +83,6 @@ async function unprivileged(folder: string): Promise<string[]> {
   const id = Number(stdout)
   await chown(folder, id, id)
   await chmod(folder, 0o700)
-  return ['setpriv', `--reuid=${id}`, `--regid=${id}`, '--clear-groups', '--']
+  // A change of the user clears the signal that ties the process to this one.
+  return ['setpriv', `--reuid=${id}`, `--regid=${id}`, '--clear-groups', '--pdeathsig', 'KILL', '--']
 }

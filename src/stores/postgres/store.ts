@@ -2,6 +2,7 @@
  * The store in Postgres, for any number of nodes. Writes that wait together share statements. Every statement can be
  * sent again after a lost answer, and reads of a call go to the primary.
  */
+import { hash } from 'node:crypto'
 import type { Instance } from '../../core/call/instance.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
@@ -19,6 +20,8 @@ import { DatabaseClock } from './nodes/database-clock.ts'
 import { FreshCalls } from './nodes/fresh-calls.ts'
 import { HeldCalls } from './nodes/held-calls.ts'
 import { Membership } from './nodes/membership.ts'
+import { RemoteChanges } from './nodes/remote-changes.ts'
+import { SideLine } from './nodes/side-line.ts'
 import { createWatchers } from './nodes/watchers.ts'
 import { createClaim } from './queue/claim.ts'
 import { createLeases } from './queue/leases.ts'
@@ -112,15 +115,12 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const newMark = () => (membership.number % 2 ** 20) * 2 ** 32 + (marks++ % 2 ** 32)
   const fresh = new FreshCalls(() => clock.monotonicMs())
   const membership = new Membership({ tables, writes, fresh, clock, databaseClock, serverTime, log })
-  try {
-    await membership.start(first)
-  } catch (thrown) {
-    await first.close()
-    throw openFault(thrown, address.shown)
-  }
   const held = new HeldCalls()
   const watchers = createWatchers(log)
-  const changed = (instance: Instance) => watchers.tell(instance)
+  const changed = (instance: Instance, node: number | null) => {
+    watchers.tell(instance)
+    remote.changedHere(instance, node)
+  }
   const reads = new CallReads(tables, reading, now)
   const { records, within } = createRecords({ tables, writes, reads: reading, now })
   const audit = createAudit(tables, writes, reading)
@@ -157,11 +157,32 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     claims,
     newMark,
     now,
-    claimed(instance) {
+    claimed(instance, node) {
       held.took(instance)
-      watchers.tell(instance)
+      changed(instance, node)
     },
   })
+  const channelOf = (node: number) => `callplane_${hash('sha256', schema, 'hex').slice(0, 8)}_${node}`
+  const listening = listenUrl === undefined ? address : parseAddress(listenUrl)
+  const sideLine = new SideLine({
+    settings: { ...settings, address: listening, pooled: false },
+    heard(payload) {
+      for (const id of payload.split('\n')) remote.heard(id)
+    },
+    log,
+  })
+  const remote = new RemoteChanges({
+    tables,
+    batchedReads: reading,
+    reads,
+    watchers,
+    held,
+    clock,
+    log,
+    node: () => membership.number,
+    hint: (node, line) => sideLine.tell(channelOf(node), line),
+  })
+  membership.joined = (node) => sideLine.listen(channelOf(node))
   const upkeep = createUpkeep({
     tables,
     writes,
@@ -171,6 +192,15 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     now,
     freshCounts: (session) => membership.freshCounts(session),
   })
+
+  try {
+    await membership.start(first)
+    await sideLine.start()
+  } catch (thrown) {
+    await Promise.all([first.close(), sideLine.end()])
+    throw openFault(thrown, address.shown)
+  }
+  await first.close()
 
   /** Values that cannot be encoded throw, and the port says that every failure is a fault. */
   const attempt = <T>(run: () => Promise<T>): Promise<T> => {
@@ -194,7 +224,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     await membership.end()
     await Promise.all([writes, reading, claims].map((each) => each.end()))
     reachability.end()
-    await Promise.all([first, ...all].map((connection) => connection.close()))
+    remote.end()
+    await sideLine.end()
+    await Promise.all(all.map((connection) => connection.close()))
   }
 
   return {
@@ -210,7 +242,11 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     progress: (lease, progress) => attempt(() => small.progress(lease, progress)),
     tell: (id) => attempt(() => small.tell(id)),
     requestStop: (id) => attempt(() => small.requestStop(id)),
-    watch: watchers.watch,
+    watch(id, onChange) {
+      const stop = watchers.watch(id, onChange)
+      remote.begin()
+      return stop
+    },
     overdue: (limit) => attempt(() => registered(() => upkeep.overdue(limit))),
     expire: (limit, removeObjects) => attempt(() => upkeep.expire(limit, removeObjects)),
     openCounts: () => attempt(() => upkeep.openCounts()),

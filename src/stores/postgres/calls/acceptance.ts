@@ -141,7 +141,8 @@ export class AcceptedCalls {
     const refused = items.filter((item) => !isIn(item))
     if (plain.fresh && inserted.size === 0 && !(await this.#isMember(session, node)))
       await this.#joinAgain(session, node)
-    const taken = await Promise.all(refused.map((item) => this.#takenBy(session, item)))
+    const taken: (Acceptance | Fault)[] = []
+    for (const item of refused) taken.push(await this.#takenBy(session, item))
     this.#created(items.filter(isIn))
     refused.forEach((item, at) => void settle(item, taken[at] as Acceptance | Fault, this.#parts.fresh))
   }

@@ -51,6 +51,10 @@ const SETTINGS = {
 
 const BIGINT = 20
 
+/** A connection that is cut off while it opens says nothing about the next one. So it is tried again, if it was quick. */
+const MOST_TRIES = 3
+const QUICK_MS = 1_000
+
 export function statement(text: string): Statement {
   return { text, name: createHash('sha256').update(text).digest('base64url').slice(0, 20) }
 }
@@ -79,15 +83,19 @@ export class Connection implements Session {
   /** Tries the hosts in order. Throws `ConnectFailed` if none is a primary that accepts us. */
   async open(): Promise<void> {
     if (this.#client) return
+    const beganMs = performance.now()
     let failure: unknown
-    for (const host of this.#options.address.hosts) {
-      try {
-        await this.#openAt(host)
-        return
-      } catch (thrown) {
-        failure = thrown
-        this.destroy()
+    for (let tries = 0; tries < MOST_TRIES; tries++) {
+      for (const host of this.#options.address.hosts) {
+        try {
+          await this.#openAt(host)
+          return
+        } catch (thrown) {
+          failure = thrown
+          this.destroy()
+        }
       }
+      if (performance.now() - beganMs > QUICK_MS) break
     }
     throw new ConnectFailed(failure)
   }

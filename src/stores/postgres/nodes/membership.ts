@@ -44,6 +44,8 @@ export class Membership {
   readonly #register
   readonly #others
   #number = 0
+  /** Called with every new number of this node. */
+  joined: (node: number) => Promise<void> = async () => {}
   #cancelTimer: (() => void) | undefined
   #underWay: Promise<void> | undefined
   #ended = false
@@ -160,6 +162,7 @@ export class Membership {
     const values = [databaseClock.now() + ALIVE_MS, encodeText(fresh.raiseLow(databaseClock.now()))]
     const { rows } = await session.query<{ node: number }>(this.#join, values)
     this.#number = rows[0]?.node ?? 0
+    await this.joined(this.#number)
   }
 
   async #rejoin(session: Session): Promise<void> {

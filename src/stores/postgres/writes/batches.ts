@@ -212,6 +212,8 @@ export class Batches {
       await shape.run(connection, batch)
       for (const request of batch) if (!request.settled) request.fail(unsettled(shape))
     } catch (thrown) {
+      // Otherwise the next batch could still be given to the connection that is ending.
+      if (troubleOf(thrown) === 'lost') connection.destroy()
       restMs = this.#failed(batch, thrown)
     }
     for (const request of batch) if (request.settled) this.#leave(request)
