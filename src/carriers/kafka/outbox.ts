@@ -8,9 +8,12 @@ import { canRetry, describeError } from './errors.ts'
 import { retryDelayMs } from './settings.ts'
 
 export interface Outgoing {
+  topic: string
   key?: Buffer
   value: Buffer
   headers: Map<Buffer, Buffer>
+  /** Called once. False if the carrier closes before the message is published; true if nothing more can be done. */
+  settled?(isDone: boolean): void
 }
 
 export interface OutboxParts {
@@ -46,7 +49,7 @@ export class Outbox {
 
   /** Returns a promise while there is no room for another message. It never rejects. */
   add(message: Outgoing): void | Promise<void> {
-    if (this.#parts.signal.aborted) return
+    if (this.#parts.signal.aborted) return message.settled?.(false)
     this.#waiting.push(message)
     this.#waitingBytes += message.value.length
     this.#sending ??= this.#sendAll()
@@ -67,7 +70,7 @@ export class Outbox {
       await this.#send(this.#take())
       this.#wake()
     }
-    if (signal.aborted) this.#waiting = []
+    if (signal.aborted) settle(this.#waiting.splice(0), false)
     this.#sending = undefined
     this.#wake()
     this.#parts.idle()
@@ -85,18 +88,20 @@ export class Outbox {
     return this.#waiting.splice(0, count)
   }
 
-  async #send(batch: readonly Outgoing[]): Promise<void> {
+  async #send(batch: Outgoing[]): Promise<void> {
     const { topic, producer, log, signal, published, lost } = this.#parts
     for (let attempt = 1; !signal.aborted; attempt++) {
       try {
-        await producer().send({ messages: batch.map((message) => ({ ...message, topic })) })
+        await producer().send({ messages: batch })
         published(batch.length)
+        settle(batch, true)
         return
       } catch (thrown) {
         if (!canRetry(thrown)) {
           // One message may be the reason, for example because it is too large.
           if (batch.length > 1) return this.#sendEach(batch)
           lost(1)
+          settle(batch, true)
           log.error({ topic, reason: describeError(thrown) }, 'Kafka refused a message; it is not published')
           return
         }
@@ -105,6 +110,7 @@ export class Outbox {
       }
     }
     lost(batch.length)
+    settle(batch, false)
   }
 
   async #sendEach(batch: readonly Outgoing[]): Promise<void> {
@@ -120,6 +126,10 @@ export class Outbox {
     this.#room.resolve()
     this.#room = undefined
   }
+}
+
+function settle(messages: readonly Outgoing[], isDone: boolean): void {
+  for (const message of messages) message.settled?.(isDone)
 }
 
 /** Resolves early when the signal aborts. */

@@ -3,19 +3,13 @@
  * A message that nobody could recognize the reply of is put aside.
  */
 import { Fault } from '../../core/fault.ts'
-import type { StreamTransport } from '../../core/ports/frames.ts'
 import type { Message } from '../../core/ports/session.ts'
 import type { Received } from './consuming.ts'
 import type { Publishing } from './publishing.ts'
+import { ReplyAddress, type Settled } from './reply-address.ts'
 import type { KafkaSettings } from './settings.ts'
 
-export interface ReplyAddress {
-  /** Set if the message names a topic that is not allowed. */
-  readonly refusal: Fault | undefined
-  readonly send: (message: Message, about?: string) => void | Promise<void>
-  /** The transport, with channels that open after the first reply. */
-  framesAfterReply(transport: StreamTransport): StreamTransport
-}
+const NO_HEADERS: Map<Buffer, Buffer> = new Map()
 
 export class Replies {
   readonly #settings: KafkaSettings
@@ -34,24 +28,13 @@ export class Replies {
     const isAllowed = wanted === undefined || this.#allows(wanted)
     const topic = wanted !== undefined && isAllowed ? wanted : topics.replies
     const isOwn = topic !== topics.replies
-    const headers = new Map(correlation ? [[Buffer.from(names.correlation), correlation]] : [])
-    const replied = Promise.withResolvers<void>()
-    return {
-      refusal: isAllowed ? undefined : notAllowed(wanted),
-      send: (reply, about) => {
-        replied.resolve()
-        const value = bytesOf(reply)
-        if (about === undefined && !correlation && !isOwn) return this.#putAside(message, value)
-        return this.#publishing.add(topic, { value, headers, ...(about !== undefined && { key: Buffer.from(about) }) })
-      },
-      framesAfterReply: (transport) => ({
-        name: transport.name,
-        async place(stream) {
-          const { open, ...place } = await transport.place(stream)
-          return open ? { ...place, open: () => replied.promise.then(open) } : place
-        },
-      }),
-    }
+    const headers = correlation ? new Map([[Buffer.from(names.correlation), correlation]]) : NO_HEADERS
+    return new ReplyAddress(isAllowed ? undefined : notAllowed(wanted), (reply, about, settled) => {
+      const value = bytesOf(reply)
+      if (about === undefined && !correlation && !isOwn) return this.#putAside(message, value, settled)
+      const key = about !== undefined && { key: Buffer.from(about) }
+      return this.#publishing.add({ topic, value, headers, settled, ...key })
+    })
   }
 
   #allows(topic: string): boolean {
@@ -64,16 +47,22 @@ export class Replies {
     )
   }
 
-  #putAside(message: Received, refusal: Buffer): void | Promise<void> {
+  #putAside(message: Received, refusal: Buffer, settled: Settled): void | Promise<void> {
     this.putAside++
     const { topics, headers: names, log } = this.#settings
     const { topic, partition, offset, key, value } = message
     const { deadLetters } = topics
     const to = deadLetters === undefined ? {} : { to: deadLetters }
     log.warn({ topic, partition, offset: String(offset), ...to }, 'put aside a message without a readable request id')
-    if (deadLetters === undefined) return
+    if (deadLetters === undefined) return settled(true)
     const headers = new Map([...message.headers, [Buffer.from(names.refusal), refusal]])
-    return this.#publishing.add(deadLetters, { value: value ?? Buffer.alloc(0), headers, ...(key && { key }) })
+    return this.#publishing.add({
+      topic: deadLetters,
+      value: value ?? Buffer.alloc(0),
+      headers,
+      settled,
+      ...(key && { key }),
+    })
   }
 }
 

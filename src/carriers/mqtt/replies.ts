@@ -16,7 +16,9 @@ export interface RepliesParts {
 
 export class Replies {
   readonly #parts: RepliesParts
-  readonly #first = Promise.withResolvers<void>()
+  /** Created when it is first asked for: only streams wait for it. */
+  #first: PromiseWithResolvers<void> | undefined
+  #hasSent = false
   #hasRefused = false
 
   constructor(parts: RepliesParts) {
@@ -25,6 +27,8 @@ export class Replies {
 
   /** Resolves when the first response is on its way. */
   get first(): Promise<void> {
+    this.#first ??= Promise.withResolvers()
+    if (this.#hasSent) this.#first.resolve()
     return this.#first.promise
   }
 
@@ -39,8 +43,12 @@ export class Replies {
     // The broker would end the connection, and get the same message again after the reconnect.
     if (isLargerThan(message, broker.maxMessageBytes)) return this.#refuse(topic)
     const sending = broker.publish(topic, message, { qos: 1, ...(correlationData && { correlationData }) })
-    if (!sending) return this.#first.resolve()
-    return sending.then(() => this.#first.resolve())
+    return sending ? sending.then(() => this.#sent()) : this.#sent()
+  }
+
+  #sent(): void {
+    this.#hasSent = true
+    this.#first?.resolve()
   }
 
   #refuse(topic: string): void {

@@ -1,6 +1,6 @@
 /** Where the responses to a message go: the response topic that it names, if it may, or else the default one. */
 import { Fault } from '../../core/fault.ts'
-import type { Delivery } from './broker.ts'
+import type { Delivery } from './delivery.ts'
 import { isTopicName, matchesFilter } from './topic-filters.ts'
 
 export interface ReplyTopics {

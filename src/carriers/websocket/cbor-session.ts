@@ -13,8 +13,16 @@ const PREFIX_BYTES = 4
 /** `maxBytes` also limits the JSON that a message becomes. */
 export function cborSessions(open: OpenSession, maxBytes: number): OpenSession {
   return (connection) => {
+    const { peer, origin, frames, subject, lossy } = connection
     const session = open({
-      ...connection,
+      peer,
+      origin,
+      frames,
+      subject,
+      lossy,
+      get signal() {
+        return connection.signal
+      },
       send: (message, about) => connection.send(encodeMessage(message), about),
     })
     return translated(session, maxBytes)
