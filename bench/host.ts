@@ -42,6 +42,9 @@ const CONTENDERS = {
   'sockets-orpc': () => import('./contenders/sockets-orpc.ts'),
   'frames-ws': () => import('./contenders/frames-ws.ts'),
   'frames-callplane': () => import('./contenders/frames-callplane.ts'),
+  'brokers-callplane': () => import('./contenders/brokers-callplane.ts'),
+  'brokers-mqtt': () => import('./contenders/brokers-mqtt.ts'),
+  'brokers-kafka': () => import('./contenders/brokers-kafka.ts'),
 } satisfies Record<string, () => Promise<{ start: Contender }>>
 
 let serving: Serving | undefined

@@ -7,6 +7,8 @@ import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Asker, createAsker } from './ask.ts'
+import type { BrokerLoadOptions } from './broker-load.ts'
+import type { WindowResult } from './call-window.ts'
 import type { ReadersOptions } from './frame-readers.ts'
 import type { HostAnswers, HostOptions } from './host.ts'
 import type { LoadOptions, LoadResult } from './load.ts'
@@ -83,6 +85,21 @@ export function startSocketLoad(): SocketLoad {
   const ask = createAsker(child, 'the load generator of sockets')
   return {
     run: (options) => ask<LoadResult>('run', options),
+    stop: () => end(child, ask),
+  }
+}
+
+export interface BrokerLoad {
+  run(options: BrokerLoadOptions): Promise<WindowResult>
+  stop(): Promise<void>
+}
+
+/** Calls through a broker. */
+export function startBrokerLoad(): BrokerLoad {
+  const child = fork(fileURLToPath(new URL('./broker-load.ts', import.meta.url)))
+  const ask = createAsker(child, 'the load generator of brokers')
+  return {
+    run: (options) => ask<WindowResult>('run', options),
     stop: () => end(child, ask),
   }
 }

@@ -29,6 +29,8 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   fairness: async () => (await import('./suites/fairness.ts')).fairness,
   sockets: async () => (await import('./suites/sockets.ts')).sockets,
   frames: async () => (await import('./suites/frames.ts')).frames,
+  mqtt: async () => (await import('./suites/brokers.ts')).mqtt,
+  kafka: async () => (await import('./suites/brokers.ts')).kafka,
 }
 
 /** The suites that `--quick` runs by default: the rows that people ask for first. */
