@@ -45,6 +45,9 @@ const CONTENDERS = {
   'quic-calls-bare': () => import('./contenders/quic-calls-bare.ts'),
   'quic-frames-bare': () => import('./contenders/quic-frames-bare.ts'),
   'webrtc-bare': () => import('./contenders/webrtc-bare.ts'),
+  'brokers-callplane': () => import('./contenders/brokers-callplane.ts'),
+  'brokers-mqtt': () => import('./contenders/brokers-mqtt.ts'),
+  'brokers-kafka': () => import('./contenders/brokers-kafka.ts'),
 } satisfies Record<string, () => Promise<{ start: Contender }>>
 
 let serving: Serving | undefined

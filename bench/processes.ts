@@ -6,6 +6,8 @@ import { once } from 'node:events'
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Asker, createAsker } from './ask.ts'
+import type { BrokerLoadOptions } from './broker-load.ts'
+import type { WindowResult } from './call-window.ts'
 import type { HostAnswers, HostOptions } from './host.ts'
 import type { LoadOptions, LoadResult } from './load.ts'
 import type { QuicLoadOptions } from './quic-load.ts'
@@ -23,8 +25,8 @@ export interface Host {
   stop(): Promise<void>
 }
 
-export interface LoadOf<Options> {
-  run(options: Options): Promise<LoadResult>
+export interface LoadOf<Options, Result = LoadResult> {
+  run(options: Options): Promise<Result>
   stop(): Promise<void>
 }
 
@@ -66,7 +68,7 @@ export async function startHost(
 }
 
 export function startLoad(): Load {
-  return forkLoad<LoadOptions>('load.ts')
+  return forkLoad('load.ts')
 }
 
 /** Calls over one WebSocket. */
@@ -79,11 +81,16 @@ export function startQuicLoad(): LoadOf<QuicLoadOptions> {
   return forkLoad('quic-load.ts')
 }
 
-function forkLoad<Options>(file: string): LoadOf<Options> {
+/** Calls through a broker. */
+export function startBrokerLoad(): LoadOf<BrokerLoadOptions, WindowResult> {
+  return forkLoad('broker-load.ts')
+}
+
+function forkLoad<Options, Result>(file: string): LoadOf<Options, Result> {
   const child = fork(join(import.meta.dirname, file))
   const ask = createAsker(child, `the load generator ${file}`)
   return {
-    run: (options) => ask<LoadResult>('run', options),
+    run: (options) => ask<Result>('run', options),
     stop: () => end(child, ask),
   }
 }

@@ -1,5 +1,7 @@
 /** Profiles a server under the load of a suite, to find where its CPU time goes. */
 import { join } from 'node:path'
+import { type BrokerKind, startBrokers } from './brokers.ts'
+import { ADD } from './contenders/add-schemas.ts'
 import type { HostOptions } from './host.ts'
 import { type Host, startHost, startLoad } from './processes.ts'
 import type { ProfileLine } from './profiler.ts'
@@ -8,6 +10,7 @@ import type { TrafficName } from './traffic.ts'
 
 const LINES = 40
 const WARM_UP_CALLS = 50_000
+const WARM_UP_MS = 5_000
 
 interface Profile {
   traffic: TrafficName
@@ -25,7 +28,10 @@ const PROFILES: Readonly<Record<string, Profile>> = {
   durable: { traffic: 'async', connections: 64, hosts: [{ contender: 'callplane' }] },
 }
 
-export const PROFILED: readonly string[] = Object.keys(PROFILES)
+/** Profiled through a broker. */
+const BROKERS: readonly BrokerKind[] = ['mqtt', 'kafka']
+
+export const PROFILED: readonly string[] = [...Object.keys(PROFILES), ...BROKERS]
 
 function besideBare(envelope: 'opencall' | 'oxp' | 'rest' | 'mcp'): Profile {
   const hosts: HostOptions[] = [{ contender: 'node-http', envelope }, { contender: 'callplane' }]
@@ -33,6 +39,8 @@ function besideBare(envelope: 'opencall' | 'oxp' | 'rest' | 'mcp'): Profile {
 }
 
 export async function printProfiles(name: string, folder: string): Promise<void> {
+  const kind = BROKERS.find((known) => known === name)
+  if (kind) return printBrokerProfiles(kind, folder)
   const { traffic, connections, hosts } = PROFILES[name] as Profile
   for (const options of hosts) {
     const data = join(folder, `profile-${name}-${options.contender}`)
@@ -49,13 +57,32 @@ async function printProfile(
   const host = await startHost(options.contender, options, outputTo)
   try {
     await warmUp(load, host, WARM_UP_CALLS, { ...shape, durationMs: 500 })
-    const { cpuUs, perSecond } = await measure(load, host, { ...shape, durationMs: 2_000 })
-    await host.ask('startProfile')
-    await measure(load, host, { ...shape, durationMs: 4_000 })
-    await printProfileOf(host, `${shape.traffic}, ${perSecond.toFixed(0)} calls/s`, cpuUs)
+    await printCalls(shape.traffic, host, (durationMs) => measure(load, host, { ...shape, durationMs }))
   } finally {
     await Promise.all([load.stop(), host.stop()])
   }
+}
+
+async function printBrokerProfiles(kind: BrokerKind, folder: string): Promise<void> {
+  const brokers = await startBrokers(kind, folder)
+  try {
+    for (const host of [brokers.bare, brokers.callplane]) {
+      const run = (durationMs: number) => brokers.sample(host, ADD, durationMs)
+      await run(WARM_UP_MS)
+      await printCalls(kind, host, run)
+    }
+  } finally {
+    await brokers.stop()
+  }
+}
+
+type Run = (durationMs: number) => Promise<{ cpuUs: number; perSecond: number }>
+
+async function printCalls(traffic: string, host: Host, run: Run): Promise<void> {
+  const { cpuUs, perSecond } = await run(2_000)
+  await host.ask('startProfile')
+  await run(4_000)
+  await printProfileOf(host, `${traffic}, ${perSecond.toFixed(0)} calls/s`, cpuUs)
 }
 
 /** Ends the profile and prints it. `cpuUs` is the CPU time of a call or a frame. */

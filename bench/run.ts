@@ -32,6 +32,8 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   frames: async () => (await import('./suites/frames.ts')).frames,
   quic: async () => (await import('./suites/quic.ts')).quic,
   webrtc: async () => (await import('./suites/webrtc.ts')).webrtc,
+  mqtt: async () => (await import('./suites/brokers.ts')).mqtt,
+  kafka: async () => (await import('./suites/brokers.ts')).kafka,
 }
 
 /** The suites that `--quick` runs by default: the rows that people ask for first. */

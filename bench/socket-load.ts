@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { answerQuestions } from './ask.ts'
-import type { LoadResult } from './load.ts'
+import { type Line, runWindow, type WindowResult } from './call-window.ts'
 import { SOCKET_WIRES, type SocketWire, type SocketWireName } from './socket-wires.ts'
 
 export interface SocketLoadOptions {
@@ -14,17 +14,20 @@ export interface SocketLoadOptions {
 
 interface Connection {
   socket: WebSocket
-  wire: SocketWire
+  line: Line
   next: number
 }
 
 const open = new Map<number, Connection>()
 
 answerQuestions({
-  async run({ port, wire, inFlight, durationMs }: SocketLoadOptions): Promise<Omit<LoadResult, 'p50Ms' | 'p99Ms'>> {
-    const connection = open.get(port) ?? (await connect(port, SOCKET_WIRES[wire]))
+  async run({ port, wire: name, inFlight, durationMs }: SocketLoadOptions): Promise<WindowResult> {
+    const wire: SocketWire = SOCKET_WIRES[name]
+    const connection = open.get(port) ?? (await connect(port, wire))
     open.set(port, connection)
-    return run(connection, inFlight, durationMs)
+    const { next, ...result } = await runWindow(connection.line, wire, { first: connection.next, inFlight, durationMs })
+    connection.next = next
+    return result
   },
   stop() {
     for (const { socket } of open.values()) socket.terminate()
@@ -40,38 +43,7 @@ async function connect(port: number, wire: SocketWire): Promise<Connection> {
     socket.send(wire.greeting)
     await once(socket, 'message')
   }
-  return { socket, wire, next: 0 }
-}
-
-function run(connection: Connection, inFlight: number, durationMs: number) {
-  const { socket, wire } = connection
-  const done = Promise.withResolvers<Omit<LoadResult, 'p50Ms' | 'p99Ms'>>()
-  const startedAt = performance.now()
-  const first = connection.next
-  const result = { calls: 0, wrong: 0, firstWrong: '', elapsedMs: 0 }
-  let waiting = 0
-  const call = () => {
-    waiting++
-    socket.send(wire.encode(connection.next++))
-  }
-  const receive = (data: Buffer) => {
-    const text = String(data)
-    const reply = wire.decode(text)
-    if (!reply) return
-    if (reply.n >= first && reply.n < connection.next && reply.sum === reply.n + 1) result.calls++
-    else {
-      result.wrong++
-      result.firstWrong ||= text
-    }
-    waiting--
-    if (performance.now() - startedAt < durationMs) call()
-    else if (waiting === 0) {
-      socket.off('message', receive)
-      result.elapsedMs = performance.now() - startedAt
-      done.resolve(result)
-    }
-  }
-  socket.on('message', receive)
-  for (let n = 0; n < inFlight; n++) call()
-  return done.promise
+  const line: Line = { send: (text) => socket.send(text), receive: () => {} }
+  socket.on('message', (data: Buffer) => line.receive(String(data)))
+  return { socket, line, next: 0 }
 }

@@ -1,13 +1,10 @@
 /** How each contender of the sockets suite calls the addition over one WebSocket. */
+import type { CallWire } from './call-window.ts'
 
-export interface SocketWire {
+export interface SocketWire extends CallWire {
   path: string
   /** Sent after the server's first message, where the protocol has a greeting. */
   greeting?: string
-  /** The call with this number. It adds 1 to the number. */
-  encode(n: number): string
-  /** The number and the sum. `undefined` for a message that is no reply. */
-  decode(text: string): { n: number; sum: unknown } | undefined
 }
 
 export const SOCKET_WIRES = {

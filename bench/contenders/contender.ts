@@ -1,4 +1,5 @@
 /** The interface of every server under test to the process that it runs in. */
+import type { BrokerPlace } from './brokers.ts'
 import type { DurableOptions } from './durable.ts'
 import type { Mix } from './policies.ts'
 
@@ -34,6 +35,8 @@ export interface ContenderOptions {
   framesAWrite?: number
   /** The durable job system to start. */
   durable?: DurableOptions
+  /** The broker that calls arrive from. */
+  broker?: BrokerPlace
 }
 
 export interface TlsFiles {

@@ -194,7 +194,9 @@ export class Engine {
     if (operation.stream) throw notHere(operation)
     const leavesTraces = operation.model === 'async' || operation.sideEffecting || operation.ttlSeconds > 0
     const waits = operation.backend.durable === true || admitted.held === true
-    const recorded = leavesTraces || waits || call.idempotencyKey !== undefined || options.durable === true
+    // If the same request arrives again, it would need a second approval.
+    const isApprovedOnce = options.redelivers === true && admitted.grant !== undefined
+    const recorded = leavesTraces || waits || call.idempotencyKey !== undefined || isApprovedOnce
     if (recorded) return this.#recorder.record(admitted, options)
     if (admitted.grant) return this.#runGranted(admitted, admitted.grant, options)
     return this.#inline.run(admitted, options)

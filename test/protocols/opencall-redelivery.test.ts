@@ -19,7 +19,8 @@ function connect(
 ) {
   const log = createMemoryLog([])
   const open = openSession(call, redelivers, sideEffecting)
-  return createMessagePair((connection) => open({ ...connection, ...address }), { log })
+  const addressed: OpenSession = ({ peer, origin, signal, send }) => open({ peer, origin, signal, send, ...address })
+  return createMessagePair(addressed, { log })
 }
 
 function openSession(
@@ -52,9 +53,9 @@ const ENVELOPE = '{"op":"v1:it.runs","ctx":{"requestId":"r1"}}'
 test('a message is acknowledged when its call is recorded, before the call is answered', async () => {
   const end = Promise.withResolvers<Reply>()
   const record = Promise.withResolvers<void>()
-  let isDurable = false
-  const pair = connect(async ({ recorded, durable }) => {
-    isDurable = durable === true
+  let isKept = false
+  const pair = connect(async ({ recorded, redelivers }) => {
+    isKept = redelivers === true
     await record.promise
     recorded?.()
     return end.promise
@@ -69,7 +70,7 @@ test('a message is acknowledged when its call is recorded, before the call is an
   const after = isAcknowledged
   end.resolve({ requestId: 'r1', model: 'sync', state: 'complete', result: 1 })
 
-  expect([before, after, isDurable]).toEqual([false, true, true])
+  expect([before, after, isKept]).toEqual([false, true, true])
   expect(await pair.read()).toBe('{"requestId":"r1","state":"complete","result":1}')
 })
 
@@ -105,6 +106,49 @@ test('a call that could not be found again after a redelivery is refused', async
   expect(JSON.parse(String(await pair.read()))).toMatchObject({ state: 'complete' })
 })
 
+test('a message whose call needs no record is acknowledged when its response is sent', async () => {
+  const room = Promise.withResolvers<void>()
+  const session = openSession(
+    async () => COMPLETE,
+    true,
+  )({
+    peer: { header: () => undefined },
+    origin: 'http://127.0.0.1',
+    signal: new AbortController().signal,
+    send: () => room.promise,
+  })
+  let isAcknowledged = false
+  const taking = Promise.resolve(session.receive(ENVELOPE)).then(() => {
+    isAcknowledged = true
+  })
+
+  await new Promise(setImmediate)
+  expect(isAcknowledged).toBe(false)
+  room.resolve()
+  await taking
+  expect(isAcknowledged).toBe(true)
+})
+
+test('a call that the end of the session cuts off is given back, if it is not recorded', async () => {
+  const canceled: Reply = { requestId: 'r1', model: 'sync', state: 'error', fault: new Fault('canceled', 'Canceled.') }
+  const cutOff = (isRecorded: boolean) => async (options: CallOptions) => {
+    if (isRecorded) options.recorded?.()
+    const { signal } = options.client ?? {}
+    await new Promise((resolve) => signal?.addEventListener('abort', resolve, { once: true }))
+    return canceled
+  }
+  for (const isRecorded of [false, true]) {
+    const { session, sent } = recording(openSession(cutOff(isRecorded), true))
+    const taking = Promise.resolve(session.receive(ENVELOPE)).then(
+      () => 'taken',
+      ({ kind }) => kind,
+    )
+    await session.close()
+
+    expect([await taking, sent.length]).toEqual(isRecorded ? ['taken', 1] : ['unavailable', 0])
+  }
+})
+
 test('messages that may get lost make no call with side effects, and other calls need no record', async () => {
   const options: CallOptions[] = []
   const call = async (given: CallOptions) => {
@@ -120,7 +164,7 @@ test('messages that may get lost make no call with side effects, and other calls
   expect(JSON.parse(String(await reading.read()))).toMatchObject({ state: 'complete' })
   const refused = { requestId: 'r1', state: 'error', error: { code: 'DELIVERY_NOT_GUARANTEED' } }
   expect(JSON.parse(String(await writing.read()))).toMatchObject(refused)
-  expect(options.map(({ durable }) => durable)).toEqual([false])
+  expect(options.map(({ redelivers }) => redelivers)).toEqual([false])
 })
 
 test('a message that may get lost is answered when the server cannot take it', async () => {

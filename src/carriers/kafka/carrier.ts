@@ -15,6 +15,7 @@ import { createFrameTransport } from './frames.ts'
 import { aborted, delay } from './outbox.ts'
 import { Publishing } from './publishing.ts'
 import { away, Replies } from './replies.ts'
+import type { ReplyAddress } from './reply-address.ts'
 import type { KafkaSettings } from './settings.ts'
 import { Topics } from './topics.ts'
 
@@ -68,35 +69,51 @@ export function createKafka(settings: KafkaSettings): Kafka {
   function serve({ open, origin, maxBytes }: KafkaServing): Carrier {
     const links = new Set<Link>()
 
-    async function take(message: Received): Promise<boolean> {
+    function take(message: Received): boolean | Promise<boolean> {
       received++
       const address = (replies as Replies).addressOf(message)
       const link = new Link({
         open,
         peer: NO_PEER,
         origin: origin(),
-        transmit: address.send,
-        flushed: address.flushed,
-        ...(address.place && { replyTo: { carrier: NAME, place: address.place } }),
+        transmit: (reply, about) => address.send(reply, about),
+        flushed: () => address.flushed(),
+        replyTo: address.place && { carrier: NAME, place: address.place },
         frames: address.framesAfterReply(transport),
         limits: { maxBytes, maxInFlight: 1 },
         log,
       })
-      links.add(link)
       const value = message.value ?? Buffer.alloc(0)
       const attempt = () => (address.refusal ? link.refuse(address.refusal, value) : link.receive(value, idOf(message)))
-      let isTaken = await attempt()
+      const taking = attempt()
+      if (taking !== true) return takeLater(taking, attempt, link, address)
+      leave(link)
+      // Offsets are committed over another connection, so the commit could overtake the reply.
+      return address.flushed()
+    }
+
+    /** Offers the message again while the session cannot take it. */
+    async function takeLater(
+      first: boolean | Promise<boolean>,
+      attempt: () => boolean | Promise<boolean>,
+      link: Link,
+      address: ReplyAddress,
+    ): Promise<boolean> {
+      links.add(link)
+      let isTaken = await first
       for (let waitMs = FIRST_RETRY_MS; !isTaken && !closing.signal.aborted; waitMs *= 2) {
         await delay(Math.min(waitMs, LAST_RETRY_MS), closing.signal)
         if (!closing.signal.aborted) isTaken = await attempt()
       }
-      // Offsets are committed over another connection, so the commit could overtake the reply.
-      if (isTaken) isTaken = await link.flushed()
-      void link.finish().then(async () => {
-        await link.close()
-        links.delete(link)
-      })
-      return isTaken
+      leave(link)
+      return isTaken && address.flushed()
+    }
+
+    function leave(link: Link): void {
+      const ending = link.end()
+      if (!ending) return void links.delete(link)
+      links.add(link)
+      void ending.then(() => links.delete(link))
     }
 
     return {
@@ -114,9 +131,10 @@ export function createKafka(settings: KafkaSettings): Kafka {
         const stopping = consuming?.stop()
         await Promise.race([Promise.all([stopping, ...[...links].map((link) => link.finish())]), aborted(cut.signal)])
         await Promise.all([...links].map((link) => link.close(cut.signal)))
+        // Before the last commit: an offset is committed when its replies are published.
+        await publishing?.close(cut.signal)
         await stopping
         await consuming?.close()
-        await publishing?.close(cut.signal)
         clearTimeout(timer)
       },
     }

@@ -13,8 +13,8 @@ type Reading = MessagesStream<Buffer, Buffer, Buffer, Buffer>
 
 export interface ConsumingParts {
   settings: KafkaSettings
-  /** Resolves to true when the offset of the message may be committed. Never rejects. */
-  take(message: Received): Promise<boolean>
+  /** True when the offset of the message may be committed. Never throws or rejects. */
+  take(message: Received): boolean | Promise<boolean>
 }
 
 /** With this many bytes in progress, no more messages are read. */
@@ -172,7 +172,7 @@ export class Consuming {
     this.inFlight++
     this.#bytesInFlight += bytes
     if (this.inFlight >= maxInFlight || this.#bytesInFlight >= MAX_BYTES_IN_FLIGHT) stream.pause()
-    void this.#parts.take(message).then((isTaken) => {
+    const finish = (isTaken: boolean) => {
       this.inFlight--
       this.#bytesInFlight -= bytes
       if (isTaken) {
@@ -180,7 +180,10 @@ export class Consuming {
         this.#commitSoon()
       }
       this.#goOn()
-    })
+    }
+    const taking = this.#parts.take(message)
+    if (typeof taking === 'boolean') finish(taking)
+    else void taking.then(finish)
   }
 
   #goOn(): void {

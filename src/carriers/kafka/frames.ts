@@ -57,7 +57,7 @@ function openChannel(parts: FrameParts, topic: string, { id, requestId }: NewStr
     send(frame) {
       if (signal.aborted) return undefined
       framed()
-      const full = publishing.add(topic, { key, value: bytesOf(frame), headers })
+      const full = publishing.add({ topic, key, value: bytesOf(frame), headers })
       turn ??= nextTurn()
       if (full) return full
       return ++inTurn < FRAMES_PER_TURN ? undefined : turn

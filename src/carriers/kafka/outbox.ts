@@ -8,6 +8,7 @@ import { canRetry, describeError } from './errors.ts'
 import { retryDelayMs } from './settings.ts'
 
 export interface Outgoing {
+  topic: string
   key?: Buffer
   value: Buffer
   headers: Map<Buffer, Buffer>
@@ -90,11 +91,11 @@ export class Outbox {
     return this.#waiting.splice(0, count)
   }
 
-  async #send(batch: readonly Outgoing[]): Promise<void> {
+  async #send(batch: Outgoing[]): Promise<void> {
     const { topic, producer, log, signal, published, lost } = this.#parts
     for (let attempt = 1; !signal.aborted; attempt++) {
       try {
-        await producer().send({ messages: batch.map(({ settled: _, ...message }) => ({ ...message, topic })) })
+        await producer().send({ messages: batch })
         published(batch.length)
         settle(batch, 'published')
         return
@@ -131,7 +132,7 @@ export class Outbox {
 }
 
 function settle(messages: readonly Outgoing[], fate: Fate): void {
-  for (const { settled } of messages) settled?.(fate)
+  for (const message of messages) message.settled?.(fate)
 }
 
 /** Resolves early when the signal aborts. */

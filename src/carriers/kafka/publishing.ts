@@ -26,9 +26,9 @@ export class Publishing {
     })
   }
 
-  /** Returns a promise while there is no room for another message to this topic. */
-  add(topic: string, message: Outgoing): void | Promise<void> {
-    return this.#outboxOf(topic).add(message)
+  /** Returns a promise while there is no room for another message to its topic. */
+  add(message: Outgoing): void | Promise<void> {
+    return this.#outboxOf(message.topic).add(message)
   }
 
   #outboxOf(topic: string): Outbox {

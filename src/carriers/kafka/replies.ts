@@ -4,25 +4,14 @@
  */
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { StreamTransport } from '../../core/ports/frames.ts'
 import type { Message } from '../../core/ports/session.ts'
-import { OnTheirWay } from '../../wire/messages/on-their-way.ts'
 import type { Received } from './consuming.ts'
 import type { Fate } from './outbox.ts'
 import type { Publishing } from './publishing.ts'
+import { ReplyAddress, type Settled } from './reply-address.ts'
 import type { KafkaSettings } from './settings.ts'
 
-export interface ReplyAddress {
-  /** Set if the message names a topic that is not allowed. */
-  readonly refusal: Fault | undefined
-  readonly send: (message: Message, about?: string) => void | Promise<void>
-  /** True if the brokers have all replies so far, or have refused them. */
-  readonly flushed: () => Promise<boolean>
-  /** The address as it is stored with a call. Absent if it is too large for that. */
-  readonly place: JsonObject | undefined
-  /** The transport, with channels that open after the first reply. */
-  framesAfterReply(transport: StreamTransport): StreamTransport
-}
+const NO_HEADERS: Map<Buffer, Buffer> = new Map()
 
 /** Enough for every id. A larger one is the caller's data, which the server does not store for it. */
 const MAX_PLACE_BYTES = 4_096
@@ -48,28 +37,13 @@ export class Replies {
     const topic = wanted !== undefined && isAllowed ? wanted : topics.replies
     const isOwn = topic !== topics.replies
     const headers = this.#headers(correlation)
-    const replied = Promise.withResolvers<void>()
-    const onTheirWay = new OnTheirWay()
-    const settled = (fate: Fate) => onTheirWay.settled(fate !== 'unknown')
-    return {
-      flushed: () => onTheirWay.flushed(),
-      place: placeOf(isOwn ? topic : undefined, correlation),
-      refusal: isAllowed ? undefined : notAllowed(wanted),
-      send: (reply, about) => {
-        replied.resolve()
-        const value = bytesOf(reply)
-        if (about === undefined && !correlation && !isOwn) return this.#putAside(message, value)
-        onTheirWay.sent()
-        return this.#publishing.add(topic, { value, headers, settled, ...keyOf(about) })
-      },
-      framesAfterReply: (transport) => ({
-        name: transport.name,
-        async place(stream) {
-          const { open, ...place } = await transport.place(stream)
-          return open ? { ...place, open: () => replied.promise.then(open) } : place
-        },
-      }),
-    }
+    const refusal = isAllowed ? undefined : notAllowed(wanted)
+    const place = placeOf(isOwn ? topic : undefined, correlation)
+    return new ReplyAddress({ refusal, place }, (reply, about, settled) => {
+      const value = bytesOf(reply)
+      if (about === undefined && !correlation && !isOwn) return this.#putAside(message, value, settled)
+      return this.#publishing.add({ topic, value, headers, settled, ...keyOf(about) })
+    })
   }
 
   /** Publishes a reply to the address that was stored with its call. Resolves when the brokers have it. */
@@ -85,14 +59,14 @@ export class Replies {
     const { promise, resolve, reject } = Promise.withResolvers<Fate>()
     const limit = AbortSignal.any([signal, AbortSignal.timeout(LONGEST_MS)])
     limit.addEventListener('abort', () => reject(away('No broker confirmed a message.')), { once: true })
-    void this.#publishing.add(to, { value: Buffer.from(message), headers, settled: resolve, ...keyOf(about) })
+    void this.#publishing.add({ topic: to, value: Buffer.from(message), headers, settled: resolve, ...keyOf(about) })
     const fate = await promise
     if (fate === 'unknown') throw away('The server is shutting down.')
     if (fate === 'refused') throw refused(to)
   }
 
   #headers(correlation: Buffer | undefined): Map<Buffer, Buffer> {
-    return new Map(correlation ? [[Buffer.from(this.#settings.headers.correlation), correlation]] : [])
+    return correlation ? new Map([[Buffer.from(this.#settings.headers.correlation), correlation]]) : NO_HEADERS
   }
 
   #allows(topic: string): boolean {
@@ -105,16 +79,22 @@ export class Replies {
     )
   }
 
-  #putAside(message: Received, refusal: Buffer): void | Promise<void> {
+  #putAside(message: Received, refusal: Buffer, settled: Settled): void | Promise<void> {
     this.putAside++
     const { topics, headers: names, log } = this.#settings
     const { topic, partition, offset, key, value } = message
     const { deadLetters } = topics
     const to = deadLetters === undefined ? {} : { to: deadLetters }
     log.warn({ topic, partition, offset: String(offset), ...to }, 'put aside a message without a readable request id')
-    if (deadLetters === undefined) return
+    if (deadLetters === undefined) return settled('refused')
     const headers = new Map([...message.headers, [Buffer.from(names.refusal), refusal]])
-    return this.#publishing.add(deadLetters, { value: value ?? Buffer.alloc(0), headers, ...(key && { key }) })
+    return this.#publishing.add({
+      topic: deadLetters,
+      value: value ?? Buffer.alloc(0),
+      headers,
+      settled,
+      ...(key && { key }),
+    })
   }
 }
 

@@ -2,11 +2,13 @@
  * The connection to the user's MQTT broker: one persistent session that reconnects with back-off, receives messages for
  * one subscription, and publishes with back-pressure.
  */
+import { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
-import mqtt, { type IClientOptions, type IClientPublishOptions, type IPublishPacket, type MqttClient } from 'mqtt'
+import mqtt, { type IClientOptions, type IClientPublishOptions, type MqttClient } from 'mqtt'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Message } from '../../core/ports/session.ts'
-import { Acknowledgements } from './acknowledgements.ts'
+import { BrokerConnection } from './connection.ts'
+import { Delivery } from './delivery.ts'
 import { Room } from './room.ts'
 
 export interface BrokerSettings {
@@ -24,20 +26,6 @@ export interface BrokerSettings {
   subscription: string
   clock: Clock
   log: Log
-}
-
-/** A message from the broker. */
-export interface Delivery {
-  topic: string
-  payload: Uint8Array
-  /** False for QoS 0. */
-  assured: boolean
-  /** The broker kept it for later subscribers. */
-  retained: boolean
-  responseTopic?: string
-  correlationData?: Buffer
-  /** Does nothing if the connection that brought the message has gone: the broker then sends the message again. */
-  acknowledge(): void
 }
 
 export interface BrokerState {
@@ -66,6 +54,11 @@ const MAX_UNCONFIRMED = 1_000
 const MAX_UNCONFIRMED_BYTES = 16 * 1024 * 1024
 /** MQTT itself allows no more. */
 const MAX_PACKET_BYTES = 268_435_455
+/**
+ * An error keeps the client from acknowledging a message itself. It has no other effect. It is created once: an error for
+ * each message cost a sixth of a small call.
+ */
+const ACKNOWLEDGED_LATER = new Error('The message is acknowledged when it is processed.')
 /** Enough for the topic and the properties of a packet. */
 const PACKET_OVERHEAD_BYTES = 128 * 1024
 
@@ -74,7 +67,7 @@ export class Broker {
   readonly #drained = () => this.#unconfirmed.wake()
   readonly #unconfirmed = new Room(MAX_UNCONFIRMED, MAX_UNCONFIRMED_BYTES)
   #client: MqttClient | undefined
-  #acknowledgements: Acknowledgements | undefined
+  #connection: BrokerConnection | undefined
   #subscribed = false
   #detail: string | undefined = 'The server has not connected to the broker yet.'
   #retryMs = FIRST_RETRY_MS
@@ -104,12 +97,14 @@ export class Broker {
     this.#client = client
     const first = Promise.withResolvers<void>()
     client.handleMessage = (packet, done) => {
-      receive(this.#deliver(client, packet))
-      // An error keeps the client from acknowledging the message itself. It has no other effect.
+      receive(new Delivery(packet, this.#connectionOn(client.stream)))
       if (packet.qos === 0) done()
-      else done(new Error('The message is acknowledged when it is processed.'))
+      else done(ACKNOWLEDGED_LATER)
     }
     client.on('connect', ({ properties }) => {
+      this.#connectionOn(client.stream).ready()
+      // Small writes leave at once, also while the broker has not confirmed the last one. MQTT.js does not set it.
+      if (client.stream instanceof Socket) client.stream.setNoDelay()
       // The client library does not keep to the broker's limit. A broker may end the connection of one that exceeds it.
       this.#unconfirmed.maxCount = Math.min(properties?.receiveMaximum ?? MAX_UNCONFIRMED, MAX_UNCONFIRMED)
       this.#subscribe(client, first.resolve)
@@ -244,31 +239,16 @@ export class Broker {
     if (isNews) log.warn({ ...(err && { err }), why }, 'no connection to the MQTT broker; trying again')
   }
 
-  #deliver(client: MqttClient, { topic, payload, qos, retain, properties, messageId }: IPublishPacket): Delivery {
-    const { stream } = client
-    const { responseTopic, correlationData } = properties ?? {}
-    return {
-      topic,
-      payload: payload as Buffer,
-      assured: qos > 0,
-      retained: retain,
-      ...(responseTopic !== undefined && { responseTopic }),
-      ...(correlationData !== undefined && { correlationData }),
-      acknowledge: () => {
-        if (qos > 0 && messageId !== undefined && client.stream === stream) this.#acknowledge(stream, messageId)
-      },
-    }
-  }
-
-  #acknowledge(stream: Writable, packetId: number): void {
-    if (this.#acknowledgements?.connection !== stream) this.#acknowledgements = new Acknowledgements(stream)
-    this.#acknowledgements.add(packetId)
+  #connectionOn(stream: Writable): BrokerConnection {
+    if (this.#connection?.stream !== stream) this.#connection = new BrokerConnection(stream)
+    return this.#connection
   }
 
   #publish(topic: string, message: Message, { qos, correlationData, settled }: Publishing): void {
     const options: IClientPublishOptions = { qos }
     if (correlationData && this.#settings.version === '5') options.properties = { correlationData }
     const payload = typeof message === 'string' ? message : bytesOf(message)
+    this.#connection?.gather()
     if (qos === 0) {
       this.#client?.publish(topic, payload, options)
       return

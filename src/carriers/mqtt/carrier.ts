@@ -9,7 +9,8 @@ import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { OpenSession } from '../../core/ports/session.ts'
 import { Link, type MessageLimits } from '../../wire/messages/link.ts'
 import { isLargerThan } from '../../wire/messages/text.ts'
-import type { Broker, Delivery } from './broker.ts'
+import type { Broker } from './broker.ts'
+import type { Delivery } from './delivery.ts'
 import type { MqttFrames } from './frames.ts'
 import { Replies } from './replies.ts'
 import { type ReplyTopics, replyAddress } from './reply-address.ts'
@@ -63,7 +64,7 @@ class Deliveries {
     // The broker delivers it again after the next start.
     if (this.#closing) return
     if (delivery.retained) delivery.acknowledge()
-    else if (this.#inFlight < this.#options.limits.maxInFlight) void this.#serve(delivery, FIRST_RETRY_MS)
+    else if (this.#inFlight < this.#options.limits.maxInFlight) this.#serve(delivery, FIRST_RETRY_MS)
     else if (delivery.assured) this.#waiting.push(delivery)
     else this.#drop()
   }
@@ -91,21 +92,31 @@ class Deliveries {
     await broker.close(FLUSH_MS)
   }
 
-  async #serve(delivery: Delivery, retryMs: number): Promise<void> {
-    this.#inFlight++
+  #serve(delivery: Delivery, retryMs: number): void {
     const { link, taking } = this.#receive(delivery)
+    if (typeof taking === 'boolean') {
+      this.#settle(delivery, link, taking, retryMs)
+      return
+    }
+    this.#inFlight++
     this.#links.add(link)
-    const isTaken = await taking
-    this.#inFlight--
-    if (isTaken) delivery.acknowledge()
-    else if (delivery.assured) this.#retry(delivery, retryMs)
-    this.#next()
-    await link.finish()
-    await link.close()
-    this.#links.delete(link)
+    void taking.then((isTaken) => {
+      this.#inFlight--
+      this.#settle(delivery, link, isTaken, retryMs)
+      this.#next()
+    })
   }
 
-  #receive(delivery: Delivery): { link: Link; taking: Promise<boolean> } {
+  #settle(delivery: Delivery, link: Link, isTaken: boolean, retryMs: number): void {
+    if (isTaken) delivery.acknowledge()
+    else if (delivery.assured) this.#retry(delivery, retryMs)
+    const ending = link.end()
+    if (!ending) return void this.#links.delete(link)
+    this.#links.add(link)
+    void ending.then(() => this.#links.delete(link))
+  }
+
+  #receive(delivery: Delivery): { link: Link; taking: boolean | Promise<boolean> } {
     const { name, broker, frames, open, origin, topics, limits, log } = this.#options
     const { payload, topic, assured } = delivery
     const address = replyAddress(delivery, topics)
@@ -121,7 +132,7 @@ class Deliveries {
       frames: afterReply(frames, replies),
       transmit: (message, about) => replies.send(message, about),
       flushed: () => replies.flushed(),
-      ...(address.place && { replyTo: { carrier: name, place: address.place } }),
+      replyTo: address.place && { carrier: name, place: address.place },
     })
     const refused = isLargerThan(payload, limits.maxBytes) ? undefined : address.refused
     return { link, taking: refused ? link.refuse(refused, payload) : link.receive(payload) }
@@ -132,15 +143,17 @@ class Deliveries {
     if (this.#closing) return
     const cancel = this.#options.clock.schedule(retryMs, () => {
       this.#retries.delete(cancel)
-      void this.#serve(delivery, Math.min(retryMs * 2, LONGEST_RETRY_MS))
+      this.#serve(delivery, Math.min(retryMs * 2, LONGEST_RETRY_MS))
     })
     this.#retries.add(cancel)
   }
 
   #next(): void {
-    if (this.#inFlight >= this.#options.limits.maxInFlight) return
-    const next = this.#waiting.shift()
-    if (next) void this.#serve(next, FIRST_RETRY_MS)
+    while (this.#inFlight < this.#options.limits.maxInFlight) {
+      const next = this.#waiting.shift()
+      if (!next) return
+      this.#serve(next, FIRST_RETRY_MS)
+    }
   }
 }
 

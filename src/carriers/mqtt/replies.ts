@@ -18,8 +18,11 @@ export interface RepliesParts {
 
 export class Replies {
   readonly #parts: RepliesParts
-  readonly #onTheirWay = new OnTheirWay()
-  readonly #first = Promise.withResolvers<void>()
+  /** Created with the first response. */
+  #onTheirWay: OnTheirWay | undefined
+  /** Created when it is first asked for: only streams wait for it. */
+  #first: PromiseWithResolvers<void> | undefined
+  #hasSent = false
   #hasRefused = false
 
   constructor(parts: RepliesParts) {
@@ -28,12 +31,14 @@ export class Replies {
 
   /** Resolves when the first response is on its way. */
   get first(): Promise<void> {
+    this.#first ??= Promise.withResolvers()
+    if (this.#hasSent) this.#first.resolve()
     return this.#first.promise
   }
 
   /** True if the broker has all responses so far, or has refused them. */
-  flushed(): Promise<boolean> {
-    return this.#onTheirWay.flushed()
+  flushed(): boolean | Promise<boolean> {
+    return this.#onTheirWay?.flushed() ?? true
   }
 
   send(message: Message, about: string | undefined): void | Promise<void> {
@@ -46,11 +51,17 @@ export class Replies {
     }
     // The broker would end the connection, and get the same message again after the reconnect.
     if (isLargerThan(message, broker.maxMessageBytes)) return this.#refuse(topic)
-    this.#onTheirWay.sent()
-    const settled = (isKnown: boolean) => this.#onTheirWay.settled(isKnown)
+    this.#onTheirWay ??= new OnTheirWay()
+    const onTheirWay = this.#onTheirWay
+    onTheirWay.sent()
+    const settled = (isKnown: boolean) => onTheirWay.settled(isKnown)
     const sending = broker.publish(topic, message, { qos: 1, settled, ...(correlationData && { correlationData }) })
-    if (!sending) return this.#first.resolve()
-    return sending.then(() => this.#first.resolve())
+    return sending ? sending.then(() => this.#sent()) : this.#sent()
+  }
+
+  #sent(): void {
+    this.#hasSent = true
+    this.#first?.resolve()
   }
 
   #refuse(topic: string): void {

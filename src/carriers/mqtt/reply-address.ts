@@ -1,7 +1,7 @@
 /** Where the responses to a message go: the response topic that it names, if it may, or else the default one. */
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
-import type { Delivery } from './broker.ts'
+import type { Delivery } from './delivery.ts'
 import { isTopicName, matchesFilter } from './topic-filters.ts'
 
 export interface ReplyTopics {
@@ -42,13 +42,9 @@ export function replyAddress(
 
 /** The address that `place` says. A topic that is no longer allowed is replaced by the default one. */
 export function addressAt({ topic, correlation }: JsonObject, topics: ReplyTopics): ReplyAddress {
-  return replyAddress(
-    {
-      ...(typeof topic === 'string' && { responseTopic: topic }),
-      ...(typeof correlation === 'string' && { correlationData: Buffer.from(correlation, 'base64') }),
-    },
-    topics,
-  )
+  const responseTopic = typeof topic === 'string' ? topic : undefined
+  const correlationData = typeof correlation === 'string' ? Buffer.from(correlation, 'base64') : undefined
+  return replyAddress({ responseTopic, correlationData }, topics)
 }
 
 function placeOf(topic: string | undefined, correlation: Buffer | undefined): JsonObject | undefined {

@@ -74,7 +74,8 @@ export function createRawCarrier(options: RawCarrierOptions): Carrier<{ host: st
     }
     track(session, stream)
     const served = new RawStream(stream, {
-      open: (connection) => options.open({ ...connection, frames: framesOn(session) }),
+      open: options.open,
+      frames: framesOn(session),
       origin: options.origin(),
       limits: { maxBytes: options.maxBytes, maxInFlight: MAX_IN_FLIGHT },
       unread,

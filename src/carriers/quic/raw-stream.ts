@@ -3,6 +3,7 @@
  * stream. After the client's end the server sends what is left, and ends its side too.
  */
 import { Fault } from '../../core/fault.ts'
+import type { StreamTransport } from '../../core/ports/frames.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 import type { OpenSession } from '../../core/ports/session.ts'
 import { type DecodedRecord, encodeRecord, RecordDecoder } from '../../wire/frames/records.ts'
@@ -14,6 +15,7 @@ import { CODE, drained, within } from './stall.ts'
 
 export interface RawStreamOptions {
   open: OpenSession
+  frames: StreamTransport
   origin: string
   limits: MessageLimits
   unread: Unread
@@ -39,7 +41,7 @@ export class RawStream {
 
   /** Must be created in the same turn in which the library announces the stream. */
   constructor(stream: QuicStream, options: RawStreamOptions) {
-    const { open, origin, limits, unread, stallTimeoutMs, log } = options
+    const { open, frames, origin, limits, unread, stallTimeoutMs, log } = options
     this.#stream = stream
     this.#options = options
     // Without a listener, a reset by the client would end the process.
@@ -48,6 +50,7 @@ export class RawStream {
     this.#decoder = new RecordDecoder(limits.maxBytes)
     this.#link = new Link({
       open,
+      frames,
       peer: ANYBODY,
       origin,
       limits,

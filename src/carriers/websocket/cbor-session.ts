@@ -13,9 +13,19 @@ const PREFIX_BYTES = 4
 /** `maxBytes` also limits the JSON that a message becomes. */
 export function cborSessions(open: OpenSession, maxBytes: number): OpenSession {
   return (connection) => {
+    const { peer, origin, frames, subject, lossy, replyTo } = connection
     const session = open({
-      ...connection,
+      peer,
+      origin,
+      frames,
+      subject,
+      lossy,
+      replyTo,
+      get signal() {
+        return connection.signal
+      },
       send: (message, about) => connection.send(encodeMessage(message), about),
+      flushed: () => connection.flushed?.() ?? true,
     })
     return translated(session, maxBytes)
   }

@@ -61,11 +61,11 @@ export interface CallOptions {
    */
   recorded?: () => void
   /** The end is owed to an address that outlives the connection. Made by `oweReply` for this call. */
-  owed?: OwedReply
+  owed?: OwedReply | undefined
   /** Reads what the caller wants of a stream. Absent if the protocol cannot carry streams. */
   stream?: ReadWish
-  /** Records every call, even if the operation does not need it: for carriers that acknowledge after recording. */
-  durable?: boolean
+  /** The same request may arrive again after its reply, so the record of a call is kept although its caller was told. */
+  redelivers?: boolean
 }
 
 /**

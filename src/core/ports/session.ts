@@ -11,7 +11,7 @@ import type { Presented } from './guard.ts'
 /** Text or bytes, as the carrier received it. */
 export type Message = string | Uint8Array
 
-/** The carrier's half: the connection to one peer. */
+/** The carrier's half: the connection to one peer. Members may be getters of a class, which a spread would not copy. */
 export interface Connection {
   /** The credentials that the peer presented when it connected. Empty if the carrier has no credentials of its own. */
   readonly peer: Presented
@@ -20,34 +20,34 @@ export interface Connection {
   /** Aborts when the peer is gone or the connection has closed. Messages sent after that are discarded. */
   readonly signal: AbortSignal
   /**
-   * Sends one message. Messages leave in the order of the calls. The promise never rejects; it resolves when the
-   * carrier has room for the next message. A session waits for it before it sends more of the same call, which bounds
-   * the buffer. `about` names the subject of the message, such as a request id, for carriers that build a topic or a
+   * Sends one message. Messages leave in the order of the calls. It returns a promise while the carrier has no room for
+   * the next message. The promise never rejects. A session waits for it before it sends more of the same call, which
+   * bounds the buffer. `about` names the subject of the message, such as a request id, for carriers that build a topic or a
    * key from it. Absent if the peer's message named none: then the peer may not recognize the response.
    */
-  send(message: Message, about?: string): Promise<void>
+  send(message: Message, about?: string): void | Promise<void>
   /**
    * Carries the frames of streams on this connection, or beside it. Absent if the connection carries messages only. The
    * frames of a stream leave after the message about its request id.
    */
-  readonly frames?: StreamTransport
+  readonly frames?: StreamTransport | undefined
   /**
    * The subject that the address of the peer's messages names, such as the last level of a topic. Access rules of a
    * broker go by the address, so a session refuses a message about another subject.
    */
-  readonly subject?: string
+  readonly subject?: string | undefined
   /** True if messages of the peer may get lost on their way. A session then refuses calls that have side effects. */
-  readonly lossy?: boolean
+  readonly lossy?: boolean | undefined
   /**
    * Where the peer can be reached after this connection is gone. Absent if it cannot. A session stores it with the calls
    * that the peer makes.
    */
-  readonly replyTo?: ReplyAddress
+  readonly replyTo?: ReplyAddress | undefined
   /**
-   * Resolves to true when no sent message is on its way any more: the broker has it, or has refused it for good. False if
-   * the connection ended first. Absent if the carrier does not know.
+   * True when no sent message is on its way any more: the broker has it, or has refused it for good. False if the
+   * connection ended first. A promise while a message is on its way. Absent if the carrier does not know.
    */
-  flushed?(): Promise<boolean>
+  flushed?(): boolean | Promise<boolean>
 }
 
 /** The protocol's half. */
@@ -55,7 +55,7 @@ export interface Session {
   /**
    * Handles one message. Several may be in progress. The promise resolves when the carrier may acknowledge the message:
    * the call is recorded, or the session has responded to the message or refused it. It rejects when the message must
-   * be delivered again. The session responds to a malformed message and does not throw. `id` identifies the message if
+   * be delivered again. Without a promise, the message may be acknowledged at once. The session responds to a malformed message and does not throw. `id` identifies the message if
    * the carrier may deliver it again: it is the same each time, so that a request without an id of its own is the same
    * request each time.
    */
@@ -67,11 +67,11 @@ export interface Session {
   refuse(fault: Fault, message?: Message): void | Promise<void>
   /**
    * The peer sends no more messages, but still reads. Resolves when the session has responded to all messages, or when
-   * its waiting time is over.
+   * its waiting time is over. No promise: it has responded to all.
    */
-  finish(): Promise<void>
+  finish(): void | Promise<void>
   /** The connection ends. Work that only this peer waits for stops; recorded calls continue. Called once. */
-  close(): Promise<void>
+  close(): void | Promise<void>
 }
 
 export type OpenSession = (connection: Connection) => Session

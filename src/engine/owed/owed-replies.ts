@@ -32,16 +32,11 @@ export class OwedReplies {
   }
 
   owe(address: ReplyAddress): OwedReply {
-    const kept = this.#kept
-    const owed: OwedReply = {
-      address,
-      get isKept() {
-        return kept.has(owed)
-      },
-      paid: () => this.#pay(owed),
-      release: () => this.#release(owed),
-    }
-    return owed
+    return new Owed(address, this)
+  }
+
+  isKept(owed: OwedReply): boolean {
+    return this.#kept.has(owed)
   }
 
   /** True if a connection of this process will send it. */
@@ -72,7 +67,7 @@ export class OwedReplies {
     try {
       await written
     } catch (thrown) {
-      this.#release(owed)
+      this.release(owed)
       throw thrown
     }
   }
@@ -92,7 +87,8 @@ export class OwedReplies {
     this.#keys.add(kept.key)
   }
 
-  async #pay(owed: OwedReply): Promise<void> {
+  /** Removes the note. Never rejects. */
+  async pay(owed: OwedReply): Promise<void> {
     const kept = this.#kept.get(owed)
     if (!kept) return
     try {
@@ -101,13 +97,37 @@ export class OwedReplies {
     } catch (err) {
       this.#env.log.warn({ err }, 'could not note that a reply was sent; it is sent again')
     }
-    this.#release(owed)
+    this.release(owed)
   }
 
-  #release(owed: OwedReply): void {
+  /** Also for one that is not kept. */
+  release(owed: OwedReply): void {
     const kept = this.#kept.get(owed)
     if (!kept) return
     this.#kept.delete(owed)
     this.#keys.delete(kept.key)
+  }
+}
+
+/** Every call from a broker has one, and most are never kept, so it holds nothing of its own. */
+class Owed implements OwedReply {
+  readonly address: ReplyAddress
+  readonly #replies: OwedReplies
+
+  constructor(address: ReplyAddress, replies: OwedReplies) {
+    this.address = address
+    this.#replies = replies
+  }
+
+  get isKept(): boolean {
+    return this.#replies.isKept(this)
+  }
+
+  paid(): Promise<void> {
+    return this.#replies.pay(this)
+  }
+
+  release(): void {
+    this.#replies.release(this)
   }
 }

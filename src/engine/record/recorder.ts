@@ -147,7 +147,7 @@ export class Recorder {
     const waitMs = waitFor(admitted, options) - waitedMs
     const watching = waitMs > 0 ? watchEnd(this.#env.clock, this.#store, instance.id, waitMs) : undefined
     // A message that is delivered again must find its call, so such a call is kept although its caller was told.
-    if (operation.model === 'sync' && watching && !options.durable) this.#worker.expectDirectly(instance.id)
+    if (operation.model === 'sync' && watching && !options.redelivers) this.#worker.expectDirectly(instance.id)
     this.#keepSecrets(instance, admitted)
     if (startNow) this.#worker.start(instance, operation, { parsed })
     else this.#worker.wake()

@@ -6,9 +6,13 @@ export const REQUEST_TOPICS = 'ops/+'
 /** The filter of all default response topics. */
 export const RESPONSE_TOPICS = 'ops/+/response'
 
+/** Most ids need no encoding. */
+const PLAIN = /^[\w.~:-]+$/
+
 /** The operation that a request topic names. */
 export function operationIn(topic: string): string {
   const level = topic.slice(topic.indexOf('/') + 1)
+  if (!level.includes('%')) return level
   try {
     return decodeURIComponent(level)
   } catch {
@@ -28,5 +32,6 @@ export function frameTopic(sessionId: string, op: string, requestId?: string): s
 
 /** Ids come from callers: one must not become several levels or a wildcard. A colon is left, as in `v1:device.watch`. */
 function encodeLevel(id: string): string {
+  if (PLAIN.test(id)) return id
   return encodeURIComponent(id).replaceAll('%3A', ':')
 }

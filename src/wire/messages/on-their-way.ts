@@ -17,9 +17,9 @@ export class OnTheirWay {
     this.#waiting = undefined
   }
 
-  /** True if the broker has all of them or has refused them for good. */
-  flushed(): Promise<boolean> {
-    if (this.#count === 0) return Promise.resolve(!this.#isLost)
+  /** True if the broker has all of them or has refused them for good. A promise while one is on its way. */
+  flushed(): boolean | Promise<boolean> {
+    if (this.#count === 0) return !this.#isLost
     this.#waiting ??= Promise.withResolvers()
     return this.#waiting.promise
   }

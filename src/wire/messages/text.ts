@@ -2,6 +2,8 @@
 import { Fault } from '../../core/fault.ts'
 import type { Message } from '../../core/ports/session.ts'
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
+
 export function isLargerThan(message: Message, maxBytes: number): boolean {
   if (typeof message !== 'string') return message.length > maxBytes
   // A UTF-16 code unit takes one to three bytes in UTF-8, so most texts need no exact count.
@@ -14,7 +16,7 @@ export function isLargerThan(message: Message, maxBytes: number): boolean {
 export function readText(message: Message): string {
   if (typeof message === 'string') return message
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(message)
+    return UTF8.decode(message)
   } catch (cause) {
     throw new Fault('malformed', 'The message is not UTF-8; encode it as UTF-8 and send it again.', {
       code: 'INVALID_UTF8',

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { serveProcess } from '../../cli/processes.ts'
 import { describeWith, kafkaBroker, pythonClients, together } from '../../engines/engines.ts'
 import { type Kafka, startKafka } from '../../engines/kafka.ts'
-import { startSite, temporaryFolder } from '../../scenarios/server.ts'
+import { createGate, startSite, temporaryFolder } from '../../scenarios/server.ts'
 import { startPair } from '../../workers/pair.ts'
 import { envelopeIn, PEER_TOKEN, type Peer, startPeer } from './peer.ts'
 
@@ -158,6 +158,26 @@ describeWith(together(kafkaBroker, pythonClients), 'Kafka and its faults', () =>
     expect([...requestIds().values()].every((ids) => ids.size === 1)).toBe(true)
     // A caller who has only Kafka learns every end, however its server ended.
     await peer.until(() => [...completed()].filter((n) => n >= 2_000).length === 150)
+  })
+
+  test('a message is committed when its reply is published: another server replies if the first one could not', async () => {
+    const gate = createGate()
+    const ask = operation('v1:it.answers', { run: () => gate.pass() })
+    const start = () => startSite({ operations: [ask], auth, kafka: options('unheard') })
+    const first = await start()
+    {
+      await using peer = await startPeer(kafka.address, REPLIES)
+      await peer.call('v1:it.answers', {}, { requestId: 'unheard' })
+      await gate.began
+    }
+    await kafka.kill()
+    gate.open('said')
+    await first.close(500)
+    await kafka.restart()
+    await using peer = await startPeer(kafka.address, REPLIES)
+    await start()
+
+    expect(await peer.reply('unheard', 'complete')).toMatchObject({ requestId: 'unheard', result: 'said' })
   })
 
   test('a server starts without a broker, and connects when there is one', async () => {

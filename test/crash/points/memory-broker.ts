@@ -66,10 +66,10 @@ export async function live(
       limits: { maxBytes: 10_000, maxInFlight: 10 },
       log: env.log,
       replyTo: { carrier: CARRIER, place: { name: request.place } },
-      flushed: async () => true,
+      flushed: () => true,
       transmit: (message) => death.write('publish', async () => broker.publish(request.place, message)),
     })
-    void link.receive(JSON.stringify(request.envelope)).then((isTaken) => {
+    void Promise.resolve(link.receive(JSON.stringify(request.envelope))).then((isTaken) => {
       if (!isTaken) return
       void death.write('acknowledge', async () => {
         request.isAcknowledged = true

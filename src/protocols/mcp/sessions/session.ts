@@ -68,7 +68,7 @@ class McpSession implements Session {
     }
   }
 
-  refuse(fault: Fault): Promise<void> {
+  refuse(fault: Fault): void | Promise<void> {
     return this.#answerFault(null, fault)
   }
 
@@ -170,7 +170,7 @@ class McpSession implements Session {
     }
   }
 
-  #answerFault(id: RequestId | null, thrown: unknown): Promise<void> {
+  #answerFault(id: RequestId | null, thrown: unknown): void | Promise<void> {
     const fault = Fault.from(thrown, 'The request failed. The server log has the reason.')
     if (fault.kind === 'internal') this.#parts.env.log.error({ err: fault.cause ?? fault }, 'a request failed')
     return this.#connection.send(encodeErrorResponse(id, encodeError(fault)))

@@ -25,6 +25,12 @@ export function addressedToAnother(subject: string): Fault {
   return new Fault('malformed', message, { code: 'OP_MISMATCH', details: { field: 'op' } })
 }
 
+export function cutOff(): Fault {
+  return new Fault('unavailable', 'The server is shutting down. The message is delivered again.', {
+    code: 'SHUTTING_DOWN',
+  })
+}
+
 /** For a refusal: it names the request id if there is one. */
 export function readLeniently(message: Message): JsonValue {
   try {

@@ -6,30 +6,32 @@
 import type { Caller } from '../../../core/call/caller.ts'
 import type { Reply } from '../../../core/call/reply.ts'
 import { Fault } from '../../../core/fault.ts'
-import type { JsonObject, JsonValue } from '../../../core/json.ts'
-import type { Calls, OwedReply, ReadWish } from '../../../core/ports/calls.ts'
+import type { JsonValue } from '../../../core/json.ts'
+import type { Calls, Client, OwedReply, ReadWish } from '../../../core/ports/calls.ts'
 import type { StreamTransports } from '../../../core/ports/frames.ts'
-import type { Identify, Presented, PresentedAuth } from '../../../core/ports/guard.ts'
+import type { Identify, Presented } from '../../../core/ports/guard.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
 import type { Connection, Message, OpenSession, Session } from '../../../core/ports/session.ts'
 import { explain } from '../../../wire/explain.ts'
+import { LateSignal } from '../../../wire/late-signal.ts'
 import { readText } from '../../../wire/messages/text.ts'
 import { parseJsonText } from '../../../wire/strict-json.ts'
 import { replyEnvelope } from '../addresses.ts'
-import { chunkWithData, decodeCall, decodeCursor, encodeChunk, encodeRefusal, referencedMedia } from '../codec.ts'
+import { decodeCall, encodeRefusal, encodeResult, referencedMedia } from '../codec.ts'
 import { parseEnvelope, requestIdIn, sessionIdIn } from '../envelope.ts'
 import { namingRemoved } from '../faults.ts'
 import { readWish } from '../stream-wish.ts'
 import type { RequestEnvelope, ResponseEnvelope } from '../wire.ts'
-import { presentedWith } from './credentials.ts'
-import { addressedToAnother, needsAuth, readLeniently, refuseEffects, requireIdentity } from './refusals.ts'
+import { answerBuiltIn, type BuiltIn, type BuiltInParts, builtIn, hasEnded } from './built-in.ts'
+import { PeerIdentity } from './peer-identity.ts'
+import { addressedToAnother, cutOff, needsAuth, readLeniently, refuseEffects, requireIdentity } from './refusals.ts'
 
 export interface OpenCallSessionSettings {
   /** True to follow the specification literally, without the lenient readings. */
   strict: boolean
   /**
-   * True if the carrier redelivers a message until it is acknowledged. Then every call is recorded, and a message that
-   * the server cannot process now is not acknowledged.
+   * True if the carrier redelivers a message until it is acknowledged. Then a message that the server cannot process now
+   * is not acknowledged. A call that needs no record is acknowledged after its response, and may run again.
    */
   redelivers?: boolean
   /** True if every envelope must have an `auth` block, because the carrier does not know its peers. */
@@ -50,45 +52,84 @@ export function createOpenCallSessions(parts: OpenCallSessionParts): OpenSession
   return (connection) => new OpenCallSession(parts, connection)
 }
 
-/** On message connections these names are reserved for the protocol. */
-const BUILT_IN = { get: 'v1:getOperation', cancel: 'v1:cancelOperation', chunk: 'v1:getChunk' } as const
+/** What is known of one message while it is handled. */
+interface Receipt {
+  sent: JsonValue
+  isRecorded: boolean
+  /** Set while the carrier waits for the acknowledgement. */
+  taken?: () => void
+  /** Set if the peer can be reached after the connection is gone. */
+  owed?: OwedReply
+}
+
+/** The client of the calls of a session. It leaves when the session closes. */
+class SessionClient implements Client {
+  readonly origin: string
+  readonly #leaving: LateSignal
+
+  constructor(origin: string, leaving: LateSignal) {
+    this.origin = origin
+    this.#leaving = leaving
+  }
+
+  get signal(): AbortSignal {
+    return this.#leaving.signal
+  }
+}
+
+interface Asked {
+  op: string
+  requestId: string
+  caller: Caller | undefined
+}
 
 class OpenCallSession implements Session {
   readonly #parts: OpenCallSessionParts
   readonly #connection: Connection
+  readonly #identity: PeerIdentity
+  readonly #client: Client
   readonly #readWish: ReadWish
-  readonly #leaving = new AbortController()
-  readonly #open = new Set<Promise<void>>()
+  readonly #leaving = new LateSignal()
+  /** Absent while nothing is open, as in most sessions of a broker's carrier, which have one message. */
+  #open: Set<Promise<void>> | undefined
   /** Request ids of the calls whose later states are sent. */
-  readonly #watched = new Set<string>()
-  /** The last accepted `auth` block. It also applies to later envelopes, so that a peer can refresh its token. */
-  #auth: PresentedAuth | undefined
-  #checking: Promise<void> | undefined
+  #watched: Set<string> | undefined
 
   constructor(parts: OpenCallSessionParts, connection: Connection) {
     this.#parts = parts
     this.#connection = connection
+    this.#identity = new PeerIdentity(parts.identify, connection.peer)
     this.#readWish = readWish(parts.transports, connection.frames)
+    this.#client = new SessionClient(connection.origin, this.#leaving)
   }
 
-  /** Resolves when the call is recorded, or when the response is sent if the call needs no record. */
-  receive(message: Message, id?: string): Promise<void> {
+  /**
+   * Resolves when the call is recorded, or when the response is sent if the call needs no record. A message that is
+   * answered at once needs no promise.
+   */
+  receive(message: Message, id?: string): void | Promise<void> {
+    const receipt: Receipt = { sent: null, isRecorded: false }
+    const handling = this.#handle(message, id, receipt)
+    if (!handling) return
     const taken = Promise.withResolvers<void>()
-    this.#track(this.#handle(message, id, taken.resolve).then(taken.resolve, taken.reject))
+    if (receipt.isRecorded) taken.resolve()
+    else receipt.taken = taken.resolve
+    this.#track(handling.then(taken.resolve, taken.reject))
     return taken.promise
   }
 
-  refuse(fault: Fault, message?: Message): Promise<void> {
+  refuse(fault: Fault, message?: Message): void | Promise<void> {
     return this.#sendFault(fault, message === undefined ? null : readLeniently(message))
   }
 
-  async finish(): Promise<void> {
-    while (this.#open.size > 0) await Promise.all(this.#open)
+  finish(): void | Promise<void> {
+    const open = this.#open
+    if (open && open.size > 0) return finishAll(open)
   }
 
-  async close(): Promise<void> {
+  close(): void | Promise<void> {
     this.#leaving.abort()
-    await this.finish()
+    return this.finish()
   }
 
   /** A carrier redelivers only what it cannot lose. */
@@ -97,99 +138,114 @@ class OpenCallSession implements Session {
   }
 
   #track(work: Promise<void>): void {
-    const tracked = work.finally(() => this.#open.delete(tracked))
-    this.#open.add(tracked)
+    this.#open ??= new Set()
+    const open = this.#open
+    const tracked = work.finally(() => open.delete(tracked))
+    open.add(tracked)
   }
 
-  async #handle(message: Message, id: string | undefined, recorded: () => void): Promise<void> {
-    let sent: JsonValue = null
-    let isRecorded = false
+  #handle(message: Message, id: string | undefined, receipt: Receipt): void | Promise<void> {
     try {
-      sent = parseJsonText(readText(message))
-      const { strict, requiresAuth } = this.#parts.settings
-      const envelope = parseEnvelope(sent, strict)
-      if (requiresAuth && !envelope.auth) throw needsAuth()
-      const { subject = envelope.op } = this.#connection
-      if (subject !== envelope.op) throw addressedToAnother(subject)
-      const requestId = envelope.ctx.requestId ?? id ?? this.#parts.env.newId()
-      const identify = this.#identify(envelope)
-      const answer = this.#builtIn(envelope, requestId, identify)
-      if (answer) return await this.#send(await answer)
-      if (this.#redelivers && id === undefined) requireIdentity(envelope)
-      await this.#call(envelope, requestId, identify, () => {
-        isRecorded = true
-        recorded()
-      })
+      receipt.sent = parseJsonText(readText(message))
+      return this.#answer(receipt.sent, id, receipt)?.catch((thrown: unknown) => this.#fail(thrown, receipt))
     } catch (thrown) {
-      const fault = Fault.from(thrown)
-      // A redelivery may reach a server whose storage works, or one that is not shutting down.
-      if (this.#redelivers && !isRecorded && fault.kind === 'unavailable') throw fault
-      await this.#sendFault(fault, sent)
+      return this.#fail(thrown, receipt)
     }
   }
 
-  /**
-   * Envelopes without `auth` wait until an earlier `auth` is checked, so that a peer need not wait for its first
-   * response.
-   */
-  #identify({ auth }: RequestEnvelope): Identify {
-    const { peer } = this.#connection
-    const identify = async (block: PresentedAuth | undefined) => this.#parts.identify(presentedWith(peer, block))()
-    if (!auth) {
-      const checking = this.#checking
-      if (!checking) return this.#parts.identify(presentedWith(peer, this.#auth))
-      return () => checking.then(() => identify(this.#auth))
-    }
-    const identified = identify(auth)
-    const before = this.#checking
-    const checking = Promise.allSettled([identified, before]).then(([{ status }]) => {
-      if (status === 'fulfilled') this.#auth = auth
-      if (this.#checking === checking) this.#checking = undefined
+  #fail(thrown: unknown, { sent, isRecorded, owed }: Receipt): void | Promise<void> {
+    owed?.release()
+    const fault = Fault.from(thrown)
+    // A redelivery may reach a server whose storage works, or one that is not shutting down.
+    if (this.#redelivers && !isRecorded && fault.kind === 'unavailable') return Promise.reject(fault)
+    return this.#sendFault(fault, sent)
+  }
+
+  #answer(sent: JsonValue, id: string | undefined, receipt: Receipt): void | Promise<void> {
+    const { strict, requiresAuth } = this.#parts.settings
+    const envelope = parseEnvelope(sent, strict)
+    if (requiresAuth && !envelope.auth) throw needsAuth()
+    const { subject = envelope.op } = this.#connection
+    if (subject !== envelope.op) throw addressedToAnother(subject)
+    const requestId = envelope.ctx.requestId ?? id ?? this.#parts.env.newId()
+    const identify = this.#identity.of(envelope.auth)
+    const act = builtIn(envelope.op)
+    if (act) return this.#actBuiltIn(act, envelope, requestId, identify)
+    if (this.#redelivers && id === undefined) requireIdentity(envelope)
+    if (!this.#connection.lossy) return this.#call(envelope, requestId, identify, receipt)
+    return this.#parts.calls.admit(envelope.op, identify).then((operation) => {
+      refuseEffects(operation)
+      return this.#call(envelope, requestId, identify, receipt)
     })
-    this.#checking = checking
-    return () => identified
   }
 
-  async #call(envelope: RequestEnvelope, requestId: string, identify: Identify, recorded: () => void): Promise<void> {
-    const { calls } = this.#parts
-    const { signal } = this.#leaving
-    const { origin, lossy, replyTo } = this.#connection
+  async #actBuiltIn(act: BuiltIn, envelope: RequestEnvelope, requestId: string, identify: Identify): Promise<void> {
+    const parts: BuiltInParts = {
+      calls: this.#parts.calls,
+      base64: this.#parts.env.base64,
+      encode: (reply) => this.#encode(reply),
+      push: (...call) => this.#push(...call),
+    }
+    await this.#send(await answerBuiltIn(act, parts, envelope, requestId, identify))
+  }
+
+  #call(envelope: RequestEnvelope, requestId: string, identify: Identify, receipt: Receipt): void | Promise<void> {
     let caller: Caller | undefined
-    const known = async () => {
-      caller = await identify()
-      return caller
+    const remember = (identified: Caller | undefined) => {
+      caller = identified
+      return identified
     }
-    if (lossy) refuseEffects(await calls.admit(envelope.op, known))
+    const known: Identify = () => {
+      const identified = identify()
+      if (identified instanceof Promise) return identified.then(remember)
+      return remember(identified)
+    }
     const call = decodeCall(envelope, requestId, referencedMedia(envelope.media))
-    const client = { signal, origin }
-    const owed = replyTo && calls.oweReply(replyTo)
-    try {
-      const reply = await calls.call(call, known, {
-        client,
-        hold: true,
-        durable: this.#redelivers,
-        stream: this.#readWish,
-        recorded,
-        ...(owed && { owed }),
-      })
-      const first = this.#encode(reply, envelope.op)
-      await this.#send(first)
-      if (!hasEnded(reply)) this.#push(requestId, caller, first, owed)
-      else if (owed?.isKept) this.#track(this.#pay(owed))
-    } catch (thrown) {
-      owed?.release()
-      throw thrown
+    const { calls } = this.#parts
+    const { replyTo } = this.#connection
+    if (replyTo) receipt.owed = calls.oweReply(replyTo)
+    const replying = calls.call(call, known, {
+      client: this.#client,
+      hold: true,
+      redelivers: this.#redelivers,
+      stream: this.#readWish,
+      recorded: () => {
+        receipt.isRecorded = true
+        receipt.taken?.()
+      },
+      owed: receipt.owed,
+    })
+    const tell = (reply: Reply) => this.#reply(reply, { op: envelope.op, requestId, caller }, receipt)
+    return replying instanceof Promise ? replying.then(tell) : tell(replying)
+  }
+
+  #reply(reply: Reply, { op, requestId, caller }: Asked, { isRecorded, owed }: Receipt): void | Promise<void> {
+    // A call that is cut off because the server shuts down can run on another one.
+    if (this.#redelivers && !isRecorded && this.#leaving.isAborted && isCanceled(reply)) throw cutOff()
+    if (hasEnded(reply)) {
+      const sending = this.#sendEnd(reply, op)
+      return owed?.isKept ? after(sending, () => this.#track(this.#pay(owed))) : sending
     }
+    const first = this.#encode(reply, op)
+    return after(this.#send(first), () => this.#push(requestId, caller, first, owed))
+  }
+
+  #sendEnd(reply: Reply, op: string): void | Promise<void> {
+    if (reply.state === 'complete' && 'result' in reply)
+      return this.#connection.send(encodeResult(reply), reply.requestId)
+    return this.#send(this.#encode(reply, op))
   }
 
   /** Sends every later state of a call once, also if the peer asks for it several times. */
   #push(requestId: string, caller: Caller | undefined, first: ResponseEnvelope, owed?: OwedReply): void {
-    if (this.#watched.has(requestId)) {
+    this.#watched ??= new Set()
+    const watched = this.#watched
+    if (watched.has(requestId)) {
       owed?.release()
       return
     }
-    this.#watched.add(requestId)
-    this.#track(this.#watch(requestId, caller, first, owed).finally(() => this.#watched.delete(requestId)))
+    watched.add(requestId)
+    this.#track(this.#watch(requestId, caller, first, owed).finally(() => watched.delete(requestId)))
   }
 
   async #watch(
@@ -219,41 +275,8 @@ class OpenCallSession implements Session {
 
   /** The end is sent. If it gets lost with the connection, a server sends it again. */
   async #pay(owed: OwedReply): Promise<void> {
-    const { flushed } = this.#connection
-    if (!flushed || (await flushed())) await owed.paid()
+    if ((await this.#connection.flushed?.()) ?? true) await owed.paid()
     owed.release()
-  }
-
-  /** Response of a built-in operation: state `complete`, with the envelope of the other call as its result. */
-  #builtIn(envelope: RequestEnvelope, requestId: string, identify: Identify): Promise<ResponseEnvelope> | undefined {
-    const { op, args } = envelope
-    const { calls } = this.#parts
-    const answer = async (act: (caller: Caller | undefined, target: string) => Promise<object>) => {
-      const target = targetOf(args)
-      const result = (await act(await identify(), target)) as JsonObject
-      const { sessionId } = envelope.ctx
-      return { requestId, ...(sessionId !== undefined && { sessionId }), state: 'complete' as const, result }
-    }
-    switch (op) {
-      case BUILT_IN.get:
-        return answer(async (caller, target) => {
-          const reply = await calls.poll(caller, target)
-          const found = this.#encode(reply)
-          if (args.watch === true && !hasEnded(reply)) this.#push(target, caller, found)
-          return found
-        })
-      case BUILT_IN.cancel:
-        return answer(async (caller, target) => this.#encode(await calls.cancel(caller, target)))
-      case BUILT_IN.chunk:
-        return answer(async (caller, target) => {
-          const position = () => decodeCursor(cursorIn(args))
-          const reply = await calls.chunk(caller, target, position)
-          const chunk = encodeChunk(reply, position())
-          return reply.chunk ? chunkWithData(chunk, reply.chunk.bytes, this.#parts.env.base64) : chunk
-        })
-      default:
-        return undefined
-    }
   }
 
   #encode(reply: Reply, op?: string): ResponseEnvelope {
@@ -262,11 +285,11 @@ class OpenCallSession implements Session {
     return replyEnvelope({ ...reply, fault: namingRemoved(reply.fault, op) }, this.#connection)
   }
 
-  #send(envelope: ResponseEnvelope): Promise<void> {
+  #send(envelope: ResponseEnvelope): void | Promise<void> {
     return this.#connection.send(JSON.stringify(envelope), envelope.requestId)
   }
 
-  #sendFault(thrown: unknown, sent: JsonValue): Promise<void> {
+  #sendFault(thrown: unknown, sent: JsonValue): void | Promise<void> {
     const known = requestIdIn(sent)
     const requestId = known ?? this.#parts.env.newId()
     const refusal = encodeRefusal(explain(thrown, this.#parts.env.log), requestId, sessionIdIn(sent))
@@ -281,20 +304,14 @@ function withoutTicket(envelope: ResponseEnvelope): ResponseEnvelope {
   return { ...envelope, stream }
 }
 
-function hasEnded({ state }: Reply): boolean {
-  return state === 'complete' || state === 'error'
+async function finishAll(open: ReadonlySet<Promise<void>>): Promise<void> {
+  while (open.size > 0) await Promise.all(open)
 }
 
-function targetOf({ requestId }: JsonObject): string {
-  if (typeof requestId === 'string') return requestId
-  throw new Fault('invalid-input', 'Set "args.requestId" to the request id of the call.', {
-    details: { field: 'args.requestId' },
-  })
+function after(sending: void | Promise<void>, act: () => void): void | Promise<void> {
+  return sending ? sending.then(act) : act()
 }
 
-function cursorIn({ cursor }: JsonObject): string | undefined {
-  if (cursor === undefined || typeof cursor === 'string') return cursor
-  throw new Fault('malformed', '"args.cursor" must be a string: the cursor of the last chunk.', {
-    code: 'INVALID_CURSOR',
-  })
+function isCanceled(reply: Reply): boolean {
+  return reply.state === 'error' && reply.fault.kind === 'canceled'
 }
