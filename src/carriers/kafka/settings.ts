@@ -1,4 +1,5 @@
 /** What the carrier is told, and how the client library wants it. */
+import { isIP } from 'node:net'
 import type { BaseOptions } from '@platformatic/kafka'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 
@@ -55,8 +56,13 @@ export function clientOptions({ brokers, clientId, login, tls }: KafkaSettings):
     connectTimeout: 5_000,
     retryDelay: (_client, _operation, attempt) => retryDelayMs(attempt),
     ...(login && { sasl: { ...login } }),
-    ...(tls && { tls: tlsOptions(tls), tlsServerName: tls.servername ?? true }),
+    ...(tls && { tls: tlsOptions(tls), tlsServerName: tls.servername ?? brokers.some(hasName) }),
   }
+}
+
+/** The name goes to the broker in plain text before the handshake. An address is not allowed there. */
+function hasName(broker: string): boolean {
+  return isIP(broker.replace(/:\d+$/, '').replace(/[[\]]/g, '')) === 0
 }
 
 function tlsOptions({ ca, cert, key }: KafkaTls) {
