@@ -36,7 +36,7 @@ export class Replies {
       log.warn({}, 'a response has no topic, because its message named none')
       return
     }
-    // The broker would end the connection, and get the same message again after the reconnect.
+    // The broker would end the connection, and would get the same message after each reconnect.
     if (isLargerThan(message, broker.maxMessageBytes)) return this.#refuse(topic)
     const sending = broker.publish(topic, message, { qos: 1, ...(correlationData && { correlationData }) })
     if (!sending) return this.#first.resolve()
