@@ -1,4 +1,4 @@
-/** What the carrier is told, and how the client library wants it. */
+/** The settings of the carrier, and their form for the client library. */
 import { isIP } from 'node:net'
 import type { BaseOptions } from '@platformatic/kafka'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
@@ -27,7 +27,7 @@ export interface KafkaSettings {
   login?: KafkaLogin
   tls?: KafkaTls
   topics: { operations: string; replies: string; frames: string; deadLetters?: string }
-  /** Topics that a message may name for its replies. A `*` at the end stands for any rest. */
+  /** Topics that a message may name for its replies. A `*` at the end matches any rest of the name. */
   replyTopics: readonly string[]
   headers: { replyTopic: string; correlation: string; stream: string; refusal: string }
   /** False if each operation has a topic of its own for its frames. */
