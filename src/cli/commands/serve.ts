@@ -28,6 +28,9 @@ Options:
   -p, --port <n>         The port (default: 4747). 0 picks a free one. Also PORT.
   --host <address>       The address (default: 127.0.0.1). Other addresses than loopback need authentication.
   --data <folder>        The data folder (default: .callplane). Also CALLPLANE_DATA.
+  --store <url>          Keeps calls in this Postgres database instead of SQLite: postgres://user@host:5432/database.
+                         Servers with the same database share all calls. Needs the package pg. Prefer CALLPLANE_STORE
+                         for an address with a password.
   --accept-loss          Starts although the database lacks acknowledged commits, and logs what is missing.
   --token <token>        A bearer token that may do everything. Prefer CALLPLANE_TOKEN: other users of the machine
                          can read a command line. "callplane token" creates one.
