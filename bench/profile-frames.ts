@@ -39,7 +39,7 @@ const PROFILES = {
     transport: 'webrtc',
     subjects: [
       { options: { contender: 'webrtc-bare' }, readers: 1 },
-      { options: { contender: 'frames-callplane' }, readers: 1, operation: BYTES },
+      { options: { contender: 'frames-callplane' }, readers: 1, operation: 'v1:Frames.Paced' },
     ],
   },
 } as const satisfies Record<string, { transport: Parameters<typeof startReaders>[0]; subjects: readonly Profiled[] }>

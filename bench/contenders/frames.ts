@@ -25,3 +25,6 @@ export const FRAME_SCHEMA = {
     note: { type: 'string', maxLength: 64 },
   },
 }
+
+/** As many frames as Callplane sends in a turn, several times a second. */
+export const PACE = { frames: 64, everyMs: 20 }

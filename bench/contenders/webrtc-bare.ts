@@ -1,15 +1,10 @@
-/** The limit for frames over WebRTC: the library werift alone, with as many frames in a turn as Callplane sends. */
+/** The limit for frames over WebRTC: the library werift alone, which gets the frames at the same pace. */
 import { createServer } from 'node:http'
 import { type RTCDataChannel, RTCPeerConnection } from 'werift'
 import type { Contender } from './contender.ts'
-import { FRAME_BYTES } from './frames.ts'
+import { FRAME_BYTES, PACE } from './frames.ts'
 import { readText } from './read-text.ts'
 import { serve } from './serve.ts'
-
-const FRAMES_A_TURN = 64
-/** The bounds of the buffer, as Callplane has them. */
-const HIGH_BYTES = 256 * 1024
-const LOW_BYTES = 64 * 1024
 
 export const start: Contender = async () => {
   const peers = new Set<RTCPeerConnection>()
@@ -41,12 +36,10 @@ export const start: Contender = async () => {
 }
 
 function sendFrames(channel: RTCDataChannel): void {
-  channel.bufferedAmountLowThreshold = LOW_BYTES
   const send = () => {
     if (channel.readyState !== 'open') return
-    for (let n = 0; n < FRAMES_A_TURN && channel.bufferedAmount <= HIGH_BYTES; n++) channel.send(FRAME_BYTES)
-    if (channel.bufferedAmount > HIGH_BYTES) channel.bufferedAmountLow.once(send)
-    else setImmediate(send)
+    for (let n = 0; n < PACE.frames; n++) channel.send(FRAME_BYTES)
+    setTimeout(send, PACE.everyMs)
   }
   channel.stateChange.subscribe(send)
 }

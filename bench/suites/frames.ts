@@ -16,7 +16,7 @@ const READERS = [1, 100]
 export const frames: Suite = async (settings) => {
   const { folder, quick, trial, say } = settings
   const rounds = trial ? 1 : quick ? 5 : 15
-  const durationMs = trial ? 50 : quick ? 300 : 700
+  const durationMs = trial ? 50 : quick ? 300 : 500
   const limit = await startHost(LIMIT, { contender: 'frames-ws' })
   const ours = await startHost('callplane', { contender: 'frames-callplane', data: join(folder, 'frames') })
   const readers = startReaders('websocket')

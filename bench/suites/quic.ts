@@ -88,7 +88,7 @@ function callFindings(samples: readonly Sample[][]): Findings {
 
 async function measureFrames({ quick, trial, folder, say }: Settings, tls: TlsFiles): Promise<Findings> {
   const rounds = trial ? 1 : quick ? 5 : 15
-  const durationMs = trial ? 50 : quick ? 300 : 1_000
+  const durationMs = trial ? 50 : quick ? 300 : 700
   const hosts: Host[] = []
   const start = async (...given: Parameters<typeof startHost>) => {
     const host = await startHost(...given)

@@ -122,7 +122,7 @@ function refuse(stream: ServerHttp2Stream, code: GrpcCode, { message, retryAfter
   stopReading(stream)
 }
 
-/** Discards what the client still sends. Otherwise the client would wait for flow control and keep the stream open. */
+/** Discards further data of the client. Otherwise the client would wait for flow control and keep the stream open. */
 function stopReading(stream: ServerHttp2Stream): void {
   if (!stream.readableEnded) stream.close(0)
 }

@@ -7,10 +7,13 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 
 const SWEEP_MS = 500
-/** A client may use a connection until the announced time. Its request must not cross the close on the way. */
+/**
+ * A client may use a connection until the announced time. The server closes it a little later, so that no request is
+ * lost.
+ */
 const MARGIN_MS = 500
 
-/** Node keeps the response here that it sends on this socket, from the request's head to the end of the response. */
+/** Node stores the current response of a socket here, from the head of the request to the end of the response. */
 type HttpSocket = Socket & { _httpMessage?: object | null }
 
 interface Idle {

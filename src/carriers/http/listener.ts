@@ -83,7 +83,7 @@ export function createRequestListener(routes: readonly Route[], options: Listene
 interface Found {
   readonly path: string
   readonly entry: RouteEntry
-  /** Read where the failure to read them gets an error response. */
+  /** Read later, where a failure becomes an error response. */
   params: Readonly<Record<string, string>> | undefined
 }
 

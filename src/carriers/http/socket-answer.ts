@@ -13,7 +13,7 @@ export function respond(socket: Duplex, { status, headers, body = '' }: Answer):
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? 'Refused'}\r\n${lines.join('')}Connection: close\r\n` +
       `Content-Length: ${Buffer.byteLength(text)}\r\n\r\n`,
   )
-  // What the client still sends is discarded: closing on unread data would reset the connection, and the client might
+  // Further data of the client is discarded: closing on unread data would reset the connection, and the client might
   // lose the response.
   socket.resume()
   socket.end(text, () => socket.destroy())

@@ -47,7 +47,7 @@ export interface Kafka {
 /** The carrier in the addresses that are stored with calls. */
 export const NAME = 'kafka'
 const NO_PEER = { header: () => undefined }
-/** A message that the session cannot take now is given to it again after this time, and then after longer ones. */
+/** If the session cannot take a message now, it gets the message again after this time, then after longer times. */
 const FIRST_RETRY_MS = 1_000
 const LAST_RETRY_MS = 30_000
 

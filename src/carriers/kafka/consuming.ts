@@ -50,7 +50,7 @@ export class Consuming {
     this.#serving = this.#serve()
   }
 
-  /** Takes no more messages. Resolves when those in progress are taken. */
+  /** Takes no more messages. Resolves when the messages in progress are done. */
   async stop(): Promise<void> {
     this.#ending.abort()
     this.#stream?.pause()
@@ -99,7 +99,7 @@ export class Consuming {
       retries: true,
       maxWaitTime: FETCH_WAIT_MS,
       sessionTimeout: sessionTimeoutMs,
-      // A broker that has just started may leave a request without an answer. To join takes up to a session timeout.
+      // A broker that has just started may not answer a request. Joining the group can take a whole session timeout.
       requestTimeout: sessionTimeoutMs + 5_000,
       heartbeatInterval: Math.round(sessionTimeoutMs / 4),
     })
@@ -124,7 +124,7 @@ export class Consuming {
     const committed = { mode: 'committed', fallbackMode: 'earliest' } as const
     consumer.consume({ topics: [topics.operations], ...committed }, (error, stream) => {
       if (!stream) return ended.reject(error)
-      // At once: if the consumer has been closed, the stream fails in its first moment.
+      // Set before anything else: the stream of a closed consumer fails at once.
       stream.on('error', ended.reject)
       opened.resolve(stream)
     })
@@ -204,7 +204,7 @@ export class Consuming {
     })
   }
 
-  /** An offset that is not committed is delivered again, and its call found by its id. */
+  /** A message whose offset is not committed is delivered again. Its call is then found by its id. */
   async #commit(): Promise<void> {
     const { topics, log } = this.#parts.settings
     const offsets = []
@@ -228,7 +228,7 @@ export class Consuming {
     const { log } = this.#parts.settings
     const failed = (thrown: unknown) => log.debug({ reason: describeError(thrown) }, 'could not leave the Kafka group')
     if (await within(LEAVE_MS, consumer.close(true).catch(failed))) return
-    // Without an answer the library would go on trying for ever. The parent's method only closes the connections.
+    // Without an answer the library would retry forever. The method of its parent class only closes the connections.
     await within(LEAVE_MS, Base.prototype.close.call(consumer).catch(failed))
   }
 }

@@ -7,8 +7,8 @@ const LOGIN = ['SASL_AUTHENTICATION_FAILED', 'UNSUPPORTED_SASL_MECHANISM', 'ILLE
 const PERMISSION = ['TOPIC_AUTHORIZATION_FAILED', 'GROUP_AUTHORIZATION_FAILED', 'CLUSTER_AUTHORIZATION_FAILED']
 
 /**
- * False if the broker has refused the message, so that it would refuse it again. A silent broker can be asked again, and
- * so can one that refuses the login, because messages wait until the login is mended.
+ * False if the broker has refused the message: it would refuse it again. A broker that does not answer is tried again.
+ * So is one that refuses the login: messages wait until an operator corrects the login.
  */
 export function canRetry(thrown: unknown): boolean {
   if (isUnknownTopic(thrown) || some(thrown, ({ apiId }) => PERMISSION.includes(apiId))) return false
@@ -19,7 +19,7 @@ export function canRetry(thrown: unknown): boolean {
 }
 
 export function isUnknownTopic(thrown: unknown): boolean {
-  // A UserError is what the library makes of it after its own check of the metadata.
+  // The library reports a topic that its metadata lacks as a UserError.
   return thrown instanceof UserError || some(thrown, ({ apiId }) => apiId === 'UNKNOWN_TOPIC_OR_PARTITION')
 }
 
@@ -28,7 +28,7 @@ export function isRefused(thrown: unknown): boolean {
   return some(thrown, ({ apiId }) => LOGIN.includes(apiId) || PERMISSION.includes(apiId))
 }
 
-/** The innermost messages. The error objects themselves hold buffers, connections and circles. */
+/** The innermost messages. The error objects contain buffers, connections and circular references. */
 export function describeError(thrown: unknown): string {
   const messages = new Set<string>()
   some(thrown, (error) => {

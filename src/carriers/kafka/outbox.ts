@@ -28,7 +28,7 @@ export interface OutboxParts {
   /** Tells how many messages were published, or why one was not. */
   published(count: number): void
   lost(count: number): void
-  /** Nothing waits any more. */
+  /** Called when no message waits. */
   idle(): void
 }
 

@@ -1,6 +1,6 @@
 /**
- * How far the messages of one partition are done. Messages are done in any order; only the end of the part that is done
- * without a gap may be committed.
+ * Tracks which messages of one partition are done. They are done in any order, and an offset may be committed only when
+ * all messages before it are done.
  */
 interface Entry {
   readonly offset: bigint

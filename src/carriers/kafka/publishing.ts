@@ -17,9 +17,9 @@ export class Publishing {
     this.#log = settings.log
     this.#producer = new Producer({
       ...clientOptions(settings),
-      // The broker drops what a retry sends a second time.
+      // With it, the broker drops the duplicates of retries.
       idempotent: true,
-      // The outbox goes on after these.
+      // After these retries, the outbox tries again.
       retries: 5,
       // As Java's client does it, so that readers find the partition of a key.
       partitioner: compatibilityPartitioner,
@@ -55,7 +55,7 @@ export class Publishing {
     return this.#outboxes.get(topic)?.flushed() ?? Promise.resolve()
   }
 
-  /** Sends what waits until `cut` aborts. */
+  /** Sends the waiting messages, until `cut` aborts. */
   async close(cut: AbortSignal): Promise<void> {
     const flushing = Promise.all([...this.#outboxes.values()].map((outbox) => outbox.flushed()))
     await Promise.race([flushing, aborted(cut)])

@@ -1,6 +1,6 @@
 /**
  * The way back to the sender of a message: the topic that its header names, if that is allowed, or else the common one.
- * A message that nobody could recognize the reply of is put aside.
+ * A message without a readable request id is put aside: no reader could match its reply.
  */
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'

@@ -1,4 +1,5 @@
-/** What the carrier is told, and how the client library wants it. */
+/** The settings of the carrier, and their form for the client library. */
+import { isIP } from 'node:net'
 import type { BaseOptions } from '@platformatic/kafka'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 
@@ -26,7 +27,7 @@ export interface KafkaSettings {
   login?: KafkaLogin
   tls?: KafkaTls
   topics: { operations: string; replies: string; frames: string; deadLetters?: string }
-  /** Topics that a message may name for its replies. A `*` at the end stands for any rest. */
+  /** Topics that a message may name for its replies. A `*` at the end matches any rest of the name. */
   replyTopics: readonly string[]
   headers: { replyTopic: string; correlation: string; stream: string; refusal: string }
   /** False if each operation has a topic of its own for its frames. */
@@ -55,8 +56,13 @@ export function clientOptions({ brokers, clientId, login, tls }: KafkaSettings):
     connectTimeout: 5_000,
     retryDelay: (_client, _operation, attempt) => retryDelayMs(attempt),
     ...(login && { sasl: { ...login } }),
-    ...(tls && { tls: tlsOptions(tls), tlsServerName: tls.servername ?? true }),
+    ...(tls && { tls: tlsOptions(tls), tlsServerName: tls.servername ?? brokers.some(hasName) }),
   }
+}
+
+/** The name goes to the broker in plain text before the handshake. An address is not allowed there. */
+function hasName(broker: string): boolean {
+  return isIP(broker.replace(/:\d+$/, '').replace(/[[\]]/g, '')) === 0
 }
 
 function tlsOptions({ ca, cert, key }: KafkaTls) {

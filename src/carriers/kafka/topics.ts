@@ -1,4 +1,4 @@
-/** Finds the topics at the start, and creates missing ones if it may. */
+/** Finds the topics at the start, and creates missing ones if the settings allow it. */
 import { Admin } from '@platformatic/kafka'
 import { Fault } from '../../core/fault.ts'
 import { describeError, isUnknownTopic } from './errors.ts'

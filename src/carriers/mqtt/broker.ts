@@ -19,7 +19,7 @@ export interface BrokerSettings {
   username?: string
   password?: string
   tls?: { ca?: string | Uint8Array; cert?: string | Uint8Array; key?: string | Uint8Array }
-  /** How long the broker keeps the session of a node that is away. MQTT 3.1.1: for ever. */
+  /** How long the broker keeps the session of a node that is away. MQTT 3.1.1: forever. */
   sessionExpirySeconds: number
   /** How many messages the broker may send before the first is acknowledged. */
   maxInFlight: number
@@ -45,7 +45,7 @@ export interface Publishing {
 
 const FIRST_RETRY_MS = 250
 const LONGEST_RETRY_MS = 30_000
-/** A connection that has lasted this long is a good one: the next retry is quick again. */
+/** After a connection of this length, the next retry is quick again. */
 const STABLE_MS = 10_000
 const CONNECT_TIMEOUT_MS = 10_000
 const KEEPALIVE_SECONDS = 30
@@ -89,8 +89,8 @@ export class Broker {
   }
 
   /**
-   * Resolves when the subscription stands, or when the first attempt has failed; further ones follow. Messages above
-   * `maxBytes` may be dropped by the broker.
+   * Resolves when the broker has confirmed the subscription, or when the first attempt has failed. Further attempts
+   * follow. Messages above `maxBytes` may be dropped by the broker.
    */
   async connect(maxBytes: number, receive: (delivery: Delivery) => void): Promise<void> {
     const client = mqtt.connect(this.#settings.url, this.#options(maxBytes))
@@ -105,7 +105,7 @@ export class Broker {
       this.#connectionOn(client.stream).ready()
       // Small writes leave at once, also while the broker has not confirmed the last one. MQTT.js does not set it.
       if (client.stream instanceof Socket) client.stream.setNoDelay()
-      // The client library does not keep to the broker's limit. A broker may end the connection of one that exceeds it.
+      // The client library ignores the broker's limit. A broker may end the connection of a client that exceeds it.
       this.#unconfirmed.maxCount = Math.min(properties?.receiveMaximum ?? MAX_UNCONFIRMED, MAX_UNCONFIRMED)
       this.#subscribe(client, first.resolve)
     })
@@ -152,7 +152,7 @@ export class Broker {
     return this.#unconfirmed.change()
   }
 
-  /** Sends what is left, for at most this long, and disconnects. The broker keeps the session. */
+  /** Sends the remaining messages, for at most this long, and disconnects. The broker keeps the session. */
   async close(flushMs: number): Promise<void> {
     const client = this.#client
     if (!client || this.#closed) return
@@ -183,7 +183,7 @@ export class Broker {
       keepalive: KEEPALIVE_SECONDS,
       connectTimeout: CONNECT_TIMEOUT_MS,
       reconnectPeriod: this.#retryMs,
-      // Wrong credentials may be corrected at the broker.
+      // Retried, because an operator may correct the credentials at the broker.
       reconnectOnConnackError: true,
       // Done at every connection.
       resubscribe: false,
@@ -208,7 +208,7 @@ export class Broker {
     const { subscription, clock, log } = this.#settings
     // Retained messages are not for a server: it would run them again at every start.
     client.subscribe(subscription, { qos: 1, rh: 2 }, (err, granted) => {
-      // The broker may keep a refused subscription for itself: MQTT 3.1.1 has only this number to say so.
+      // This number means that the broker refused the subscription. MQTT 3.1.1 gives no reason.
       const isRefused = err !== null || granted?.some(({ qos }) => qos === 128)
       if (isRefused) {
         if (this.#closed || !client.connected) return

@@ -35,7 +35,7 @@ const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 30_000
 /** How long the last responses may take after the sessions have closed. */
 const FLUSH_MS = 2_000
-/** The broker knows its peers. A session knows them by what their messages present. */
+/** The broker authenticates connections. A session authenticates each message by its credential. */
 const NOBODY = { header: () => undefined }
 
 export function createMqttCarrier(options: MqttCarrierOptions): Carrier {
@@ -49,7 +49,9 @@ export function createMqttCarrier(options: MqttCarrierOptions): Carrier {
 class Deliveries {
   readonly #options: MqttCarrierOptions
   readonly #links = new Set<Link>()
-  /** Assured messages above the limit. MQTT 5 brokers send none; for MQTT 3.1.1 the broker's own limit bounds them. */
+  /**
+   * Messages of QoS 1 above the limit. MQTT 5 brokers send none; with MQTT 3.1.1 the broker's own limit bounds them.
+   */
   readonly #waiting: Delivery[] = []
   readonly #retries = new Set<() => void>()
   #inFlight = 0
@@ -74,7 +76,7 @@ class Deliveries {
     this.#options.log.warn({ dropped: this.#dropped }, 'too many messages at once; those of QoS 0 are dropped')
   }
 
-  /** Ends sessions after their last response, or when the time is over. */
+  /** Ends sessions after their last response, or after the grace period. */
   async close(graceMs: number): Promise<void> {
     this.#closing = true
     this.#waiting.length = 0

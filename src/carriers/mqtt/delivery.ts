@@ -26,7 +26,7 @@ export class Delivery {
     this.#connection = connection
   }
 
-  /** Without effect if the connection that brought the message has gone: the broker then sends the message again. */
+  /** Does nothing if the connection of the message is closed: the broker then sends the message again. */
   acknowledge(): void {
     if (this.assured && this.#packetId !== undefined) this.#connection.acknowledge(this.#packetId)
   }

@@ -48,7 +48,7 @@ export class MqttFrames implements StreamTransport {
     }
   }
 
-  /** Lets senders go on that wait for the broker. */
+  /** Resumes senders that wait for the broker. */
   close(): void {
     for (const channel of this.#open.values()) channel?.leave()
     this.#open.clear()

@@ -49,7 +49,7 @@ export class Replies {
       log.warn({}, 'a response has no topic, because its message named none')
       return
     }
-    // The broker would end the connection, and get the same message again after the reconnect.
+    // The broker would end the connection, and would get the same message after each reconnect.
     if (isLargerThan(message, broker.maxMessageBytes)) return this.#refuse(topic)
     this.#onTheirWay ??= new OnTheirWay()
     const onTheirWay = this.#onTheirWay

@@ -1,4 +1,7 @@
-/** Where the responses to a message go: the response topic that it names, if it may, or else the default one. */
+/**
+ * Where the responses to a message go: the response topic that the message names, if that is allowed, or the default
+ * one.
+ */
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { Delivery } from './delivery.ts'
@@ -17,7 +20,7 @@ export interface ReplyAddress {
   /** `undefined` if the response has no topic. */
   topic(about: string | undefined): string | undefined
   correlationData?: Buffer
-  /** Set if the message names a topic that it may not. Responses then go to the default topic. */
+  /** Set if the message names a topic that is not allowed. Responses then go to the default topic. */
   refused?: Fault
   /** The address as it is stored with a call. Absent if it is too large for that. */
   place?: JsonObject

@@ -1,12 +1,12 @@
 /**
- * Takes what a peer sends on one stream. The library does not slow a peer down: it delivers everything at once, and drops
- * what nobody listens for. So every byte is taken when it arrives, counted, and bounded.
+ * Receives the bytes of one stream. The library has no back-pressure: it delivers all bytes at once, and drops them if
+ * there is no listener. So every byte is taken when it arrives, and the number of unread bytes is bounded.
  */
 import type { Duplex } from 'node:stream'
 import { Fault } from '../../core/fault.ts'
 import { bodyBrokeOff, bodyTooSlow } from '../../wire/http/body-faults.ts'
 
-/** What one stream may have sent ahead of its reader. Enough for an upload while the disk is busy. */
+/** Unread bytes of one stream. Enough for an upload while the disk is busy. */
 const MAX_UNREAD = 16 * 1024 * 1024
 
 /** Unread bytes of all streams together. */
@@ -92,7 +92,7 @@ export class Inbox {
     }
   }
 
-  /** Nobody reads any more. Calls back when the peer has sent everything, or more than `maxBytes`. */
+  /** Discards the rest. Calls back when the peer has sent everything, or more than `maxBytes`. */
   discard(maxBytes: number, done: () => void): void {
     this.#forget()
     this.#discardLeft = maxBytes

@@ -31,7 +31,7 @@ export interface RawCarrierOptions {
   log: Log
 }
 
-/** Often enough for the shortest idle time of common clients, 30 s. */
+/** Shorter than the shortest idle timeout of common clients, 30 s. */
 const PING_EVERY_MS = 10_000
 
 export function createRawCarrier(options: RawCarrierOptions): Carrier<{ host: string; port: number }> {

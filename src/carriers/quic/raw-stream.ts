@@ -1,6 +1,6 @@
 /**
  * One QUIC stream that a client opened is one session: it sends envelopes as records and gets every reply on the same
- * stream. After the client's end the server sends what is left, and ends its side too.
+ * stream. When the client has ended its side, the server sends the remaining replies and ends its own.
  */
 import { Fault } from '../../core/fault.ts'
 import type { StreamTransport } from '../../core/ports/frames.ts'
@@ -26,7 +26,7 @@ export interface RawStreamOptions {
 /** How long the peer has to read an error envelope before the stream is reset. */
 const LINGER_MS = 500
 
-/** A QUIC connection has no credential of its own: envelopes have it. */
+/** A QUIC connection has no credential. Envelopes have one. */
 const ANYBODY = { header: () => undefined }
 
 export class RawStream {

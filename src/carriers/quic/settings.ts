@@ -22,7 +22,7 @@ export function quicSettings({ cert, key }: QuicTls, limits: QuicLimits): QuicSe
   return {
     cert: Buffer.from(cert),
     key: Buffer.from(key),
-    // A client proves its address before the server keeps anything for it.
+    // The server keeps no state for a client that has not proved its address.
     disableRetry: false,
     maxIdleTimeoutMs: limits.idleTimeoutMs ?? 90_000,
     initialMaxData: 8 * 1024 * 1024,
@@ -32,7 +32,7 @@ export function quicSettings({ cert, key }: QuicTls, limits: QuicLimits): QuicSe
   }
 }
 
-/** The library binds a port that another process has, and each of the two then gets some of the packets. */
+/** The library can bind a port that another process uses. Each of them would then get some of the packets. */
 export async function requireFree(host: string, port: number): Promise<void> {
   const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')
   try {

@@ -1,4 +1,4 @@
-/** Waits for a peer that does not read, and resets the stream of one that never does. */
+/** Waits for a peer that reads slowly, and resets the stream if it does not read at all. */
 import type { QuicStream } from './library.ts'
 
 /** RFC 9114, "Error Codes". Raw streams use the same numbers. */

@@ -1,5 +1,5 @@
 /**
- * Streams over WebRTC. The offer comes with the call, over whatever carried it, and the answer leaves with the reply.
+ * Streams over WebRTC. The offer is part of the call, over any carrier, and the answer is part of the reply.
  * docs/readings.md#r36. The carrier knows no operation and no envelope.
  */
 import { Fault } from '../../core/fault.ts'
@@ -155,7 +155,7 @@ export class WebRtcCarrier implements Carrier, StreamTransport {
   }
 }
 
-/** A stream whose peer never connects gives up its place on the connection. */
+/** A stream whose peer never connects frees its place on the connection. */
 async function opening(channel: Promise<FrameChannel>, giveUp: () => void): Promise<FrameChannel> {
   try {
     return await channel

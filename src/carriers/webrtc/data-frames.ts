@@ -7,9 +7,14 @@ import type { Clock } from '../../core/ports/runtime.ts'
 import type { Peer } from './peer.ts'
 import { Turn } from './turn.ts'
 
-/** The sender waits while more than this is in the buffer. */
+/**
+ * The sender waits while more than this is in the buffer. The library looks at every waiting message whenever the reader
+ * confirms some. With 256 kB of frames of 100 bytes, a frame took 4 to 80 times the CPU time of one with 64 frames.
+ */
 const HIGH_BYTES = 256 * 1024
-const LOW_BYTES = 64 * 1024
+const HIGH_FRAMES = 64
+/** The part of it at which the sender goes on. */
+const LOW_SHARE = 1 / 4
 /** The reader has this long to read the last frames and to confirm the end. */
 const END_MS = 10_000
 /** Chromium loses the frames of a channel that closes before its page has seen it open. */
@@ -37,7 +42,6 @@ export class DataFrames implements FrameChannel {
     const { peer, channel, clock } = parts
     this.#openedAtMs = clock.monotonicMs()
     this.#parts = parts
-    channel.bufferedAmountLowThreshold = LOW_BYTES
     channel.bufferedAmountLow.subscribe(() => this.#makeRoom())
     channel.stateChange.subscribe((state) => state !== 'open' && !this.#ended && this.#lose())
     peer.signal.addEventListener('abort', this.#lose, { once: true })
@@ -54,7 +58,9 @@ export class DataFrames implements FrameChannel {
     const size = typeof frame === 'string' ? Buffer.byteLength(frame) : frame.length
     if (size > peer.maxFrameBytes) return this.#breakOff(tooLarge(size, peer.maxFrameBytes))
     channel.send(typeof frame === 'string' ? frame : Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength))
-    if (channel.bufferedAmount > HIGH_BYTES) {
+    const high = Math.min(HIGH_BYTES, HIGH_FRAMES * size)
+    if (channel.bufferedAmount > high) {
+      channel.bufferedAmountLowThreshold = high * LOW_SHARE
       this.#room ??= Promise.withResolvers()
       return this.#room.promise
     }

@@ -1,4 +1,4 @@
-/** Reads what a caller sends in `webrtc`: an offer, or the connection of an earlier stream, and how to send frames. */
+/** Reads the argument `webrtc` of a call: an offer, or the connection of an earlier stream, and how to send frames. */
 import { Fault } from '../../core/fault.ts'
 import type { JsonObject, JsonValue } from '../../core/json.ts'
 
@@ -65,8 +65,8 @@ function parseOffer(type: JsonValue | undefined, sdp: JsonValue | undefined): st
 }
 
 /**
- * The server answers where a peer's packets come from, so it needs no candidates. Reading them would let a caller make
- * the server look up names and send packets to addresses of the caller's choice.
+ * The server replies to the address that a peer's packets come from, so it needs no candidates. Reading them would let
+ * a caller make the server look up names and send packets to addresses of the caller's choice.
  */
 function isCandidate(line: string): boolean {
   return line.startsWith('a=candidate:') || line.startsWith('a=remote-candidates:')

@@ -86,9 +86,9 @@ export class Peer {
     this.#heardAtMs = this.#parts.clock.monotonicMs()
   }
 
-  /** Looks at what the peer has sent: it may ignore the window that bounds what waits to be put together. */
+  /** Checks that the peer respects its window, which bounds the bytes of incomplete messages. */
   received(): void {
-    // The library bounds nothing itself, and tells how much waits only here.
+    // The library does not enforce the window, and shows the waiting bytes only here.
     const window = this.#parts.connection.sctpTransport?.sctp as unknown as { advertisedRwnd: number } | undefined
     if (window && window.advertisedRwnd < -MAX_EXCESS_BYTES) this.#leave('the peer ignores its window')
   }
@@ -162,13 +162,13 @@ export class Peer {
     this.#tracks.delete(track)
   }
 
-  /** Tells the reader how a stream ended. Without a data section, it has to ask. */
+  /** Tells the reader how a stream ended. Without a data section, the reader has to poll. */
   tellEnd(text: string): void {
     const state = this.#control?.readyState
     if (state === 'open' || state === 'connecting') this.#control?.send(text)
   }
 
-  /** Sends what waits, and closes the connection. */
+  /** Sends the waiting messages, and closes the connection. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -221,7 +221,7 @@ export class Peer {
   }
 }
 
-/** The stream ends: nobody else can read it over this connection. */
+/** The stream ends, because no other reader can use this connection. */
 function neverConnected(): Fault {
   return new Fault('unavailable', 'The WebRTC peer did not connect, or has left. Subscribe again with a new offer.', {
     code: 'READER_GONE',

@@ -5,7 +5,12 @@ import type { MediaTrack } from '../../core/operation/stream.ts'
 import type { Werift } from './library.ts'
 
 export interface Packets {
-  packetize(frame: Buffer, timestamp: number): readonly Parameters<MediaStreamTrack['writeRtp']>[0][]
+  /** Only the packets of VP9 say themselves whether they belong to a key frame. */
+  packetize(
+    frame: Buffer,
+    timestamp: number,
+    about: { isKeyframe: boolean },
+  ): readonly Parameters<MediaStreamTrack['writeRtp']>[0][]
 }
 
 interface Codec {

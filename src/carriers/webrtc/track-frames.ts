@@ -48,13 +48,13 @@ export class TrackFrames implements FrameChannel {
   /** A media track carries encoded audio and video only, and the engine sends nothing else here. */
   send(): void {}
 
-  /** Media is sent when it is due: a network that is too slow loses packets, and nobody waits. */
-  sendTrack({ bytes, timestampMs }: TrackFrame): void | Promise<void> {
+  /** Media is sent when it is due. A network that is too slow loses packets, and the handler does not wait. */
+  sendTrack({ bytes, timestampMs, keyframe: isKeyframe = false }: TrackFrame): void | Promise<void> {
     if (this.signal.aborted) return
     // The timestamp of a packet has 32 bits and starts again at 0.
     const timestamp = Math.round(timestampMs * (this.#clockHz / 1000)) % 2 ** 32
     const frame = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    for (const packet of this.#packets.packetize(frame, timestamp)) this.#source.writeRtp(packet)
+    for (const packet of this.#packets.packetize(frame, timestamp, { isKeyframe })) this.#source.writeRtp(packet)
     return this.#turn.take()
   }
 

@@ -1,4 +1,4 @@
-/** Makes a sender that never waits pause after 64 frames, so that the event loop goes on. */
+/** Pauses a sender that never waits after 64 frames, so that the event loop can do other work. */
 const FRAMES_PER_TURN = 64
 
 export class Turn {

@@ -1,6 +1,6 @@
 /**
  * WebSockets, on the upgrade requests of an HTTP server: sessions of messages, and sockets that carry one stream. The
- * composition names the paths, and says who may connect.
+ * caller of this module names the paths, and decides who may connect.
  */
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
@@ -23,7 +23,7 @@ import { SocketWriter } from './writer.ts'
 const JSON_MESSAGES = 'callplane.json'
 const CBOR_MESSAGES = 'callplane.cbor'
 
-/** The reader of a stream has nothing to say: what it sends is discarded. */
+/** Messages from the reader of a stream are discarded. */
 const MAX_READER_BYTES = 4096
 
 /** An upgrade request. */
@@ -156,7 +156,7 @@ export function createWebSocketCarrier(options: WebSocketOptions): WebSocketCarr
   }
 }
 
-/** Closes in order. A peer that is not gone by then is cut off. */
+/** Closes in order. A peer that is still connected when `cut` aborts is cut off. */
 async function leave(socket: ServerSocket, session: SessionSocket | undefined, cut: AbortSignal): Promise<void> {
   const gone = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   if (session) await session.close(cut)
@@ -171,7 +171,7 @@ async function leave(socket: ServerSocket, session: SessionSocket | undefined, c
 /** The channel of a reader that left before it was accepted. */
 const GONE: FrameChannel = { signal: AbortSignal.abort(), send() {}, end() {} }
 
-/** The first of the peer's that is known. */
+/** The first subprotocol of the peer's list that the server knows. */
 function chooseProtocol(offered: Set<string>): string | false {
   for (const name of offered) if (name === JSON_MESSAGES || name === CBOR_MESSAGES) return name
   return false

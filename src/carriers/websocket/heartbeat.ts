@@ -31,7 +31,7 @@ export class Heartbeat {
   }
 }
 
-/** A socket that is paused hears no pong: it waits for the server, not for its peer. */
+/** A paused socket reads no pong: the server has paused it, so its peer is not to blame. */
 function isGone(socket: ServerSocket): boolean {
   const { writer, raw, isPaused, isAlive, lastRead } = socket
   const read = ((raw as Socket | undefined)?.bytesWritten ?? 0) - (raw?.writableLength ?? 0)

@@ -1,6 +1,6 @@
 /**
  * One session on one WebSocket. Messages are handed to the session in order, a bounded number in each turn of the event
- * loop, so that a peer that floods the server does not stop the others.
+ * loop, so that one peer cannot block the others.
  */
 import type { StreamTransport } from '../../core/ports/frames.ts'
 import type { Presented } from '../../core/ports/guard.ts'
@@ -11,7 +11,7 @@ import { SharedChannels } from './frames.ts'
 import { CLOSE, peerFault, type ServerSocket } from './socket.ts'
 import { BINARY, type SocketWriter, TEXT } from './writer.ts'
 
-/** How many messages a peer can have handled in one turn of the event loop. */
+/** The most messages of one peer that are handled in one turn of the event loop. */
 const MESSAGES_PER_TURN = 64
 
 export interface SessionSocketParts {
@@ -20,7 +20,7 @@ export interface SessionSocketParts {
   origin: string
   /** Where the streams of this connection can be read on a socket of their own. */
   dedicated: StreamTransport
-  /** True if messages of bytes are sent as they are. Else they are text. */
+  /** True if messages are sent as bytes. Otherwise they are sent as text. */
   binary: boolean
   maxBytes: number
   messagesPerSecond: number
@@ -33,7 +33,9 @@ export class SessionSocket {
   readonly #link: Link
   readonly #messagesPerSecond: number
   readonly #clock: Clock
-  /** Received while there was no room. A chunk of the network may have thousands of small messages. */
+  /**
+   * Messages that arrived while there was no room. One read from the socket may contain thousands of small messages.
+   */
   #waiting: Message[] = []
   #isPaused = false
   #inTurn = 0

@@ -1,6 +1,6 @@
 /**
- * A WebSocket of the server, with its writer. It lets its owner speak before it closes, also when `ws` closes it because
- * of what the peer sent, and responds to pings only if the peer reads.
+ * A WebSocket of the server, with its writer. Its owner can send a last message before it closes, also when `ws` closes
+ * it for an error of the peer. It responds to pings only if the peer reads.
  */
 import type { Duplex } from 'node:stream'
 import { WebSocket } from 'ws'
@@ -76,7 +76,7 @@ function finish(this: WebSocket): void {
   socket.afterClose?.()
 }
 
-/** The fault of the peer for which `ws` closes a connection with this code. */
+/** The peer's error that makes `ws` close a connection with this code. */
 export function peerFault(code: number | undefined, maxBytes: number): Fault | undefined {
   switch (code) {
     case 1002:
@@ -98,7 +98,7 @@ export function peerFault(code: number | undefined, maxBytes: number): Fault | u
   }
 }
 
-/** Cut at a character. */
+/** Cut between two characters. */
 export function closeReason(text: string): string {
   const bytes = Buffer.from(text)
   if (bytes.length <= MAX_REASON_BYTES) return text

@@ -20,7 +20,7 @@ const MEASURED_LENGTH = 4096
 
 export interface WriterOptions {
   turns: Turns
-  /** The most that may wait for the peer. Then the connection is cut. */
+  /** Maximum of waiting bytes. Above it, the connection is cut. */
   maxBufferedBytes: number
 }
 
@@ -84,7 +84,7 @@ export class SocketWriter implements Turning {
     else ended.resolve()
   }
 
-  /** Writes what this turn has sent so far. */
+  /** Writes the messages of this turn. */
   flush(): void {
     const buffer = this.#buffer
     if (!buffer || this.#isClosed) return
@@ -95,7 +95,7 @@ export class SocketWriter implements Turning {
     if (!this.#socket.write(bytes)) this.#waitForRoom()
   }
 
-  /** Writes what is left. Messages after that are discarded: no message may follow a close frame. */
+  /** Writes the remaining messages. Later ones are discarded: no message may follow a close frame. */
   end(): void {
     this.flush()
     this.#isClosed = true

@@ -12,17 +12,18 @@ import { type Command, type CommandIo, EXIT, print, usageFault } from '../comman
 
 export const secrets: Command = {
   help: `
-Usage: callplane secrets set <name> [--fields] [--data <folder>]
-       callplane secrets list [--json] [--data <folder>]
-       callplane secrets remove <name> [--data <folder>]
+Usage: callplane secrets set <name> [--fields] [--data <folder>] [--store <url>]
+       callplane secrets list [--json] [--data <folder>] [--store <url>]
+       callplane secrets remove <name> [--data <folder>] [--store <url>]
 
 The value is read from standard input, never from the command line, which other users of the machine can read. It is
 sealed with CALLPLANE_VAULT_KEY, or with vault.key in the data folder, and cannot be printed again. An operation refers
-to it by its name, in auth.secretRef. Stop the server that uses the folder first.
+to it by its name, in auth.secretRef. Stop the server that uses the folder first, unless it uses Postgres.
 
 Options:
   --fields               Standard input is a JSON object of texts, such as {"client_id":"…","client_secret":"…"}.
   --data <folder>        The server's data folder (default: .callplane). Also CALLPLANE_DATA.
+  --store <url>          The server's Postgres database, if it uses one. Also CALLPLANE_STORE.
   --json                 Prints the names as JSON.
 
 Examples:
@@ -36,6 +37,7 @@ Examples:
         fields: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
         data: { type: 'string' },
+        store: { type: 'string' },
       },
       2,
     )
@@ -47,8 +49,9 @@ Examples:
     // Read before the store is opened, because typing takes time.
     const secret = action === 'set' ? await readSecret(io, values.fields) : undefined
     const data = resolve(values.data ?? (io.env.CALLPLANE_DATA || '.callplane'))
-    return opened({ data, io, create: action === 'set' }, (store) =>
-      act(store, { io, name: name ?? '', secret, json: values.json }),
+    const store = values.store ?? (io.env.CALLPLANE_STORE || undefined)
+    return opened({ data, store, io, create: action === 'set' }, (kept) =>
+      act(kept, { io, name: name ?? '', secret, json: values.json }),
     )
   },
 }
@@ -88,11 +91,11 @@ async function remove(store: SecretStore, { io, name }: Wish): Promise<number> {
 }
 
 async function opened(
-  { data, io, create }: { data: string; io: CommandIo; create: boolean },
+  { data, store, io, create }: { data: string; store: string | undefined; io: CommandIo; create: boolean },
   use: (store: SecretStore) => Promise<number>,
 ): Promise<number> {
   try {
-    return await withStoredSecrets({ data, env: io.env, create }, use)
+    return await withStoredSecrets({ data, store, env: io.env, create }, use)
   } catch (thrown) {
     if (!(thrown instanceof Fault) || thrown.code !== 'STORAGE_LOCKED') throw thrown
     throw new Fault('unavailable', `A server is using ${data}. Stop it, run this command again, and restart it.`, {

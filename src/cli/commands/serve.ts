@@ -30,6 +30,9 @@ Options:
   --data <folder>        The data folder (default: .callplane). Also CALLPLANE_DATA.
   --objects <url>        Keeps objects in a bucket instead of files: s3://bucket/prefix?region=…&endpoint=… The credentials
                          come from the environment or a file (docs/adapters/objects/s3.md). Also CALLPLANE_OBJECTS.
+  --store <url>          Keeps calls in this Postgres database instead of SQLite: postgres://user@host:5432/database.
+                         Servers with the same database share all calls. Needs the package pg. Prefer CALLPLANE_STORE
+                         for an address with a password.
   --accept-loss          Starts although the database lacks acknowledged commits, and logs what is missing.
   --token <token>        A bearer token that may do everything. Prefer CALLPLANE_TOKEN: other users of the machine
                          can read a command line. "callplane token" creates one.

@@ -7,6 +7,7 @@ import { resolve } from 'node:path'
 import type { AuthConfig } from '../../security/identity/identify.ts'
 import { type StaticToken, takeEnvironmentToken } from '../../security/identity/tokens.ts'
 import { isLoopback } from '../../server/options/loopback.ts'
+import { isPostgresUrl } from '../../server/options/postgres.ts'
 import type { QuicOptions } from '../../server/options/quic.ts'
 import { parseArguments, parseWhole } from '../arguments.ts'
 import { type CommandIo, usageFault } from '../command.ts'
@@ -38,6 +39,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       port: { type: 'string', short: 'p' },
       host: { type: 'string' },
       data: { type: 'string' },
+      store: { type: 'string' },
       'accept-loss': { type: 'boolean', default: false },
       policy: { type: 'string' },
       'grpc-port': { type: 'string' },
@@ -84,6 +86,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     over(own) {
       const token = takeToken(values.token, env)
       const mqtt = takeMqtt(values.mqtt, env, own.mqtt)
+      const store = takeStore(values.store, env, own.store)
       const kafka = kafkaOver(own.kafka, values.kafka, env)
       return {
         log: 'info',
@@ -102,6 +105,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         ...(tls && { tls }),
         ...(mqtt && { mqtt }),
         ...(objects !== undefined && { objects }),
+        ...(store && { store }),
         ...(quic && { quic: { ...own.quic, ...quic } }),
         ...(kafka && { kafka }),
         ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
@@ -146,6 +150,20 @@ function takeToken(flag: string | undefined, env: CommandIo['env']): StaticToken
   // Always removed from the environment, so that no handler can read it.
   const fromEnvironment = takeEnvironmentToken(env, 'CALLPLANE_TOKEN', grants)
   return flag === undefined ? fromEnvironment : takeEnvironmentToken({ '--token': flag }, '--token', grants)
+}
+
+/** The address has a password, so it is always removed from the environment. */
+function takeStore(
+  flag: string | undefined,
+  env: CommandIo['env'],
+  own: ServerSettings['store'],
+): ServerSettings['store'] | undefined {
+  const url = flag ?? (env.CALLPLANE_STORE || undefined)
+  delete env.CALLPLANE_STORE
+  if (url === undefined) return own
+  if (!isPostgresUrl(url))
+    throw usageFault('--store must be the address of a Postgres database: postgres://user@host:5432/database.')
+  return typeof own === 'object' && 'url' in own ? { ...own, url } : { url }
 }
 
 /** The password is always removed from the environment, so that no handler can read it. */

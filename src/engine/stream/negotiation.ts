@@ -1,4 +1,7 @@
-/** Chooses the transport and the encoding of a stream: what the caller prefers, of what the operation and the server have. */
+/**
+ * Chooses the transport and the encoding of a stream: the first of the caller's preferences that the operation and the
+ * server have.
+ */
 import { Fault } from '../../core/fault.ts'
 import type { Operation } from '../../core/operation/operation.ts'
 import { transportsFor } from '../../core/operation/stream.ts'

@@ -17,7 +17,7 @@ export interface Sent extends Omit<StreamSummary, 'ended'> {
 const NOTHING_SENT: Sent = { frames: 0, dropped: 0 }
 
 const EXPIRED = 'STREAM_EXPIRED'
-/** Reasons of the server, not of the stream. The reader need not know them apart. */
+/** Reasons of the server, not of the stream. The reader sees one code for all of them. */
 const INTERRUPTIONS: readonly string[] = ['SHUTTING_DOWN', 'LEASE_LOST', 'OUTCOME_UNKNOWN', 'CUT_OFF']
 
 /** Stops a stream at its end. The stream is then complete. */
@@ -54,7 +54,7 @@ export function stoppedStream(why: Fault, sent?: Sent): Outcome {
   return faultOutcome(INTERRUPTIONS.includes(why.code) ? interrupted() : why)
 }
 
-/** When the ticket of a stream that waits for its first reader is over. */
+/** When the ticket of a stream without a reader expires. */
 export function readerDueAt({ createdAt }: Instance): number {
   return createdAt + READER_GONE_MS
 }

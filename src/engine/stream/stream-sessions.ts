@@ -1,6 +1,6 @@
 /**
- * The records of an open stream: one finds it by its session, from its acceptance to its end; one says that a node has
- * started its handler.
+ * The records of an open stream: one lists it under its session, from its acceptance to its end; the other marks that a
+ * node has started its handler.
  */
 import type { Instance } from '../../core/call/instance.ts'
 import type { Environment } from '../../core/ports/runtime.ts'

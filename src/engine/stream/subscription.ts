@@ -44,7 +44,7 @@ export class Subscription {
   /** Frames that a reader missed and gets again, before the others. */
   #missed: NumberedFrame[] = []
   #link: Link | undefined
-  /** A reader was connected once. Until then the handler waits, whatever the rule for slow readers. */
+  /** True once a reader has connected. Before that the handler waits, with every rule for slow readers. */
   #read = false
   /** Pending while the handler waits for room. */
   #room: PromiseWithResolvers<void> | undefined
@@ -200,7 +200,10 @@ export class Subscription {
     return { frames: this.#sent, dropped: this.#dropped, ...(last && { last }) }
   }
 
-  /** The end is stored: tells the reader. A handler that waits for room goes on, and finds that it is stopped. */
+  /**
+   * Tells the reader of the end, which is stored. A handler that waits for room continues, and finds that it is
+   * stopped.
+   */
   close(outcome: Outcome): void {
     if (this.#outcome) return
     this.#outcome = outcome

@@ -9,11 +9,11 @@ const NAME = 'v1:unsubscribeFromStream'
 
 export interface UnsubscribeOperation {
   definition: OperationDefinition
-  /** Called once the engine is there. */
+  /** Called once, when the engine exists. */
   connect(followUp: FollowUp): void
 }
 
-/** `isPublic` if a stream is: a caller without a credential must be able to end its own. */
+/** `isPublic` is true if a stream is public: a caller without a credential must be able to end its own stream. */
 export function createUnsubscribe(isPublic: boolean): UnsubscribeOperation {
   let connected: FollowUp | undefined
   return {

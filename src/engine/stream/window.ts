@@ -22,7 +22,7 @@ export class FrameWindow {
     while (this.#frames.length - this.#gone > 1 && this.#isFull()) {
       this.#bytes -= (this.#frames[this.#gone++] as NumberedFrame).bytes.length
     }
-    // Moving the list at every frame would cost as much as the window is long.
+    // Removing one frame at a time would copy the whole window each time.
     if (this.#gone > MAX_FRAMES) {
       this.#frames = this.#frames.slice(this.#gone)
       this.#gone = 0

@@ -1,11 +1,12 @@
 /** Opens the call store and the object store. */
 import type { ObjectStore } from '../../core/ports/objects.ts'
-import type { Store } from '../../core/ports/store.ts'
+import type { OpenStore, Store } from '../../core/ports/store.ts'
 import { createFileObjects } from '../../objects/files/index.ts'
 import { createSqliteStore } from '../../stores/sqlite/index.ts'
 import type { DataFolder } from '../open/data-folder.ts'
 import { bucketOf, type ObjectsOption } from '../options/objects.ts'
 import type { ServerOptions } from '../options/options.ts'
+import type { PostgresOptions } from '../options/postgres.ts'
 import type { WorkerLink } from '../workers/link.ts'
 import type { Base } from './base.ts'
 
@@ -31,8 +32,9 @@ export async function openStorage(
   const { clock, log } = base
   const objects = await openObjects(options.objects, folder, base)
   const open = async () => {
-    if (typeof given === 'function') return given({ clock, log })
-    if (given) return given
+    const chosen = asOpened(given)
+    if (typeof chosen === 'function') return chosen({ clock, log })
+    if (chosen) return chosen
     return link
       ? link.openStore(folder.database, log, acceptLoss)
       : createSqliteStore({ file: folder.database, clock, log, acceptLoss })
@@ -59,4 +61,17 @@ async function openObjects(
   const { openS3Objects } = await import('../../objects/s3/index.ts')
   const objects = await openS3Objects({ ...bucket, clock, log, env: process.env, conceal: redactor.add })
   return { objects, closeObjects: () => objects.close() }
+}
+
+/** Loaded on use: most servers keep their calls in SQLite. */
+export function openPostgres(options: PostgresOptions): OpenStore {
+  return async ({ clock, log }) => {
+    const { openPostgresStore } = await import('../../stores/postgres/index.ts')
+    return openPostgresStore({ ...options, clock, log })
+  }
+}
+
+function asOpened(given: ServerOptions['store']): Store | OpenStore | undefined {
+  if (typeof given === 'string') return openPostgres({ url: given })
+  return given && 'url' in given ? openPostgres(given) : given
 }

@@ -26,6 +26,7 @@ import type {
   VaultOptions,
   WorkSettings,
 } from './options.ts'
+import { checkPostgres, POSTGRES } from './postgres.ts'
 import { checkQuic, type QuicOptions } from './quic.ts'
 import { checkTls, type TlsOptions } from './tls.ts'
 import { checkWebRtc } from './webrtc.ts'
@@ -207,10 +208,18 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   if (options.tls) checkTls(options.tls)
   check('quic', options.quic, QUIC)
   if (options.quic) checkQuic(options.quic, options.tls)
+  checkStore(options.store)
   check('audit', options.audit, AUDIT)
   check('announce', options.announce, ANNOUNCE)
   if (options.announce) checkAnnounce(options.announce)
   if (options.publicUrl !== undefined) checkPublicUrl(options.publicUrl)
+}
+
+function checkStore(store: ServerOptions['store']): void {
+  if (typeof store === 'string') checkPostgres({ url: store })
+  if (typeof store !== 'object' || !('url' in store)) return
+  check('store', store, POSTGRES)
+  checkPostgres(store)
 }
 
 function check(where: string, given: unknown, names: Record<string, true>): void {

@@ -21,6 +21,7 @@ import type { AuthHook } from './auth-hook.ts'
 import type { KafkaOptions } from './kafka.ts'
 import type { MqttOptions } from './mqtt.ts'
 import type { ObjectsOption } from './objects.ts'
+import type { PostgresOptions } from './postgres.ts'
 import type { QuicOptions } from './quic.ts'
 import type { TlsOptions } from './tls.ts'
 import type { WebRtcOptions } from './webrtc.ts'
@@ -130,8 +131,11 @@ interface BaseOptions<App> {
    * Logs one line for each call that is neither recorded nor governed. Recorded and governed calls are always logged.
    */
   executionLog?: boolean
-  /** Replaces SQLite below `data`: a store, or a function that opens one when the server starts. */
-  store?: Store | OpenStore
+  /**
+   * Replaces SQLite below `data`: the address of a Postgres database, a store, or a function that opens one when the
+   * server starts.
+   */
+  store?: string | PostgresOptions | Store | OpenStore
   /**
    * Replaces files below `data`: a bucket, as `s3://bucket/prefix?region=…` or with its credentials, or an object store
    * of your own.

@@ -1,2 +1,1 @@
-export { isPostgresUrl } from './connect/address.ts'
 export { openPostgresStore, type PostgresStoreOptions } from './store.ts'

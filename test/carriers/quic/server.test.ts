@@ -51,6 +51,26 @@ const firstOf = (records: readonly ReadRecord[]) => records.slice(0, 1).map(text
 const lastOf = (records: readonly ReadRecord[] = []) => records.slice(-1).map(textOf).join()
 
 describeWith(together(quicLibrary, pythonClients), 'a server over QUIC', () => {
+  test('requests over HTTP/3 are in the request log, without their query', async ({ signal }) => {
+    const { port, lines } = await startQuicSite({ operations, requestLog: true })
+
+    await http3Requests(
+      port,
+      [calling('v1:math.add', { a: 1, b: 2 }), { path: '/nowhere?token=secret-in-query' }],
+      signal,
+    )
+
+    const logged = () => lines.filter(({ message }) => message === 'request').map(({ fields }) => fields)
+    await expect.poll(() => logged().length).toBe(2)
+    expect(logged().map(({ method, path, status, aborted }) => [method, path, status, aborted])).toEqual(
+      expect.arrayContaining([
+        ['POST', '/call', 200, undefined],
+        ['GET', '/nowhere', 404, undefined],
+      ]),
+    )
+    expect(JSON.stringify(lines)).not.toContain('secret-in-query')
+  })
+
   test('a call, a poll and the registry work over HTTP/3, and links lead back to it', async ({ signal }) => {
     verifies('opencall:237', 'opencall:325')
     const { port } = await startQuicSite({ operations })

@@ -9,6 +9,7 @@ import { certificate } from './client.ts'
 import type { ReadRecord } from './records.ts'
 
 export interface QuicSite {
+  readonly lines: readonly LogLine[]
   readonly url: string
   readonly port: number
   readonly rawPort: number
@@ -22,6 +23,7 @@ export async function startQuicSite<App>(options: ServerOptions<App>): Promise<Q
   const site = await startSite<App>({ ...options, tls: { cert, key }, quic, log: createMemoryLog(lines) })
   const portOf = (message: string) => Number(lines.find((line) => line.message === message)?.fields.port)
   return {
+    lines,
     url: site.url,
     port: portOf('serving HTTP/3'),
     rawPort: portOf('serving raw QUIC streams'),

@@ -2,16 +2,15 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { jsonSchema, operation } from 'callplane'
 import { expect, test, vi } from 'vitest'
 import { orbit } from '../../../examples/webrtc-stream/operations.ts'
-import type { TrackFrame } from '../../../src/core/operation/stream.ts'
 import { createManualClock } from '../../../src/testing/fakes/clock.ts'
 import { openChromium } from '../../engines/chromium.ts'
 import { browser, describeWith } from '../../engines/engines.ts'
 import { verifies } from '../../requirements.ts'
-import { type Site, startSite } from '../../scenarios/server.ts'
-import { ENCODE_VP8, openPage, WATCH_VIDEO } from './page.ts'
+import { startSite } from '../../scenarios/server.ts'
+import { untilConnections } from './connections.ts'
+import { openPage } from './page.ts'
 import { count, fails, tick } from './streams.ts'
 import { guardUdp } from './udp-guard.ts'
 
@@ -160,41 +159,4 @@ describeWith(browser, 'streams over WebRTC, read by Chromium', () => {
     })
     expect((seen.reply as { stream: object }).stream).not.toHaveProperty('auth')
   })
-
-  test('a video element shows the moving pictures of a media track', async () => {
-    verifies('opencall:323')
-    let pictures: readonly string[] = []
-    const film = operation('v1:camera.film', {
-      args: jsonSchema<Record<string, unknown>>({ type: 'object' }),
-      frame: jsonSchema<TrackFrame>({ type: 'object' }),
-      stream: { transports: ['webrtc'], track: { kind: 'video', codec: 'VP8' } },
-      async *run(_, { signal }) {
-        for (let n = 0; !signal.aborted; n++) {
-          const bytes = Buffer.from(pictures[n % pictures.length] ?? '', 'base64')
-          yield { bytes, timestampMs: n * 33, keyframe: n % 10 === 0 }
-          await new Promise((resolve) => setTimeout(resolve, 33))
-        }
-      },
-    })
-    const site = await startSite({ operations: [film, count], webrtc: true })
-    await using chromium = await openChromium(['--autoplay-policy=no-user-gesture-required'])
-    const page = await openPage(chromium, site.url)
-    pictures = await page.evaluate<string[]>(ENCODE_VP8)
-
-    const seen = await page.evaluate<Record<string, unknown>>(WATCH_VIDEO)
-
-    expect(seen).toMatchObject({ status: 202, width: 64, numbers: numbers(3) })
-    expect(seen.colours).toHaveLength(5)
-    await site.call('v1:unsubscribeFromStream', { requestId: 'film' })
-    expect((await site.ended('film')).body).toMatchObject({ state: 'complete' })
-    await untilConnections(site, 0)
-  })
 })
-
-/** The server says in `/ready` how many peers are connected. */
-async function untilConnections(site: Site, expected: number): Promise<void> {
-  for (;;) {
-    const ready = (await (await site.request('/ready')).json()) as { carriers: { webrtc: { detail: string } } }
-    if (ready.carriers.webrtc.detail === `${expected} connections`) return
-  }
-}

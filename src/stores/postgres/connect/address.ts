@@ -21,10 +21,6 @@ const MODES = ['disable', 'require', 'verify-ca', 'verify-full'] as const
 const PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'host']
 const LOOPBACK = /^(?:localhost|127\.\d+\.\d+\.\d+|::1)$/
 
-export function isPostgresUrl(text: string): boolean {
-  return /^postgres(?:ql)?:/.test(text)
-}
-
 export function parseAddress(url: string): Address {
   const [, login = '', authority = '', name = '', query = ''] = SHAPE.exec(url) ?? []
   if (!SHAPE.test(url)) throw refused('It must look like postgres://user:password@host:5432/database.')
