@@ -25,7 +25,7 @@ export interface KafkaOptions {
   sasl?: KafkaSasl
   /** Encrypts the connections. With an object: the certificates, in PEM. Default: false. */
   tls?: boolean | KafkaTlsOptions
-  /** How many messages may be in progress before their calls are recorded. Default: 1,000. */
+  /** How many messages may be in progress before their calls are recorded or answered. Default: 1,000. */
   maxInFlight?: number
   /** The group gives the partitions of a server that is silent for this long to another one. Default: 10,000. */
   sessionTimeoutMs?: number
