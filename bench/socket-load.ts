@@ -40,11 +40,14 @@ async function connect(port: number, wire: SocketWire): Promise<Connection> {
     socket.send(wire.greeting)
     await once(socket, 'message')
   }
+  const { alive } = wire
+  if (alive) socket.on('message', (data: Buffer) => String(data) === alive.asks && socket.send(alive.reply))
   return { socket, wire, next: 0 }
 }
 
 function run(connection: Connection, inFlight: number, durationMs: number) {
   const { socket, wire } = connection
+  if (socket.readyState !== WebSocket.OPEN) throw new Error('The server has closed the socket.')
   const done = Promise.withResolvers<Omit<LoadResult, 'p50Ms' | 'p99Ms'>>()
   const startedAt = performance.now()
   const first = connection.next
@@ -66,12 +69,13 @@ function run(connection: Connection, inFlight: number, durationMs: number) {
     waiting--
     if (performance.now() - startedAt < durationMs) call()
     else if (waiting === 0) {
-      socket.off('message', receive)
+      socket.off('message', receive).off('close', fail)
       result.elapsedMs = performance.now() - startedAt
       done.resolve(result)
     }
   }
-  socket.on('message', receive)
+  const fail = (code: number) => done.reject(new Error(`The server has closed the socket with ${code}.`))
+  socket.on('message', receive).on('close', fail)
   for (let n = 0; n < inFlight; n++) call()
   return done.promise
 }
