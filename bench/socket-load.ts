@@ -43,6 +43,8 @@ async function connect(port: number, wire: SocketWire): Promise<Connection> {
     socket.send(wire.greeting)
     await once(socket, 'message')
   }
+  const { alive } = wire
+  if (alive) socket.on('message', (data: Buffer) => String(data) === alive.asks && socket.send(alive.reply))
   const line: Line = { send: (text) => socket.send(text), receive: () => {} }
   socket.on('message', (data: Buffer) => line.receive(String(data)))
   return { socket, line, next: 0 }

@@ -5,6 +5,8 @@ export interface SocketWire extends CallWire {
   path: string
   /** Sent after the server's first message, where the protocol has a greeting. */
   greeting?: string
+  /** A message with which the server asks if the client is there, and the reply without which it closes the socket. */
+  alive?: { asks: string; reply: string }
 }
 
 export const SOCKET_WIRES = {
@@ -35,6 +37,7 @@ export const SOCKET_WIRES = {
   socketIo: {
     path: '/socket.io/?EIO=4&transport=websocket',
     greeting: '40',
+    alive: { asks: '2', reply: '3' },
     encode: (n) => `42${n}["add",{"a":${n},"b":1}]`,
     decode(text) {
       const [, n, sum] = /^43(\d+)\[(.*)\]$/.exec(text) ?? []

@@ -12,7 +12,7 @@ packages=(
   clang lld wasi-libc # C to WebAssembly
   mosquitto mosquitto-clients # MQTT broker, and its own clients
   chromium # browser
-  postgresql # database server
+  postgresql pgbouncer # database server, and a connection pooler for it
   maven default-jre-headless # fetch and run Kafka
   python3 python3-venv # run the Python clients
 )

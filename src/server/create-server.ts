@@ -18,7 +18,13 @@ import type { Exchange, Refusal, Refuse, Route } from '../core/ports/exchange.ts
 import type { Engine } from '../engine/engine.ts'
 import { LEFTOVER_AGE_MS } from '../engine/follow/maintenance.ts'
 import type { Registry } from '../engine/registry.ts'
-import { encodeRegistry, type RegistryDocument, refusal } from '../protocols/opencall/index.ts'
+import {
+  EVENTS_TRANSPORT,
+  encodeRegistry,
+  type RegistryDocument,
+  refusal,
+  SOCKET_TRANSPORT,
+} from '../protocols/opencall/index.ts'
 import { refusalAnswer as restRefusal } from '../protocols/rest/index.ts'
 import { signRefusals, signRoutes } from '../security/signatures.ts'
 import { registerProcessReadings } from '../telemetry/index.ts'
@@ -144,7 +150,7 @@ async function assemble<App>(
   }
   const sizes = { ...DEFAULT_SIZES, ...options.sizes }
   const wired = await prepareWired(options, base)
-  const transports = new OpenTransports(wired)
+  const transports = new OpenTransports(wired, SOCKET_TRANSPORT, EVENTS_TRANSPORT)
   const parts = { env, offer, own, access, storage, keys, observing, sizes, transports }
   const running = createRunning(options, parts, link)
   const { engine, calls, maintenance } = running

@@ -15,6 +15,8 @@ const REPORT = ['--method', 'tools/call', '--tool-name', 'Reports_Generate', '--
 
 /** The first steps of a user. `sum` is the number in the form of the protocol revision. */
 async function tryEverything(server: readonly string[], sum: unknown, tools = TOOLS_WITH_TASKS): Promise<void> {
+  // Each starts the server itself then, and one at a time can use the data folder.
+  const isCommand = server.includes('--config')
   // Strict: a schema that a model's provider would not take is an error.
   const asked = [
     ['--method', 'tools/list', '--strict'],
@@ -23,7 +25,9 @@ async function tryEverything(server: readonly string[], sum: unknown, tools = TO
     ['--method', 'resources/list'],
     ['--method', 'resources/read', '--uri', 'callplane://registry'],
   ]
-  const answers = await Promise.all(asked.map((words) => inspect(...server, ...words)))
+  const answers = isCommand
+    ? await inTurn(asked, (words) => inspect(...server, ...words))
+    : await Promise.all(asked.map((words) => inspect(...server, ...words)))
   const [list, added, report, resources, registry] = answers as [Inspected, Inspected, Inspected, Inspected, Inspected]
 
   expect(list.code).toBe(0)
@@ -32,6 +36,12 @@ async function tryEverything(server: readonly string[], sum: unknown, tools = TO
   expect(report.result.structuredContent).toEqual({ month: '2026-01', rows: 100 })
   expect(resources.result.resources.map(({ uri }) => uri)).toEqual(['callplane://registry'])
   expect(JSON.parse(registry.result.contents[0].text)).toMatchObject({ callVersion: '2026-02-10' })
+}
+
+async function inTurn<T, R>(items: readonly T[], act: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = []
+  for (const item of items) results.push(await act(item))
+  return results
 }
 
 test.each([

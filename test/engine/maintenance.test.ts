@@ -133,6 +133,25 @@ test('bytes that no call owns are swept an hour after they were written, others 
   expect(await cluster.objects.info(`${id}/result`)).toBeDefined()
 })
 
+test('leftovers are removed together, so that an object store can share the work', async () => {
+  const cluster = openCluster()
+  const { objects } = cluster
+  const all = Promise.withResolvers<void>()
+  const started: string[] = []
+  const removeOwner = async (owner: string) => {
+    if (started.push(owner) === 3) all.resolve()
+    await all.promise
+    await objects.removeOwner(owner)
+  }
+  const node = new Node(Object.assign(cluster, { objects: { ...objects, removeOwner } }), { operations: [] })
+  for (const owner of ['one', 'two', 'three']) await objects.put(`${owner}/upload`, once('left behind'), FILE)
+  cluster.clock.advance(HOUR_MS + 1)
+
+  await node.maintenance.sweepLeftovers()
+
+  expect(await Array.fromAsync(objects.owners(0))).toEqual([])
+})
+
 test('leftovers of a running server are swept without a restart', async () => {
   const cluster = openCluster()
   const unfinished: number[] = []

@@ -65,6 +65,8 @@ export const postgresServer: TestEngine = engine(
   ['initdb', 'postgres'].map((program) => join(POSTGRES_PROGRAMS, program)),
 )
 
+export const pooler: TestEngine = engine('a connection pooler', ['setpriv', 'pgbouncer'])
+
 export const browser: TestEngine = engine('a browser', ['chromium'])
 
 /** One engine for tests that need several. */

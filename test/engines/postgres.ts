@@ -1,6 +1,6 @@
 /** A Postgres cluster of its own, in a temporary folder and on a free port. */
 import { execFile } from 'node:child_process'
-import { chmod, chown, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, chown, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -12,6 +12,8 @@ import { type ServerProcess, startServer } from './server-process.ts'
 const run = promisify(execFile)
 
 export interface PostgresOptions {
+  /** PEM. The server then also speaks TLS. */
+  tls?: { cert: string; key: string }
   /** Lines of `postgresql.conf`, by name. */
   settings?: Readonly<Record<string, string>>
 }
@@ -27,7 +29,7 @@ export interface Postgres extends ServerProcess {
 
 const USER = 'callplane'
 
-export async function startPostgres({ settings = {} }: PostgresOptions = {}): Promise<Postgres> {
+export async function startPostgres({ tls, settings = {} }: PostgresOptions = {}): Promise<Postgres> {
   const folder = await mkdtemp(join(tmpdir(), 'callplane-postgres-'))
   const data = join(folder, 'data')
   const port = await freePort()
@@ -43,6 +45,7 @@ export async function startPostgres({ settings = {} }: PostgresOptions = {}): Pr
     unix_socket_directories: '',
     fsync: 'off',
     shared_buffers: '32MB',
+    ...(tls && (await writeTls(folder, tls))),
     ...settings,
   }
   const options = Object.entries(lines).flatMap(([name, value]) => ['-c', `${name}=${value}`])
@@ -76,8 +79,19 @@ export async function startPostgres({ settings = {} }: PostgresOptions = {}): Pr
   }
 }
 
+/** Both files belong to the user who runs the server, as Postgres demands. */
+async function writeTls(folder: string, { cert, key }: { cert: string; key: string }): Promise<Record<string, string>> {
+  const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+  const { uid, gid } = await stat(folder)
+  for (const [file, content] of [[certFile, cert] as const, [keyFile, key] as const]) {
+    await writeFile(file, content, { mode: 0o600 })
+    await chown(file, uid, gid)
+  }
+  return { ssl: 'on', ssl_cert_file: certFile, ssl_key_file: keyFile }
+}
+
 /** Postgres refuses to run as root, so root hands the folder to a user without rights. */
-async function unprivileged(folder: string): Promise<string[]> {
+export async function unprivileged(folder: string): Promise<string[]> {
   if (userInfo().uid !== 0) return []
   const { stdout } = await run('id', ['-u', 'nobody'])
   const id = Number(stdout)

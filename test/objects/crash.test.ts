@@ -1,17 +1,14 @@
 /** Writer processes that are killed or run out of space, and the files that they leave on disk. */
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, test } from 'vitest'
-import type { Chunk } from '../../src/core/ports/objects.ts'
 import { createFileObjects } from '../../src/objects/files/index.ts'
 import { systemClock } from '../../src/server/build/environment.ts'
 import { chainProblems, joined, readChain } from '../../src/testing/fakes/chunk-chain.ts'
 import { filesIn, openFolder } from './folder.ts'
+import { factsOf, PROGRAM, runAndKill } from './killed-writer.ts'
 import { CHUNKS, PIECE_BYTES, piece } from './writer-process.ts'
 
-const PROGRAM = join(import.meta.dirname, 'writer-process.ts')
 const PIECES = 120
 /** Processes start slowly on a busy machine. */
 const MINUTE = { timeout: 60_000 }
@@ -25,22 +22,22 @@ test('a chunk writer that is killed leaves only whole chunks, and the next run c
   let seen: object[] = []
 
   for (const killAfter of [1, 2, 30, 80]) {
-    await runAndKill('chunks', folder, killAfter)
+    await runAndKill('chunks', folder, PIECES, killAfter)
 
     const chain = await readChain(objects, 'call/chunks')
-    expect(facts(chain).slice(0, seen.length)).toEqual(seen)
+    expect(factsOf(chain).slice(0, seen.length)).toEqual(seen)
     expect(chainProblems(chain)).toEqual([])
     expect(joined(chain).equals(content.subarray(0, joined(chain).length))).toBe(true)
     if (killAfter > 2) expect(chain.length).toBeGreaterThanOrEqual(killAfter - 2)
     expect(await objects.chunks('call/chunks')).toMatchObject({ count: chain.length, finished: false })
-    seen = facts(chain)
+    seen = factsOf(chain)
   }
 
   const writer = await objects.writeChunks('call/chunks', CHUNKS)
   for (let index = 0; index < PIECES; index++) await writer.write(piece(index))
   expect(await writer.finish()).toMatchObject({ bytes: PIECES * PIECE_BYTES, finished: true })
   const chain = await readChain(objects, 'call/chunks')
-  expect(facts(chain).slice(0, seen.length)).toEqual(seen)
+  expect(factsOf(chain).slice(0, seen.length)).toEqual(seen)
   expect(chainProblems(chain)).toEqual([])
   expect(joined(chain).equals(content)).toBe(true)
 })
@@ -49,7 +46,7 @@ test('an upload whose process is killed does not appear, and the sweep takes awa
   await using store = await openFolder()
   const { objects, folder } = store
 
-  await runAndKill('put', folder, 50)
+  await runAndKill('put', folder, PIECES, 50)
 
   expect(await objects.info('call/file')).toBe(undefined)
   expect(await filesIn(folder)).toHaveLength(1)
@@ -63,7 +60,7 @@ test('an object whose replacement is interrupted by a kill does not change', MIN
   const { objects, folder } = store
   const first = await objects.put('call/file', oneByOne(3), { mimeType: 'image/png', maxBytes: 100_000 })
 
-  await runAndKill('put', folder, 50)
+  await runAndKill('put', folder, PIECES, 50)
 
   expect(await objects.info('call/file')).toEqual(first)
   expect(Buffer.concat(await Array.fromAsync(objects.read('call/file')))).toHaveLength(3 * PIECE_BYTES)
@@ -90,25 +87,6 @@ test.each([
   expect(left.filter((path) => !path.endsWith('/head'))).toEqual([])
   expect(left).toHaveLength(files)
 })
-
-/** All but the bytes, which the checksums stand for. */
-function facts(chain: readonly Chunk[]): object[] {
-  return chain.map(({ bytes, ...rest }) => rest)
-}
-
-async function runAndKill(mode: 'put' | 'chunks', folder: string, afterPieces: number): Promise<void> {
-  const child = spawn(process.execPath, [PROGRAM, mode, folder, String(PIECES)], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  })
-  const exited = once(child, 'exit')
-  let handedOver = 0
-  for await (const line of createInterface(child.stdout)) {
-    expect(line).toBe('piece')
-    handedOver += 1
-    if (handedOver === afterPieces) child.kill('SIGKILL')
-  }
-  expect(await exited).toEqual([null, 'SIGKILL'])
-}
 
 async function* oneByOne(count: number): AsyncGenerator<Uint8Array> {
   for (let index = 0; index < count; index++) yield piece(index)

@@ -203,6 +203,72 @@ describe('resuming with the number of the last frame', () => {
     expect(subscription.summary).toMatchObject({ value: { frames: 6, dropped: 0 } })
   })
 
+  test('the end of the handler waits for the frames that a reader missed', async () => {
+    const { subscription } = open('wait', { sealed: true })
+    const first = new PlayedReader()
+    subscription.attach(first)
+    for (let n = 1; n <= 5; n++) void subscription.push(n)
+    first.leave()
+    const second = new PlayedReader(2)
+    subscription.attach(second, 0)
+
+    const flushed = subscription.flush()
+    expect(await goesOn(flushed)).toBe(false)
+    second.read(100)
+    expect(await goesOn(flushed)).toBe(true)
+
+    expect(numbersIn(second)).toEqual([1, 2, 3, 4, 5])
+  })
+
+  test('the end of the handler does not wait for a reader that is gone again and had every frame', async () => {
+    const { subscription } = open('wait', { sealed: true })
+    const first = new PlayedReader()
+    subscription.attach(first)
+    for (let n = 1; n <= 5; n++) void subscription.push(n)
+    const second = new PlayedReader(2)
+    subscription.attach(second, 0)
+    const flushed = subscription.flush()
+
+    second.leave()
+
+    expect(await goesOn(flushed)).toBe(true)
+  })
+
+  test('a stream that is stopped sends the missed frames before its end, and no others', async () => {
+    const { subscription } = open('wait', { sealed: true })
+    const first = new PlayedReader()
+    subscription.attach(first)
+    for (let n = 1; n <= 4; n++) void subscription.push(n)
+    first.leave()
+    void subscription.push(5)
+    const second = new PlayedReader(2)
+    subscription.attach(second, 0)
+
+    subscription.close({ kind: 'result', value: null })
+    expect(second.ended).toBeUndefined()
+    second.read(100)
+    await settled()
+
+    expect([numbersIn(second), second.ended]).toEqual([[1, 2, 3, 4], 'complete'])
+  })
+
+  test('a reader that comes back after the end gets what it missed, as far as it has room, and then the end', async () => {
+    const { subscription } = open('wait', { sealed: true })
+    const first = new PlayedReader()
+    subscription.attach(first)
+    for (let n = 1; n <= 5; n++) void subscription.push(n)
+    first.leave()
+    subscription.close({ kind: 'result', value: null })
+
+    const second = new PlayedReader(2)
+    subscription.attach(second, 1)
+    expect([numbersIn(second), second.ended]).toEqual([[2, 3], undefined])
+    second.read(100)
+    await settled()
+
+    expect([numbersIn(second), second.ended]).toEqual([[2, 3, 4, 5], 'complete'])
+  })
+
   test('a reader that missed more than the window sees the gap in the numbers', () => {
     const { subscription } = open('wait', { sealed: true })
     const first = new PlayedReader()

@@ -26,6 +26,24 @@ describe('tickets', () => {
     await expect(read(node, three)).rejects.toMatchObject({ kind: expect.stringMatching(/unauthenticated|not-found/) })
   })
 
+  test('a refused connection does not use them', async () => {
+    const cluster = openCluster()
+    const { definition, feed } = createFeed()
+    const node = nodeWith(cluster, [definition])
+    const [one, two] = [await subscribe(cluster, node), await subscribe(cluster, node)]
+    const numbered = new PlayedReader().connecting(one.id, { ticket: one.ticket, after: 0 })
+    await expect(node.calls.readStream(undefined, numbered)).rejects.toMatchObject({ code: 'STREAM_NOT_RESUMABLE' })
+    await expect(read(node, { ...one, id: two.id })).rejects.toMatchObject({ code: 'INVALID_TICKET' })
+
+    const both = await Promise.allSettled([read(node, one), read(node, one)])
+    feed.push(1)
+    await settled()
+
+    expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    const [reader] = both.flatMap((settledRead) => (settledRead.status === 'fulfilled' ? [settledRead.value] : []))
+    expect(reader?.values).toEqual([1])
+  })
+
   test('are stored as a hash only', async () => {
     const cluster = openCluster()
     const { definition } = createFeed()

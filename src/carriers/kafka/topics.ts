@@ -4,6 +4,12 @@ import { Fault } from '../../core/fault.ts'
 import { describeError, isUnknownTopic } from './errors.ts'
 import { clientOptions, type KafkaSettings } from './settings.ts'
 
+/**
+ * The client library unpacks a compressed batch without a limit. With this setting the broker unpacks it, and refuses it if
+ * it is then larger than `max.message.bytes`.
+ */
+const BOUNDED = [{ name: 'compression.type', value: 'uncompressed' }]
+
 export class Topics {
   readonly #settings: KafkaSettings
   /** Topics that exist, or are being looked up. */
@@ -37,7 +43,8 @@ export class Topics {
 
   async #create(admin: Admin, topic: string, { partitions, replicas }: { partitions: number; replicas: number }) {
     try {
-      await admin.createTopics({ topics: [topic], partitions, replicas })
+      const configs = topic === this.#settings.topics.operations ? BOUNDED : []
+      await admin.createTopics({ topics: [topic], partitions, replicas, configs })
       this.#settings.log.info({ topic, partitions, replicas }, 'created a Kafka topic')
     } catch (thrown) {
       // Another server may have created it at the same moment.

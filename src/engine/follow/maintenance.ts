@@ -160,16 +160,22 @@ export class Maintenance {
     const untouchedForMs = Math.max(LEFTOVER_AGE_MS, now - this.#sweptAt)
     this.#sweptAt = now
     let [removed, seen, startedMs] = [0, 0, clock.monotonicMs()]
+    let leftovers: string[] = []
+    // Together, because a store may share the work.
+    const remove = async () => {
+      await Promise.all(leftovers.map((owner) => objects.removeOwner(owner)))
+      removed += leftovers.length
+      leftovers = []
+    }
     for await (const owner of objects.owners(untouchedForMs)) {
       if (this.#stopped) return
-      if (!(await store.get(owner))) {
-        await objects.removeOwner(owner)
-        removed += 1
-      }
+      if (!(await store.get(owner))) leftovers.push(owner)
       if (++seen % BATCH > 0) continue
+      await remove()
       await this.#rest((clock.monotonicMs() - startedMs) * REST)
       startedMs = clock.monotonicMs()
     }
+    await remove()
     const unfinished = (await sweepUnfinished?.(untouchedForMs)) ?? 0
     if (removed + unfinished > 0) env.log.info({ removed, unfinished }, 'removed bytes that belong to no call')
   }

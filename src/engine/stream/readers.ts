@@ -18,7 +18,7 @@ import { Forwarding } from './forwarding.ts'
 import { startingStream } from './stream-sessions.ts'
 import type { Subscription } from './subscription.ts'
 import type { Subscriptions } from './subscriptions.ts'
-import { useTicket } from './tickets.ts'
+import { checkTicket, useTicket } from './tickets.ts'
 
 export interface ReadersParts {
   env: Environment
@@ -49,20 +49,24 @@ export class Readers {
     const { env, store } = this.#parts
     const { id, ticket, after } = reader
     const seen = await store.get(id)
-    if (ticket !== undefined) await useTicket(env, store.records, ticket, id)
+    if (ticket !== undefined) await checkTicket(env, store.records, ticket, id)
     else if (!isOwner(seen, caller)) throw noStream()
-    if (!seen?.extras?.stream || hasEnded(seen)) throw noStream()
+    if (!seen?.extras?.stream) throw noStream()
     const { encoding, integrity } = seen.extras.stream
+    const isOver = hasEnded(seen)
+    if (isOver && (after === undefined || !integrity)) throw noStream()
     if (after !== undefined && !integrity) throw unnumbered()
+    // Last, so that a refused connection does not use the ticket.
+    if (ticket !== undefined) await useTicket(env, store.records, ticket)
     const stream = { id, requestId: seen.requestId, encoding, sealed: integrity !== undefined }
     const attach: Attach = (subscription) => subscription.attach(reader.open(stream), after)
     for (let starting = this.#starting.get(id); starting; starting = this.#starting.get(id)) await starting
     // Nothing may wait from here to the start: another reader would start the stream, too.
-    const running = this.#parts.streams.get(id)
+    const running = this.#parts.streams.resumable(id)
     if (running) return attach(running)
-    if (await this.#start(seen, attach)) return
+    if (!isOver && (await this.#start(seen, attach))) return
     const pipe = await this.#parts.pipes?.open(id)
-    if (!pipe) throw elsewhere()
+    if (!pipe) throw isOver ? noStream() : elsewhere()
     await this.#forwarding.start(pipe, reader.open(stream), after)
   }
 
@@ -74,7 +78,7 @@ export class Readers {
   /** The other process has checked that its reader may read the stream. */
   async #accept(id: string, pipe: Pipe): Promise<boolean> {
     await this.#starting.get(id)
-    const running = this.#parts.streams.get(id)
+    const running = this.#parts.streams.resumable(id)
     if (running) new ForwardedChannel(pipe, (channel, after) => running.attach(channel, after))
     return running !== undefined
   }

@@ -61,13 +61,12 @@ export class Subscription {
     this.#waitForReader()
   }
 
-  /** Connects a reader. The reader before it is disconnected. With `after`, frames that it missed are sent again. */
+  /**
+   * Connects a reader. The reader before it is disconnected. With `after`, frames that it missed are sent again, also
+   * after the end of the stream.
+   */
   attach(channel: FrameChannel, after?: number): void {
     if (channel.signal.aborted) return
-    if (this.#outcome) {
-      void channel.end(faultIn(this.#outcome))
-      return
-    }
     const before = this.#link?.channel
     const link: Link = { channel, full: false }
     this.#link = link
@@ -93,7 +92,12 @@ export class Subscription {
 
   /** Resolves when no frame waits for the reader. */
   flush(): void | Promise<void> {
-    if (this.#waiting.length > 0 && !this.#outcome) return this.#roomAgain()
+    if (this.#waiting.length + this.#missed.length > 0 && !this.#outcome) return this.#roomAgain()
+  }
+
+  /** The size of the frames that a reader may still get again. */
+  get keptBytes(): number {
+    return this.#window?.bytes ?? 0
   }
 
   #encode(frame: unknown): Outgoing {
@@ -146,14 +150,22 @@ export class Subscription {
   /** Sends the frames that waited, as far as the reader has room. */
   #flow(): void {
     const link = this.#link
-    while (link && !link.full && !this.#outcome) {
+    while (link && !link.full) {
       const missed = this.#missed.shift()
       const next = missed ? undefined : this.#waiting.shift()
       if (missed) this.#watchRoom(link, link.channel.send(missed.bytes))
       else if (next) this.#send(link, next)
       else break
     }
-    if (this.#hasRoom()) this.#goOn()
+    if (this.#outcome) this.#tellEnd(this.#outcome)
+    else if (this.#hasRoom()) this.#goOn()
+  }
+
+  #tellEnd(outcome: Outcome): void {
+    const channel = this.#link?.channel
+    if (!channel || this.#missed.length > 0) return
+    this.#link = undefined
+    if (!channel.signal.aborted) void channel.end(faultIn(outcome))
   }
 
   #roomAgain(): Promise<void> {
@@ -177,9 +189,12 @@ export class Subscription {
   }
 
   #lost(link: Link): void {
-    if (this.#link !== link || this.#outcome) return
+    if (this.#link !== link) return
     this.#link = undefined
     this.#missed = []
+    if (this.#outcome) return
+    // A handler that has ended does not wait for a reader that had every frame.
+    if (this.#waiting.length === 0) this.#goOn()
     this.#waitForReader()
   }
 
@@ -201,17 +216,17 @@ export class Subscription {
   }
 
   /**
-   * Tells the reader of the end, which is stored. A handler that waits for room continues, and finds that it is
-   * stopped.
+   * Tells the reader of the end, which is stored, after the frames that it missed. A handler that waits for room
+   * continues, and finds that it is stopped.
    */
   close(outcome: Outcome): void {
     if (this.#outcome) return
     this.#outcome = outcome
+    this.#waiting.length = 0
     this.#cancelGone?.()
     this.#cutPause?.()
     this.#goOn()
-    const channel = this.#link?.channel
-    if (channel && !channel.signal.aborted) void channel.end(faultIn(outcome))
+    this.#flow()
   }
 }
 

@@ -6,6 +6,7 @@ import type { StreamRules } from '../../core/operation/stream.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { StreamLimits } from '../limits/stream-limits.ts'
 import type { Worker } from '../run/worker.ts'
+import { EndedStreams } from './ended-streams.ts'
 import { streamExpired } from './stream-ends.ts'
 import { Subscription } from './subscription.ts'
 
@@ -19,11 +20,13 @@ export class Subscriptions {
   readonly #clock: Clock
   readonly #limits: StreamLimits
   readonly #running = new Map<string, Running>()
+  readonly #ended: EndedStreams
   #stopping: Fault | undefined
 
   constructor(clock: Clock, limits: StreamLimits) {
     this.#clock = clock
     this.#limits = limits
+    this.#ended = new EndedStreams(clock)
   }
 
   /**
@@ -75,6 +78,11 @@ export class Subscriptions {
     return this.#running.get(id)?.subscription
   }
 
+  /** A stream that has ended, or ends now, and whose reader can still get the frames that it missed. */
+  resumable(id: string): Subscription | undefined {
+    return this.get(id) ?? this.#ended.get(id)
+  }
+
   /** The outcome of a stream that is stopped for this reason. `undefined` if the call is not a stream of this node. */
   outcomeOf(id: string, why: Fault): Outcome | undefined {
     return this.get(id)?.outcomeOf(why)
@@ -88,11 +96,13 @@ export class Subscriptions {
     running.cancelExpiry()
     running.leavePace()
     running.subscription.close(outcome)
+    if (!this.#stopping) this.#ended.keep(id, running.subscription)
   }
 
   /** Stops every stream of this node for a shutdown, and every one that starts later. */
   stopAll(why: Fault, stop: (id: string) => void): void {
     this.#stopping = why
+    this.#ended.forgetAll()
     for (const id of this.#running.keys()) stop(id)
   }
 }

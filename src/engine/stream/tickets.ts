@@ -23,13 +23,19 @@ export function issueTicket(env: Environment, id: string): IssuedTicket {
   return { value, expiresAt, record: { key: keyOf(env, value), value: id, expiresAt, expected: null } }
 }
 
-/** Uses the ticket. Throws a fault if it is unknown, used, expired or for another stream. */
-export async function useTicket(env: Environment, records: Records, ticket: string, id: string): Promise<void> {
-  const found = await records.take(keyOf(env, ticket))
-  if (found === id) return
-  throw new Fault('unauthenticated', 'This ticket is unknown, used or expired. Subscribe again to get a new one.', {
-    code: 'INVALID_TICKET',
-  })
+/** Throws a fault if the ticket is unknown, used, expired or for another stream. Does not use it. */
+export async function checkTicket(env: Environment, records: Records, ticket: string, id: string): Promise<void> {
+  if ((await records.get(keyOf(env, ticket))) !== id) throw invalidTicket()
+}
+
+/** Uses a ticket that was checked. Throws a fault if another reader was faster. */
+export async function useTicket(env: Environment, records: Records, ticket: string): Promise<void> {
+  if ((await records.take(keyOf(env, ticket))) === undefined) throw invalidTicket()
+}
+
+function invalidTicket(): Fault {
+  const message = 'This ticket is unknown, used or expired. Subscribe again to get a new one.'
+  return new Fault('unauthenticated', message, { code: 'INVALID_TICKET' })
 }
 
 function keyOf(env: Environment, ticket: string): string {

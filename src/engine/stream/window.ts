@@ -29,6 +29,10 @@ export class FrameWindow {
     }
   }
 
+  get bytes(): number {
+    return this.#bytes
+  }
+
   /** The kept frames after this sequence number. */
   after(seq: number): readonly NumberedFrame[] {
     return this.#frames.slice(this.#gone).filter((frame) => frame.seq > seq)

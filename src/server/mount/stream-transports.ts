@@ -1,6 +1,5 @@
 /** The transports on which streams of this server can be read. The first is preferred. */
 import type { StreamTransport, StreamTransports } from '../../core/ports/frames.ts'
-import { EVENTS_TRANSPORT, SOCKET_TRANSPORT } from '../../protocols/opencall/index.ts'
 import type { WiredCarrier } from './wired/index.ts'
 
 export class OpenTransports implements StreamTransports {
@@ -8,9 +7,9 @@ export class OpenTransports implements StreamTransports {
   /** Readers connect to the HTTP port over it: as WebSocket, or as server-sent events on a server without WebSocket. */
   readonly onHttp: StreamTransport
 
-  constructor(wired: readonly WiredCarrier[]) {
+  constructor(wired: readonly WiredCarrier[], socket: StreamTransport, events: StreamTransport) {
     for (const { transport } of wired) if (transport) this.#byName.set(transport.name, transport)
-    this.onHttp = this.get(SOCKET_TRANSPORT.name) ?? EVENTS_TRANSPORT
+    this.onHttp = this.get(socket.name) ?? events
     this.#byName.set(this.onHttp.name, this.onHttp)
   }
 

@@ -6,6 +6,7 @@ import { describeWith, kafkaBroker, pythonClients, together } from '../../engine
 import { type Kafka, startKafka } from '../../engines/kafka.ts'
 import { verifies } from '../../requirements.ts'
 import { createGate, startSite } from '../../scenarios/server.ts'
+import { readChunks } from '../read-chunks.ts'
 import { AUTH, envelopeIn, PEER_TOKEN, startPeer } from './peer.ts'
 
 vi.setConfig({ testTimeout: 180_000, hookTimeout: 120_000 })
@@ -43,9 +44,9 @@ describeWith(together(kafkaBroker, pythonClients), 'OpenCALL over Kafka', () => 
   })
   afterAll(() => kafka[Symbol.asyncDispose]())
 
-  function openSite(operations: Parameters<typeof startSite>[0]['operations'], more: object = {}) {
+  function openSite(operations: Parameters<typeof startSite>[0]['operations'], more: object = {}, others: object = {}) {
     const options = { brokers: [kafka.address], createTopics: { partitions: 2 }, replyTopics: ['team.*'], ...more }
-    return startSite({ operations, auth, kafka: { topics: { deadLetters: 'dead' }, ...options } })
+    return startSite({ operations, auth, ...others, kafka: { topics: { deadLetters: 'dead' }, ...options } })
   }
 
   test('a sync call is answered, with its request id as the key and its correlation header', async () => {
@@ -92,6 +93,27 @@ describeWith(together(kafkaBroker, pythonClients), 'OpenCALL over Kafka', () => 
     expect(asked.result).toMatchObject({ requestId: 'slow-1', state: 'pending' })
     expect(ended).toMatchObject({ requestId: 'slow-1', result: 7 })
     expect((await peer.reply('cancel-1', 'complete')).result).toMatchObject({ state: 'complete', result: 7 })
+  })
+
+  test('a result in chunks is read without HTTP', async () => {
+    const rows = operation('v1:rows.list', {
+      args: object,
+      chunked: { mimeType: 'text/csv' },
+      async *run() {
+        for (let row = 0; row < 3; row++) yield 'a row that is longer than a chunk\n'
+      },
+    })
+    await openSite([rows], {}, { sizes: { chunkBytes: 16 } })
+    await using peer = await startPeer(kafka.address, TOPICS)
+    await peer.call('v1:rows.list', {}, { requestId: 'rows-1' })
+    await peer.reply('rows-1', 'complete')
+
+    const read = await readChunks('rows-1', async (args, askId) => {
+      await peer.call('v1:getChunk', args, { requestId: askId })
+      return peer.reply(askId, 'complete')
+    })
+
+    expect(read).toEqual({ text: 'a row that is longer than a chunk\n'.repeat(3), count: 7 })
   })
 
   test('without an auth block, or with a wrong credential, a call is refused and not run', async () => {

@@ -4,11 +4,13 @@ import { type AddressInfo, createServer } from 'node:net'
 import { operation } from 'callplane'
 import mqtt from 'mqtt'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import type { ResponseEnvelope } from '../../../src/protocols/opencall/wire.ts'
 import { createMemoryLog, type LogLine } from '../../../src/testing/fakes/memory-log.ts'
 import { describeWith, mqttBroker } from '../../engines/engines.ts'
 import { freePort } from '../../engines/free-port.ts'
 import type { Mosquitto } from '../../engines/mosquitto.ts'
 import { mosquittoPub, mosquittoSub } from '../../engines/mosquitto-clients.ts'
+import { verifies } from '../../requirements.ts'
 import { createGate } from '../../scenarios/server.ts'
 import { AUTH, listen, type MqttSite, request, startBroker, startMqttSite } from './site.ts'
 
@@ -32,6 +34,55 @@ async function connect(broker: Mosquitto): Promise<mqtt.MqttClient> {
 }
 
 describeWith(mqttBroker, 'MQTT when things go wrong', () => {
+  test('a failure of the broker changes no call, and a failure of the operation is its own', async () => {
+    verifies('opencall:316')
+    const gate = createGate()
+    const slow = operation('v1:it.waits', { model: 'async', run: () => gate.pass() })
+    const refuse = operation('v1:it.refuses', { run: (_, ctx) => ctx.fail('SOLD_OUT', 'Nothing is left.') })
+    const write = operation('v1:it.writes', { ttlSeconds: 60, run: () => 'x'.repeat(100_000) })
+    // The server leaves 128 kB of the broker's limit for the properties of a packet.
+    const broker = await startBroker({ settings: ['max_packet_size 200000'] })
+    const site = await startMqttSite([slow, refuse, write], {}, broker)
+    const headers = { authorization: `Bearer ${AUTH.credential}` }
+    const session = ['-V', 'mqttv311', '-c', '-i', 'caller', '-q', '1', '-t', 'ops/+/response']
+    const before = await mosquittoSub(broker.port, session)
+    await request(broker, { op: 'v1:it.waits', ctx: { requestId: 'r1' } })
+    await gate.began
+    await before[Symbol.asyncDispose]()
+    await mosquittoPub(broker.port, ['-t', 'saved', '-m', '', '-q', '1'])
+
+    await broker.kill()
+    await until(site, false)
+    const whileAway = (await (await site.request('/ops/r1', { headers })).json()) as ResponseEnvelope
+    await broker.restart()
+    await until(site, true)
+    gate.open('done at last')
+    await using after = await mosquittoSub(broker.port, session)
+    const told: ResponseEnvelope[] = []
+    const hear = async (requestId: string) => {
+      for (;;) {
+        const envelope: ResponseEnvelope = JSON.parse((await after.next()).payload)
+        told.push(envelope)
+        if (envelope.requestId === requestId && /complete|error/.test(envelope.state)) return envelope
+      }
+    }
+    const ended = await hear('r1')
+    await request(broker, { op: 'v1:it.refuses', ctx: { requestId: 'r2' } })
+    const domain = await hear('r2')
+    await request(broker, { op: 'v1:it.writes', ctx: { requestId: 'r3' } })
+    const unpublished = await hear('r3')
+    const stored = (await (await site.request('/ops/r3', { headers })).json()) as ResponseEnvelope
+
+    expect(whileAway).toMatchObject({ state: 'pending' })
+    expect(ended).toMatchObject({ state: 'complete', result: 'done at last' })
+    expect(told.filter(({ requestId, state }) => requestId === 'r1' && state === 'error')).toEqual([])
+    expect(domain).toMatchObject({ state: 'error', error: { code: 'SOLD_OUT' } })
+    expect(await stateOf(site)).toMatchObject({ connected: true })
+    // The response could not be published. The call itself is complete.
+    expect(unpublished).toMatchObject({ state: 'error', error: { code: 'PANIC_RESPONSE_TOO_LARGE' } })
+    expect(stored).toMatchObject({ state: 'complete' })
+  })
+
   test('a broker that is killed and starts again gets the states that it missed, and further calls', async () => {
     const gate = createGate()
     const slow = operation('v1:it.waits', { model: 'async', run: () => gate.pass() })

@@ -1,37 +1,8 @@
 /** A server in a process without the package `ws`. */
-import { execFile } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { temporaryFolder } from '../../scenarios/server.ts'
+import { startWithout } from '../without-package.ts'
 
-const root = join(import.meta.dirname, '../../..')
-
-/** Starts a server with the options in a process that cannot import `ws`, and returns its log or its error. */
-async function run(options: string): Promise<string> {
-  const program = join(temporaryFolder(), 'program.mjs')
-  writeFileSync(
-    program,
-    `
-import { registerHooks } from 'node:module'
-registerHooks({
-  resolve(specifier, context, next) {
-    return next(specifier === 'ws' ? 'ws-that-is-not-installed' : specifier, context)
-  },
-})
-const { createServer } = await import(${JSON.stringify(join(root, 'src/index.ts'))})
-try {
-  const server = await createServer({ operations: [], data: ${JSON.stringify(temporaryFolder())}, log: 'info', ${options} })
-  await server.close()
-} catch ({ code, message }) {
-  console.log(code, message)
-}
-`,
-  )
-  const { stdout } = await promisify(execFile)(process.execPath, ['--conditions=callplane-source', program])
-  return stdout
-}
+const run = (options: string) => startWithout('ws', options)
 
 test('it says once that WebSocket is off and how to get it, and starts', async () => {
   const log = await run('')

@@ -66,7 +66,7 @@ test('closing the server closes its sockets, and later upgrades are refused', as
   expect([late.status, late.body.error?.code]).toEqual([503, 'PANIC_SHUTTING_DOWN'])
 })
 
-test('without WebSocket an upgrade is an ordinary request, and streams are server-sent events', async () => {
+test('without WebSocket an upgrade is an ordinary request, and streams are read as server-sent events', async () => {
   const server = await createServer({ operations: [counting], data: temporaryFolder(), websocket: false })
   onTestFinished(() => server.close(0))
   const { url } = await server.listen({ port: 0 })
@@ -78,5 +78,5 @@ test('without WebSocket an upgrade is an ordinary request, and streams are serve
   })
 
   expect(status).toBe(405)
-  expect(await subscribed.json()).toMatchObject({ state: 'streaming', stream: { transport: 'sse' } })
+  expect(await subscribed.json()).toMatchObject({ stream: { transport: 'sse' } })
 })

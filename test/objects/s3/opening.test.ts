@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { openS3Objects, type S3Options } from '../../../src/objects/s3/index.ts'
 import { systemClock } from '../../../src/server/build/environment.ts'
+import { checkOptions } from '../../../src/server/options/check-options.ts'
 
 const CREDENTIALS = { accessKeyId: 'key', secretAccessKey: 'secret' }
 
@@ -96,3 +97,11 @@ async function startAnswering(status: number, text: string): Promise<string> {
   })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
+
+test.for([
+  ['/srv/objects', 's3://bucket/prefix'],
+  ['file:///srv/objects', 's3://bucket/prefix'],
+  [{ url: 's3://bucket', credential: {} }, 'no option "credential"'],
+] as const)('the option objects refuses %j', ([objects, advice]) => {
+  expect(() => checkOptions({ objects: objects as string })).toThrow(advice)
+})

@@ -66,6 +66,8 @@ describeWith(postgresServer, 'nodes on one Postgres', () => {
     const ends = [accepting, third].map((node) => seen(node, instance.id, ({ state }) => state === 'complete'))
 
     const [claimed] = (await running.claim(CLAIM)).instances
+    // The third node gets no hints: it looks, and looks again.
+    await seen(third, instance.id, ({ state }) => state === 'pending')
     await running.progress({ id: instance.id, attempt: 1 }, { fraction: 0.5 })
     const { instance: ended } = await running.advance(ending(instance, 1))
 

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Store } from '../../../src/core/ports/store.ts'
 import { createManualClock } from '../../../src/testing/fakes/clock.ts'
 import { describeStore } from '../../../src/testing/suites/store/store.ts'
-import { describeWith, postgresServer } from '../../engines/engines.ts'
+import { describeWith, pooler, postgresServer, together } from '../../engines/engines.ts'
+import { type PgBouncer, startPgBouncer } from '../../engines/pgbouncer.ts'
 import { type Postgres, startPostgres } from '../../engines/postgres.ts'
 import { createSchema } from './schemas.ts'
 
@@ -34,6 +35,27 @@ describeWith(postgresServer, 'a store in Postgres', () => {
     'one node accepts and ends calls, another claims and reads them',
     open(2, (a, b) => apart(a as Store, b as Store)),
   )
+})
+
+describeWith(together(postgresServer, pooler), 'a store in Postgres behind PgBouncer', () => {
+  let [server, bouncer]: [Postgres?, PgBouncer?] = []
+
+  beforeAll(async () => {
+    server = await startPostgres()
+    bouncer = await startPgBouncer(server)
+  }, 60_000)
+  afterAll(async () => {
+    await bouncer?.[Symbol.asyncDispose]()
+    await server?.[Symbol.asyncDispose]()
+  })
+
+  describeStore({ describe, test, expect }, 'one node behind a pooler', async () => {
+    const clock = createManualClock()
+    const schema = createSchema(server as Postgres)
+    const url = bouncer?.url ?? ''
+    const store = await schema.open({ clock, serverTime: () => clock.now(), url, listenUrl: schema.server.url })
+    return { store, clock, cleanup: async () => schema[Symbol.asyncDispose]() }
+  })
 })
 
 /** Node `a` accepts and changes, node `b` hands out and reads. */
