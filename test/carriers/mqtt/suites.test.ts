@@ -150,22 +150,23 @@ function reader(client: mqtt.MqttClient, last: string): () => Promise<Buffer | u
   }
 }
 
-/** What happened to each message: acknowledged on the wire, or failed in the session. */
+/**
+ * What happened to each message: acknowledged on the wire, or failed in the session. Messages with the same text share
+ * their fate in these stories.
+ */
 class Sent {
-  readonly #outcomes = new Map<string, PromiseWithResolvers<boolean>[]>()
+  readonly #outcomes = new Map<string, PromiseWithResolvers<boolean>>()
   readonly #texts: string[] = []
 
   /** The mark is carried in the packet, and says which message was acknowledged. */
   mark(message: Message): string {
     const text = textOf(message)
-    const before = this.#outcomes.get(text) ?? []
-    this.#outcomes.set(text, [...before, Promise.withResolvers()])
+    if (!this.#outcomes.has(text)) this.#outcomes.set(text, Promise.withResolvers())
     return `<${this.#texts.push(text) - 1}>`
   }
 
   async outcome(message: Message): Promise<boolean> {
-    const [first] = this.#outcomes.get(textOf(message)) ?? []
-    return first ? first.promise : true
+    return this.#outcomes.get(textOf(message))?.promise ?? true
   }
 
   acknowledged(packet: Buffer): void {
@@ -188,9 +189,8 @@ class Sent {
     }
   }
 
-  /** Messages with the same text share their fate in these stories. */
   #settle(text: string, isAcknowledged: boolean): void {
-    for (const outcome of this.#outcomes.get(text) ?? []) outcome.resolve(isAcknowledged)
+    this.#outcomes.get(text)?.resolve(isAcknowledged)
   }
 }
 

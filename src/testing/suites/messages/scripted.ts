@@ -42,8 +42,12 @@ export function scripted({ receive, close }: Script = {}): Scripted {
       receive(message) {
         const text = textOf(message)
         received.push(text)
-        look()
-        return receive?.(text, given)
+        try {
+          return receive?.(text, given)
+        } finally {
+          // After the script has begun: a condition may be about what it has noted of this message.
+          look()
+        }
       },
       refuse(fault) {
         refused.push(fault)
