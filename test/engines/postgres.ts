@@ -12,6 +12,8 @@ import { type ServerProcess, startServer } from './server-process.ts'
 const run = promisify(execFile)
 
 export interface PostgresOptions {
+  /** The folder of the programs. Default: Debian's. */
+  programs?: string
   /** PEM. The server then also speaks TLS. */
   tls?: { cert: string; key: string }
   /** Lines of `postgresql.conf`, by name. */
@@ -29,12 +31,13 @@ export interface Postgres extends ServerProcess {
 
 const USER = 'callplane'
 
-export async function startPostgres({ tls, settings = {} }: PostgresOptions = {}): Promise<Postgres> {
+export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
+  const { programs = POSTGRES_PROGRAMS, tls, settings = {} } = options
   const folder = await mkdtemp(join(tmpdir(), 'callplane-postgres-'))
   const data = join(folder, 'data')
   const port = await freePort()
   const asUser = await unprivileged(folder)
-  const program = (name: string) => join(POSTGRES_PROGRAMS, name)
+  const program = (name: string) => join(programs, name)
   const init = ['--pgdata', data, '--username', USER, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C']
   // Without waiting for the disk: only a crash of the whole machine would lose this folder.
   const [setup = '', ...args] = [...asUser, program('initdb'), ...init, '--no-sync', '--no-instructions']
@@ -48,8 +51,8 @@ export async function startPostgres({ tls, settings = {} }: PostgresOptions = {}
     ...(tls && (await writeTls(folder, tls))),
     ...settings,
   }
-  const options = Object.entries(lines).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const command = [...asUser, program('postgres'), '-D', data, ...options] as [string, ...string[]]
+  const flags = Object.entries(lines).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const command = [...asUser, program('postgres'), '-D', data, ...flags] as [string, ...string[]]
   const server = await startServer({
     command,
     readyLine: 'database system is ready to accept connections',

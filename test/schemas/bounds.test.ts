@@ -49,7 +49,7 @@ const { schema, value } = fc.letrec<{ schema: object; value: unknown }>((tie) =>
   }
 })
 
-it('a bounded check accepts what ajv accepts, counted or not', { timeout: 60_000 }, () => {
+it('a bounded check accepts what ajv accepts, counted or not', { timeout: 180_000 }, () => {
   const compileShared = createBoundedTests()
   fc.assert(
     fc.property(schema, fc.array(value, { minLength: 1, maxLength: 5 }), (described, values) => {

@@ -1,5 +1,6 @@
 /** Small values by key. */
 import type { RecordChange, Records } from '../../core/ports/store.ts'
+import { unavailable } from './connect/failures.ts'
 import { type Session, statement, transaction } from './connect/session.ts'
 import { decodeText, encodeText } from './sql/plain-text.ts'
 import type { Tables } from './tables.ts'
@@ -118,8 +119,10 @@ export function createRecords({ tables, writes, reads, now }: RecordParts): { re
         return count === 1 || (uncertain && (await isMade(session, [{ key, value }])))
       }),
     take: (key) =>
-      write([key], async (session) => {
+      write([key], async (session, uncertain) => {
         const { rows } = await session.query<{ value: string }>(take, [keyOf(key), now()])
+        // The first try may have taken it, and its answer was the only copy.
+        if (uncertain && rows.length === 0) throw unavailable()
         return rows[0] && decodeText(rows[0].value)
       }),
     remove: (key) =>

@@ -11,11 +11,11 @@ import { AcceptedCalls } from './calls/acceptance.ts'
 import { AdvancedCalls } from './calls/advance.ts'
 import { CallReads } from './calls/reads.ts'
 import { SmallChanges } from './calls/small-changes.ts'
-import { parseAddress } from './connect/address.ts'
+import { type Address, parseAddress } from './connect/address.ts'
 import { loadDriver } from './connect/driver.ts'
 import { closed, openFault, writeFault } from './connect/failures.ts'
-import { Reachability } from './connect/reachability.ts'
-import { Connection, statement } from './connect/session.ts'
+import { Lines } from './connect/lines.ts'
+import { Connection, type SessionOptions, statement } from './connect/session.ts'
 import { DatabaseClock } from './nodes/database-clock.ts'
 import { FreshCalls } from './nodes/fresh-calls.ts'
 import { HeldCalls } from './nodes/held-calls.ts'
@@ -29,7 +29,6 @@ import { createRecords } from './records.ts'
 import { migrate } from './sql/migrate.ts'
 import { tablesOf } from './tables.ts'
 import { createUpkeep } from './upkeep.ts'
-import { Batches, type BatchesParts } from './writes/batches.ts'
 
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:5432/database?sslmode=verify-full`. Several hosts are separated by commas. */
@@ -51,66 +50,52 @@ export interface PostgresStoreOptions {
 
 const CONNECT_MS = 5_000
 const STATEMENT_MS = 5_000
-/** How long a write whose answer was lost is repeated before its caller is told that the outcome is unknown. */
-const DOUBT_MS = 5_000
 
 const TIME = statement('SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now')
 
+/** Connects, upgrades the schema and reads the server's clock, before the store is put together. */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
-  const { url, schema = 'callplane', listenUrl, connections = {}, clock, log, serverTime } = options
-  const address = parseAddress(url)
-  const driver = await loadDriver()
-  const settings = {
-    driver,
-    address,
+  const { url, schema = 'callplane', listenUrl, clock, log, serverTime } = options
+  const settings: SessionOptions = {
+    driver: await loadDriver(),
+    address: parseAddress(url),
     pooled: listenUrl !== undefined,
     connectMs: CONNECT_MS,
     statementMs: STATEMENT_MS,
   }
-  const tables = tablesOf(schema)
+  const listening = listenUrl === undefined ? settings.address : parseAddress(listenUrl)
   const first = new Connection(settings)
   const databaseClock = new DatabaseClock({ clock, log })
-  const readTime = async () =>
-    serverTime ? serverTime() : ((await first.query<{ now: number }>(TIME)).rows[0]?.now ?? Number.NaN)
+  const readTime = async () => (await first.query<{ now: number }>(TIME)).rows[0]?.now ?? Number.NaN
   try {
     await first.open()
     await migrate(first, schema)
-    await databaseClock.measure(readTime)
+    await databaseClock.measure(async () => (serverTime ? serverTime() : readTime()))
+    return await assemble(options, { settings, listening, schema, databaseClock, first })
   } catch (thrown) {
+    throw openFault(thrown, settings.address.shown)
+  } finally {
     await first.close()
-    throw openFault(thrown, address.shown)
   }
+}
+
+interface OpenedParts {
+  settings: SessionOptions
+  listening: Address
+  schema: string
+  databaseClock: DatabaseClock
+  /** Open only while the store is put together. */
+  first: Connection
+}
+
+async function assemble(
+  { connections = {}, clock, log, serverTime }: PostgresStoreOptions,
+  { settings, listening, schema, databaseClock, first }: OpenedParts,
+): Promise<Store> {
+  const tables = tablesOf(schema)
   const now = () => databaseClock.now()
-  const all: Connection[] = []
-  const reachability = new Reachability({
-    probe: async () => {
-      const connection = new Connection(settings)
-      await connection.open()
-      await connection.close()
-    },
-    changed: () => {
-      for (const each of [writes, reading, claims]) each.reachabilityChanged()
-    },
-    log,
-    shown: address.shown,
-  })
-  const batchesOf = (count: number) => {
-    const own = Array.from({ length: count }, () => new Connection(settings))
-    all.push(...own)
-    const parts: BatchesParts = {
-      connections: own,
-      down: () => reachability.fault,
-      unreachable(thrown) {
-        if (!all.some(({ isOpen }) => isOpen)) reachability.failed(thrown)
-      },
-      log,
-      doubtMs: DOUBT_MS,
-    }
-    return new Batches(parts)
-  }
-  const writes = batchesOf(connections.writes ?? 4)
-  const reading = batchesOf(connections.reads ?? 2)
-  const claims = batchesOf(1)
+  const lines = new Lines({ settings, counts: connections, log })
+  const { writes, reads: reading, claims } = lines
   let marks = 0
   const newMark = () => (membership.number % 2 ** 20) * 2 ** 32 + (marks++ % 2 ** 32)
   const fresh = new FreshCalls(() => clock.monotonicMs())
@@ -163,7 +148,6 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     },
   })
   const channelOf = (node: number) => `callplane_${hash('sha256', schema, 'hex').slice(0, 8)}_${node}`
-  const listening = listenUrl === undefined ? address : parseAddress(listenUrl)
   const sideLine = new SideLine({
     settings: { ...settings, address: listening, pooled: false },
     heard(payload) {
@@ -194,13 +178,12 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   })
 
   try {
-    await membership.start(first)
     await sideLine.start()
+    await membership.start(first)
   } catch (thrown) {
-    await Promise.all([first.close(), sideLine.end()])
-    throw openFault(thrown, address.shown)
+    await sideLine.end()
+    throw thrown
   }
-  await first.close()
 
   /** Values that cannot be encoded throw, and the port says that every failure is a fault. */
   const attempt = <T>(run: () => Promise<T>): Promise<T> => {
@@ -222,11 +205,9 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     // A call that is being accepted may have to be registered before this node leaves.
     await writes.idle()
     await membership.end()
-    await Promise.all([writes, reading, claims].map((each) => each.end()))
-    reachability.end()
+    await lines.close()
     remote.end()
     await sideLine.end()
-    await Promise.all(all.map((connection) => connection.close()))
   }
 
   return {

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Instance } from '../../../src/core/call/instance.ts'
 import { statesBefore } from '../../../src/core/call/state.ts'
-import type { Change, Store } from '../../../src/core/ports/store.ts'
+import type { AuditEntry, Change, Store } from '../../../src/core/ports/store.ts'
 import { systemClock } from '../../../src/server/build/environment.ts'
 import { createManualClock } from '../../../src/testing/fakes/clock.ts'
 import { sampleInstance } from '../../../src/testing/fakes/instances.ts'
@@ -12,6 +12,21 @@ import { type Postgres, startPostgres } from '../../engines/postgres.ts'
 import { createSchema } from './schemas.ts'
 
 const CLAIM = { operations: ['v1:reports.generate@1.0.0'], limit: 10, leaseMs: 30_000 }
+
+const ENTRY: AuditEntry = {
+  id: 'e1',
+  tenant: 'main',
+  owner: 'none|ada',
+  requestId: 'r1',
+  operation: 'v1:reports.generate@1.0.0',
+  fingerprint: 'f1',
+  verdict: 'allow',
+  backend: 'handler',
+  attempts: 1,
+  outcome: 'complete',
+  startedAt: 1,
+  endedAt: 2,
+}
 
 const ending = ({ id }: Instance, attempt: number): Change => ({
   id,
@@ -181,6 +196,37 @@ describeWith(postgresServer, 'nodes on one Postgres', () => {
     const nodes = [await schema.open({ clock: systemClock }), await schema.open({ clock: hourAhead })] as const
 
     expect(Math.abs(nodes[0].now() - nodes[1].now())).toBeLessThan(1_000)
+  })
+
+  test('texts that Postgres cannot hold are read back unchanged', async () => {
+    await using schema = createSchema(server)
+    const store = await schema.open({ clock: systemClock })
+    const odd = 'a\u0000b\u0001c\ud800d\udc00e😀'
+    const instance = sampleInstance(store.now(), {
+      tenant: `t${odd}`,
+      owner: odd,
+      requestId: odd,
+      sessionId: odd,
+      idempotencyKey: odd,
+      operation: `v1:${odd}@1.0.0`,
+      args: { [odd]: odd },
+      dueAt: store.now(),
+    })
+
+    await store.accept(instance)
+    await store.records.put(odd, odd)
+    await store.audit.append({ ...ENTRY, id: odd, owner: odd })
+
+    expect(await store.get(instance.id)).toEqual(instance)
+    expect(await store.find(`t${odd}`, odd, odd)).toEqual(instance)
+    expect(await store.find(`t${odd}`, odd, odd.replace('\ud800', '\ud801'))).toBe(undefined)
+    expect(await store.records.list('a\u0000', 9)).toEqual([{ key: odd, value: odd }])
+    expect(await store.audit.list({ tenant: 'main', owner: odd, limit: 9 })).toEqual([
+      { ...ENTRY, id: odd, owner: odd },
+    ])
+    const claimed = await store.claim({ ...CLAIM, operations: [instance.operation] })
+    expect(claimed.instances).toMatchObject([{ id: instance.id, owner: odd, attempt: 1 }])
+    expect((await store.openCounts()).byOwner).toEqual([[`t${odd}`, odd, 1]])
   })
 
   test('a node refuses a schema that needs a newer program, and one of another program', async () => {

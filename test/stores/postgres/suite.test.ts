@@ -3,39 +3,54 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Store } from '../../../src/core/ports/store.ts'
 import { createManualClock } from '../../../src/testing/fakes/clock.ts'
 import { describeStore } from '../../../src/testing/suites/store/store.ts'
-import { describeWith, pooler, postgresServer, together } from '../../engines/engines.ts'
+import {
+  describeWith,
+  NEWER_POSTGRES_PROGRAMS,
+  newerPostgresServer,
+  POSTGRES_PROGRAMS,
+  pooler,
+  postgresServer,
+  together,
+} from '../../engines/engines.ts'
 import { type PgBouncer, startPgBouncer } from '../../engines/pgbouncer.ts'
 import { type Postgres, startPostgres } from '../../engines/postgres.ts'
 import { createSchema } from './schemas.ts'
 
-describeWith(postgresServer, 'a store in Postgres', () => {
-  let server: Postgres
+const SERVERS = [
+  { engine: postgresServer, name: 'Postgres', programs: POSTGRES_PROGRAMS },
+  { engine: newerPostgresServer, name: 'a newer Postgres', programs: NEWER_POSTGRES_PROGRAMS },
+]
 
-  beforeAll(async () => {
-    server = await startPostgres()
-  }, 60_000)
-  afterAll(() => server[Symbol.asyncDispose]())
+describe.each(SERVERS)('on $name', ({ engine, name, programs }) =>
+  describeWith(engine, `a store in ${name}`, () => {
+    let server: Postgres
 
-  const open = (nodes: number, make: (...nodes: Store[]) => Store) => async () => {
-    const clock = createManualClock()
-    const schema = createSchema(server)
-    const opened: Store[] = []
-    while (opened.length < nodes) opened.push(await schema.open({ clock, serverTime: () => clock.now() }))
-    const close = async () => void (await Promise.all(opened.map((node) => node.close())))
-    return { store: { ...make(...opened), close }, clock, cleanup: async () => schema[Symbol.asyncDispose]() }
-  }
+    beforeAll(async () => {
+      server = await startPostgres({ programs })
+    }, 60_000)
+    afterAll(() => server[Symbol.asyncDispose]())
 
-  describeStore(
-    { describe, test, expect },
-    'one node',
-    open(1, (node) => node as Store),
-  )
-  describeStore(
-    { describe, test, expect },
-    'one node accepts and ends calls, another claims and reads them',
-    open(2, (a, b) => apart(a as Store, b as Store)),
-  )
-})
+    const open = (nodes: number, make: (...nodes: Store[]) => Store) => async () => {
+      const clock = createManualClock()
+      const schema = createSchema(server)
+      const opened: Store[] = []
+      while (opened.length < nodes) opened.push(await schema.open({ clock, serverTime: () => clock.now() }))
+      const close = async () => void (await Promise.all(opened.map((node) => node.close())))
+      return { store: { ...make(...opened), close }, clock, cleanup: async () => schema[Symbol.asyncDispose]() }
+    }
+
+    describeStore(
+      { describe, test, expect },
+      'one node',
+      open(1, (node) => node as Store),
+    )
+    describeStore(
+      { describe, test, expect },
+      'one node accepts and ends calls, another claims and reads them',
+      open(2, (a, b) => apart(a as Store, b as Store)),
+    )
+  }),
+)
 
 describeWith(together(postgresServer, pooler), 'a store in Postgres behind PgBouncer', () => {
   let [server, bouncer]: [Postgres?, PgBouncer?] = []

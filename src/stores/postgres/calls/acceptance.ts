@@ -87,7 +87,8 @@ export class AcceptedCalls {
     if (more?.over === undefined && more?.records === undefined) {
       const terms = { lanes, bytes: call.args.length }
       if (!isUsual(instance)) return writes.add(this.#rare.shape, call, terms)
-      if (!fresh.send(instance, now())) return writes.add(this.#usual.shape, call, terms)
+      // A call that is refused at once is not in doubt.
+      if (writes.refusal || !fresh.send(instance, now())) return writes.add(this.#usual.shape, call, terms)
       return writes.add(this.#fresh.shape, call, terms).catch((fault: Fault) => {
         if (fault.kind === 'unavailable') fresh.doubt(instance.id)
         else fresh.refused(instance.id)

@@ -115,8 +115,13 @@ export class Batches {
     this.#idle = [...parts.connections]
   }
 
+  /** The fault with which a request would be refused now, without being sent. */
+  get refusal(): Fault | undefined {
+    return this.#closing ? closed() : this.#parts.down()
+  }
+
   add<V, R>(shape: Shape<V, R>, value: V, terms: Terms = {}): Promise<R> {
-    const fault = this.#closing ? closed() : this.#parts.down()
+    const fault = this.refusal
     if (fault) return Promise.reject(fault)
     return new Promise<R>((resolve, reject) => {
       const settle = resolve as (result: unknown) => void
