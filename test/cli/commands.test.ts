@@ -128,6 +128,13 @@ test("flags go before the environment, that before the application's own setting
   expect(flags.over(own)).toMatchObject({ data: '/flag', log: 'warn', requestLog: false, opencall: { strict: true } })
 })
 
+test('--websocket requires WebSocket, and --no-websocket switches it off', () => {
+  const over = (...args: string[]) => parseServe({ args, env: {} }).over({}).websocket
+
+  expect([over(), over('--websocket'), over('--no-websocket')]).toEqual([undefined, true, false])
+  expect(() => over('--websocket', '--no-websocket')).toThrow('not both')
+})
+
 test('a token from outside is added to those of the application and taken out of the environment', () => {
   const env: Record<string, string> = { CALLPLANE_TOKEN: 'x'.repeat(40) }
   const known = { hash: hashToken('other'), kind: 'bearer', subject: 'ada', scopes: [] } as const

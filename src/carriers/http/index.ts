@@ -8,6 +8,7 @@ export {
   createHttpServer,
   type Listening,
   listen,
+  MAX_CONNECTIONS,
   type ServerLimits,
 } from './server.ts'
 export { type UpgradeClaim, Upgrades } from './upgrades.ts'

@@ -14,6 +14,9 @@ import type { Upgrades } from './upgrades.ts'
 // A named import of node:http also evaluates its `WebSocket` and loads all of undici: 13 MB that are not needed.
 const { createServer } = process.getBuiltinModule('node:http')
 
+/** The most connections of a server, if its limits say nothing else. */
+export const MAX_CONNECTIONS = 10_000
+
 export interface ServerLimits {
   maxHeaderBytes?: number
   /** Time limit for the head of a request. */
@@ -51,7 +54,7 @@ export function createHttpServer(
     ...(upgrades && { shouldUpgradeCallback: (request: IncomingMessage) => upgrades.accepts(request) }),
   }
   const server: WebServer = tls ? createSecure(settings, tls) : createServer(settings)
-  server.maxConnections = limits.maxConnections ?? 10_000
+  server.maxConnections = limits.maxConnections ?? MAX_CONNECTIONS
   const keepAliveMs = limits.keepAliveTimeoutMs ?? 5_000
   const idle = new IdleConnections(server, keepAliveMs)
   server.on('request', (request, response) => {

@@ -28,6 +28,8 @@ export interface RawCarrierOptions {
   limits?: QuicLimits
   /** How long a peer may read nothing of what waits for it. */
   stallTimeoutMs?: number
+  /** Time limit for a message that has begun (default: 30,000). */
+  bodyTimeoutMs?: number
   log: Log
 }
 
@@ -35,7 +37,7 @@ export interface RawCarrierOptions {
 const PING_EVERY_MS = 10_000
 
 export function createRawCarrier(options: RawCarrierOptions): Carrier<{ host: string; port: number }> {
-  const { library, tls, host, port, alpn, limits = {}, log, stallTimeoutMs = 120_000 } = options
+  const { library, tls, host, port, alpn, limits = {}, log, stallTimeoutMs = 120_000, bodyTimeoutMs = 30_000 } = options
   const server = library.createQuicServer({ ...quicSettings(tls, limits), alpn: [alpn] })
   const unread = new Unread()
   const streams = new Set<RawStream>()
@@ -80,6 +82,7 @@ export function createRawCarrier(options: RawCarrierOptions): Carrier<{ host: st
       limits: { maxBytes: options.maxBytes, maxInFlight: MAX_IN_FLIGHT },
       unread,
       stallTimeoutMs,
+      bodyTimeoutMs,
       log,
     })
     streams.add(served)

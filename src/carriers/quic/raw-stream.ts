@@ -8,7 +8,7 @@ import type { Log } from '../../core/ports/runtime.ts'
 import type { OpenSession } from '../../core/ports/session.ts'
 import { type DecodedRecord, encodeRecord, RecordDecoder } from '../../wire/frames/records.ts'
 import { Link, type MessageLimits } from '../../wire/messages/link.ts'
-import { messageTooLarge } from '../../wire/messages/text.ts'
+import { messageTooLarge, messageTooSlow } from '../../wire/messages/text.ts'
 import { Inbox, type Unread } from './inbox.ts'
 import type { QuicStream } from './library.ts'
 import { CODE, drained, within } from './stall.ts'
@@ -20,6 +20,8 @@ export interface RawStreamOptions {
   limits: MessageLimits
   unread: Unread
   stallTimeoutMs: number
+  /** Time limit for a record that has begun. */
+  bodyTimeoutMs: number
   log: Log
 }
 
@@ -79,15 +81,22 @@ export class RawStream {
   }
 
   async #read(): Promise<void> {
+    /** When the record that has begun must be complete. */
+    let deadline = Number.POSITIVE_INFINITY
     try {
       for (;;) {
-        const chunk = await this.#inbox.next()
+        const chunk = await this.#nextBy(deadline)
         if (!chunk) break
+        let taken = 0
         for (const record of this.#decoder.push(chunk)) {
           if (this.#isClosing) return
           await this.#link.room()
           if (!this.#take(record)) return
+          taken++
         }
+        if (this.#decoder.isWhole) deadline = Number.POSITIVE_INFINITY
+        else if (taken > 0 || deadline === Number.POSITIVE_INFINITY)
+          deadline = performance.now() + this.#options.bodyTimeoutMs
       }
       if (!this.#decoder.isWhole) await this.#link.refuse(brokeOff())
       await this.#link.finish()
@@ -96,6 +105,13 @@ export class RawStream {
       // The peer has gone, or sends faster than its messages are handled.
       if (!this.#stream.destroyed) await this.#reset(Fault.from(thrown))
     }
+  }
+
+  async #nextBy(deadline: number): Promise<Buffer | undefined> {
+    if (deadline === Number.POSITIVE_INFINITY) return this.#inbox.next()
+    const leftMs = deadline - performance.now()
+    if (leftMs <= 0 && !this.#inbox.hasEnded) throw messageTooSlow()
+    return this.#inbox.next(leftMs)
   }
 
   /** False if nothing can be read after this. */

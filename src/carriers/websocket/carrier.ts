@@ -34,10 +34,16 @@ export interface SocketRequest extends Presented {
   readonly origin: string
 }
 
+export interface Admitted {
+  peer: Presented
+  /** False if the peer has presented no credential yet. Then it has to send one soon. */
+  isKnown: boolean
+}
+
 export interface WebSocketOptions {
   session: OpenSession
-  /** Returns the credentials of a session. Throws a fault if they are not valid. */
-  admit(request: SocketRequest): Promise<Presented>
+  /** Returns the credentials of a session, and whether they identify its peer. Throws a fault if they are not valid. */
+  admit(request: SocketRequest): Promise<Admitted>
   /** Connects the reader of the stream with this id. Throws a fault if it may not read. */
   read(request: SocketRequest, id: string, open: (stream: OpenStream) => FrameChannel): Promise<void>
   /** Names the place at which readers connect. */
@@ -50,10 +56,17 @@ export interface WebSocketOptions {
   messagesPerSecond?: number
   /** A connection ends if this much waits for its peer (default: 64 MiB). */
   maxBufferedBytes?: number
-  /** A peer that does not respond to a ping before the next one is gone (default: 30,000). */
+  /**
+   * A peer that does not respond to a ping before the next one is gone (default: 30,000). A message that has begun before
+   * a ping must be complete before the next one.
+   */
   pingMs?: number
   /** How long a peer may take to respond to a close frame (default: 10,000). */
   closeMs?: number
+  /** How long a peer without a credential may take to send one (default: 10,000). */
+  identifyMs?: number
+  /** How many sessions may have no known peer (default: 2,500). Further ones are refused. */
+  maxUnknown?: number
 }
 
 /** The socket of an upgrade request, and how to refuse it with a response. */
@@ -72,7 +85,7 @@ export interface WebSocketCarrier extends Carrier {
 
 export function createWebSocketCarrier(options: WebSocketOptions): WebSocketCarrier {
   const { log, clock, maxBytes, dedicated, messagesPerSecond = 100_000, maxBufferedBytes = 64 * 1024 * 1024 } = options
-  const { pingMs = 30_000, closeMs = 10_000 } = options
+  const { pingMs = 30_000, closeMs = 10_000, identifyMs = 10_000, maxUnknown = 2_500 } = options
   const shared = {
     noServer: true,
     clientTracking: false,
@@ -87,15 +100,28 @@ export function createWebSocketCarrier(options: WebSocketOptions): WebSocketCarr
   const turns = new Turns()
   const heartbeat = new Heartbeat(pingMs)
   const open = new Map<ServerSocket, SessionSocket | undefined>()
+  /** Sessions whose peer is not known yet, with the function that cancels their deadline. */
+  const unknown = new Map<ServerSocket, () => void>()
   const writing = { turns, maxBufferedBytes }
   const owner: SocketOwner = {
     log,
     closed(socket) {
       open.delete(socket)
       heartbeat.remove(socket)
+      identified(socket)
     },
   }
   let isClosing = false
+
+  function expectCredential(socket: ServerSocket): void {
+    const close = () => socket.close(CLOSE.unknown, 'No credential came in time.')
+    unknown.set(socket, clock.schedule(identifyMs, close))
+  }
+
+  function identified(socket: ServerSocket): void {
+    unknown.get(socket)?.()
+    unknown.delete(socket)
+  }
 
   /** `undefined` if the request is no valid handshake, which is refused, or its client is gone. */
   function upgrade(by: Server<typeof ServerSocket>, { request, socket, head, refuse }: UpgradedSocket) {
@@ -126,8 +152,9 @@ export function createWebSocketCarrier(options: WebSocketOptions): WebSocketCarr
   return {
     takeSession: (upgraded) =>
       refusing(upgraded, async () => {
-        const peer = await options.admit(upgraded.from)
+        const { peer, isKnown } = await options.admit(upgraded.from)
         if (isClosing) throw closed()
+        if (!isKnown && unknown.size >= maxUnknown) throw tooManyUnknown()
         const accepted = upgrade(sessions, upgraded)
         if (!accepted) return
         const { socket, writer } = accepted
@@ -135,7 +162,9 @@ export function createWebSocketCarrier(options: WebSocketOptions): WebSocketCarr
         const { origin } = upgraded.from
         const session = binary ? withCbor : options.session
         const parts = { open: session, peer, origin, dedicated, binary, maxBytes, messagesPerSecond, clock, log }
-        open.set(socket, new SessionSocket(socket, writer, parts))
+        const noted = isKnown ? parts : { ...parts, identified: () => identified(socket) }
+        open.set(socket, new SessionSocket(socket, writer, noted))
+        if (!isKnown) expectCredential(socket)
       }),
     takeReader: (upgraded, id) =>
       refusing(upgraded, () =>
@@ -179,6 +208,11 @@ function chooseProtocol(offered: Set<string>): string | false {
 
 function invalidHandshake(reason: string): Fault {
   return new Fault('malformed', `This is not a valid WebSocket handshake: ${reason}.`)
+}
+
+function tooManyUnknown(): Fault {
+  const message = 'Too many peers without a credential are connected. Connect with a credential, or try again later.'
+  return new Fault('unavailable', message, { code: 'TOO_MANY_CONNECTIONS', retryAfterMs: 1_000 })
 }
 
 function closed(): Fault {

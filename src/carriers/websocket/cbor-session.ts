@@ -13,13 +13,14 @@ const PREFIX_BYTES = 4
 /** `maxBytes` also limits the JSON that a message becomes. */
 export function cborSessions(open: OpenSession, maxBytes: number): OpenSession {
   return (connection) => {
-    const { peer, origin, frames, subject, lossy, replyTo } = connection
+    const { peer, origin, frames, subject, lossy, identified, replyTo } = connection
     const session = open({
       peer,
       origin,
       frames,
       subject,
       lossy,
+      identified,
       replyTo,
       get signal() {
         return connection.signal

@@ -1,6 +1,9 @@
-/** Pings all sockets at intervals, and ends those whose peer is gone or reads nothing. One timer serves all sockets. */
+/**
+ * Pings all sockets at intervals, and ends those whose peer is gone, reads nothing, or does not finish a message. One timer
+ * serves all sockets.
+ */
 import type { Socket } from 'node:net'
-import type { ServerSocket } from './socket.ts'
+import { CLOSE, type ServerSocket } from './socket.ts'
 
 export class Heartbeat {
   readonly #sockets = new Set<ServerSocket>()
@@ -26,6 +29,7 @@ export class Heartbeat {
   #beat(): void {
     for (const socket of this.#sockets) {
       if (isGone(socket)) socket.terminate()
+      else if (isTooSlow(socket)) socket.close(CLOSE.slow, 'A message did not arrive in time.')
       else if (!socket.writer?.isFull && socket.readyState === socket.OPEN) socket.ping()
     }
   }
@@ -39,4 +43,11 @@ function isGone(socket: ServerSocket): boolean {
   socket.lastRead = read
   if (writer?.isFull) return read === lastRead
   return !isPaused && !isAlive
+}
+
+/** True if the message that had begun at the last ping has not arrived. A paused socket reads nothing. */
+function isTooSlow(socket: ServerSocket): boolean {
+  const { received, lastBegun, isPaused, isMidMessage } = socket
+  socket.lastBegun = isMidMessage && !isPaused ? received : undefined
+  return socket.lastBegun !== undefined && socket.lastBegun === lastBegun
 }

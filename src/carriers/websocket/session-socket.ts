@@ -17,6 +17,8 @@ const MESSAGES_PER_TURN = 64
 export interface SessionSocketParts {
   open: OpenSession
   peer: Presented
+  /** Called when a message identifies the peer. Absent if it is known. */
+  identified?: (() => void) | undefined
   origin: string
   /** Where the streams of this connection can be read on a socket of their own. */
   dedicated: StreamTransport
@@ -44,7 +46,7 @@ export class SessionSocket {
   #isGone = false
 
   constructor(socket: ServerSocket, writer: SocketWriter, parts: SessionSocketParts) {
-    const { open, peer, origin, log, maxBytes } = parts
+    const { open, peer, origin, log, maxBytes, identified } = parts
     const bytesOpcode = parts.binary ? BINARY : TEXT
     const frames = new SharedChannels(parts.dedicated, writer)
     this.#socket = socket
@@ -56,6 +58,7 @@ export class SessionSocket {
       origin,
       log,
       frames,
+      identified,
       limits: { maxBytes, maxInFlight: MAX_IN_FLIGHT },
       transmit(message, about) {
         const full = writer.send(typeof message === 'string' ? TEXT : bytesOpcode, message)
@@ -67,8 +70,11 @@ export class SessionSocket {
       const fault = peerFault(code, maxBytes)
       if (fault) void this.#link.refuse(fault)
     }
+    let received = 0
+    socket.received = received
     socket.on('message', (data, isBinary) => {
       socket.isAlive = true
+      socket.received = ++received
       this.#take(isBinary ? (data as Buffer) : String(data))
     })
     socket.afterClose = () => {

@@ -6,11 +6,14 @@ import type { Duplex } from 'node:stream'
 import { WebSocket } from 'ws'
 import { Fault } from '../../core/fault.ts'
 import type { Log } from '../../core/ports/runtime.ts'
-import { messageTooLarge } from '../../wire/messages/text.ts'
+import { messageTooLarge, messageTooSlow } from '../../wire/messages/text.ts'
 import type { SocketWriter } from './writer.ts'
 
-/** RFC 6455, "Defined Status Codes", and one of ours: the stream of this socket has failed. */
-export const CLOSE = { done: 1000, leaving: 1001, failed: 4000 } as const
+/**
+ * RFC 6455, "Defined Status Codes", and ours: the stream of this socket has failed, its peer has not said who it is, and
+ * a message of it did not arrive in time.
+ */
+export const CLOSE = { done: 1000, leaving: 1001, failed: 4000, unknown: 4001, slow: 4002 } as const
 
 /** A close frame has room for a reason of this size. */
 const MAX_REASON_BYTES = 123
@@ -34,6 +37,10 @@ export class ServerSocket extends WebSocket {
   isAlive = true
   /** What the peer had read at the last ping. */
   lastRead = 0
+  /** The number of messages of the peer. `undefined` if they are discarded. */
+  received: number | undefined
+  /** The value of `received` at the last ping, if another message had begun then. */
+  lastBegun: number | undefined
 
   /** Called once the socket is open. The listeners are shared: those of a socket's own took 1 kB for each connection. */
   begin(raw: Duplex, writer: SocketWriter, owner: SocketOwner): void {
@@ -41,6 +48,15 @@ export class ServerSocket extends WebSocket {
     this.writer = writer
     this.owner = owner
     this.on('ping', answerPing).on('pong', noteAlive).on('error', logError).on('close', finish)
+  }
+
+  /**
+   * True if a message has begun and is not complete. A fragmented message can stay so for ever, and its peer may respond
+   * to pings meanwhile. `ws` has no public field for it.
+   */
+  get isMidMessage(): boolean {
+    const { _receiver } = this as unknown as { _receiver?: { _fragmented: number; _bufferedBytes: number } }
+    return _receiver !== undefined && (_receiver._fragmented !== 0 || _receiver._bufferedBytes > 0)
   }
 
   override close(code?: number, reason?: string | Buffer): void {
@@ -76,7 +92,7 @@ function finish(this: WebSocket): void {
   socket.afterClose?.()
 }
 
-/** The peer's error that makes `ws` close a connection with this code. */
+/** The peer's error for which a connection is closed with this code. */
 export function peerFault(code: number | undefined, maxBytes: number): Fault | undefined {
   switch (code) {
     case 1002:
@@ -93,6 +109,10 @@ export function peerFault(code: number | undefined, maxBytes: number): Fault | u
       })
     case 1009:
       return messageTooLarge(maxBytes)
+    case CLOSE.unknown:
+      return new Fault('unauthenticated', 'No credential came in time. Connect again with one, or send it at once.')
+    case CLOSE.slow:
+      return messageTooSlow()
     default:
       return undefined
   }

@@ -38,7 +38,9 @@ Options:
                          can read a command line. "callplane token" creates one.
   --policy <file>        Who may run what, and what needs an approval: a YAML file, or a module that exports a policy.
   --grpc-port <n>        Serves the Tool Contract over gRPC on this port; 0 picks a free one and logs it.
-  --no-websocket         Serves no OpenCALL over WebSocket. Without it, it is on where the package ws is installed.
+  --websocket            Serves OpenCALL over WebSocket (default: where the package ws is installed). Without the package,
+                         the server does not start.
+  --no-websocket         Serves no OpenCALL over WebSocket.
   --webrtc               Also carries streams over WebRTC. Needs the package werift.
   --quic <address>       Serves HTTP/3 on this UDP address, such as 127.0.0.1:4433 or 4433. Needs --tls-cert and --tls-key.
   --quic-raw-port <n>    Serves OpenCALL on raw QUIC streams (ALPN callplane/1) on this UDP port, too.

@@ -43,6 +43,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       'accept-loss': { type: 'boolean', default: false },
       policy: { type: 'string' },
       'grpc-port': { type: 'string' },
+      websocket: { type: 'boolean', default: false },
       'no-websocket': { type: 'boolean', default: false },
       webrtc: { type: 'boolean', default: false },
       quic: { type: 'string' },
@@ -71,6 +72,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
   const workers = values.workers === undefined ? undefined : parseWhole(values.workers, '--workers', 1, MAX_WORKERS)
   if (values.watch && workers !== undefined)
     throw usageFault('--watch works with one process only. Leave out --watch or --workers.')
+  if (values.websocket && values['no-websocket']) throw usageFault('Pass --websocket or --no-websocket, not both.')
   const tls = readTls(values['tls-cert'], values['tls-key'])
   const quic = parseQuic(values.quic, values['quic-raw-port'])
   const objects = values.objects ?? (env.CALLPLANE_OBJECTS || undefined)
@@ -100,6 +102,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         rest: { allowExecute: isLoopback(host) && !token && own.auth === undefined, ...own.rest },
         ...(values.policy !== undefined && { policy: values.policy }),
         ...(grpc && { grpc: { ...own.grpc, ...(values.host !== undefined && { host }), ...grpc } }),
+        ...(values.websocket && { websocket: true }),
         ...(values['no-websocket'] && { websocket: false }),
         ...(values.webrtc && { webrtc: own.webrtc || true }),
         ...(tls && { tls }),

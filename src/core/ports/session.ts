@@ -38,6 +38,8 @@ export interface Connection {
   readonly subject?: string | undefined
   /** True if messages of the peer may get lost on their way. A session then refuses calls that have side effects. */
   readonly lossy?: boolean | undefined
+  /** A session calls it when it has identified the peer by a message. Absent if the carrier need not know. */
+  readonly identified?: (() => void) | undefined
   /**
    * Where the peer can be reached after this connection is gone. Absent if it cannot. A session stores it with the calls
    * that the peer makes.

@@ -28,7 +28,25 @@ export function createOpenCallSession<App>(
   mounting: Mounting,
   settings: Omit<OpenCallSessionSettings, 'strict'> = {},
 ): OpenSession {
-  return createOpenCallSessions({ ...mounting, settings: { ...settings, strict: options.opencall?.strict ?? false } })
+  const parts = { ...mounting, settings: { ...settings, strict: options.opencall?.strict ?? false } }
+  const open = createOpenCallSessions(parts)
+  return (connection) => {
+    const { identified } = connection
+    if (!identified) return open(connection)
+    return createOpenCallSessions({ ...parts, identify: noting(mounting.identify, identified) })(connection)
+  }
+}
+
+/** Also reports that a caller was identified. */
+function noting(identify: Mounting['identify'], identified: () => void): Mounting['identify'] {
+  return (presented) => {
+    const find = identify(presented)
+    return async () => {
+      const caller = await find()
+      if (caller) identified()
+      return caller
+    }
+  }
 }
 
 export interface LineSettings {

@@ -22,7 +22,8 @@ export interface MessageLimits {
 /** Enough for a client that sends in bursts; each costs the memory of its message and of its call. */
 export const MAX_IN_FLIGHT = 1_000
 
-export interface LinkParts extends Pick<Connection, 'frames' | 'subject' | 'lossy' | 'replyTo' | 'flushed'> {
+export interface LinkParts
+  extends Pick<Connection, 'frames' | 'subject' | 'lossy' | 'identified' | 'replyTo' | 'flushed'> {
   open: OpenSession
   peer: Presented
   origin: string
@@ -84,6 +85,10 @@ export class Link implements Connection {
 
   get lossy(): boolean | undefined {
     return this.#parts.lossy
+  }
+
+  get identified(): (() => void) | undefined {
+    return this.#parts.identified
   }
 
   get replyTo(): ReplyAddress | undefined {

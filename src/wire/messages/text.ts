@@ -25,6 +25,13 @@ export function readText(message: Message): string {
   }
 }
 
+export function messageTooSlow(): Fault {
+  return new Fault('malformed', 'A message did not arrive in time; send it again over a faster connection.', {
+    code: 'BODY_TIMEOUT',
+    retryable: true,
+  })
+}
+
 export function messageTooLarge(maxBytes: number): Fault {
   return new Fault('malformed', `The message is larger than the ${maxBytes} bytes allowed here; send a shorter one.`, {
     code: 'BODY_TOO_LARGE',

@@ -26,7 +26,7 @@ const NEW_STREAM: NewStream = {
   origin: 'https://127.0.0.1',
 }
 
-async function serveRaw(open: OpenSession, maxBytes: number, log = createMemoryLog([])) {
+async function serveRaw(open: OpenSession, maxBytes: number, log = createMemoryLog([]), bodyTimeoutMs = 30_000) {
   const carrier = createRawCarrier({
     library: loadQuicLibrary(),
     tls: certificate(),
@@ -38,6 +38,7 @@ async function serveRaw(open: OpenSession, maxBytes: number, log = createMemoryL
     begin: ({ requestId }) => JSON.stringify({ requestId }),
     end: ({ requestId }, fault) => JSON.stringify({ requestId, ...(fault && { error: fault.code }) }),
     maxBytes,
+    bodyTimeoutMs,
     log,
   })
   return { carrier, port: (await carrier.listen()).port }
@@ -117,5 +118,33 @@ describeWith(quicLibrary, 'raw QUIC', () => {
         relay.close()
       },
     }
+  })
+
+  test('a record that is not finished in time gets an error, also if its bytes drip in', async () => {
+    const told = Promise.withResolvers<string>()
+    const taken = Promise.withResolvers<void>()
+    const open: OpenSession = () => ({
+      receive: () => taken.resolve(),
+      refuse: (fault) => told.resolve(fault.code),
+      async finish() {},
+      async close() {},
+    })
+    const { carrier, port } = await serveRaw(open, 1_000, undefined, 100)
+    const client = await connectRaw(port)
+    const stream: ClientStream = client.openStream()
+    const closed = new Promise((resolve) => stream.once('close', resolve))
+    stream.on('error', () => undefined)
+    const begun = encodeRecord('envelope', 'x'.repeat(900)).subarray(0, 10)
+    stream.write(Buffer.concat([encodeRecord('envelope', '{}'), begun]))
+    await taken.promise
+    const dripping = setInterval(() => stream.write('x'), 30)
+
+    const code = await told.promise
+    clearInterval(dripping)
+    await closed
+    await client.close()
+    await carrier.close(0)
+
+    expect(code).toBe('BODY_TIMEOUT')
   })
 })

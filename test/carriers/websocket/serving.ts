@@ -21,7 +21,7 @@ const silent: OpenSession = () => ({ receive() {}, refuse() {}, finish: async ()
 export async function serveSockets(options: Options = {}) {
   const carrier = createWebSocketCarrier({
     session: silent,
-    admit: async (request) => request,
+    admit: async (peer) => ({ peer, isKnown: true }),
     read: async () => {},
     dedicated,
     maxBytes: 100_000,

@@ -1,4 +1,5 @@
 /** OpenCALL over WebSocket, on the HTTP port. On by default where the package is installed. */
+import { MAX_CONNECTIONS } from '../../../carriers/http/index.ts'
 import type { SocketRequest } from '../../../carriers/websocket/index.ts'
 import { Fault } from '../../../core/fault.ts'
 import { connectReader, SOCKET_TRANSPORT, streamPath, withAccessToken } from '../../../protocols/opencall/index.ts'
@@ -47,13 +48,14 @@ function wire({ createWebSocketCarrier }: Library): WiredCarrier {
         session: session(),
         async admit(request) {
           const peer = withAccessToken(request, request.query)
-          await identify(peer)()
-          return peer
+          return { peer, isKnown: (await identify(peer)()) !== undefined }
         },
         read: (request, id, open) =>
           connectReader({ calls, identify }, { ...request, ...withAccessToken(request, request.query) }, id, open),
         dedicated: SOCKET_TRANSPORT,
         maxBytes: sizes.envelopeBytes,
+        // The others stay free for HTTP.
+        maxUnknown: MAX_CONNECTIONS / 4,
         clock: env.clock,
         log: env.log,
       })
