@@ -79,6 +79,8 @@ export interface Target {
   operations?: Partial<Parts>
   examples?: Readonly<Record<string, Example>>
   vacancies?: Partial<Record<keyof Parts, Vacancy>>
+  /** What the cases of one run have read and share, by name: half of their requests would read the registry again. */
+  shared?: Map<string, Promise<unknown>>
   /** Called with every request and its response. */
   observe?(answer: HttpAnswer): void
 }

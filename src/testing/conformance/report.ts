@@ -52,9 +52,10 @@ export async function judge(
   target: Target,
   { signal, onVerdict }: JudgeOptions = {},
 ): Promise<Verdict[]> {
+  const shared = new Map<string, Promise<unknown>>()
   const act = async (one: ConformanceCase) => {
     signal?.throwIfAborted()
-    return judgeOne(one, target)
+    return judgeOne(one, { ...target, shared })
   }
   const beside = cases.filter(({ alone }) => !alone)
   const first = new Map((await Promise.all(sideBySide(beside, act))).map((verdict) => [verdict.id, verdict]))

@@ -20,10 +20,11 @@ export const NO_OPERATION = 'v1:No.SuchOperation'
 
 export class Subject {
   readonly target: Target
-  #registry: Promise<JsonMembers> | undefined
+  readonly #shared: Map<string, Promise<unknown>>
 
   constructor(target: Target) {
     this.target = target
+    this.#shared = target.shared ?? new Map()
   }
 
   send(where: string, request: RequestInfo = {}): Promise<HttpAnswer> {
@@ -75,8 +76,9 @@ export class Subject {
   }
 
   registry(): Promise<JsonMembers> {
-    this.#registry ??= this.send('/.well-known/ops').then(parseJson)
-    return this.#registry
+    const known = this.#shared.get('registry') ?? this.send('/.well-known/ops').then(parseJson)
+    this.#shared.set('registry', known)
+    return known as Promise<JsonMembers>
   }
 }
 
