@@ -34,19 +34,25 @@ const TYPES: Readonly<Record<string, string>> = {
   '.zip': 'application/zip',
 }
 
-export async function createRequest(words: CallWords, stdin: CommandIo['stdin']): Promise<RequestInit> {
+/** Returns a function that creates the request. Each one has a request id of its own. */
+export async function prepareRequest(words: CallWords, stdin: CommandIo['stdin']): Promise<() => RequestInit> {
   const { op, context } = words
   const args = await readArguments(words.args, stdin)
   const attached = words.files.map(parseFile)
-  const envelope = { op, args, ctx: { requestId: randomUUID(), ...context } }
-  if (attached.length === 0)
-    return { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(envelope) }
+  const envelope = () => ({ op, args, ctx: { requestId: randomUUID(), ...context } })
+  const headers = { 'Content-Type': 'application/json' }
+  if (attached.length === 0) return () => ({ method: 'POST', headers, body: JSON.stringify(envelope()) })
   const media = attached.map(({ name, mimeType }) => ({ name, mimeType, part: name }))
-  const form = new FormData()
-  // The envelope goes first, so that the server knows the limits of each file before the file arrives.
-  form.append('envelope', new Blob([JSON.stringify({ ...envelope, media })], { type: 'application/json' }))
-  for (const { name, path, mimeType } of attached) form.append(name, await openFile(path, mimeType), basename(path))
-  return { method: 'POST', body: form }
+  const files = await Promise.all(
+    attached.map(async ({ name, path, mimeType }) => [name, await openFile(path, mimeType), basename(path)] as const),
+  )
+  return () => {
+    const form = new FormData()
+    // The envelope goes first, so that the server knows the limits of each file before the file arrives.
+    form.append('envelope', new Blob([JSON.stringify({ ...envelope(), media })], { type: 'application/json' }))
+    for (const file of files) form.append(...file)
+    return { method: 'POST', body: form }
+  }
 }
 
 async function readArguments(given: string | undefined, stdin: CommandIo['stdin']): Promise<JsonObject> {

@@ -1,7 +1,7 @@
 /** Reads the frames of a stream over the transport that the reply names: a WebSocket, or server-sent events. */
 import { Fault } from '../../core/fault.ts'
 import { EventDecoder, isEventStream } from '../../wire/http/event-stream.ts'
-import { type Envelope, type Remote, readBody, type StreamPlace } from './remote.ts'
+import type { Envelope, Remote, StreamPlace } from './remote.ts'
 import { readSocket } from './stream-socket.ts'
 
 /** The largest frame that is read. */
@@ -9,17 +9,27 @@ const MAX_EVENT = 64 * 1024 * 1024
 
 export type StreamEnd = Pick<Envelope, 'state' | 'error'>
 
-/** Calls `show` with the text of each frame. Returns how the stream ended. */
+export interface FrameSink {
+  /** Called with the text of each frame, and with its number if it has one. */
+  show(frame: string, seq?: number): void
+  /** Resumes after the frame with this number, with the credential of the command. */
+  readonly after?: number
+  /** Ends the connection. The result is then `broken`. */
+  readonly signal: AbortSignal
+}
+
+/** Returns how the stream ended. `broken`: its connection ended without an end. `refused`: it cannot be resumed. */
 export async function readFrames(
   remote: Remote,
   requestId: string,
   stream: StreamPlace,
-  show: (frame: string) => void,
-): Promise<StreamEnd> {
-  const { location, transport } = stream
-  if (transport === 'sse') return readEvents(remote, location, stream, show)
+  sink: FrameSink,
+): Promise<StreamEnd | 'broken' | 'refused'> {
+  const { transport } = stream
+  const place = placeOf(stream, sink.after)
+  if (transport === 'sse') return readEvents(remote, place, sink)
   if (transport !== 'wss') throw notHere(transport)
-  const closed = await readSocket(remote, stream, show)
+  const closed = await readSocket(remote, place, sink)
   switch (closed) {
     case 'complete':
       return { state: 'complete' }
@@ -27,41 +37,51 @@ export async function readFrames(
       return (await remote.ask(`/ops/${encodeURIComponent(requestId)}`)).envelope
     case 'unopened':
       // A proxy may not pass WebSockets on. Else the response says what is wrong.
-      return readEvents(remote, location.replace(/^ws/i, 'http'), stream, show)
+      return readEvents(remote, { ...place, location: place.location.replace(/^ws/i, 'http') }, sink)
     case 'broken':
-      throw broken()
+      return 'broken'
   }
+}
+
+/** A key of the reply is used once, so a reader that resumes shows the credential of the call. */
+function placeOf(stream: StreamPlace, after: number | undefined): StreamPlace {
+  if (after === undefined) return stream
+  const { auth: _, ...place } = stream
+  const location = new URL(stream.location)
+  location.searchParams.set('after', String(after))
+  return { ...place, location: location.href }
 }
 
 async function readEvents(
   remote: Remote,
-  location: string,
   stream: StreamPlace,
-  show: (frame: string) => void,
-): Promise<StreamEnd> {
-  const response = await remote.fetch(location, {
-    headers: { Accept: 'text/event-stream', ...remote.streamCredential(stream) },
+  { show, after, signal }: FrameSink,
+): Promise<StreamEnd | 'broken' | 'refused'> {
+  const headers = { Accept: 'text/event-stream', ...remote.streamCredential(stream) }
+  const either = AbortSignal.any([remote.signal, signal])
+  const response = await remote.fetch(stream.location, { headers }, either).catch((thrown: unknown) => {
+    if (remote.interrupted || !signal.aborted) throw thrown
   })
+  if (!response) return 'broken'
   if (response.status !== 200 || !isEventStream(response.headers.get('content-type')) || !response.body) {
     await response.body?.cancel()
+    if (after !== undefined) return 'refused'
     throw new Fault('upstream', `The stream cannot be read: the server responded with ${response.status}.`, {
       code: 'STREAM_REFUSED',
     })
   }
   const decoder = new EventDecoder({ maxLength: MAX_EVENT })
-  for await (const piece of readBody(response.body, remote)) {
-    for (const { event, data } of decoder.push(piece)) {
-      if (event === 'end') return JSON.parse(data)
-      if (event === 'frame') show(data)
+  try {
+    for await (const piece of response.body) {
+      for (const { event, data, id } of decoder.push(piece)) {
+        if (event === 'end') return JSON.parse(data)
+        if (event === 'frame') show(data, stream.integrity && id ? Number(id) : undefined)
+      }
     }
+  } catch (thrown) {
+    if (remote.interrupted || thrown instanceof Fault) throw thrown
   }
-  throw broken()
-}
-
-function broken(): Fault {
-  return new Fault('upstream', 'The connection broke before the stream ended. Call it again.', {
-    code: 'STREAM_BROKEN',
-  })
+  return 'broken'
 }
 
 function notHere(transport: string): Fault {

@@ -31,7 +31,9 @@ export interface StreamPlace {
   encoding?: string
   /** Present if a header is before every frame. */
   integrity?: object
-  auth?: { credentialType?: string; credential: string }
+  /** In seconds since 1970, as `auth.expiresAt` is. */
+  expiresAt?: number
+  auth?: { credentialType?: string; credential: string; expiresAt?: number }
 }
 
 export interface Answered {

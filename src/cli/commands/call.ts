@@ -3,20 +3,12 @@ import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { nearest } from '../../core/nearest.ts'
 import { parseArguments, parseWhole } from '../arguments.ts'
-import { createRequest } from '../client/call-request.ts'
+import { prepareRequest } from '../client/call-request.ts'
 import { readChunks } from '../client/chunks.ts'
 import { deliver } from '../client/deliver.ts'
 import { follow, isOver } from '../client/follow.ts'
-import { readFrames } from '../client/frames.ts'
-import {
-  type Answered,
-  type Envelope,
-  REMOTE_HELP,
-  REMOTE_OPTIONS,
-  Remote,
-  readBody,
-  type StreamPlace,
-} from '../client/remote.ts'
+import { type Answered, type Envelope, REMOTE_HELP, REMOTE_OPTIONS, Remote, readBody } from '../client/remote.ts'
+import { StreamFollower, type Streaming } from '../client/stream-follower.ts'
 import { type Command, type CommandIo, EXIT, print, usageFault } from '../command.ts'
 import { createProgressBar } from '../terminal/progress-bar.ts'
 import { plainText } from '../terminal/text.ts'
@@ -68,7 +60,7 @@ Examples:
     const [op] = positionals
     if (op === undefined) throw usageFault('Name the operation to call, for example v1:Calculator.Add.')
     const remote = new Remote(values, io)
-    const request = await createRequest(
+    const request = await prepareRequest(
       { op, args: values.args, files: values.file, context: contextOf(values) },
       io.stdin,
     )
@@ -113,11 +105,12 @@ class CallCommand {
     this.#wishes = wishes
   }
 
-  async run(request: RequestInit): Promise<number> {
+  async run(request: () => RequestInit): Promise<number> {
+    const ask = () => this.#remote.ask('/call', request())
     try {
-      const answered = await this.#remote.ask('/call', request)
+      const answered = await ask()
       if (answered.envelope.state === 'error') return await this.#failed(answered)
-      return await this.#accepted(answered.envelope)
+      return await this.#accepted(answered.envelope, ask)
     } catch (thrown) {
       if (this.#address === undefined) throw thrown
       // The server accepted the call, so the call continues whatever happens here.
@@ -128,11 +121,11 @@ class CallCommand {
     }
   }
 
-  async #accepted(first: Envelope): Promise<number> {
+  async #accepted(first: Envelope, ask: () => Promise<Answered>): Promise<number> {
     if (first.result !== undefined) return this.#done(first)
     if (isOver(first)) return this.#elsewhere(first)
     if (!this.#wishes.follow) return this.#say(first)
-    if (first.stream) return this.#frames(first, first.stream)
+    if (first.stream) return this.#frames({ ...first, stream: first.stream }, ask)
     this.#address = this.#remote.resolve(first.location?.uri ?? `ops/${encodeURIComponent(first.requestId)}`)
     if (!this.#wishes.json && (await this.#isChunked())) return this.#chunks(`${this.#address}/chunks`)
     const last = await this.#follow(first, this.#address)
@@ -151,13 +144,17 @@ class CallCommand {
     }
   }
 
-  async #frames({ requestId }: Envelope, stream: StreamPlace): Promise<number> {
+  async #frames(first: Streaming, ask: () => Promise<Answered>): Promise<number> {
     const { stdout, stderr } = this.#io
+    const show = (frame: string) => print(stdout, plainText(frame))
+    const follower = new StreamFollower(this.#remote, first, ask, show)
     try {
-      const end = await readFrames(this.#remote, requestId, stream, (frame) => print(stdout, plainText(frame)))
+      const end = await follower.run()
+      const { requestId } = follower
       return end.state === 'error' ? this.#failed({ status: 200, envelope: { requestId, ...end } }) : EXIT.ok
     } catch (thrown) {
       if (!this.#remote.interrupted) throw thrown
+      const { requestId } = follower
       const left = await this.#remote.leave({ op: 'v1:unsubscribeFromStream', args: { requestId } })
       if (!left) print(stderr, 'callplane: could not unsubscribe; the stream ends 60 seconds after its reader has gone')
       return EXIT.interrupted
