@@ -89,7 +89,7 @@ test('a citation of an unknown requirement fails its test', () => {
 })
 
 /** `callplane call --follow` is a client, and proves these. */
-const BY_COMMAND: readonly string[] = ['opencall:072', 'opencall:100']
+const BY_COMMAND: readonly string[] = ['opencall:070', 'opencall:072', 'opencall:077', 'opencall:100', 'opencall:206']
 
 test('OpenCALL has 328 requirements in unbroken order, and those of the client wait for the client, agents aside', () => {
   const ids = [...requirements.keys()].filter((id) => id.startsWith('opencall:'))
