@@ -54,6 +54,8 @@ export class Subscription {
   #sent = 0
   #dropped = 0
   #outcome: Outcome | undefined
+  /** Created when the handler has returned before its last frames are sent. */
+  #closed: PromiseWithResolvers<void> | undefined
 
   constructor(parts: SubscriptionParts) {
     this.#parts = parts
@@ -91,9 +93,14 @@ export class Subscription {
     return this.#pause(paceMs).then(() => room)
   }
 
-  /** Resolves when no frame waits for the reader. */
+  /** Resolves when no frame waits for the reader, and none is on its way. */
   flush(): void | Promise<void> {
-    if (this.#waiting.length > 0 && !this.#outcome) return this.#roomAgain()
+    if (this.#outcome) return
+    if (this.#waiting.length > 0) return this.#roomAgain().then(() => this.flush())
+    const flushing = this.#link?.channel.flushed?.()
+    if (!flushing) return
+    this.#closed ??= Promise.withResolvers()
+    return Promise.race([flushing, this.#closed.promise])
   }
 
   #encode(frame: unknown): Outgoing {
@@ -180,7 +187,9 @@ export class Subscription {
     if (this.#link !== link || this.#outcome) return
     this.#link = undefined
     this.#missed = []
-    this.#waitForReader()
+    const { reason } = link.channel.signal
+    if (reason instanceof Fault) this.#parts.stop(reason)
+    else this.#waitForReader()
   }
 
   #waitForReader(): void {
@@ -209,6 +218,7 @@ export class Subscription {
     this.#outcome = outcome
     this.#cancelGone?.()
     this.#cutPause?.()
+    this.#closed?.resolve()
     this.#goOn()
     const channel = this.#link?.channel
     if (channel && !channel.signal.aborted) void channel.end(faultIn(outcome))

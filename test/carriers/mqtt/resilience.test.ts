@@ -39,8 +39,7 @@ describeWith(mqttBroker, 'MQTT when things go wrong', () => {
     const gate = createGate()
     const slow = operation('v1:it.waits', { model: 'async', run: () => gate.pass() })
     const refuse = operation('v1:it.refuses', { run: (_, ctx) => ctx.fail('SOLD_OUT', 'Nothing is left.') })
-    const write = operation('v1:it.writes', { ttlSeconds: 60, run: () => 'x'.repeat(100_000) })
-    // The server leaves 128 kB of the broker's limit for the properties of a packet.
+    const write = operation('v1:it.writes', { ttlSeconds: 60, run: () => 'x'.repeat(250_000) })
     const broker = await startBroker({ settings: ['max_packet_size 200000'] })
     const site = await startMqttSite([slow, refuse, write], {}, broker)
     const headers = { authorization: `Bearer ${AUTH.credential}` }

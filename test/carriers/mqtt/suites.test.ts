@@ -52,6 +52,7 @@ describeWith(mqttBroker, 'the shared suites', () => {
           about: (subject) => `out/${subject}`,
           subject: (topic) => topic.slice('in/'.length),
         },
+        inPlaceOf: (_, why) => why.message,
         limits: { maxBytes, maxInFlight: 1_000 },
         clock: createManualClock(),
         log,

@@ -8,6 +8,7 @@ import {
   operationIn,
   REQUEST_TOPICS,
   RESPONSE_TOPICS,
+  refusalInPlaceOf,
   responseTopic,
 } from '../../../protocols/opencall/index.ts'
 import { MAX_IN_FLIGHT } from '../../../wire/messages/link.ts'
@@ -40,6 +41,7 @@ export async function prepareMqtt<App>(
     subscription: group === false ? REQUEST_TOPICS : `$share/${group}/${REQUEST_TOPICS}`,
     clock,
     log,
+    ...(options.maxPacketBytes !== undefined && { maxPacketBytes: options.maxPacketBytes }),
     ...(tls && { tls }),
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
@@ -68,6 +70,7 @@ export async function prepareMqtt<App>(
         open: session({ redelivers: true, requiresAuth: true }),
         origin,
         topics,
+        inPlaceOf: refusalInPlaceOf,
         limits: { maxBytes: sizes.envelopeBytes, maxInFlight },
         clock,
         log,
