@@ -16,8 +16,8 @@ export interface FrameSettings {
   url: string
   /** Default: 0, and 1 for frames with an integrity header. */
   qos?: 0 | 1
-  /** With a request id, the topic of a further stream of the same operation in the same session. */
-  topic(sessionId: string, operation: string, requestId?: string): string
+  /** The topics for a stream, in order of preference. The last is for no other stream. */
+  topics(stream: NewStream): readonly [...string[], string]
 }
 
 /** A handler that never waits would otherwise stop the process. */
@@ -28,43 +28,39 @@ export class MqttFrames implements StreamTransport {
   readonly name = 'mqtt'
   readonly #broker: Broker
   readonly #settings: FrameSettings
-  readonly #open = new Map<string, FrameTopic | undefined>()
+  readonly #open = new Set<FrameTopic>()
 
   constructor(broker: Broker, settings: FrameSettings) {
     this.#broker = broker
     this.#settings = settings
   }
 
-  place(stream: NewStream): StreamPlace {
+  async place(stream: NewStream): Promise<StreamPlace> {
     const { connected, detail = '' } = this.#broker.state
     if (!connected) throw new Fault('unavailable', `No connection to the MQTT broker. ${detail} Try again in a moment.`)
-    const topic = this.#claim(stream)
+    const topic = await this.#claim(stream)
     const qos = this.#settings.qos ?? (stream.sealed ? 1 : 0)
-    const release = () => void this.#open.delete(topic)
     return {
       location: `${this.#settings.url}/${topic.split('/').map(encodeURIComponent).join('/').replaceAll('%3A', ':')}`,
       details: { topic, qos },
       open: () => {
-        const channel = new FrameTopic(this.#broker, topic, qos, release)
-        this.#open.set(topic, channel)
+        const channel: FrameTopic = new FrameTopic(this.#broker, topic, qos, () => this.#open.delete(channel))
+        this.#open.add(channel)
         return channel
       },
-      discard: release,
     }
   }
 
   /** Resumes senders that wait for the broker. */
   close(): void {
-    for (const channel of this.#open.values()) channel?.leave()
+    for (const channel of this.#open) channel.leave()
     this.#open.clear()
   }
 
-  #claim({ sessionId, operation, requestId }: NewStream): string {
-    const { topic } = this.#settings
-    const first = topic(sessionId, operation)
-    const claimed = this.#open.has(first) ? topic(sessionId, operation, requestId) : first
-    this.#open.set(claimed, undefined)
-    return claimed
+  async #claim(stream: NewStream): Promise<string> {
+    const topics = this.#settings.topics(stream)
+    for (const topic of topics) if (await stream.claim(topic)) return topic
+    return topics.at(-1) as string
   }
 }
 

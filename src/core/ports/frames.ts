@@ -55,6 +55,11 @@ export interface NewStream {
   readonly track?: MediaTrack
   /** What the caller sent for this transport, such as a WebRTC offer. */
   readonly details?: JsonObject
+  /**
+   * Claims a name in this transport for the stream, until its end. False if another stream has it, also one of another
+   * caller or on another node.
+   */
+  claim(name: string): Promise<boolean>
 }
 
 /** Where a reader finds a stream. */

@@ -10,4 +10,4 @@ export { createOpenCallSessions, type OpenCallSessionSettings } from './session/
 export { withAccessToken } from './socket-credential.ts'
 export { EVENTS_TRANSPORT, quicPlace, SOCKET_TRANSPORT, streamPath } from './stream-places.ts'
 export { connectReader } from './stream-reader.ts'
-export { frameTopic, operationIn, REQUEST_TOPICS, RESPONSE_TOPICS, responseTopic } from './topics.ts'
+export { frameTopics, operationIn, REQUEST_TOPICS, RESPONSE_TOPICS, responseTopic } from './topics.ts'

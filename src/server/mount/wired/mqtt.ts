@@ -4,7 +4,7 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { Fault } from '../../../core/fault.ts'
 import {
-  frameTopic,
+  frameTopics,
   operationIn,
   REQUEST_TOPICS,
   RESPONSE_TOPICS,
@@ -48,7 +48,7 @@ export async function prepareMqtt<App>(
   })
   const frames = new MqttFrames(broker, {
     url: options.publicUrl === undefined ? url : addressOf({ url: options.publicUrl }).url,
-    topic: frameTopic,
+    topics: frameTopics,
     ...(frameQos !== undefined && { qos: frameQos }),
   })
   const topics = {
