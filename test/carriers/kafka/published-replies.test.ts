@@ -17,8 +17,10 @@ function openAddress() {
     lost() {},
     idle() {},
   })
-  const address = new ReplyAddress({ refusal: undefined, place: {} }, (reply, _about, settled) =>
-    outbox.add({ topic: 'replies', value: Buffer.from(String(reply)), headers: new Map(), settled }),
+  const address = new ReplyAddress(
+    { refusal: undefined, place: {}, inPlaceOf: (message) => message },
+    (reply, _about, settled) =>
+      outbox.add({ topic: 'replies', value: Buffer.from(String(reply)), headers: new Map(), settled }),
   )
   return { address, sent, ending }
 }
