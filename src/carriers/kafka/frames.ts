@@ -51,7 +51,10 @@ function openChannel(parts: FrameParts, topic: string, { id, requestId }: NewStr
   const onTheirWay = new OnTheirWay()
   const settled = (fate: Fate) => {
     // No other reader could get the frame from these brokers.
-    if (fate === 'too-large' || fate === 'refused') leaving.abort(notSent(fate, topic))
+    if (fate === 'too-large' || fate === 'refused') {
+      closing.removeEventListener('abort', leave)
+      leaving.abort(notSent(fate, topic))
+    }
     onTheirWay.settled(fate !== 'unknown')
   }
   const flushed = (): void | Promise<void> => {

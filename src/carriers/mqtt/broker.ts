@@ -126,6 +126,7 @@ export class Broker {
       if (client.stream instanceof Socket) client.stream.setNoDelay()
       // The client library ignores the broker's limit. A broker may end the connection of a client that exceeds it.
       this.#unconfirmed.maxCount = Math.min(properties?.receiveMaximum ?? MAX_UNCONFIRMED, MAX_UNCONFIRMED)
+      this.#unconfirmed.wake()
       this.#subscribe(client, first.resolve)
     })
     client.on('reconnect', () => {
