@@ -5,6 +5,7 @@ import { NetworkError, UserError } from '@platformatic/kafka'
 const LOGIN = ['SASL_AUTHENTICATION_FAILED', 'UNSUPPORTED_SASL_MECHANISM', 'ILLEGAL_SASL_STATE']
 /** The broker knows who asks, and does not permit it. */
 const PERMISSION = ['TOPIC_AUTHORIZATION_FAILED', 'GROUP_AUTHORIZATION_FAILED', 'CLUSTER_AUTHORIZATION_FAILED']
+const TOO_LARGE = ['MESSAGE_TOO_LARGE', 'RECORD_LIST_TOO_LARGE']
 
 /**
  * False if the broker has refused the message: it would refuse it again. A broker that does not answer is tried again.
@@ -21,6 +22,11 @@ export function canRetry(thrown: unknown): boolean {
 export function isUnknownTopic(thrown: unknown): boolean {
   // The library reports a topic that its metadata lacks as a UserError.
   return thrown instanceof UserError || some(thrown, ({ apiId }) => apiId === 'UNKNOWN_TOPIC_OR_PARTITION')
+}
+
+/** True if the broker has refused the message because of its size. */
+export function isTooLarge(thrown: unknown): boolean {
+  return some(thrown, ({ apiId }) => TOO_LARGE.includes(apiId))
 }
 
 /** True if the broker answers, and refuses the login or the permission. */

@@ -3,8 +3,11 @@
  * operation. Topics are never made for a single stream: creating one takes longer than most streams, and a broker keeps
  * files open for each.
  */
+import { Fault } from '../../core/fault.ts'
 import type { FrameBytes } from '../../core/operation/stream.ts'
 import type { FrameChannel, NewStream, StreamTransport } from '../../core/ports/frames.ts'
+import { OnTheirWay } from '../../wire/messages/on-their-way.ts'
+import { aborted, type Fate } from './outbox.ts'
 import type { Publishing } from './publishing.ts'
 import type { KafkaSettings } from './settings.ts'
 import type { Topics } from './topics.ts'
@@ -39,7 +42,25 @@ export function createFrameTransport(parts: () => FrameParts): StreamTransport {
 }
 
 function openChannel(parts: FrameParts, topic: string, { id, requestId }: NewStream): FrameChannel {
-  const { settings, publishing, signal, framed } = parts
+  const { settings, publishing, signal: closing, framed } = parts
+  const leaving = new AbortController()
+  const { signal } = leaving
+  const leave = () => leaving.abort()
+  closing.addEventListener('abort', leave, { once: true })
+  if (closing.aborted) leave()
+  const onTheirWay = new OnTheirWay()
+  const settled = (fate: Fate) => {
+    // No other reader could get the frame from these brokers.
+    if (fate === 'too-large' || fate === 'refused') {
+      closing.removeEventListener('abort', leave)
+      leaving.abort(notSent(fate, topic))
+    }
+    onTheirWay.settled(fate !== 'unknown')
+  }
+  const flushed = (): void | Promise<void> => {
+    const flushing = onTheirWay.flushed()
+    if (flushing instanceof Promise) return Promise.race([flushing.then(() => undefined), aborted(signal)])
+  }
   const key = Buffer.from(requestId)
   const headers = new Map([[Buffer.from(settings.headers.stream), Buffer.from(id)]])
   let inTurn = 0
@@ -57,14 +78,26 @@ function openChannel(parts: FrameParts, topic: string, { id, requestId }: NewStr
     send(frame) {
       if (signal.aborted) return undefined
       framed()
-      const full = publishing.add({ topic, key, value: bytesOf(frame), headers })
+      onTheirWay.sent()
+      const full = publishing.add({ topic, key, value: bytesOf(frame), headers, settled })
       turn ??= nextTurn()
       if (full) return full
       return ++inTurn < FRAMES_PER_TURN ? undefined : turn
     },
+    flushed,
     // The reader learns of the end from the reply.
-    end: () => publishing.flushed(topic),
+    end: () => {
+      closing.removeEventListener('abort', leave)
+      return flushed()
+    },
   }
+}
+
+function notSent(fate: 'too-large' | 'refused', topic: string): Fault {
+  const isTooLarge = fate === 'too-large'
+  const why = isTooLarge ? 'A frame is larger than Kafka allows' : `Kafka refused a frame for the topic "${topic}"`
+  const code = isTooLarge ? 'FRAME_TOO_LARGE' : 'FRAME_REFUSED'
+  return new Fault('unavailable', `${why}. Read the stream over another transport.`, { code, retryable: false })
 }
 
 function bytesOf(frame: FrameBytes): Buffer {

@@ -4,7 +4,7 @@
  */
 import type { Producer } from '@platformatic/kafka'
 import type { Log } from '../../core/ports/runtime.ts'
-import { canRetry, describeError } from './errors.ts'
+import { canRetry, describeError, isTooLarge } from './errors.ts'
 import { retryDelayMs } from './settings.ts'
 
 export interface Outgoing {
@@ -16,8 +16,8 @@ export interface Outgoing {
   settled?(fate: Fate): void
 }
 
-/** `unknown`: the server closed before the brokers confirmed it. */
-export type Fate = 'published' | 'refused' | 'unknown'
+/** `too-large`: refused because of its size. `unknown`: the server closed before the brokers confirmed it. */
+export type Fate = 'published' | 'too-large' | 'refused' | 'unknown'
 
 export interface OutboxParts {
   topic: string
@@ -110,8 +110,8 @@ export class Outbox {
           // One message may be the reason, for example because it is too large.
           if (batch.length > 1) return this.#sendEach(batch)
           lost(1)
-          settle(batch, 'refused')
           log.error({ topic, reason: describeError(thrown) }, 'Kafka refused a message; it is not published')
+          settle(batch, isTooLarge(thrown) ? 'too-large' : 'refused')
           return
         }
         log.warn({ topic, reason: describeError(thrown), attempt }, 'could not publish to Kafka; trying again')

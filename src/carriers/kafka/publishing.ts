@@ -51,10 +51,6 @@ export class Publishing {
     return outbox
   }
 
-  flushed(topic: string): Promise<void> {
-    return this.#outboxes.get(topic)?.flushed() ?? Promise.resolve()
-  }
-
   /** Sends the waiting messages, until `cut` aborts. */
   async close(cut: AbortSignal): Promise<void> {
     const flushing = Promise.all([...this.#outboxes.values()].map((outbox) => outbox.flushed()))

@@ -8,7 +8,7 @@ import type { Message } from '../../core/ports/session.ts'
 import type { Received } from './consuming.ts'
 import type { Fate } from './outbox.ts'
 import type { Publishing } from './publishing.ts'
-import { ReplyAddress, type Settled } from './reply-address.ts'
+import { ReplyAddress, type Settled, tooLarge } from './reply-address.ts'
 import type { KafkaSettings } from './settings.ts'
 
 const NO_HEADERS: Map<Buffer, Buffer> = new Map()
@@ -39,7 +39,8 @@ export class Replies {
     const headers = this.#headers(correlation)
     const refusal = isAllowed ? undefined : notAllowed(wanted)
     const place = placeOf(isOwn ? topic : undefined, correlation)
-    return new ReplyAddress({ refusal, place }, (reply, about, settled) => {
+    const { inPlaceOf } = this.#settings
+    return new ReplyAddress({ refusal, place, inPlaceOf }, (reply, about, settled) => {
       const value = bytesOf(reply)
       if (about === undefined && !correlation && !isOwn) return this.#putAside(message, value, settled)
       return this.#publishing.add({ topic, value, headers, settled, ...keyOf(about) })
@@ -62,6 +63,7 @@ export class Replies {
     void this.#publishing.add({ topic: to, value: Buffer.from(message), headers, settled: resolve, ...keyOf(about) })
     const fate = await promise
     if (fate === 'unknown') throw away('The server is shutting down.')
+    if (fate === 'too-large') throw tooLarge()
     if (fate === 'refused') throw refused(to)
   }
 
@@ -92,7 +94,8 @@ export class Replies {
       topic: deadLetters,
       value: value ?? Buffer.alloc(0),
       headers,
-      settled,
+      // Nobody reads a reply to it.
+      settled: (fate) => settled(fate === 'too-large' ? 'refused' : fate),
       ...(key && { key }),
     })
   }

@@ -1,5 +1,5 @@
 /** The way back to the sender of one message. It knows whether its replies have reached the brokers. */
-import type { Fault } from '../../core/fault.ts'
+import { Fault } from '../../core/fault.ts'
 import type { JsonObject } from '../../core/json.ts'
 import type { StreamTransport } from '../../core/ports/frames.ts'
 import type { Message } from '../../core/ports/session.ts'
@@ -7,6 +7,8 @@ import { OnTheirWay } from '../../wire/messages/on-their-way.ts'
 import type { Fate } from './outbox.ts'
 
 export type Settled = (fate: Fate) => void
+/** The message in place of one that the brokers refuse, for this reason. */
+export type InPlaceOf = (message: Message, why: Fault) => Message
 type Publish = (reply: Message, about: string | undefined, settled: Settled) => void | Promise<void>
 
 export class ReplyAddress {
@@ -18,10 +20,16 @@ export class ReplyAddress {
   /** Created with the first reply. */
   #onTheirWay: OnTheirWay | undefined
   #replied: PromiseWithResolvers<void> | undefined
+  readonly #inPlaceOf: InPlaceOf
+  #hasRefused = false
 
-  constructor({ refusal, place }: Pick<ReplyAddress, 'refusal' | 'place'>, publish: Publish) {
+  constructor(
+    { refusal, place, inPlaceOf }: Pick<ReplyAddress, 'refusal' | 'place'> & { inPlaceOf: InPlaceOf },
+    publish: Publish,
+  ) {
     this.refusal = refusal
     this.place = place
+    this.#inPlaceOf = inPlaceOf
     this.#publish = publish
   }
 
@@ -30,7 +38,17 @@ export class ReplyAddress {
     const onTheirWay = this.#onTheirWay
     this.#replied?.resolve()
     onTheirWay.sent()
-    return this.#publish(reply, about, (fate) => onTheirWay.settled(fate !== 'unknown'))
+    return this.#publish(reply, about, (fate) => {
+      if (fate === 'too-large') this.#replace(reply, about)
+      onTheirWay.settled(fate !== 'unknown')
+    })
+  }
+
+  /** Tells the sender once that it does not get a reply. */
+  #replace(reply: Message, about: string | undefined): void {
+    if (this.#hasRefused) return
+    this.#hasRefused = true
+    void this.send(this.#inPlaceOf(reply, tooLarge()), about)
   }
 
   /** True if the brokers have all replies so far, or have refused them. A promise while one is on its way. */
@@ -54,4 +72,9 @@ export class ReplyAddress {
     if (this.#onTheirWay) this.#replied.resolve()
     return this.#replied.promise
   }
+}
+
+export function tooLarge(): Fault {
+  const message = 'The reply is larger than Kafka allows. Read it over HTTP, or in chunks.'
+  return new Fault('overloaded', message, { code: 'RESPONSE_TOO_LARGE', retryable: false })
 }

@@ -2,6 +2,7 @@
 import { isIP } from 'node:net'
 import type { BaseOptions } from '@platformatic/kafka'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
+import type { InPlaceOf } from './reply-address.ts'
 
 export interface KafkaLogin {
   mechanism: 'PLAIN' | 'SCRAM-SHA-256' | 'SCRAM-SHA-512'
@@ -31,6 +32,8 @@ export interface KafkaSettings {
   replyTopics: readonly string[]
   headers: { replyTopic: string; correlation: string; stream: string; refusal: string }
   /** False if each operation has a topic of its own for its frames. */
+  /** The message in place of one that the brokers refuse, for this reason. */
+  inPlaceOf: InPlaceOf
   framesShared: boolean
   /** The topic of the frames of an operation. */
   frameTopic(operation: string): string

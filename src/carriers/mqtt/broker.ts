@@ -9,6 +9,7 @@ import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Message } from '../../core/ports/session.ts'
 import { BrokerConnection } from './connection.ts'
 import { Delivery } from './delivery.ts'
+import { hasEndedConnections, Redelivery } from './redelivery.ts'
 import { Room } from './room.ts'
 
 export interface BrokerSettings {
@@ -23,6 +24,8 @@ export interface BrokerSettings {
   sessionExpirySeconds: number
   /** How many messages the broker may send before the first is acknowledged. */
   maxInFlight: number
+  /** The largest packet that the broker accepts, if it does not say so itself. */
+  maxPacketBytes?: number
   subscription: string
   clock: Clock
   log: Log
@@ -59,8 +62,14 @@ const MAX_PACKET_BYTES = 268_435_455
  * each message cost a sixth of a small call.
  */
 const ACKNOWLEDGED_LATER = new Error('The message is acknowledged when it is processed.')
-/** Enough for the topic and the properties of a packet. */
+/** Enough for the topic and the properties of a received packet. */
 const PACKET_OVERHEAD_BYTES = 128 * 1024
+/** The parts of a sent packet around its topic, correlation data and payload take 20 bytes at most. */
+const FRAMING_BYTES = 64
+/** A broker that ended connections because of a message gets no message of that size for a while. */
+const REMEMBER_MS = 600_000
+/** A smaller message says nothing about the broker's limit: the network may have been the reason. */
+const LEAST_LIMIT_BYTES = 64 * 1024
 
 export class Broker {
   readonly #settings: BrokerSettings
@@ -68,7 +77,11 @@ export class Broker {
   readonly #unconfirmed = new Room(MAX_UNCONFIRMED, MAX_UNCONFIRMED_BYTES)
   #client: MqttClient | undefined
   #connection: BrokerConnection | undefined
+  /** A size that the broker did not take. */
+  #learned: { bytes: number; untilMs: number } | undefined
   #subscribed = false
+  /** False while MQTT.js repeats earlier messages. It would lose others if the connection ended then. */
+  #isReady = false
   #detail: string | undefined = 'The server has not connected to the broker yet.'
   #retryMs = FIRST_RETRY_MS
   #cancelTimer: (() => void) | undefined
@@ -82,10 +95,14 @@ export class Broker {
     return this.#detail === undefined ? { connected: true } : { connected: false, detail: this.#detail }
   }
 
-  /** The largest message that the broker accepts. */
-  get maxMessageBytes(): number {
+  /** The largest payload that the broker accepts, with a topic and properties of this size. */
+  maxPayloadBytes(namesBytes: number): number {
+    const { maxPacketBytes = MAX_PACKET_BYTES, clock } = this.#settings
     const { maximumPacketSize = MAX_PACKET_BYTES } = this.#client?.serverProperties ?? {}
-    return Math.max(0, maximumPacketSize - PACKET_OVERHEAD_BYTES)
+    const told = Math.min(maximumPacketSize, maxPacketBytes) - FRAMING_BYTES - namesBytes
+    const learned = this.#learned
+    if (!learned || learned.untilMs < clock.monotonicMs()) return Math.max(0, told)
+    return Math.max(0, Math.min(told, learned.bytes - 1))
   }
 
   /**
@@ -96,17 +113,20 @@ export class Broker {
     const client = mqtt.connect(this.#settings.url, this.#options(maxBytes))
     this.#client = client
     const first = Promise.withResolvers<void>()
+    new Redelivery(client)
     client.handleMessage = (packet, done) => {
       receive(new Delivery(packet, this.#connectionOn(client.stream)))
       if (packet.qos === 0) done()
       else done(ACKNOWLEDGED_LATER)
     }
     client.on('connect', ({ properties }) => {
+      this.#isReady = true
       this.#connectionOn(client.stream).ready()
       // Small writes leave at once, also while the broker has not confirmed the last one. MQTT.js does not set it.
       if (client.stream instanceof Socket) client.stream.setNoDelay()
       // The client library ignores the broker's limit. A broker may end the connection of a client that exceeds it.
       this.#unconfirmed.maxCount = Math.min(properties?.receiveMaximum ?? MAX_UNCONFIRMED, MAX_UNCONFIRMED)
+      this.#unconfirmed.wake()
       this.#subscribe(client, first.resolve)
     })
     client.on('reconnect', () => {
@@ -114,9 +134,15 @@ export class Broker {
       this.#retryMs = Math.min(this.#retryMs * 2, LONGEST_RETRY_MS)
       client.options.reconnectPeriod = this.#retryMs * (0.75 + Math.random() / 2)
     })
-    client.on('error', (err) => this.#lost(err.message || String((err as NodeJS.ErrnoException).code), err))
+    client.on('error', (err) => {
+      this.#lost(err.message || String((err as NodeJS.ErrnoException).code), err)
+      // MQTT.js reads nothing more after a packet that it does not understand. One is mosquitto's confirmation of a
+      // message above `message_size_limit`.
+      if (client.connected) client.stream.destroy()
+    })
     client.on('disconnect', ({ reasonCode }) => this.#lost(`The broker ended the connection (reason ${reasonCode}).`))
     client.on('close', () => {
+      this.#isReady = false
       this.#cancelTimer?.()
       this.#lost(this.#detail ?? 'The connection to the broker was lost.')
       this.#unconfirmed.wake()
@@ -129,7 +155,8 @@ export class Broker {
   /** Waits while too many messages are unconfirmed. The broker gets the message after a reconnect at the latest. */
   publish(topic: string, message: Message, publishing: Publishing): void | Promise<void> {
     if (this.#closed) return publishing.settled?.(false)
-    if (this.#unconfirmed.isFull) {
+    const isCatchingUp = this.#client?.connected && !this.#isReady
+    if (isCatchingUp || this.#unconfirmed.isFull) {
       return this.#unconfirmed.change().then(() => this.publish(topic, message, publishing))
     }
     this.#publish(topic, message, publishing)
@@ -138,7 +165,8 @@ export class Broker {
   /** Publishes if there is room now. Otherwise returns false: ask again after `room`. */
   tryPublish(topic: string, message: Message, publishing: Publishing): boolean {
     const client = this.#client
-    if (this.#closed || !client?.connected || client.stream.writableNeedDrain || this.#unconfirmed.isFull) return false
+    if (this.#closed || !this.#isReady || !client?.connected) return false
+    if (client.stream.writableNeedDrain || this.#unconfirmed.isFull) return false
     this.#publish(topic, message, publishing)
     return true
   }
@@ -257,9 +285,23 @@ export class Broker {
     this.#unconfirmed.enter(bytes)
     this.#client?.publish(topic, payload, options, (err) => {
       this.#unconfirmed.leave(bytes)
+      if (err && !this.#closed) this.#refused(topic, bytes, err)
       settled?.(!(err && this.#closed), err ?? undefined)
-      if (err && !this.#closed) this.#settings.log.warn({ err, topic }, 'the MQTT broker refused a message')
     })
+  }
+
+  #refused(topic: string, bytes: number, err: Error): void {
+    const { log, clock } = this.#settings
+    if (!hasEndedConnections(err)) {
+      log.warn({ err, topic, bytes }, 'the MQTT broker refused a message')
+      return
+    }
+    log.warn(
+      { topic, bytes },
+      'the MQTT broker ended the connection each time it got a message; it is not sent. If it is too large, set mqtt.maxPacketBytes',
+    )
+    this.#retryMs = FIRST_RETRY_MS
+    if (bytes >= LEAST_LIMIT_BYTES) this.#learned = { bytes, untilMs: clock.monotonicMs() + REMEMBER_MS }
   }
 }
 

@@ -3,10 +3,11 @@
  * acknowledged when the session allows it, and offered again while the session cannot process it. The topics are data
  * of the protocol.
  */
+import type { Fault } from '../../core/fault.ts'
 import type { Carrier } from '../../core/ports/carrier.ts'
 import type { StreamTransport } from '../../core/ports/frames.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
-import type { OpenSession } from '../../core/ports/session.ts'
+import type { Message, OpenSession } from '../../core/ports/session.ts'
 import { Link, type MessageLimits } from '../../wire/messages/link.ts'
 import { isLargerThan } from '../../wire/messages/text.ts'
 import type { Broker } from './broker.ts'
@@ -26,6 +27,8 @@ export interface MqttCarrierOptions {
     /** The subject that a request topic names. */
     subject(topic: string): string
   }
+  /** The message in place of one that the broker refuses, for this reason. */
+  inPlaceOf(message: Message, why: Fault): Message
   limits: MessageLimits
   clock: Clock
   log: Log
@@ -119,10 +122,10 @@ class Deliveries {
   }
 
   #receive(delivery: Delivery): { link: Link; taking: boolean | Promise<boolean> } {
-    const { name, broker, frames, open, origin, topics, limits, log } = this.#options
+    const { name, broker, frames, open, origin, topics, inPlaceOf, limits, log } = this.#options
     const { payload, topic, assured } = delivery
     const address = replyAddress(delivery, topics)
-    const replies = new Replies({ broker, address, log, refuse: (fault) => void link.refuse(fault, payload) })
+    const replies = new Replies({ broker, address, log, inPlaceOf })
     const link = new Link({
       open,
       peer: NOBODY,

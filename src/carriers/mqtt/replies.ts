@@ -5,15 +5,15 @@ import type { Message } from '../../core/ports/session.ts'
 import { OnTheirWay } from '../../wire/messages/on-their-way.ts'
 import { isLargerThan } from '../../wire/messages/text.ts'
 import type { Broker } from './broker.ts'
-import { tooLarge } from './late.ts'
-import type { ReplyAddress } from './reply-address.ts'
+import { refusalOf, tooLarge } from './late.ts'
+import { namesBytesOf, type ReplyAddress } from './reply-address.ts'
 
 export interface RepliesParts {
   broker: Broker
   address: ReplyAddress
   log: Log
-  /** Tells the peer that its response cannot be sent. */
-  refuse(fault: Fault): void
+  /** The message in place of one that cannot be sent, for this reason. */
+  inPlaceOf(message: Message, why: Fault): Message
 }
 
 export class Replies {
@@ -43,18 +43,30 @@ export class Replies {
 
   send(message: Message, about: string | undefined): void | Promise<void> {
     const { broker, address, log } = this.#parts
-    const { correlationData } = address
     const topic = address.topic(about)
     if (topic === undefined) {
       log.warn({}, 'a response has no topic, because its message named none')
       return
     }
-    // The broker would end the connection, and would get the same message after each reconnect.
-    if (isLargerThan(message, broker.maxMessageBytes)) return this.#refuse(topic)
+    // The broker would end the connection.
+    const maxBytes = broker.maxPayloadBytes(namesBytesOf(topic, address))
+    if (isLargerThan(message, maxBytes)) {
+      log.warn({ topic, maxBytes }, 'a response is larger than the MQTT broker allows')
+      return this.#refuse(topic, message, tooLarge())
+    }
+    return this.#publish(topic, message)
+  }
+
+  #publish(topic: string, message: Message): void | Promise<void> {
+    const { broker, address } = this.#parts
+    const { correlationData } = address
     this.#onTheirWay ??= new OnTheirWay()
     const onTheirWay = this.#onTheirWay
     onTheirWay.sent()
-    const settled = (isKnown: boolean) => onTheirWay.settled(isKnown)
+    const settled = (isKnown: boolean, refusal?: Error) => {
+      if (isKnown && refusal) void this.#refuse(topic, message, refusalOf(refusal))
+      onTheirWay.settled(isKnown)
+    }
     const sending = broker.publish(topic, message, { qos: 1, settled, ...(correlationData && { correlationData }) })
     return sending ? sending.then(() => this.#sent()) : this.#sent()
   }
@@ -64,11 +76,10 @@ export class Replies {
     this.#first?.resolve()
   }
 
-  #refuse(topic: string): void {
-    const { log, broker, refuse } = this.#parts
-    log.warn({ topic, maxBytes: broker.maxMessageBytes }, 'a response is larger than the MQTT broker allows')
+  /** Tells the peer once. If that is refused, too, there is no further message. */
+  #refuse(topic: string, message: Message, why: Fault): void | Promise<void> {
     if (this.#hasRefused) return
     this.#hasRefused = true
-    refuse(tooLarge())
+    return this.#publish(topic, this.#parts.inPlaceOf(message, why))
   }
 }

@@ -50,6 +50,11 @@ export function addressAt({ topic, correlation }: JsonObject, topics: ReplyTopic
   return replyAddress({ responseTopic, correlationData }, topics)
 }
 
+/** The bytes of a packet to this topic that its sender names. */
+export function namesBytesOf(topic: string, { correlationData }: Pick<ReplyAddress, 'correlationData'>): number {
+  return Buffer.byteLength(topic) + (correlationData?.length ?? 0)
+}
+
 function placeOf(topic: string | undefined, correlation: Buffer | undefined): JsonObject | undefined {
   if ((topic?.length ?? 0) + (correlation?.length ?? 0) > MAX_PLACE_BYTES) return undefined
   return {

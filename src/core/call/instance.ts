@@ -135,6 +135,8 @@ export interface StreamState {
   readonly integrity?: FrameIntegrity
   /** Further facts for the reader, such as a WebRTC answer. */
   readonly details?: JsonObject
+  /** The records of the names that it has to itself. */
+  readonly names?: readonly string[]
   /** No reader has connected yet, so no node runs the handler. */
   readonly awaited?: true
 }

@@ -38,7 +38,7 @@ export type Reply =
   | (ReplyBase & { state: 'complete'; location: ResultLocation })
   | (ReplyBase & { state: 'error'; fault: Fault })
 
-export interface StreamReply extends Omit<StreamState, 'awaited'> {
+export interface StreamReply extends Omit<StreamState, 'awaited' | 'names'> {
   /** Lets one reader connect, once. Only in the reply to the call itself. */
   ticket?: { value: string; expiresAt: number }
 }

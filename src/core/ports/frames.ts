@@ -8,7 +8,10 @@ import type { FrameBytes, MediaTrack } from '../operation/stream.ts'
 
 /** The way to one reader. */
 export interface FrameChannel {
-  /** Aborts when the reader is gone. Frames sent after that are discarded. */
+  /**
+   * Aborts when the reader is gone. Frames sent after that are discarded. If the reason is a fault, no other reader can
+   * go on with the stream, and it ends with the fault.
+   */
   readonly signal: AbortSignal
   /**
    * Sends one frame. Frames leave in the order of the calls. Returns a promise if the reader has no room for another
@@ -19,6 +22,11 @@ export interface FrameChannel {
   send(frame: FrameBytes): void | Promise<void>
   /** The stream has ended: in order, or with a fault. Called once, and not after the reader is gone. */
   end(fault?: Fault): void | Promise<void>
+  /**
+   * Resolves when it is known of every frame so far whether it was sent, or when the reader is gone. No promise: it is
+   * known. Absent if `send` knows it.
+   */
+  flushed?(): void | Promise<void>
   /**
    * The last frames, for a caller that reads the result of the stream later. They are stored with a regular end, so the
    * channel bounds them. Absent if the reader has got the frames.
@@ -47,6 +55,11 @@ export interface NewStream {
   readonly track?: MediaTrack
   /** What the caller sent for this transport, such as a WebRTC offer. */
   readonly details?: JsonObject
+  /**
+   * Claims a name in this transport for the stream, until its end. False if another stream has it, also one of another
+   * caller or on another node.
+   */
+  claim(name: string): Promise<boolean>
 }
 
 /** Where a reader finds a stream. */

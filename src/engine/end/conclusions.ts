@@ -18,6 +18,7 @@ import { OVERRUN_RETENTION_MS } from '../admit/admitted.ts'
 import type { Attempt } from '../attempt/attempt.ts'
 import { keptForLate, noteAtEnd } from '../owed/notes.ts'
 import { readerDueAt } from '../stream/stream-ends.ts'
+import { releasingNames } from '../stream/stream-names.ts'
 import { removingStream } from '../stream/stream-sessions.ts'
 import { removingSecrets } from '../wait/call-secrets.ts'
 import { auditEnding, auditInstance } from './audit.ts'
@@ -118,7 +119,7 @@ export class Conclusions {
     const { sealed, stream } = instance.extras ?? {}
     const owed = noteAtEnd(this.#env.digest, instance, endedAt)
     if (!sealed && !stream && !owed) return posted
-    const removed = [...removingSecrets(instance), ...removingStream(this.#env, instance)]
+    const removed = [...removingSecrets(instance), ...removingStream(this.#env, instance), ...releasingNames(instance)]
     return [...(posted ?? []), ...removed, ...(owed ? [owed] : [])]
   }
 

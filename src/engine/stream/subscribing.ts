@@ -17,6 +17,7 @@ import type { Limits } from '../limits/limits.ts'
 import type { Recorder, RunOptions } from '../record/recorder.ts'
 import type { Worker } from '../run/worker.ts'
 import { chooseEncoding, chooseTransport } from './negotiation.ts'
+import { StreamNames } from './stream-names.ts'
 import { addingStream } from './stream-sessions.ts'
 import type { Subscription } from './subscription.ts'
 import type { Subscriptions } from './subscriptions.ts'
@@ -40,17 +41,18 @@ export class Subscribing {
   }
 
   async subscribe(admitted: Admitted, wish: StreamWish, options: RunOptions): Promise<Reply> {
-    const { limits } = this.#parts
+    const { env, store, limits } = this.#parts
     const { operation } = admitted
     if (!options.ours) limits.requireRoom(admitted, false)
     const leave = limits.streams.enter(admitted, operation)
+    const names = new StreamNames(env, store, admitted.id)
     let place: StreamPlace | undefined
     let stands = false
     try {
-      const stream = await this.#place(admitted, wish, (found) => {
+      const stream = await this.#place(admitted, wish, names, (found) => {
         place = found
       })
-      const recorded = await this.#record({ ...admitted, stream }, options, place?.open)
+      const recorded = await this.#record({ ...admitted, stream }, options, names, place?.open)
       stands = recorded.created
       return recorded.reply
     } finally {
@@ -58,11 +60,17 @@ export class Subscribing {
       else {
         leave()
         place?.discard?.()
+        names.release()
       }
     }
   }
 
-  async #place(admitted: Admitted, wish: StreamWish, found: (place: StreamPlace) => void): Promise<StreamState> {
+  async #place(
+    admitted: Admitted,
+    wish: StreamWish,
+    names: StreamNames,
+    found: (place: StreamPlace) => void,
+  ): Promise<StreamState> {
     const { env, transports } = this.#parts
     const { id, operation, call, tenant, owner } = admitted
     const rules = operation.stream as StreamRules
@@ -81,6 +89,7 @@ export class Subscribing {
       owner: ownerKey(tenant, owner),
       ...(rules.track && { track: rules.track }),
       ...(details && { details }),
+      claim: (name) => names.claim(transport.name, name),
     })
     found(place)
     return {
@@ -92,6 +101,7 @@ export class Subscribing {
       endsAt: env.clock.now() + operation.ttlSeconds * 1000,
       ...(rules.integrity && { integrity: rules.integrity }),
       ...(place.details && { details: place.details }),
+      ...(names.keys.length > 0 && { names: [...names.keys] }),
       ...(!place.open && { awaited: true as const }),
     }
   }
@@ -99,6 +109,7 @@ export class Subscribing {
   async #record(
     admitted: Admitted,
     options: RunOptions,
+    names: StreamNames,
     open: StreamPlace['open'],
   ): Promise<{ reply: Reply; created: boolean }> {
     const { env, recorder, worker } = this.#parts
@@ -106,7 +117,8 @@ export class Subscribing {
     const { sessionId } = admitted.stream as StreamState
     const ticket = open ? undefined : issueTicket(env, id)
     const dueAt = env.clock.now() + (open ? worker.leaseMs : TICKET_MS)
-    const records: RecordChange[] = [addingStream(env, { id, tenant, owner, sessionId, requestId: call.requestId })]
+    const inSession = addingStream(env, { id, tenant, owner, sessionId, requestId: call.requestId })
+    const records: RecordChange[] = [inSession, ...names.keeping()]
     if (ticket) records.push(ticket.record)
     const recorded = await recorder.recordStream(admitted, { state: 'streaming', attempt: 1, dueAt }, records, options)
     if ('standing' in recorded) return { reply: recorded.standing, created: false }

@@ -54,6 +54,8 @@ export class Subscription {
   #sent = 0
   #dropped = 0
   #outcome: Outcome | undefined
+  /** Created when the handler has returned before its last frames are sent. */
+  #closed: PromiseWithResolvers<void> | undefined
 
   constructor(parts: SubscriptionParts) {
     this.#parts = parts
@@ -90,9 +92,14 @@ export class Subscription {
     return this.#pause(paceMs).then(() => room)
   }
 
-  /** Resolves when no frame waits for the reader. */
+  /** Resolves when no frame waits for the reader, and none is on its way. */
   flush(): void | Promise<void> {
-    if (this.#waiting.length + this.#missed.length > 0 && !this.#outcome) return this.#roomAgain()
+    if (this.#outcome) return
+    if (this.#waiting.length + this.#missed.length > 0) return this.#roomAgain().then(() => this.flush())
+    const flushing = this.#link?.channel.flushed?.()
+    if (!flushing) return
+    this.#closed ??= Promise.withResolvers()
+    return Promise.race([flushing, this.#closed.promise])
   }
 
   /** The size of the frames that a reader may still get again. */
@@ -193,6 +200,11 @@ export class Subscription {
     this.#link = undefined
     this.#missed = []
     if (this.#outcome) return
+    const { reason } = link.channel.signal
+    if (reason instanceof Fault) {
+      this.#parts.stop(reason)
+      return
+    }
     // A handler that has ended does not wait for a reader that had every frame.
     if (this.#waiting.length === 0) this.#goOn()
     this.#waitForReader()
@@ -225,6 +237,7 @@ export class Subscription {
     this.#waiting.length = 0
     this.#cancelGone?.()
     this.#cutPause?.()
+    this.#closed?.resolve()
     this.#goOn()
     this.#flow()
   }

@@ -1,5 +1,9 @@
 /** OpenCALL's topics on a publish/subscribe broker. "MQTT Binding" and docs/readings.md#r34. */
 
+import type { NewStream } from '../../core/ports/frames.ts'
+
+type StreamIds = Pick<NewStream, 'sessionId' | 'operation' | 'requestId' | 'id'>
+
 /** The filter of all requests: `ops/{op}`. */
 export const REQUEST_TOPICS = 'ops/+'
 
@@ -24,10 +28,15 @@ export function responseTopic(requestId: string): string {
   return `ops/${encodeLevel(requestId)}/response`
 }
 
-/** With a request id, the topic of a further stream of the same operation in the same session. */
-export function frameTopic(sessionId: string, op: string, requestId?: string): string {
-  const topic = `streams/${encodeLevel(sessionId)}/${encodeLevel(op)}`
-  return requestId === undefined ? topic : `${topic}/${encodeLevel(requestId)}`
+/**
+ * The topics on which the frames of a stream may be, in order of preference. The first is for one stream of an operation in
+ * a session. The second is for a further one. Sessions and request ids belong to a caller, so another caller may use the same
+ * ones: the last topic is for no other stream.
+ */
+export function frameTopics({ sessionId, operation, requestId, id }: StreamIds): [string, string, string] {
+  const first = `streams/${encodeLevel(sessionId)}/${encodeLevel(operation)}`
+  const further = `${first}/${encodeLevel(requestId)}`
+  return [first, further, `${further}/${encodeLevel(id)}`]
 }
 
 /** Ids come from callers: one must not become several levels or a wildcard. A colon is left, as in `v1:device.watch`. */

@@ -25,6 +25,8 @@ export interface MqttOptions {
   frameQos?: 0 | 1
   /** How many messages may be in progress. Default: 1,000. */
   maxInFlight?: number
+  /** The largest packet that the broker accepts. Default: what the broker says, which MQTT 3.1.1 brokers do not. */
+  maxPacketBytes?: number
   /** How long an MQTT 5 broker keeps messages for a node that is away. Default: one day. */
   sessionExpirySeconds?: number
 }
@@ -42,9 +44,14 @@ export const MQTT_NAMES: Record<keyof MqttOptions, true> = {
   responseTopics: true,
   frameQos: true,
   maxInFlight: true,
+  maxPacketBytes: true,
   sessionExpirySeconds: true,
 }
 
+/** Enough for an error. */
+const MIN_PACKET_BYTES = 4_096
+/** MQTT itself allows no more. */
+const MAX_PACKET_BYTES = 268_435_455
 const SCHEMES = ['mqtt:', 'mqtts:', 'ws:', 'wss:']
 
 export function checkMqtt(options: MqttOptions): void {
@@ -55,8 +62,10 @@ export function checkMqtt(options: MqttOptions): void {
     throw refused('mqtt.group must be a name without / + # and spaces, or false.')
   if (version !== '5' && version !== '3.1.1') throw refused('mqtt.version must be "5" or "3.1.1".')
   if (frameQos !== 0 && frameQos !== 1) throw refused('mqtt.frameQos must be 0 or 1.')
-  const { maxInFlight = 1, sessionExpirySeconds = 0 } = options
+  const { maxInFlight = 1, sessionExpirySeconds = 0, maxPacketBytes = MAX_PACKET_BYTES } = options
   if (!isWhole(maxInFlight, 1, 65_535)) throw refused('mqtt.maxInFlight must be a whole number from 1 to 65535.')
+  if (!isWhole(maxPacketBytes, MIN_PACKET_BYTES, MAX_PACKET_BYTES))
+    throw refused(`mqtt.maxPacketBytes must be a whole number from ${MIN_PACKET_BYTES} to ${MAX_PACKET_BYTES}.`)
   if (!isWhole(sessionExpirySeconds, 0, 2 ** 32 - 1))
     throw refused('mqtt.sessionExpirySeconds must be a whole number from 0 to 4294967295.')
   const wrong = Array.isArray(responseTopics) ? responseTopics.find((filter) => !isFilter(filter)) : 'no list'

@@ -1,8 +1,12 @@
 /** A message is done when the brokers have its replies. The brokers are a function here, so that the test decides when. */
 import type { Producer } from '@platformatic/kafka'
 import { expect, test } from 'vitest'
-import { Outbox } from '../../../src/carriers/kafka/outbox.ts'
+import type { Received } from '../../../src/carriers/kafka/consuming.ts'
+import { Outbox, type Outgoing } from '../../../src/carriers/kafka/outbox.ts'
+import type { Publishing } from '../../../src/carriers/kafka/publishing.ts'
+import { Replies } from '../../../src/carriers/kafka/replies.ts'
 import { ReplyAddress } from '../../../src/carriers/kafka/reply-address.ts'
+import type { KafkaSettings } from '../../../src/carriers/kafka/settings.ts'
 import { createMemoryLog } from '../../../src/testing/fakes/memory-log.ts'
 
 function openAddress() {
@@ -17,8 +21,10 @@ function openAddress() {
     lost() {},
     idle() {},
   })
-  const address = new ReplyAddress({ refusal: undefined, place: {} }, (reply, _about, settled) =>
-    outbox.add({ topic: 'replies', value: Buffer.from(String(reply)), headers: new Map(), settled }),
+  const address = new ReplyAddress(
+    { refusal: undefined, place: {}, inPlaceOf: (message) => message },
+    (reply, _about, settled) =>
+      outbox.add({ topic: 'replies', value: Buffer.from(String(reply)), headers: new Map(), settled }),
   )
   return { address, sent, ending }
 }
@@ -53,4 +59,24 @@ test('a message is not done if the carrier closes before its reply is published'
   sent.reject(new Error('closed'))
 
   expect(await published).toBe(false)
+})
+
+test('a message that is put aside is done when its dead letter is published', async () => {
+  const added: Outgoing[] = []
+  const publishing = { add: (message: Outgoing) => void added.push(message) } as unknown as Publishing
+  const settings = {
+    topics: { operations: 'ops', replies: 'replies', frames: 'frames', deadLetters: 'dead' },
+    headers: { replyTopic: 'reply-topic', correlation: 'correlation-id', stream: 'stream-id', refusal: 'refusal' },
+    log: createMemoryLog([]),
+  } as unknown as KafkaSettings
+  const received = { topic: 'ops', partition: 0, offset: 1n, value: Buffer.from('garbage'), headers: new Map() }
+  const address = new Replies(settings, publishing).addressOf(received as unknown as Received)
+
+  address.send('refused', undefined)
+  const done = address.flushed()
+
+  expect(done).toBeInstanceOf(Promise)
+  expect(added.map(({ topic }) => topic)).toEqual(['dead'])
+  added[0]?.settled?.('published')
+  expect(await done).toBe(true)
 })

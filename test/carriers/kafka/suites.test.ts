@@ -37,6 +37,7 @@ describeWith(kafkaBroker, 'Kafka', () => {
       topics,
       replyTopics: [],
       headers: { replyTopic: 'reply-topic', correlation: 'correlation-id', stream: 'stream-id', refusal: 'refusal' },
+      inPlaceOf: (_, why) => why.message,
       framesShared: true,
       frameTopic: () => topics.frames,
       maxInFlight: 1_000,
@@ -134,6 +135,7 @@ describeWith(kafkaBroker, 'Kafka', () => {
         operation: 'v1:a.b',
         encoding: 'json',
         sealed: false,
+        claim: async () => true,
         owner: 'main|ada',
       }
       const place = await transport.place({ ...names, origin: 'http://a.example' })

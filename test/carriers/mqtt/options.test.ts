@@ -12,6 +12,7 @@ test.each([
   [{ url, version: '4' as '5' }, 'mqtt.version'],
   [{ url, frameQos: 2 as 1 }, 'mqtt.frameQos'],
   [{ url, maxInFlight: 0 }, 'mqtt.maxInFlight'],
+  [{ url, maxPacketBytes: 100 }, 'mqtt.maxPacketBytes'],
   [{ url, sessionExpirySeconds: -1 }, 'mqtt.sessionExpirySeconds'],
   [{ url, responseTopics: ['a/#/b'] }, '"a/#/b"'],
   [{ url, responseTopics: ['a+'] }, '"a+"'],

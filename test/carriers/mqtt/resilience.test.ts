@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { operation } from 'callplane'
+import { generateKeyPair, SignJWT } from 'jose'
 import mqtt from 'mqtt'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { ResponseEnvelope } from '../../../src/protocols/opencall/wire.ts'
@@ -12,7 +13,7 @@ import type { Mosquitto } from '../../engines/mosquitto.ts'
 import { mosquittoPub, mosquittoSub } from '../../engines/mosquitto-clients.ts'
 import { verifies } from '../../requirements.ts'
 import { createGate } from '../../scenarios/server.ts'
-import { AUTH, listen, type MqttSite, request, startBroker, startMqttSite } from './site.ts'
+import { AUTH, listen, type MqttSite, request, startBroker, startMqttSite, TOKENS } from './site.ts'
 
 const hello = operation('v1:it.greets', { run: () => 'hello' })
 
@@ -39,8 +40,7 @@ describeWith(mqttBroker, 'MQTT when things go wrong', () => {
     const gate = createGate()
     const slow = operation('v1:it.waits', { model: 'async', run: () => gate.pass() })
     const refuse = operation('v1:it.refuses', { run: (_, ctx) => ctx.fail('SOLD_OUT', 'Nothing is left.') })
-    const write = operation('v1:it.writes', { ttlSeconds: 60, run: () => 'x'.repeat(100_000) })
-    // The server leaves 128 kB of the broker's limit for the properties of a packet.
+    const write = operation('v1:it.writes', { ttlSeconds: 60, run: () => 'x'.repeat(250_000) })
     const broker = await startBroker({ settings: ['max_packet_size 200000'] })
     const site = await startMqttSite([slow, refuse, write], {}, broker)
     const headers = { authorization: `Bearer ${AUTH.credential}` }
@@ -274,6 +274,36 @@ describeWith(mqttBroker, 'MQTT when things go wrong', () => {
   test('without authentication only a broker on this machine is used', async () => {
     const site = startMqttSite([hello], { auth: {}, mqtt: { url: `mqtt://192.0.2.1:${await freePort()}` } })
     await expect(site).rejects.toThrow('loopback')
+  })
+
+  test('tokens that cannot be checked now are answered, and do not keep other calls from the server', async () => {
+    const broker = await startBroker()
+    const key = { jwksUrl: `http://127.0.0.1:${await freePort()}/keys` }
+    const jwt = [{ issuer: 'https://login.example', audience: 'callplane', key }]
+    await startMqttSite([hello], { auth: { tokens: TOKENS ?? [], jwt } }, broker)
+    const responses = await listen(broker, 'ops/+/response')
+    const { privateKey } = await generateKeyPair('ES256')
+    const credential = await new SignJWT({})
+      .setProtectedHeader({ alg: 'ES256', kid: 'unknown' })
+      .setIssuer('https://login.example')
+      .setAudience('callplane')
+      .setSubject('carol')
+      .setExpirationTime('5m')
+      .sign(privateKey)
+    // mosquitto sends 20 messages before it waits for an acknowledgement.
+    for (let n = 0; n < 25; n++) {
+      const auth = { ...AUTH, iss: 'https://login.example', sub: 'carol', credential }
+      await request(broker, { op: 'v1:it.greets', auth, ctx: { requestId: `c${n}` } })
+    }
+    await request(broker, { op: 'v1:it.greets', ctx: { requestId: 'r1' } })
+
+    const codes = new Map<string, unknown>()
+    while (!codes.has('r1') || codes.size < 26) {
+      const { requestId, error, result } = await responses.envelope()
+      codes.set(requestId, error?.code ?? result)
+    }
+    expect(codes.get('r1')).toBe('hello')
+    expect(String(codes.get('c24'))).toContain('AUTH_KEYS_UNAVAILABLE')
   })
 
   test('at QoS 0 a flood beyond the limit is dropped, and the server goes on', async () => {

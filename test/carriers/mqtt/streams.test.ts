@@ -7,7 +7,8 @@ import { describeWith, mqttBroker } from '../../engines/engines.ts'
 import { mosquittoSub } from '../../engines/mosquitto-clients.ts'
 import { verifies } from '../../requirements.ts'
 import { createGate } from '../../scenarios/server.ts'
-import { AUTH, listen, request, startMqttSite } from './site.ts'
+import { startPair } from '../../workers/pair.ts'
+import { AUTH, BOB, listen, request, startBroker, startMqttSite, TOKENS } from './site.ts'
 
 const frame = jsonSchema<{ n: number }>({ type: 'object', required: ['n'], properties: { n: { type: 'integer' } } })
 const args = jsonSchema<{ count: number }>({ type: 'object', properties: { count: { type: 'integer' } } })
@@ -83,6 +84,41 @@ describeWith(mqttBroker, 'streams over MQTT', () => {
     // The first topic is free again.
     await ask('v1:clock.wait', 'r4')
     expect((await responses.envelope()).stream?.topic).toBe('streams/s1/v1:clock.wait')
+  })
+
+  test('callers that choose the same session and request id have topics of their own', async () => {
+    const { broker } = await startMqttSite([wait])
+    const responses = await listen(broker, 'ops/+/response')
+    const topics: unknown[] = []
+    for (const [auth, requestId] of [
+      [AUTH, 'r1'],
+      [BOB, 'r2'],
+      [AUTH, 'r3'],
+      [BOB, 'r3'],
+    ] as const) {
+      await request(broker, { op: 'v1:clock.wait', auth, ctx: { requestId, sessionId: 'alice' } })
+      topics.push((await responses.until('streaming')).stream?.topic)
+    }
+
+    const plain = 'streams/alice/v1:clock.wait'
+    expect(topics.slice(0, 3)).toEqual([plain, `${plain}/r2`, `${plain}/r3`])
+    expect(topics[3]).toMatch(/^streams\/alice\/v1:clock\.wait\/r3\/[\w-]{8,}$/)
+  })
+
+  test('two nodes give no topic twice', async () => {
+    const broker = await startBroker()
+    await startPair({ operations: [wait], auth: { tokens: TOKENS ?? [] }, mqtt: { url: broker.url } })
+    const responses = await listen(broker, 'ops/+/response')
+    const ids = Array.from({ length: 8 }, (_, index) => `r${index}`)
+
+    const topics: unknown[] = []
+    for (const requestId of ids) {
+      await request(broker, { op: 'v1:clock.wait', ctx: { requestId, sessionId: 's1' } })
+      topics.push((await responses.until('streaming')).stream?.topic)
+    }
+
+    const plain = 'streams/s1/v1:clock.wait'
+    expect(topics).toEqual([plain, ...ids.slice(1).map((requestId) => `${plain}/${requestId}`)])
   })
 
   test('ids cannot leave their level of the topic', async () => {

@@ -28,7 +28,7 @@ function connectBroker(url: string, log: Log): { broker: Broker; frames: MqttFra
     clock: createManualClock(),
     log,
   })
-  return { broker, frames: new MqttFrames(broker, { url, topic: (...levels) => ['frames', ...levels].join('/') }) }
+  return { broker, frames: new MqttFrames(broker, { url, topics: ({ id }) => [`frames/${id}`] }) }
 }
 
 describeWith(mqttBroker, 'the shared suites', () => {
@@ -52,6 +52,7 @@ describeWith(mqttBroker, 'the shared suites', () => {
           about: (subject) => `out/${subject}`,
           subject: (topic) => topic.slice('in/'.length),
         },
+        inPlaceOf: (_, why) => why.message,
         limits: { maxBytes, maxInFlight: 1_000 },
         clock: createManualClock(),
         log,
@@ -100,13 +101,14 @@ describeWith(mqttBroker, 'the shared suites', () => {
       const peer = await mqtt.connectAsync(mosquitto.url, { protocolVersion: 5 })
       const next = reader(peer, END)
       await peer.subscribeAsync('frames/#')
-      const place = frames.place({
+      const place = await frames.place({
         id: 'i',
         requestId: 'r',
         sessionId: 's',
         operation: 'v1:it.streams',
         encoding: 'json',
         sealed: false,
+        claim: async () => true,
         owner: 'main|ada',
         origin: 'http://a.example',
       })

@@ -22,6 +22,7 @@ const NEW_STREAM: NewStream = {
   operation: 'v1:device.watch',
   encoding: 'json',
   sealed: false,
+  claim: async () => true,
   owner: 'main|ada',
   origin: 'https://127.0.0.1',
 }

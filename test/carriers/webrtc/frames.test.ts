@@ -33,6 +33,7 @@ describeFrames({ describe, test, expect }, 'a WebRTC data channel', async () => 
     encoding: 'json',
     origin: 'http://127.0.0.1:4747',
     sealed: false,
+    claim: async () => true,
     owner: 'main/ada',
     details: await reader.offer(),
   })

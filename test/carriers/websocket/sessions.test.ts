@@ -48,6 +48,32 @@ test('the later states of an async call are pushed', async () => {
 })
 
 describe('the caller', () => {
+  test('gets the later states of its call, also if the caller before it used the same request id', async () => {
+    const { ann, bob, auth } = withTokens()
+    const gate = createGate()
+    const build = operation('v1:jobs.build', {
+      model: 'async',
+      run: async (_args, { caller }) => [caller.subject, await gate.pass()],
+    })
+    const { url } = await startSite({ operations: [build], auth })
+    const { call, envelope } = await openSocket(`${url}/call`)
+    for (const [sub, credential] of Object.entries({ ann, bob })) {
+      const as = { iss: 'callplane', sub, credentialType: 'bearer', credential }
+      call('v1:jobs.build', {}, { requestId: 'r1' }, { auth: as })
+    }
+    gate.open('built')
+    const results: unknown[] = []
+    while (results.length < 2) {
+      const { state, result } = await envelope()
+      if (state === 'complete') results.push(result)
+    }
+
+    expect(results.sort()).toEqual([
+      ['ann', 'built'],
+      ['bob', 'built'],
+    ])
+  })
+
   test('is known by a header, by the query, or by the first message', async () => {
     verifies('opencall:233', 'opencall:304')
     const { ann, auth } = withTokens()

@@ -62,6 +62,7 @@ describeFrames(
       operation: 'v1:it.flows',
       encoding: 'json',
       sealed: false,
+      claim: async () => true,
       owner: 'o',
       origin,
     }

@@ -31,6 +31,14 @@ export function cutOff(): Fault {
   })
 }
 
+/**
+ * True if a redelivery helps. While an identity provider is away, its callers are told so: anyone can send tokens that
+ * need its keys, and such messages would fill the number that a broker sends unacknowledged.
+ */
+export function canRedeliver({ kind, code }: Fault): boolean {
+  return kind === 'unavailable' && code !== 'AUTH_KEYS_UNAVAILABLE'
+}
+
 /** For a refusal: it names the request id if there is one. */
 export function readLeniently(message: Message): JsonValue {
   try {

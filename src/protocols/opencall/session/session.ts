@@ -3,7 +3,7 @@
  * later state of a call as a further envelope. Built-in operations replace the HTTP addresses.
  * docs/readings.md#r33, #r34 and #r35.
  */
-import type { Caller } from '../../../core/call/caller.ts'
+import { ANONYMOUS, type Caller, ownerKey, ownerOf } from '../../../core/call/caller.ts'
 import type { Reply } from '../../../core/call/reply.ts'
 import { Fault } from '../../../core/fault.ts'
 import type { JsonValue } from '../../../core/json.ts'
@@ -24,7 +24,15 @@ import { readWish } from '../stream-wish.ts'
 import type { RequestEnvelope, ResponseEnvelope } from '../wire.ts'
 import { answerBuiltIn, type BuiltIn, type BuiltInParts, builtIn, hasEnded } from './built-in.ts'
 import { PeerIdentity } from './peer-identity.ts'
-import { addressedToAnother, cutOff, needsAuth, readLeniently, refuseEffects, requireIdentity } from './refusals.ts'
+import {
+  addressedToAnother,
+  canRedeliver,
+  cutOff,
+  needsAuth,
+  readLeniently,
+  refuseEffects,
+  requireIdentity,
+} from './refusals.ts'
 
 export interface OpenCallSessionSettings {
   /** True to follow the specification literally, without the lenient readings. */
@@ -92,7 +100,7 @@ class OpenCallSession implements Session {
   readonly #leaving = new LateSignal()
   /** Absent while nothing is open, as in most sessions of a broker's carrier, which have one message. */
   #open: Set<Promise<void>> | undefined
-  /** Request ids of the calls whose later states are sent. */
+  /** The calls whose later states are sent, by caller and request id: an `auth` block can change the caller. */
   #watched: Set<string> | undefined
 
   constructor(parts: OpenCallSessionParts, connection: Connection) {
@@ -157,7 +165,7 @@ class OpenCallSession implements Session {
     owed?.release()
     const fault = Fault.from(thrown)
     // A redelivery may reach a server whose storage works, or one that is not shutting down.
-    if (this.#redelivers && !isRecorded && fault.kind === 'unavailable') return Promise.reject(fault)
+    if (this.#redelivers && !isRecorded && canRedeliver(fault)) return Promise.reject(fault)
     return this.#sendFault(fault, sent)
   }
 
@@ -240,12 +248,14 @@ class OpenCallSession implements Session {
   #push(requestId: string, caller: Caller | undefined, first: ResponseEnvelope, owed?: OwedReply): void {
     this.#watched ??= new Set()
     const watched = this.#watched
-    if (watched.has(requestId)) {
+    const { tenant } = caller ?? ANONYMOUS
+    const key = `${ownerKey(tenant, ownerOf(caller ?? ANONYMOUS))} ${requestId}`
+    if (watched.has(key)) {
       owed?.release()
       return
     }
-    watched.add(requestId)
-    this.#track(this.#watch(requestId, caller, first, owed).finally(() => watched.delete(requestId)))
+    watched.add(key)
+    this.#track(this.#watch(requestId, caller, first, owed).finally(() => watched.delete(key)))
   }
 
   async #watch(

@@ -1,7 +1,7 @@
 /** OpenCALL over Kafka. The client library is loaded if the option `kafka` is set. */
 import type { Kafka, KafkaLogin, KafkaSettings, KafkaTls } from '../../../carriers/kafka/index.ts'
 import { Fault } from '../../../core/fault.ts'
-import { frameTopicOf, KAFKA_HEADERS, KAFKA_TOPICS } from '../../../protocols/opencall/index.ts'
+import { frameTopicOf, KAFKA_HEADERS, KAFKA_TOPICS, refusalInPlaceOf } from '../../../protocols/opencall/index.ts'
 import type { Base } from '../../build/base.ts'
 import { hostOf, type KafkaOptions } from '../../options/kafka.ts'
 import { isLoopback } from '../../options/loopback.ts'
@@ -45,6 +45,7 @@ function settingsFrom(chosen: KafkaOptions, { log, clock }: Base): KafkaSettings
     topics,
     replyTopics,
     headers: KAFKA_HEADERS,
+    inPlaceOf: refusalInPlaceOf,
     framesShared,
     frameTopic: (operation) => (framesShared ? topics.frames : frameTopicOf(topics.frames, operation)),
     maxInFlight: chosen.maxInFlight ?? 1_000,

@@ -4,10 +4,11 @@ import { hostname } from 'node:os'
 import { resolve } from 'node:path'
 import { Fault } from '../../../core/fault.ts'
 import {
-  frameTopic,
+  frameTopics,
   operationIn,
   REQUEST_TOPICS,
   RESPONSE_TOPICS,
+  refusalInPlaceOf,
   responseTopic,
 } from '../../../protocols/opencall/index.ts'
 import { MAX_IN_FLIGHT } from '../../../wire/messages/link.ts'
@@ -40,13 +41,14 @@ export async function prepareMqtt<App>(
     subscription: group === false ? REQUEST_TOPICS : `$share/${group}/${REQUEST_TOPICS}`,
     clock,
     log,
+    ...(options.maxPacketBytes !== undefined && { maxPacketBytes: options.maxPacketBytes }),
     ...(tls && { tls }),
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
   })
   const frames = new MqttFrames(broker, {
     url: options.publicUrl === undefined ? url : addressOf({ url: options.publicUrl }).url,
-    topic: frameTopic,
+    topics: frameTopics,
     ...(frameQos !== undefined && { qos: frameQos }),
   })
   const topics = {
@@ -68,6 +70,7 @@ export async function prepareMqtt<App>(
         open: session({ redelivers: true, requiresAuth: true }),
         origin,
         topics,
+        inPlaceOf: refusalInPlaceOf,
         limits: { maxBytes: sizes.envelopeBytes, maxInFlight },
         clock,
         log,
