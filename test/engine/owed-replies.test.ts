@@ -129,7 +129,7 @@ test('a reply that can never be sent is given up, and the log says so', async ()
   expect(JSON.stringify(log)).toContain('could not send a reply that is owed')
 })
 
-test('the trying ends some time after nobody may poll the call any more', async () => {
+test('a reply is no longer tried some time after the call can be polled', async () => {
   const site = open()
   await abandonedCall(site)
   const { tries } = sending(site.cluster, site.node, () => {
@@ -145,7 +145,7 @@ test('the trying ends some time after nobody may poll the call any more', async 
   expect(await notes(site.cluster)).toEqual([])
 })
 
-test('a call that expires ends, and its end is sent although nobody may poll it any more', async () => {
+test('a call that expires ends, and its end is sent although it can no longer be polled', async () => {
   const site = open()
   await abandonedCall(site)
   await site.node.maintenance.start()

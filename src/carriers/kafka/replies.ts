@@ -94,7 +94,7 @@ export class Replies {
       topic: deadLetters,
       value: value ?? Buffer.alloc(0),
       headers,
-      // Nobody reads a reply to it.
+      // Its reply has no reader.
       settled: (fate) => settled(fate === 'too-large' ? 'refused' : fate),
       ...(key && { key }),
     })

@@ -40,8 +40,8 @@ export interface Publishing {
   qos: 0 | 1
   correlationData?: Buffer
   /**
-   * For QoS 1: the broker has the message, or has refused it. `isKnown` is false if the server has closed before, so that
-   * nobody knows.
+   * For QoS 1: the broker has the message, or has refused it. `isKnown` is false if the server has closed before it
+   * was told.
    */
   settled?(isKnown: boolean, refusal?: Error): void
 }

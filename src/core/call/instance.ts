@@ -112,12 +112,12 @@ export interface InstanceExtras {
   readonly held?: true
   readonly asking?: Asking
   readonly stream?: StreamState
-  /** Where the end goes if the connection that brought the call is gone. */
+  /** Where the end is sent if the connection of the request is gone. */
   readonly replyTo?: KeptAddress
 }
 
 export interface KeptAddress extends ReplyAddress {
-  /** The caller waits for the end. The message that brought the call is not acknowledged before it. */
+  /** The caller waits for the end, and its request is acknowledged after the end. */
   readonly direct?: true
 }
 

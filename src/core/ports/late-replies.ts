@@ -1,4 +1,4 @@
-/** How a carrier that keeps messages for its peers, such as a broker's, sends the end of a call that it brought. */
+/** How a broker's carrier sends the end of a call whose connection is gone. */
 import type { Reply } from '../call/reply.ts'
 import type { JsonObject } from '../json.ts'
 

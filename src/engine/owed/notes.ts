@@ -29,7 +29,7 @@ export interface Owing {
   sessionId?: string
 }
 
-/** An end is kept at least this long for its address, even if nobody may poll it any more. */
+/** An end is kept at least this long for its address, even if it can no longer be polled. */
 export const LATE_MS = 600_000
 
 const PREFIX = 'owed-reply/'
@@ -55,7 +55,7 @@ export function owingOf(instance: Instance): Owing {
 /**
  * The note to write with the end of a call. A call whose caller waits for the end directly has none: its message is not
  * acknowledged yet, so the broker delivers it again. If the process that ran the call is gone, there is a note for it,
- * too, because the broker may deliver the message to nobody else.
+ * too, because the broker may never deliver the message again.
  */
 export function noteAtEnd(digest: Digest, instance: Instance, endedAt: number): RecordChange | undefined {
   const { replyTo } = instance.extras ?? {}

@@ -301,7 +301,7 @@ export class Recorder {
   }
 }
 
-/** A call whose caller waits for its end, so that the message that brought it is not acknowledged before. */
+/** A call whose caller waits for its end. Its request is acknowledged after the end. */
 function awaitingDirectly(admitted: Admitted): Admitted {
   const { replyTo } = admitted
   return replyTo ? { ...admitted, replyTo: { ...replyTo, direct: true } } : admitted

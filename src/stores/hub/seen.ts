@@ -3,6 +3,7 @@
  * in the order of revisions, after all messages of one write have been handled.
  */
 import type { Instance } from '../../core/call/instance.ts'
+import { tellWatcher } from '../../core/call/tell-watcher.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 
 type Changed = (instance: Instance) => void
@@ -44,14 +45,6 @@ export function createSeen({ begin, end, runsHere, log }: SeenOptions): Seen {
     begin(id)
   }
 
-  function tellOne(listener: Changed, instance: Instance): void {
-    try {
-      listener(instance)
-    } catch (thrown) {
-      log?.error({ err: thrown, instance: instance.id }, 'a watcher threw an error; the other watchers were called')
-    }
-  }
-
   return {
     watch(id, changed) {
       // A new function for each watch, so that the same callback can watch twice and stop one of the two.
@@ -87,7 +80,7 @@ export function createSeen({ begin, end, runsHere, log }: SeenOptions): Seen {
         const watched = byId.get(instance.id)
         if (!watched || instance.revision <= watched.revision) continue
         watched.revision = instance.revision
-        for (const listener of watched.listeners) tellOne(listener, instance)
+        for (const listener of watched.listeners) tellWatcher(listener, instance, log)
       }
     },
   }

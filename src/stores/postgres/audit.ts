@@ -3,20 +3,18 @@
  * call is removed, its entry moves to the audit table. Other entries are in that table from the start.
  */
 import { hash } from 'node:crypto'
+import { USUAL_ENDING } from '../../core/call/audit-ending.ts'
 import type { MediaInput } from '../../core/call/call.ts'
 import type { Caller } from '../../core/call/caller.ts'
 import { storedFingerprint } from '../../core/call/fingerprint.ts'
 import type { JsonValue } from '../../core/json.ts'
-import type { AuditEnding, AuditEntry, AuditQuery, AuditTrail } from '../../core/ports/store.ts'
+import type { AuditEntry, AuditQuery, AuditTrail } from '../../core/ports/store.ts'
 import { type Session, statement } from './connect/session.ts'
 import { encodeArray } from './sql/arrays.ts'
 import { decodeText, encodeText } from './sql/plain-text.ts'
 import type { Tables } from './tables.ts'
 import { alone } from './writes/alone.ts'
 import type { Batches, Shape } from './writes/batches.ts'
-
-/** The values of nearly every entry. Only values that differ are written. */
-const USUAL = { verdict: 'allow', backend: 'handler', attempts: 1, outcome: 'complete' } as const
 
 const digest = (text: string): string => hash('sha256', text, 'hex')
 
@@ -38,20 +36,6 @@ export interface EntryRow {
 export const ENTRY_COLUMNS =
   'id, tenant, owner, request_id, operation, created_at, coalesce(ended_at, 0) AS ended_at, audit, caller, args, fixed'
 
-/** The fields that are not in the row of the call. */
-export function encodeEnding(ending: AuditEnding): string {
-  const { verdict, rule, approvalId, backend, attempts, outcome, code } = ending
-  const own: Partial<AuditEnding> = {}
-  if (backend !== USUAL.backend) own.backend = backend
-  if (verdict !== USUAL.verdict) own.verdict = verdict
-  if (attempts !== USUAL.attempts) own.attempts = attempts
-  if (outcome !== USUAL.outcome) own.outcome = outcome
-  if (rule !== undefined) own.rule = rule
-  if (approvalId !== undefined) own.approvalId = approvalId
-  if (code !== undefined) own.code = code
-  return JSON.stringify(own)
-}
-
 /** If the call gave up its request id, `audit` has the original one. */
 function decodeKept(row: EntryRow): AuditEntry {
   const { media = [], fingerprint } = (row.fixed === null ? {} : JSON.parse(row.fixed)) as {
@@ -67,7 +51,7 @@ function decodeKept(row: EntryRow): AuditEntry {
     ...(fingerprint !== undefined && { fingerprint }),
   }
   return {
-    ...USUAL,
+    ...USUAL_ENDING,
     id: decodeText(row.id),
     tenant: decodeText(row.tenant),
     owner: decodeText(row.owner),

@@ -1,10 +1,10 @@
 /** Compare and set: the only way in which an accepted instance changes its state. */
 import type { Database, Statement } from 'better-sqlite3'
 import { applyChange } from '../../core/call/applied-change.ts'
+import { encodeEnding } from '../../core/call/audit-ending.ts'
 import type { Instance } from '../../core/call/instance.ts'
 import { isTerminal, STATES } from '../../core/call/state.ts'
 import type { Advanced, Change } from '../../core/ports/store.ts'
-import { encodeEnding } from './audit.ts'
 import type { FreshInstances } from './fresh-instances.ts'
 import type { Action } from './group-commit.ts'
 import type { OpenCalls } from './open-calls.ts'

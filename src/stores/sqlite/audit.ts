@@ -3,18 +3,16 @@
  * When the call is removed, its entry moves to the audit table. Other entries are in that table from the start.
  */
 import type { Database } from 'better-sqlite3'
+import { USUAL_ENDING } from '../../core/call/audit-ending.ts'
 import type { MediaInput } from '../../core/call/call.ts'
 import type { Caller } from '../../core/call/caller.ts'
 import { storedFingerprint } from '../../core/call/fingerprint.ts'
 import type { JsonValue } from '../../core/json.ts'
-import type { AuditEnding, AuditEntry, AuditQuery } from '../../core/ports/store.ts'
+import type { AuditEntry, AuditQuery } from '../../core/ports/store.ts'
 import type { Action } from './group-commit.ts'
 import type { Owners } from './owners.ts'
 import { digest } from './requests/digest.ts'
 import type { InstanceRow } from './rows.ts'
-
-/** The values of nearly every entry. Only values that differ are written. */
-const USUAL = { verdict: 'allow', backend: 'handler', attempts: 1, outcome: 'complete' } as const
 
 /**
  * The columns of an entry and of its call's index. Arguments may be large, so they are read only if they are needed.
@@ -61,7 +59,7 @@ export function prepareAudit(db: Database, owners: Owners) {
   function decodeKept(row: EndedRow): AuditEntry {
     const { tenant, owner, caller } = owners.byRef(row.owner)
     return {
-      ...USUAL,
+      ...USUAL_ENDING,
       id: row.id,
       tenant,
       owner,
@@ -96,20 +94,6 @@ export function prepareAudit(db: Database, owners: Owners) {
       return () => purge.run(endedBefore, limit).changes
     },
   }
-}
-
-/** The fields that are not in the row of the call. */
-export function encodeEnding(ending: AuditEnding): string {
-  const { verdict, rule, approvalId, backend, attempts, outcome, code } = ending
-  const own: Partial<AuditEnding> = {}
-  if (backend !== USUAL.backend) own.backend = backend
-  if (verdict !== USUAL.verdict) own.verdict = verdict
-  if (attempts !== USUAL.attempts) own.attempts = attempts
-  if (outcome !== USUAL.outcome) own.outcome = outcome
-  if (rule !== undefined) own.rule = rule
-  if (approvalId !== undefined) own.approvalId = approvalId
-  if (code !== undefined) own.code = code
-  return JSON.stringify(own)
 }
 
 /** A row with `ENTRY_COLUMNS`. */

@@ -1,5 +1,6 @@
 /** The watchers of instances within this process. */
 import type { Instance } from '../../core/call/instance.ts'
+import { tellWatcher } from '../../core/call/tell-watcher.ts'
 import { BriefMap } from '../../core/fairness/brief-map.ts'
 import type { Log } from '../../core/ports/runtime.ts'
 
@@ -23,14 +24,6 @@ export function createWatchers(log: Log | undefined): Watchers {
     if (watches.size === 0 && byId.get(id) === watches) byId.delete(id)
   }
 
-  function tellOne({ changed }: Watch, instance: Instance): void {
-    try {
-      changed(instance)
-    } catch (thrown) {
-      log?.error({ err: thrown, instance: instance.id }, 'a watcher threw an error; the other watchers were called')
-    }
-  }
-
   return {
     watch(id, changed) {
       const watch: Watch = { changed }
@@ -43,7 +36,7 @@ export function createWatchers(log: Log | undefined): Watchers {
       if (byId.size === 0) return
       for (const instance of instances) {
         const watches = byId.get(instance.id)
-        if (watches) for (const watch of watches) tellOne(watch, instance)
+        if (watches) for (const watch of watches) tellWatcher(watch.changed, instance, log)
       }
     },
   }

@@ -8,7 +8,7 @@ export class OnTheirWay {
     this.#count++
   }
 
-  /** `isKnown` is false if nobody knows what became of the message. */
+  /** `isKnown` is false if the message may or may not have arrived. */
   settled(isKnown: boolean): void {
     this.#count--
     if (!isKnown) this.#isLost = true

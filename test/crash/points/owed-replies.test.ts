@@ -1,5 +1,5 @@
 /**
- * A server ends after each single write, publication and acknowledgement of a call that a broker brought. The caller, who
+ * A server ends after each single write, publication and acknowledgement of a call that came through a broker. The caller, who
  * has only the broker, still gets the end of its call.
  */
 import { expect, test } from 'vitest'

@@ -194,7 +194,7 @@ export function createClient(parts: ClientParts): S3Client {
     open: (request) =>
       repeated(request, true, async (response) => {
         const { statusCode: status = 0, headers } = response
-        // An accepted error has a short text that nobody needs. Read, it leaves the connection free.
+        // The text of an accepted error is not needed. It is short, and reading it frees the connection.
         if (status >= 300) await errorText(response)
         return { status, headers, bytes: wire.bytesOf(response) }
       }),

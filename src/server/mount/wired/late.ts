@@ -1,4 +1,4 @@
-/** Sends the ends of calls that a carrier brought to an earlier process. */
+/** Sends the ends of calls whose requests an earlier process received. */
 import { Fault } from '../../../core/fault.ts'
 import type { SendLateReply } from '../../../core/ports/late-replies.ts'
 import { lateMessage, lateRefusal } from '../../../protocols/opencall/index.ts'

@@ -178,7 +178,7 @@ export class AcceptedCalls {
     const { instance, requestKey: key, keyHash } = value
     const { reads } = this.#parts
     const sameRequest = await reads.holderOf(session, key)
-    // The try whose answer was lost was committed: the id is ours, and nobody else can have chosen it.
+    // The first try was committed, and only its answer was lost. The id is random, so the row is ours.
     if (uncertain && sameRequest?.id === instance.id) return CREATED
     if (sameRequest) return { kind: 'request-id-taken', instance: sameRequest }
     const sameKey = keyHash === undefined ? undefined : await reads.byKeyHash(session, keyHash)

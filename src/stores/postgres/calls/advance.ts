@@ -1,9 +1,9 @@
 /** Compare and set: the only way in which an accepted instance changes its state. */
 import { applyChange } from '../../../core/call/applied-change.ts'
+import { encodeEnding } from '../../../core/call/audit-ending.ts'
 import type { Instance } from '../../../core/call/instance.ts'
 import { isTerminal } from '../../../core/call/state.ts'
 import type { Advanced, Change } from '../../../core/ports/store.ts'
-import { encodeEnding } from '../audit.ts'
 import { type Session, type Statement, statement, transaction } from '../connect/session.ts'
 import type { FreshCalls } from '../nodes/fresh-calls.ts'
 import type { HeldCalls } from '../nodes/held-calls.ts'

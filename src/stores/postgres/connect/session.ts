@@ -66,7 +66,7 @@ export class Connection implements Session {
   #socket: Socket | undefined
   #onNotice: ((channel: string, payload: string) => void) | undefined
 
-  /** `lost` is called when an open connection ends and nobody closed it. */
+  /** `lost` is called when an open connection ends without `close`. */
   constructor(options: SessionOptions, lost: () => void = () => {}) {
     this.#options = options
     this.#lost = lost

@@ -1,5 +1,6 @@
 /** The watchers of instances on this node. Each gets increasing revisions, and none twice. */
 import type { Instance } from '../../../core/call/instance.ts'
+import { tellWatcher } from '../../../core/call/tell-watcher.ts'
 import type { Log } from '../../../core/ports/runtime.ts'
 
 type Changed = (instance: Instance) => void
@@ -20,14 +21,6 @@ export interface Watchers {
 export function createWatchers(log: Log | undefined): Watchers {
   const byId = new Map<string, Watched>()
 
-  function tellOne(listener: Changed, instance: Instance): void {
-    try {
-      listener(instance)
-    } catch (thrown) {
-      log?.error({ err: thrown, instance: instance.id }, 'a watcher threw an error; the other watchers were called')
-    }
-  }
-
   return {
     watch(id, changed) {
       // A new function for each watch, so that the same callback can watch twice and stop one of the two.
@@ -44,7 +37,7 @@ export function createWatchers(log: Log | undefined): Watchers {
       const watched = byId.get(instance.id)
       if (!watched || instance.revision <= watched.revision) return
       watched.revision = instance.revision
-      for (const listener of watched.listeners) tellOne(listener, instance)
+      for (const listener of watched.listeners) tellWatcher(listener, instance, log)
     },
     watched: () => byId,
   }
