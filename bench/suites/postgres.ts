@@ -1,0 +1,17 @@
+/** Callplane on Postgres. Each part can be run alone: `npm run bench -- postgres/rates`. */
+import type { Findings, Settings, Suite } from './suite.ts'
+
+/** Loaded on demand, as in run.ts. */
+export const POSTGRES_PARTS: Readonly<Record<string, () => Promise<Suite>>> = {
+  rates: async () => (await import('./postgres-rates.ts')).rates,
+}
+
+export async function postgres(settings: Settings): Promise<Findings> {
+  const all: Findings = { rows: [], goals: [] }
+  for (const load of Object.values(POSTGRES_PARTS)) {
+    const { rows, goals } = await (await load())(settings)
+    all.rows.push(...rows)
+    all.goals.push(...goals)
+  }
+  return all
+}
