@@ -4,6 +4,9 @@ import type { Findings, Settings, Suite } from './suite.ts'
 /** Loaded on demand, as in run.ts. */
 export const POSTGRES_PARTS: Readonly<Record<string, () => Promise<Suite>>> = {
   rates: async () => (await import('./postgres-rates.ts')).rates,
+  shapes: async () => (await import('./postgres-shapes.ts')).shapes,
+  paced: async () => (await import('./postgres-paced.ts')).paced,
+  nodes: async () => (await import('./postgres-nodes.ts')).nodes,
 }
 
 export async function postgres(settings: Settings): Promise<Findings> {
