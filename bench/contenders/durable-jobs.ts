@@ -39,6 +39,8 @@ export interface PacedJobs {
   p50Ms: number
   p99Ms: number
   maxMs: number
+  /** In ascending order. */
+  latenciesMs: number[]
 }
 
 export interface JobCheck {
@@ -103,7 +105,7 @@ async function runPaced(
   const { user, system: kernel } = process.cpuUsage(before)
   latencies.sort((a, b) => a - b)
   const at = (q: number) => quantile(latencies, q)
-  return { jobs, cpuUs: (user + kernel) / jobs, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1) }
+  return { jobs, cpuUs: (user + kernel) / jobs, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1), latenciesMs: latencies }
 }
 
 function expectSum(index: number, sum: number): void {

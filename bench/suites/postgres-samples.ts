@@ -69,7 +69,7 @@ export const rateRatio = (one: PostgresSample, other: PostgresSample): number =>
 export const engineRatio = (one: PostgresSample, other: PostgresSample): number => one.engineUs / other.engineUs
 export const walRatio = (one: PostgresSample, other: PostgresSample): number => one.walBytes / other.walBytes
 
-const totalUs = ({ cpuUs, engineUs }: PostgresSample): number => cpuUs + engineUs
+export const totalUs = ({ cpuUs, engineUs }: PostgresSample): number => cpuUs + engineUs
 
 export function medianOf(series: Series, of: (sample: PostgresSample) => number): number {
   return summarise(series.filter((sample) => sample !== undefined).map(of)).median

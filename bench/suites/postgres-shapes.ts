@@ -12,6 +12,8 @@ const SUITE = 'postgres shapes'
 /** All configurations have the same number of submitters, so that nodes are compared and not the sizes of batches. */
 const SUBMITTERS = 128
 const JOBS_EACH = 120
+/** Queued calls are slower, and get fewer jobs in a round. */
+const QUEUED_SHARE = 0.25
 /** Fewer slots than submitters: after the first calls, every call waits in the queue and is claimed. */
 const FEW_SLOTS = 64
 
@@ -60,7 +62,8 @@ export async function shapes(settings: Settings): Promise<Findings> {
       running.push({ ...configuration, server, hosts: await startNodes(server, settings.folder, configuration) })
     }
     say(`postgres: ${rounds} rounds of ${running.length} configurations, ${SUBMITTERS} submitters`)
-    const run = ({ hosts, server }: Running) => runJobs(hosts, server, { jobs, submitters: SUBMITTERS })
+    const run = ({ hosts, server, queued }: Running) =>
+      runJobs(hosts, server, { jobs: queued ? Math.ceil(jobs * QUEUED_SHARE) : jobs, submitters: SUBMITTERS })
     for (const one of running) for (let times = 0; times < 2; times++) await run(one)
     for (const { server, database, held } of running) if (held) holders.push(await holdSnapshot(server, database))
     const samples = new Map(running.map(({ name }) => [name, [] as PostgresSample[]]))

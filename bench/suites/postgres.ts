@@ -7,6 +7,8 @@ export const POSTGRES_PARTS: Readonly<Record<string, () => Promise<Suite>>> = {
   shapes: async () => (await import('./postgres-shapes.ts')).shapes,
   paced: async () => (await import('./postgres-paced.ts')).paced,
   nodes: async () => (await import('./postgres-nodes.ts')).nodes,
+  stored: async () => (await import('./postgres-stored.ts')).stored,
+  expiry: async () => (await import('./postgres-expiry.ts')).expiry,
 }
 
 export async function postgres(settings: Settings): Promise<Findings> {
