@@ -37,6 +37,7 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   mqtt: async () => (await import('./suites/brokers.ts')).mqtt,
   kafka: async () => (await import('./suites/brokers.ts')).kafka,
   postgres: async () => postgres,
+  scale: async () => (await import('./suites/scale.ts')).scale,
 }
 
 /** Parts of a suite that can be run alone. */

@@ -7,7 +7,7 @@ import { partOf, type Results, roundFigure } from './results.ts'
 import type { Goal, Row } from './suites/suite.ts'
 
 const ROOT = new URL('../', import.meta.url)
-const PAGES = ['README.md', 'docs/performance.md'] as const
+const PAGES = ['README.md', 'docs/performance.md', 'docs/scale.md'] as const
 const MARKED = /(<!-- bench:(\w+) -->\n)[\s\S]*?(<!-- \/bench:\2 -->)/g
 
 /** Returns the pages that have changed. */
