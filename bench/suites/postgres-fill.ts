@@ -15,8 +15,8 @@ export interface Fill {
 
 /** Rows that one statement inserts. */
 const SLICE = 500_000
-/** Ids of filled calls begin with their time, and are older than all real ones. */
-const OLDER_MS = 86_400_000
+/** Filled calls are spread over this time before the real ones. Their ids begin with their times. */
+const SPREAD_MS = 86_400_000
 
 /** Returns an id that is greater than those of all filled calls and less than those of all others. */
 export async function multiplyCalls({ url, calls, keptForMs }: Fill): Promise<string> {
@@ -27,13 +27,15 @@ export async function multiplyCalls({ url, calls, keptForMs }: Fill): Promise<st
     const table = await tableWithCalls(client)
     const columns = await columnsOf(client, table)
     const indexes = await dropIndexes(client, table)
-    const firstMs = Date.now() - OLDER_MS
+    const stepMs = Math.max(1, Math.floor(SPREAD_MS / calls))
+    const lastMs = Date.now() - 60_000
+    const times = { firstMs: lastMs - calls * stepMs, stepMs, keepUntil: Date.now() + keptForMs }
     await client.query(`CREATE TEMPORARY TABLE samples AS SELECT * FROM ${table}`)
     const { rows } = await client.query<{ count: number }>('SELECT count(*)::integer AS count FROM samples')
     const samples = rows[0]?.count ?? 0
     for (let from = 0; from < calls; from += SLICE) {
       const until = Math.min(calls, from + SLICE)
-      const select = columns.map((column) => copiedValue(column, firstMs, keptForMs))
+      const select = columns.map((column) => copiedValue(column, times))
       await client.query(`INSERT INTO ${table} (${columns.map(({ name }) => quoteName(name)).join(', ')})
         SELECT ${select.join(', ')} FROM generate_series(${from}, ${until - 1}) AS n
         JOIN (SELECT *, row_number() OVER () - 1 AS sample FROM samples) AS s ON s.sample = n % ${samples}`)
@@ -41,7 +43,7 @@ export async function multiplyCalls({ url, calls, keptForMs }: Fill): Promise<st
     for (const definition of indexes) await client.query(definition)
     await client.query(`ANALYZE ${table}`)
     await client.query('CHECKPOINT')
-    return idAt(firstMs + calls)
+    return idAt(lastMs)
   } finally {
     await client.end()
   }
@@ -94,12 +96,19 @@ async function dropIndexes(client: pg.Client, table: string): Promise<string[]> 
   return rows.map(({ definition }) => definition)
 }
 
+interface Times {
+  firstMs: number
+  stepMs: number
+  keepUntil: number
+}
+
 /** The value of a column in a copy. `n` counts the copies. */
-function copiedValue({ name, type }: Column, firstMs: number, keptForMs: number): string {
+function copiedValue({ name, type }: Column, { firstMs, stepMs, keepUntil }: Times): string {
+  const ms = `(${firstMs}::bigint + n::bigint * ${stepMs})`
   const own = `s.${quoteName(name)}`
   switch (name) {
     case 'id': {
-      const time = `lpad(to_hex(${firstMs}::bigint + n), 12, '0')`
+      const time = `lpad(to_hex(${ms}), 12, '0')`
       // The bits after the time are the slot of the caller, so they stay.
       const parts = [`left(${time}, 8)`, `right(${time}, 4)`, `substr(${own}::text, 15, 4)`]
       const random = `substr(md5(n::text), 1, 12)`
@@ -111,12 +120,16 @@ function copiedValue({ name, type }: Column, firstMs: number, keptForMs: number)
       return `'filled-' || n`
     case 'key_hash':
       return 'NULL'
+    // As old as their ids, so that the store sees calls that were kept for a day.
+    case 'created_at':
+    case 'ended_at':
+      return ms
     case 'keep_until':
     case 'expires_at':
-      return String(Date.now() + keptForMs)
+      return String(keepUntil)
     // Absent in tables without a sweep by time.
     case 'sweep_at':
-      return `CASE WHEN ${own} IS NULL THEN NULL ELSE ${Date.now() + keptForMs} END`
+      return `CASE WHEN ${own} IS NULL THEN NULL ELSE ${keepUntil} END`
     default:
       return own
   }
