@@ -91,7 +91,7 @@ export class AcceptedCalls {
           SELECT u.request_key, u.request_key, $2, $3, $4, $4, c.id, $5, '', '${ALIAS}',
             0, 0, 0, 0, false, false, false, false
           FROM ${tables.calls(generation)} c, (SELECT $1::uuid AS request_key) u
-          WHERE c.id = $6 AND c.alias_of IS NULL AND ${isNew(tables, generations, ['request_key'])}
+          WHERE c.id = $6 AND c.alias_of IS NULL AND ${isNew(tables, generations, { request_key: 'ARRAY[$1::uuid]' })}
           FOR KEY SHARE OF c
           ON CONFLICT DO NOTHING RETURNING id`),
       ),
@@ -350,12 +350,17 @@ type InsertKind = 'usual' | 'rare' | 'fresh'
 
 const currentOf = ({ generations }: Tables) => `SELECT number FROM ${generations} WHERE state = 'current'`
 
-/** The generation takes new calls, and no older one has a row with one of these keys of `u`. */
-function isNew(tables: Tables, { current, live }: Generations, keys: readonly string[]): string {
+/**
+ * The generation takes new calls, and no older one has a row with one of these keys of `u`. `keys` has all values of each
+ * as an array, and they are looked up once for the whole statement.
+ */
+function isNew(tables: Tables, { current, live }: Generations, keys: Readonly<Record<string, string>>): string {
   const older = live.filter((generation) => generation !== current)
-  const absent = keys.map((key) => {
-    const looks = older.map((generation) => `SELECT FROM ${tables.calls(generation)} o WHERE o.${key} = u.${key}`)
-    return `NOT EXISTS (${looks.join(' UNION ALL ')})`
+  const absent = Object.entries(keys).map(([key, values]) => {
+    const looks = older.map(
+      (generation) => `SELECT ${key} FROM ${tables.calls(generation)} WHERE ${key} = ANY (${values})`,
+    )
+    return `(u.${key} IS NULL OR u.${key} <> ALL (ARRAY(${looks.join(' UNION ALL ')})))`
   })
   return [`(${currentOf(tables)}) = ${current}`, ...absent].join(' AND ')
 }
@@ -374,7 +379,9 @@ function insertsOf(tables: Tables, generations: Generations, kind: InsertKind): 
   ]
   const arrays = columns.map(({ type }, at) => `$${at + 1}::${type}[]`)
   const from = `unnest(${arrays.join(', ')}) AS u (${names.join(', ')})`
-  const where = `WHERE ${isNew(tables, generations, ['request_key', 'key_hash'])}`
+  const valuesOf = (key: string) => arrays[names.indexOf(key)] as string
+  const keys = { request_key: valuesOf('request_key'), key_hash: valuesOf('key_hash') }
+  const where = `WHERE ${isNew(tables, generations, keys)}`
   const make = (text: string): Insert => ({ ...statement(text), columns, generation, fresh: kind === 'fresh' })
   const insert = (conflict: string) => {
     const head = `INSERT INTO ${tables.calls(generation)} AS c (${into.join(', ')}) SELECT ${select.join(', ')} FROM ${from}`
