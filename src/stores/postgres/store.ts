@@ -16,6 +16,7 @@ import { loadDriver } from './connect/driver.ts'
 import { closed, openFault, writeFault } from './connect/failures.ts'
 import { Lines } from './connect/lines.ts'
 import { Connection, type SessionOptions, statement } from './connect/session.ts'
+import { AboutNode } from './nodes/about-node.ts'
 import { DatabaseClock } from './nodes/database-clock.ts'
 import { FreshCalls } from './nodes/fresh-calls.ts'
 import { HeldCalls } from './nodes/held-calls.ts'
@@ -99,7 +100,8 @@ async function assemble(
   let marks = 0
   const newMark = () => (membership.number % 2 ** 20) * 2 ** 32 + (marks++ % 2 ** 32)
   const fresh = new FreshCalls(() => clock.monotonicMs())
-  const membership = new Membership({ tables, writes, fresh, clock, databaseClock, serverTime, log })
+  const about = new AboutNode()
+  const membership = new Membership({ tables, writes, fresh, about, clock, databaseClock, serverTime, log })
   const held = new HeldCalls()
   const watchers = createWatchers(log)
   const changed = (instance: Instance, node: number | null) => {

@@ -66,6 +66,7 @@ describeWith(postgresServer, 'nodes on one Postgres', () => {
     for (const node of nodes) expect(await node.get(instance.id)).toEqual(instance)
     expect(await server.query(`SELECT version FROM ${schema.name}.migrations ORDER BY 1`)).toMatchObject([
       { version: 1 },
+      { version: 2 },
     ])
   })
 

@@ -2,15 +2,17 @@
  * This node among the others on the store: it says that it is alive, follows the database's clock, and takes over the
  * calls of nodes that are dead. A node that others took for dead gets a new number.
  */
+import type { JsonValue } from '../../../core/json.ts'
 import type { Clock, Log } from '../../../core/ports/runtime.ts'
 import { OPEN } from '../calls/rows.ts'
 import { type Session, statement, transaction } from '../connect/session.ts'
 import { encodeArray } from '../sql/arrays.ts'
-import { encodeText } from '../sql/plain-text.ts'
+import { decodeText, encodeText } from '../sql/plain-text.ts'
 import { putDue, type Tables } from '../tables.ts'
 import type { CountedRow } from '../upkeep.ts'
 import { alone } from '../writes/alone.ts'
 import type { Batches } from '../writes/batches.ts'
+import type { AboutNode } from './about-node.ts'
 import type { DatabaseClock } from './database-clock.ts'
 import type { FreshCalls } from './fresh-calls.ts'
 
@@ -18,6 +20,7 @@ export interface MembershipParts {
   tables: Tables
   writes: Batches
   fresh: FreshCalls
+  about: AboutNode
   clock: Clock
   databaseClock: DatabaseClock
   serverTime: (() => number) | undefined
@@ -27,6 +30,12 @@ export interface MembershipParts {
 const BEAT_EVERY_MS = 2_000
 /** A node that missed this many beats is dead. Its calls are handed out when their leases are over, and not before. */
 const ALIVE_MS = 4 * BEAT_EVERY_MS
+
+export interface NodeRow {
+  node: number
+  about: { [fact: string]: JsonValue }
+  aliveUntil: number
+}
 
 interface BeatRow {
   alive: boolean
@@ -43,6 +52,7 @@ export class Membership {
   readonly #inherit
   readonly #register
   readonly #others
+  readonly #list
   #number = 0
   /** Called with every new number of this node. */
   joined: (node: number) => Promise<void> = async () => {}
@@ -53,10 +63,10 @@ export class Membership {
   constructor(parts: MembershipParts) {
     this.#parts = parts
     const { nodes, nodeNumbers, calls } = parts.tables
-    this.#join = statement(`INSERT INTO ${nodes} (node, alive_until, low, counts)
-      VALUES (nextval('${nodeNumbers}'), $1, $2, '[]') RETURNING node`)
+    this.#join = statement(`INSERT INTO ${nodes} (node, alive_until, low, counts, about)
+      VALUES (nextval('${nodeNumbers}'), $1, $2, '[]', $3) RETURNING node`)
     this.#beat = statement(`WITH beat AS (
-        UPDATE ${nodes} SET alive_until = $2, low = $3, counts = $4 WHERE node = $1 RETURNING node
+        UPDATE ${nodes} SET alive_until = $2, low = $3, counts = $4, about = $6 WHERE node = $1 RETURNING node
       ) SELECT EXISTS (SELECT FROM beat) AS alive,
         (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS server_now,
         ARRAY(SELECT node FROM ${nodes} WHERE alive_until < $5 AND node <> $1) AS dead`)
@@ -70,6 +80,7 @@ export class Membership {
         ${open} WHERE id = ANY ($1::text[]) AND state IN (${OPEN}) FOR NO KEY UPDATE
       ) ${putDue(parts.tables, 'found')}`)
     this.#others = statement(`SELECT counts FROM ${nodes} WHERE node <> $1 AND alive_until >= $2`)
+    this.#list = statement(`SELECT node, about, alive_until FROM ${nodes} WHERE alive_until >= $1 ORDER BY node`)
   }
 
   /** Changes when others took this node for dead. */
@@ -84,14 +95,14 @@ export class Membership {
 
   /** Tells the others that this node is here, and looks for dead ones. Timers and tests call it. */
   async beat(): Promise<void> {
-    const { writes, fresh, databaseClock, clock, serverTime } = this.#parts
+    const { writes, fresh, about, databaseClock, clock, serverTime } = this.#parts
     await this.registerAll(fresh.due(databaseClock.now()))
     const low = encodeText(fresh.raiseLow(databaseClock.now()))
     const counts = JSON.stringify(fresh.counts())
     let dead: number[] = []
     await alone(writes, 'beat', async (session) => {
       const now = databaseClock.now()
-      const values = [this.#number, now + ALIVE_MS, low, counts, now]
+      const values = [this.#number, now + ALIVE_MS, low, counts, now, encodeText(about.encode())]
       let row: BeatRow | undefined
       await databaseClock.measure(async () => {
         row = (await session.query<BeatRow>(this.#beat, values)).rows[0]
@@ -136,6 +147,18 @@ export class Membership {
     return [...fresh.counts(), ...rows.flatMap(({ counts }) => JSON.parse(counts) as CountedRow[])]
   }
 
+  /** The living nodes, this one included, with what they last told of themselves. */
+  async list(session: Session): Promise<readonly NodeRow[]> {
+    const { rows } = await session.query<{ node: number; about: string; alive_until: number }>(this.#list, [
+      this.#parts.databaseClock.now(),
+    ])
+    return rows.map(({ node, about, alive_until }) => ({
+      node,
+      about: JSON.parse(decodeText(about)) as NodeRow['about'],
+      aliveUntil: alive_until,
+    }))
+  }
+
   async end(): Promise<void> {
     this.#ended = true
     this.#cancelTimer?.()
@@ -158,8 +181,9 @@ export class Membership {
   }
 
   async #joinAs(session: Session): Promise<void> {
-    const { fresh, databaseClock } = this.#parts
-    const values = [databaseClock.now() + ALIVE_MS, encodeText(fresh.raiseLow(databaseClock.now()))]
+    const { fresh, about, databaseClock } = this.#parts
+    const low = fresh.raiseLow(databaseClock.now())
+    const values = [databaseClock.now() + ALIVE_MS, encodeText(low), encodeText(about.encode())]
     const { rows } = await session.query<{ node: number }>(this.#join, values)
     this.#number = rows[0]?.node ?? 0
     await this.joined(this.#number)
