@@ -5,15 +5,17 @@ import type { SlotOwner } from '../fairness/slot-shares.ts'
 import type { Fault } from '../fault.ts'
 
 /**
- * Limits that the processes of one server count together. The hub of a server with several workers implements it. An
- * implementation on a store, for several machines, must do the same. No more than `most` slots of an operation are
- * taken at once. A lease frees the slots and the counts of a process that is gone. Waiting processes get slots in the
- * order of their requests. A token bucket applies its rules over all processes. `counted` may arrive late and merged,
- * because the limits on open calls are counted again from the store at intervals.
+ * Limits that several processes count together. The hub of a server with several workers implements it, and so does a
+ * store that several machines share. No more than `most` slots of an operation are taken at once. A lease frees the
+ * slots and the counts of a process that is gone. Waiting processes get slots in the order of their requests. A token
+ * bucket applies its rules over all processes, or exceeds them by a documented bound. `counted` may arrive late and
+ * merged, because the limits on open calls are counted again from the store at intervals.
  */
 export interface SharedLimits {
+  /** True if each process limits the polls of a call for itself. */
+  readonly pollsApart?: boolean
   /** Takes one token. Returns 0, or the milliseconds to wait for the token. */
-  takeToken(bucket: BucketRules, key: string): Promise<number>
+  takeToken(bucket: BucketRules, key: string): number | Promise<number>
   /**
    * Takes one of `most` slots of this operation. If none is free and `waits` is true, the next free slot is reserved
    * for this process.
@@ -37,13 +39,15 @@ export interface SharedLimitsListener {
 }
 
 /**
- * The other processes of this server. Messages to them may arrive late or never, so nothing may depend on them. A stop
+ * The other processes or nodes. Messages to them may arrive late or never, so nothing may depend on them. A stop
  * request is in the store as well (`Store.requestStop`), and the node that runs the call reads it at the next lease
  * renewal.
  */
 export interface Siblings {
   /** Asks the process that runs this call to stop it. */
   stop(id: string, why: Fault): void
+  /** Sets the function that stops a call if this process runs it. */
+  listen(stop: (id: string, why: Fault) => void): void
 }
 
 /**

@@ -53,8 +53,9 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   const { registry } = parts.offer
   const { store, objects, sweepUnfinished } = parts.storage
   const { credentials, shown, sealer, authorizations } = parts.keys
-  // Workers of one server count together through their hub, which alone uses the store.
-  const peers: Peers | undefined = link ?? store.peers
+  // A store that several nodes share also counts the workers of one server. Otherwise their hub does.
+  const peers: Peers | undefined = store.peers ?? link
+  const pipes = store.peers?.pipes ?? link?.pipes
   const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, env.clock, peers?.limits)
   const work = { ...DEFAULT_WORK, ...options.work }
   const inject = createInjector(options.context)
@@ -78,7 +79,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     maxObjectBytes: sizes.objectBytes,
     stopGraceMs: work.stopGraceMs,
     ...(peers && { siblings: peers.siblings }),
-    ...(peers?.pipes && { pipes: peers.pipes }),
+    ...(pipes && { pipes }),
     ...(authorizations && { authorizations }),
     ...(observer && { observer }),
     ...(outbox && { outbox }),
@@ -87,6 +88,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   })
   const { worker, approvals } = engine
   link?.connect(worker)
+  peers?.siblings.listen((id, why) => void worker.stopAttempt(id, why))
   own.administration.connect({ approvals, worker, store, clock: env.clock })
   const shared = { env, registry, store, objects, limits, worker }
   const followUp = new FollowUp({ ...shared, cancelWaitMs: CANCEL_WAIT_MS })

@@ -4,6 +4,7 @@
  */
 import type { Duplex } from 'node:stream'
 import { type BucketRules, Buckets } from '../../core/fairness/buckets.ts'
+import { type Counts, Tally } from '../../core/fairness/tally.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
@@ -12,10 +13,10 @@ import { type Channel, createChannel, createStoreServer, type StoreServer } from
 import { createSqliteStore } from '../../stores/sqlite/index.ts'
 import { createLog, createMetrics, type LogOptions, registerProcessReadings } from '../../telemetry/index.ts'
 import { createFailureLog } from './failure-log.ts'
+import { COUNTS_DELAY_MS } from './link.ts'
 import { MetricsBook } from './metrics-book.ts'
 import { PipeBook } from './pipe-book.ts'
 import { SlotBook } from './slot-book.ts'
-import { type Counts, Tally } from './tally.ts'
 
 export interface Hub {
   /** Serves a worker process over this stream until the worker ends. */
@@ -100,7 +101,7 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
       const channel = createChannel(stream)
       const started = Promise.withResolvers<string>()
       const holder = { kept: (operation: string) => channel.tell('kept', operation) }
-      const counts = new Tally(clock, (...told) => channel.tell('counts', ...told))
+      const counts = new Tally(clock, COUNTS_DELAY_MS, (...told) => channel.tell('counts', ...told))
       let stored: Promise<boolean> | undefined
       workers.set(channel, counts)
       channel.on('open', (file: string, acceptLoss: boolean) => {

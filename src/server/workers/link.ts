@@ -1,6 +1,7 @@
 /** The worker's side of the connection to the hub: the store, the shared counts, and messages to the other workers. */
 import type { Duplex } from 'node:stream'
 import type { BucketRules } from '../../core/fairness/buckets.ts'
+import { type Counts, Tally } from '../../core/fairness/tally.ts'
 import { Fault, type FaultRecord } from '../../core/fault.ts'
 import type { Pipes, SharedLimits, SharedLimitsListener, Siblings } from '../../core/ports/peers.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
@@ -8,7 +9,9 @@ import type { Store } from '../../core/ports/store.ts'
 import type { Worker } from '../../engine/run/worker.ts'
 import { type Channel, createChannel, createStoreClient } from '../../stores/hub/index.ts'
 import { createPipes } from './pipes.ts'
-import { type Counts, Tally } from './tally.ts'
+
+/** Too short for a person to notice. It wakes an idle process at most a hundred times a second. */
+export const COUNTS_DELAY_MS = 10
 
 export interface WorkerLink {
   /** Starts at 1. */
@@ -17,8 +20,8 @@ export interface WorkerLink {
   readonly siblings: Siblings
   readonly pipes: Pipes
   openStore(file: string, log: Log, acceptLoss?: boolean): Promise<Store>
-  /** Registers this worker for requests about the calls it runs. */
-  connect(worker: Pick<Worker, 'stopAttempt' | 'wake'>): void
+  /** Wakes this worker when calls of an ended one are due. */
+  connect(worker: Pick<Worker, 'wake'>): void
   /**
    * Registers `here` for queries from other processes. Returns a function that resolves to true if it holds in any
    * other process.
@@ -60,7 +63,6 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
       return createStoreClient(channel, { clock, log })
     },
     connect(worker) {
-      channel.on('stopCall', (id: string, why: FaultRecord) => void worker.stopAttempt(id, Fault.fromRecord(why)))
       channel.on('due', () => worker.wake())
     },
     anyoneElse(topic, here) {
@@ -93,7 +95,7 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
 function withoutHub(): void {}
 
 function shareLimits(channel: Channel, clock: Clock): SharedLimits {
-  const tally = new Tally(clock, (...counts) => channel.tell('counts', ...counts))
+  const tally = new Tally(clock, COUNTS_DELAY_MS, (...counts) => channel.tell('counts', ...counts))
   let listener: SharedLimitsListener | undefined
   channel.on('counts', (...[open, queued]: Counts) => listener?.counted(open, queued))
   channel.on('kept', (operation: string) => listener?.kept(operation))
@@ -112,5 +114,8 @@ function shareLimits(channel: Channel, clock: Clock): SharedLimits {
 function reachSiblings(channel: Channel): Siblings {
   return {
     stop: (id, why) => channel.tell('relay', 'stopCall', id, why.toRecord()),
+    listen(stop) {
+      channel.on('stopCall', (id: string, why: FaultRecord) => stop(id, Fault.fromRecord(why)))
+    },
   }
 }

@@ -24,10 +24,11 @@ import { Membership } from './nodes/membership.ts'
 import { RemoteChanges } from './nodes/remote-changes.ts'
 import { SideLine } from './nodes/side-line.ts'
 import { createWatchers } from './nodes/watchers.ts'
+import { NodePeers } from './peers/peers.ts'
 import { createClaim } from './queue/claim.ts'
 import { createLeases } from './queue/leases.ts'
 import { createRecords } from './records.ts'
-import { migrate } from './sql/migrate.ts'
+import { migrate, quoteName } from './sql/migrate.ts'
 import { tablesOf } from './tables.ts'
 import { createUpkeep } from './upkeep.ts'
 
@@ -149,11 +150,11 @@ async function assemble(
       changed(instance, node)
     },
   })
-  const channelOf = (node: number) => `callplane_${hash('sha256', schema, 'hex').slice(0, 8)}_${node}`
+  const channelOf = (node: number | 'all') => `callplane_${hash('sha256', schema, 'hex').slice(0, 8)}_${node}`
   const sideLine = new SideLine({
     settings: { ...settings, address: listening, pooled: false },
     heard(payload) {
-      for (const id of payload.split('\n')) remote.heard(id)
+      for (const line of payload.split('\n')) if (!peers.heard(line)) remote.heard(line)
     },
     log,
   })
@@ -168,7 +169,20 @@ async function assemble(
     node: () => membership.number,
     hint: (node, line) => sideLine.tell(channelOf(node), line),
   })
-  membership.joined = (node) => sideLine.listen(channelOf(node))
+  const peers = new NodePeers({
+    schema: quoteName(schema),
+    writes,
+    clock,
+    log,
+    now,
+    node: () => membership.number,
+    missing: (session, node) => membership.rejoin(session, node),
+    tell: (to, line) => sideLine.tell(channelOf(to), line),
+  })
+  membership.joined = async (node) => {
+    await sideLine.listen(channelOf(node))
+    peers.renumbered()
+  }
   const upkeep = createUpkeep({
     tables,
     writes,
@@ -181,6 +195,7 @@ async function assemble(
 
   try {
     await sideLine.start()
+    await sideLine.listen(channelOf('all'))
     await membership.start(first)
   } catch (thrown) {
     await sideLine.end()
@@ -205,6 +220,7 @@ async function assemble(
 
   async function close(): Promise<void> {
     // A call that is being accepted may have to be registered before this node leaves.
+    await peers.end()
     await writes.idle()
     await membership.end()
     await lines.close()
@@ -235,6 +251,7 @@ async function assemble(
     openCounts: () => attempt(() => upkeep.openCounts()),
     records,
     audit: audit.trail,
+    peers,
     close: () => (closing ??= close()),
   }
 }
