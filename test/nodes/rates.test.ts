@@ -47,7 +47,7 @@ describeWith(postgresServer, 'rates and counts of several nodes', () => {
     expect(passed).toBeGreaterThan(0.9 * (40 + 200 * SECONDS))
   }, 30_000)
 
-  test('a caller below its rate is never refused, whichever node it calls', async () => {
+  test('a caller below its rate is never refused, whichever node it calls, and keeps its burst', async () => {
     await using schema = createSchema(server)
     const clock = createManualClock()
     const nodes = await openLimits(schema, clock, 2)
@@ -61,7 +61,11 @@ describeWith(postgresServer, 'rates and counts of several nodes', () => {
       await Promise.all(nodes.map((node) => node.takeToken(rules, 'lin')))
     }
 
+    clock.advance(1_000)
+    const burst = await Promise.all(Array.from({ length: 30 }, () => nodes[0]?.takeToken(rules, 'ada')))
+
     expect(waits.filter((waitMs) => waitMs !== 0)).toEqual([])
+    expect(burst.filter((waitMs) => waitMs === 0)).toHaveLength(20)
   }, 30_000)
 
   test('most calls of a caller with tokens left need no question to the database', async () => {

@@ -111,6 +111,22 @@ describeWith(postgresServer, 'slots of several nodes', () => {
     await expect.poll(() => order, { timeout: 10_000 }).toEqual([0, 1, 2])
   }, 30_000)
 
+  test('a free slot that another node waits for is not given to a later one', async () => {
+    await using schema = createSchema(server)
+    const [user] = (await openUsers(schema, 1)) as [User]
+    await user.take(9)
+    // A node that has not noticed yet that a slot is free.
+    await server.query(`INSERT INTO ${schema.name}.nodes (node, alive_until, low, counts) VALUES (99, 1e15, '', '[]')`)
+    await server.query(`UPDATE ${schema.name}.slot_books SET turns = 1`)
+    await server.query(
+      `INSERT INTO ${schema.name}.slots (operation, node, step, held, turn) VALUES ($1, 99, 1, 0, 1)`,
+      [OPERATION],
+    )
+
+    expect(await user.limits.enter(OPERATION, 2, false)).toBe(false)
+    expect(await user.limits.enter(OPERATION, 3, false)).toBe(true)
+  })
+
   test('a slot that another node has and does not use is given back when it is needed', async () => {
     await using schema = createSchema(server)
     const [one, other] = (await openUsers(schema, 2)) as [User, User]
