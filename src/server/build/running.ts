@@ -55,6 +55,8 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   const { credentials, shown, sealer, authorizations } = parts.keys
   // Workers of one server count together through their hub, which alone uses the store.
   const peers: Peers | undefined = link ?? store.peers
+  // A store that several machines share reaches more processes than the hub.
+  const pipes = store.peers?.pipes ?? link?.pipes
   const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, env.clock, peers?.limits)
   const work = { ...DEFAULT_WORK, ...options.work }
   const inject = createInjector(options.context)
@@ -77,8 +79,8 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     chunkBytes: sizes.chunkBytes,
     maxObjectBytes: sizes.objectBytes,
     stopGraceMs: work.stopGraceMs,
-    ...(peers && { siblings: peers.siblings }),
-    ...(peers?.pipes && { pipes: peers.pipes }),
+    ...(peers?.siblings && { siblings: peers.siblings }),
+    ...(pipes && { pipes }),
     ...(authorizations && { authorizations }),
     ...(observer && { observer }),
     ...(outbox && { outbox }),
