@@ -7,7 +7,7 @@ import { resolve } from 'node:path'
 import type { AuthConfig } from '../../security/identity/identify.ts'
 import { type StaticToken, takeEnvironmentToken } from '../../security/identity/tokens.ts'
 import { isLoopback } from '../../server/options/loopback.ts'
-import { isPostgresUrl } from '../../server/options/postgres.ts'
+import { isPostgresUrl, type PeersOptions } from '../../server/options/postgres.ts'
 import type { QuicOptions } from '../../server/options/quic.ts'
 import { parseArguments, parseWhole } from '../arguments.ts'
 import { type CommandIo, usageFault } from '../command.ts'
@@ -40,6 +40,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       host: { type: 'string' },
       data: { type: 'string' },
       store: { type: 'string' },
+      'node-address': { type: 'string' },
       'accept-loss': { type: 'boolean', default: false },
       policy: { type: 'string' },
       'grpc-port': { type: 'string' },
@@ -75,6 +76,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
   if (values.websocket && values['no-websocket']) throw usageFault('Pass --websocket or --no-websocket, not both.')
   const tls = readTls(values['tls-cert'], values['tls-key'])
   const quic = parseQuic(values.quic, values['quic-raw-port'])
+  const nodeAddress = parseNodeAddress(values['node-address'])
   const objects = values.objects ?? (env.CALLPLANE_OBJECTS || undefined)
   const data = values.data ?? (env.CALLPLANE_DATA || undefined)
   return {
@@ -88,7 +90,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     over(own) {
       const token = takeToken(values.token, env)
       const mqtt = takeMqtt(values.mqtt, env, own.mqtt)
-      const store = takeStore(values.store, env, own.store)
+      const store = takeStore(values.store, env, own.store, nodeAddress)
       const kafka = kafkaOver(own.kafka, values.kafka, env)
       return {
         log: 'info',
@@ -160,13 +162,26 @@ function takeStore(
   flag: string | undefined,
   env: CommandIo['env'],
   own: ServerSettings['store'],
+  peers: PeersOptions | undefined,
 ): ServerSettings['store'] | undefined {
   const url = flag ?? (env.CALLPLANE_STORE || undefined)
   delete env.CALLPLANE_STORE
-  if (url === undefined) return own
-  if (!isPostgresUrl(url))
+  const settings = typeof own === 'object' && 'url' in own ? own : undefined
+  const chosen = url ?? (typeof own === 'string' ? own : settings?.url)
+  if (url !== undefined && !isPostgresUrl(url))
     throw usageFault('--store must be the address of a Postgres database: postgres://user@host:5432/database.')
-  return typeof own === 'object' && 'url' in own ? { ...own, url } : { url }
+  if (chosen === undefined) {
+    if (peers) throw usageFault('--node-address needs --store, the database that the nodes share.')
+    return own
+  }
+  return { ...settings, url: chosen, ...(peers && { peers: { ...(settings?.peers || {}), ...peers } }) }
+}
+
+function parseNodeAddress(address: string | undefined): PeersOptions | undefined {
+  if (address === undefined) return undefined
+  const [, host, port = ''] = /^(.+):(\d+)$/.exec(address) ?? []
+  if (host === undefined) throw usageFault('--node-address must be a host and a port, such as 10.0.0.5:4749.')
+  return { host: host.replace(/^\[(.*)\]$/, '$1'), port: parseWhole(port, '--node-address', 0, 65_535) }
 }
 
 /** The password is always removed from the environment, so that no handler can read it. */

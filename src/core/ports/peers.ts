@@ -55,8 +55,10 @@ export interface Siblings {
  * reader. A pipe has no back-pressure: its users bound the messages under way.
  */
 export interface Pipes {
-  /** Opens a pipe to the other process that accepts it. `undefined` if none does. */
-  open(about: string): Promise<Pipe | undefined>
+  /** The name of this process for `open` in the others. A restarted process has another name. */
+  readonly here: string
+  /** Opens a pipe to the process of this name. `undefined` if that process is gone, cannot be reached, or refuses. */
+  open(about: string, at: string): Promise<Pipe | undefined>
   /** Sets the function that accepts pipes in this process. It must set the receiver of a pipe before it returns true. */
   accept(accepts: (about: string, pipe: Pipe) => Promise<boolean>): void
 }

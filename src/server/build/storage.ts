@@ -6,7 +6,7 @@ import { createSqliteStore } from '../../stores/sqlite/index.ts'
 import type { DataFolder } from '../open/data-folder.ts'
 import { bucketOf, type ObjectsOption } from '../options/objects.ts'
 import type { ServerOptions } from '../options/options.ts'
-import type { PostgresOptions } from '../options/postgres.ts'
+import { forWorker, type PostgresOptions } from '../options/postgres.ts'
 import type { WorkerLink } from '../workers/link.ts'
 import type { Base } from './base.ts'
 
@@ -32,7 +32,7 @@ export async function openStorage(
   const { clock, log } = base
   const objects = await openObjects(options.objects, folder, base)
   const open = async () => {
-    const chosen = asOpened(given)
+    const chosen = asOpened(given, link?.number)
     if (typeof chosen === 'function') return chosen({ clock, log })
     if (chosen) return chosen
     return link
@@ -71,7 +71,7 @@ export function openPostgres(options: PostgresOptions): OpenStore {
   }
 }
 
-function asOpened(given: ServerOptions['store']): Store | OpenStore | undefined {
+function asOpened(given: ServerOptions['store'], worker = 1): Store | OpenStore | undefined {
   if (typeof given === 'string') return openPostgres({ url: given })
-  return given && 'url' in given ? openPostgres(given) : given
+  return given && 'url' in given ? openPostgres(forWorker(given, worker)) : given
 }

@@ -33,7 +33,7 @@ export async function withStoredSecrets<T>(
   const store =
     url === undefined
       ? createSqliteStore({ file: folder.database, clock: systemClock })
-      : await openPostgres({ url })({ clock: systemClock, log: createLog({ level: 'silent' }) })
+      : await openPostgres({ url, peers: false })({ clock: systemClock, log: createLog({ level: 'silent' }) })
   try {
     return await use(createSecretStore(store.records, createVault(store.records, { current })))
   } finally {

@@ -16,6 +16,7 @@ import { loadDriver } from './connect/driver.ts'
 import { closed, openFault, writeFault } from './connect/failures.ts'
 import { Lines } from './connect/lines.ts'
 import { Connection, type SessionOptions, statement } from './connect/session.ts'
+import { type LinkOptions, Links } from './links/links.ts'
 import { AboutNode } from './nodes/about-node.ts'
 import { DatabaseClock } from './nodes/database-clock.ts'
 import { FreshCalls } from './nodes/fresh-calls.ts'
@@ -31,6 +32,7 @@ import { createRecords } from './records.ts'
 import { migrate, quoteName } from './sql/migrate.ts'
 import { tablesOf } from './tables.ts'
 import { createUpkeep } from './upkeep.ts'
+import { alone } from './writes/alone.ts'
 
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:5432/database?sslmode=verify-full`. Several hosts are separated by commas. */
@@ -44,6 +46,8 @@ export interface PostgresStoreOptions {
   listenUrl?: string
   /** Connections of this node. Default: 4 for writes, 2 for reads. Two more are for claims and notifications. */
   connections?: { writes?: number; reads?: number }
+  /** Where other nodes reach this one, to read its streams. `false`: they cannot. */
+  peers?: LinkOptions | false
   clock: Clock
   log?: Log
   /** Reads the server's clock, in Unix epoch milliseconds. For tests with a clock of their own. */
@@ -91,7 +95,7 @@ interface OpenedParts {
 }
 
 async function assemble(
-  { connections = {}, clock, log, serverTime }: PostgresStoreOptions,
+  { connections = {}, peers = {}, clock, log, serverTime }: PostgresStoreOptions,
   { settings, listening, schema, databaseClock, first }: OpenedParts,
 ): Promise<Store> {
   const tables = tablesOf(schema)
@@ -154,7 +158,7 @@ async function assemble(
   const sideLine = new SideLine({
     settings: { ...settings, address: listening, pooled: false },
     heard(payload) {
-      for (const line of payload.split('\n')) if (!peers.heard(line)) remote.heard(line)
+      for (const line of payload.split('\n')) if (!nodePeers.heard(line)) remote.heard(line)
     },
     log,
   })
@@ -169,7 +173,7 @@ async function assemble(
     node: () => membership.number,
     hint: (node, line) => sideLine.tell(channelOf(node), line),
   })
-  const peers = new NodePeers({
+  const nodePeers = new NodePeers({
     schema: quoteName(schema),
     writes,
     clock,
@@ -181,8 +185,10 @@ async function assemble(
   })
   membership.joined = async (node) => {
     await sideLine.listen(channelOf(node))
-    peers.renumbered()
+    nodePeers.renumbered()
   }
+  const nodes = () => alone(reading, 'nodes', (session) => membership.list(session))
+  const links = peers ? new Links({ options: peers, about, nodes, clock, log }) : undefined
   const upkeep = createUpkeep({
     tables,
     writes,
@@ -196,8 +202,10 @@ async function assemble(
   try {
     await sideLine.start()
     await sideLine.listen(channelOf('all'))
+    await links?.listen(sideLine.localAddress)
     await membership.start(first)
   } catch (thrown) {
+    await links?.close()
     await sideLine.end()
     throw thrown
   }
@@ -220,8 +228,9 @@ async function assemble(
 
   async function close(): Promise<void> {
     // A call that is being accepted may have to be registered before this node leaves.
-    await peers.end()
+    await nodePeers.end()
     await writes.idle()
+    await links?.close()
     await membership.end()
     await lines.close()
     remote.end()
@@ -251,7 +260,7 @@ async function assemble(
     openCounts: () => attempt(() => upkeep.openCounts()),
     records,
     audit: audit.trail,
-    peers,
+    peers: links ? { limits: nodePeers.limits, siblings: nodePeers.siblings, pipes: links } : nodePeers,
     close: () => (closing ??= close()),
   }
 }

@@ -76,6 +76,11 @@ export class Connection implements Session {
     return this.#client !== undefined
   }
 
+  /** The address of this machine that the connection uses. `undefined` for a socket in the file system. */
+  get localAddress(): string | undefined {
+    return this.#socket?.localAddress
+  }
+
   onNotice(listener: (channel: string, payload: string) => void): void {
     this.#onNotice = listener
   }

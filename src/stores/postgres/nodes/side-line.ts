@@ -47,6 +47,11 @@ export class SideLine {
     await this.#open()
   }
 
+  /** The address of this machine that reaches the database itself. */
+  get localAddress(): string | undefined {
+    return this.#connection.localAddress
+  }
+
   async listen(channel: string): Promise<void> {
     this.#channels.add(channel)
     if (this.#connection.isOpen) await this.#listenTo(channel)
