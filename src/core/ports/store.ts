@@ -6,14 +6,16 @@ import type { Weights } from '../fairness/fair-turns.ts'
 import type { OwnerCount } from '../fairness/owner-counts.ts'
 import type { SharesSnapshot } from '../fairness/slot-shares.ts'
 import type { JsonValue } from '../json.ts'
+import type { NodeFacts, NodeInfo } from './nodes.ts'
 import type { Peers } from './peers.ts'
 import type { Clock, Log } from './runtime.ts'
 
 /**
  * Opens a store. This may take seconds, for example to connect or to upgrade a schema. It rejects if the store cannot
- * be used, and then the server does not start. The server closes the store that it opened.
+ * be used, and then the server does not start. The server closes the store that it opened. `about` reads what the server
+ * tells of itself, for a store that lists its nodes.
  */
-export type OpenStore = (parts: { clock: Clock; log: Log }) => Promise<Store>
+export type OpenStore = (parts: { clock: Clock; log: Log; about?: () => NodeFacts }) => Promise<Store>
 
 /**
  * Stores instances. Every write is durable when its promise resolves. A store may put many concurrent writes into one
@@ -90,6 +92,10 @@ export interface Store {
   readonly audit: AuditTrail
   /** The other nodes on this store. Absent if one server uses the store alone. */
   readonly peers?: Peers
+  /** The version of the schema that this program knows. Absent if the store has no such thing. */
+  readonly schema?: number
+  /** The living nodes on this store, this one included. Absent if one server uses the store alone. */
+  nodes?(): Promise<readonly NodeInfo[]>
   /** Waits for the writes under way, then closes the store. */
   close(): Promise<void>
 }

@@ -156,6 +156,11 @@ export class Worker {
     return this.#running.stopAttempt(id, why)
   }
 
+  /** How many recorded calls of each operation run on this node, by registry key. */
+  runningCounts(): ReadonlyMap<string, number> {
+    return this.#running.counts()
+  }
+
   /** Ends a call that no worker runs. Returns false and changes nothing if a worker has claimed it since. */
   endUnrun(seen: Instance, why: Fault): Promise<boolean> {
     return this.#ends.endUnrun(seen, why)

@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import type { Instance } from '../../core/call/instance.ts'
+import type { NodeFacts } from '../../core/ports/nodes.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { createAudit } from './audit.ts'
@@ -24,12 +25,14 @@ import { Membership } from './nodes/membership.ts'
 import { RemoteChanges } from './nodes/remote-changes.ts'
 import { SideLine } from './nodes/side-line.ts'
 import { createWatchers } from './nodes/watchers.ts'
+import { nodeOf, tellFacts } from './operate/node-facts.ts'
 import { createClaim } from './queue/claim.ts'
 import { createLeases } from './queue/leases.ts'
 import { createRecords } from './records.ts'
-import { migrate } from './sql/migrate.ts'
+import { knownSchema, migrate } from './sql/migrate.ts'
 import { tablesOf } from './tables.ts'
 import { createUpkeep } from './upkeep.ts'
+import { alone } from './writes/alone.ts'
 
 export interface PostgresStoreOptions {
   /** `postgres://user:password@host:5432/database?sslmode=verify-full`. Several hosts are separated by commas. */
@@ -45,6 +48,8 @@ export interface PostgresStoreOptions {
   connections?: { writes?: number; reads?: number }
   clock: Clock
   log?: Log
+  /** Reads what this node tells the others. */
+  about?: () => NodeFacts
   /** Reads the server's clock, in Unix epoch milliseconds. For tests with a clock of their own. */
   serverTime?: () => number
 }
@@ -90,7 +95,7 @@ interface OpenedParts {
 }
 
 async function assemble(
-  { connections = {}, clock, log, serverTime }: PostgresStoreOptions,
+  { connections = {}, clock, log, serverTime, about: readFacts }: PostgresStoreOptions,
   { settings, listening, schema, databaseClock, first }: OpenedParts,
 ): Promise<Store> {
   const tables = tablesOf(schema)
@@ -101,6 +106,7 @@ async function assemble(
   const newMark = () => (membership.number % 2 ** 20) * 2 ** 32 + (marks++ % 2 ** 32)
   const fresh = new FreshCalls(() => clock.monotonicMs())
   const about = new AboutNode()
+  tellFacts(about, readFacts)
   const membership = new Membership({ tables, writes, fresh, about, clock, databaseClock, serverTime, log })
   const held = new HeldCalls()
   const watchers = createWatchers(log)
@@ -214,6 +220,9 @@ async function assemble(
 
   return {
     now,
+    schema: knownSchema(),
+    nodes: () =>
+      attempt(() => alone(reading, 'nodes', async (session) => (await membership.list(session)).map(nodeOf))),
     accept: (instance, more) => attempt(() => acceptance.accept(instance, more)),
     alias: (alias) => attempt(() => acceptance.alias(alias)),
     get: (id) => attempt(() => reads.get(id)),

@@ -25,6 +25,11 @@ export function readMigrations(): readonly Migration[] {
     .map((name) => parseMigration(Number(name.slice(0, 4)), readFileSync(new URL(name, FOLDER), 'utf8')))
 }
 
+/** The newest schema of this program. */
+export function knownSchema(migrations: readonly Migration[] = readMigrations()): number {
+  return migrations.at(-1)?.version ?? 0
+}
+
 export function parseMigration(version: number, sql: string): Migration {
   return { version, needs: Number(/^-- needs: (\d+)$/m.exec(sql)?.[1] ?? version), sql }
 }
@@ -40,7 +45,7 @@ export async function migrate(
   schema: string,
   migrations: readonly Migration[] = readMigrations(),
 ): Promise<number> {
-  const known = migrations.at(-1)?.version ?? 0
+  const known = knownSchema(migrations)
   const before = await versionOf(session, schema)
   requireKnown(schema, before, known)
   if (before.version >= known) return before.version
