@@ -325,6 +325,8 @@ async function serve<App>(
   const lineSettings = () => ({ maxBytes: mounting.sizes.envelopeBytes, origin, log })
   let hasListened = false
   let closing: Promise<void> | undefined
+  /** Settles when the worker of a closing server has stopped. */
+  let stopping: Promise<void> = Promise.resolve()
   return {
     listener,
     // Hosts pass further arguments after the request, such as an environment or a server.
@@ -335,7 +337,8 @@ async function serve<App>(
     async listen({ host = '127.0.0.1', port = 4747 } = {}) {
       requireProtection(host, authenticator)
       const optional = { ...(claims.length > 0 && { upgrades }), ...(options.tls && { tls: options.tls }) }
-      const listening = await carriers.open(createHttpCarrier({ listener, host, port, ...optional }))
+      const idle = () => stopping
+      const listening = await carriers.open(createHttpCarrier({ listener, host, port, idle, ...optional }))
       if (options.publicUrl === undefined) origin = listening.url
       about.address = listening.url
       hasListened = true
@@ -352,9 +355,10 @@ async function serve<App>(
     // A server that could not listen, or that an application hosts, has nothing to announce.
     if (hasListened) log.info({ graceMs }, 'stopping: no more calls are accepted, and running ones may finish')
     engine.drain()
+    stopping = worker.stop(graceMs)
     mcp.close()
     await lateReplies.stop()
-    await Promise.all([worker.stop(graceMs), carriers.close(graceMs)])
+    await Promise.all([stopping, carriers.close(graceMs)])
     // A call that was being recorded at the first stop may have started since.
     await worker.stop(0)
     await maintenance.stop()

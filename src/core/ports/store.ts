@@ -96,8 +96,31 @@ export interface Store {
   readonly schema?: number
   /** The living nodes on this store, this one included. Absent if one server uses the store alone. */
   nodes?(): Promise<readonly NodeInfo[]>
+  /**
+   * Looks for reasons why this node should get no calls, although the store can be written. Nodes ask at intervals.
+   * Absent if the store knows none.
+   */
+  troubles?(): Promise<readonly StoreTrouble[]>
+  /** Wakes the workers of other nodes. Absent if one server uses the store alone. */
+  readonly wakeUps?: WakeUps
   /** Waits for the writes under way, then closes the store. */
   close(): Promise<void>
+}
+
+export type StoreTrouble =
+  /** The schema is older than this program, as after a restored backup. */
+  | 'migrations-pending'
+  /** The schema needs a newer program. */
+  | 'schema-newer'
+  /** The clock of the store was set back. This node's time is ahead until the clock has caught up. */
+  | 'clock-jumped'
+
+/** Hints between nodes. They may be lost: every node also looks for due calls at intervals. */
+export interface WakeUps {
+  /** Tells the other nodes that calls are due now. */
+  send(): void
+  /** `woken` is called when another node has sent one. */
+  receive(woken: () => void): void
 }
 
 /** Durable values by key. A record past its expiry counts as absent, even before it is removed. */

@@ -25,7 +25,9 @@ import { Membership } from './nodes/membership.ts'
 import { RemoteChanges } from './nodes/remote-changes.ts'
 import { SideLine } from './nodes/side-line.ts'
 import { createWatchers } from './nodes/watchers.ts'
+import { DueHints } from './operate/due-hints.ts'
 import { nodeOf, tellFacts } from './operate/node-facts.ts'
+import { troublesOf } from './operate/troubles.ts'
 import { createClaim } from './queue/claim.ts'
 import { createLeases } from './queue/leases.ts'
 import { createRecords } from './records.ts'
@@ -99,6 +101,7 @@ async function assemble(
   { settings, listening, schema, databaseClock, first }: OpenedParts,
 ): Promise<Store> {
   const tables = tablesOf(schema)
+  const known = knownSchema()
   const now = () => databaseClock.now()
   const lines = new Lines({ settings, counts: connections, log })
   const { writes, reads: reading, claims } = lines
@@ -155,11 +158,11 @@ async function assemble(
       changed(instance, node)
     },
   })
-  const channelOf = (node: number) => `callplane_${hash('sha256', schema, 'hex').slice(0, 8)}_${node}`
+  const channelOf = (node: number | 'due') => `callplane_${hash('sha256', schema, 'hex').slice(0, 8)}_${node}`
   const sideLine = new SideLine({
     settings: { ...settings, address: listening, pooled: false },
     heard(payload) {
-      for (const id of payload.split('\n')) remote.heard(id)
+      for (const line of payload.split('\n')) if (!wakeUps.heard(line)) remote.heard(line)
     },
     log,
   })
@@ -174,6 +177,7 @@ async function assemble(
     node: () => membership.number,
     hint: (node, line) => sideLine.tell(channelOf(node), line),
   })
+  const wakeUps = new DueHints((line) => sideLine.tell(channelOf('due'), line))
   membership.joined = (node) => sideLine.listen(channelOf(node))
   const upkeep = createUpkeep({
     tables,
@@ -186,6 +190,7 @@ async function assemble(
   })
 
   try {
+    await sideLine.listen(channelOf('due'))
     await sideLine.start()
     await membership.start(first)
   } catch (thrown) {
@@ -220,7 +225,12 @@ async function assemble(
 
   return {
     now,
-    schema: knownSchema(),
+    schema: known,
+    wakeUps,
+    troubles: () =>
+      attempt(() =>
+        alone(reading, 'troubles', (session) => troublesOf(session, { schema, known, clock: databaseClock })),
+      ),
     nodes: () =>
       attempt(() => alone(reading, 'nodes', async (session) => (await membership.list(session)).map(nodeOf))),
     accept: (instance, more) => attempt(() => acceptance.accept(instance, more)),
