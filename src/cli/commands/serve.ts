@@ -33,6 +33,8 @@ Options:
   --store <url>          Keeps calls in this Postgres database instead of SQLite: postgres://user@host:5432/database.
                          Servers with the same database share all calls. Needs the package pg. Prefer CALLPLANE_STORE
                          for an address with a password.
+  --no-migrate           Does not upgrade the schema of the Postgres database, and does not start if a migration is
+                         pending. "callplane migrate" applies them.
   --accept-loss          Starts although the database lacks acknowledged commits, and logs what is missing.
   --token <token>        A bearer token that may do everything. Prefer CALLPLANE_TOKEN: other users of the machine
                          can read a command line. "callplane token" creates one.

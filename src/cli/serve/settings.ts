@@ -7,12 +7,12 @@ import { resolve } from 'node:path'
 import type { AuthConfig } from '../../security/identity/identify.ts'
 import { type StaticToken, takeEnvironmentToken } from '../../security/identity/tokens.ts'
 import { isLoopback } from '../../server/options/loopback.ts'
-import { isPostgresUrl } from '../../server/options/postgres.ts'
 import type { QuicOptions } from '../../server/options/quic.ts'
 import { parseArguments, parseWhole } from '../arguments.ts'
 import { type CommandIo, usageFault } from '../command.ts'
 import type { ServerSettings } from './application.ts'
 import { kafkaOver } from './kafka.ts'
+import { requirePostgres } from './store-place.ts'
 
 const MAX_WORKERS = 256
 const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
@@ -40,6 +40,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       host: { type: 'string' },
       data: { type: 'string' },
       store: { type: 'string' },
+      'no-migrate': { type: 'boolean', default: false },
       'accept-loss': { type: 'boolean', default: false },
       policy: { type: 'string' },
       'grpc-port': { type: 'string' },
@@ -88,7 +89,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     over(own) {
       const token = takeToken(values.token, env)
       const mqtt = takeMqtt(values.mqtt, env, own.mqtt)
-      const store = takeStore(values.store, env, own.store)
+      const store = takeStore(values.store, env, own.store, !values['no-migrate'])
       const kafka = kafkaOver(own.kafka, values.kafka, env)
       return {
         log: 'info',
@@ -160,13 +161,16 @@ function takeStore(
   flag: string | undefined,
   env: CommandIo['env'],
   own: ServerSettings['store'],
+  migrates: boolean,
 ): ServerSettings['store'] | undefined {
   const url = flag ?? (env.CALLPLANE_STORE || undefined)
   delete env.CALLPLANE_STORE
-  if (url === undefined) return own
-  if (!isPostgresUrl(url))
-    throw usageFault('--store must be the address of a Postgres database: postgres://user@host:5432/database.')
-  return typeof own === 'object' && 'url' in own ? { ...own, url } : { url }
+  if (url !== undefined) requirePostgres('--store', url)
+  const given = typeof own === 'string' ? { url: own } : own
+  const settings = typeof given === 'object' && 'url' in given ? given : undefined
+  const store = url === undefined ? settings : { ...settings, url }
+  if (!store && !migrates) throw usageFault('--no-migrate needs a Postgres store: pass --store.')
+  return store ? { ...store, ...(!migrates && { migrate: false }) } : own
 }
 
 /** The password is always removed from the environment, so that no handler can read it. */

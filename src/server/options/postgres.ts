@@ -13,6 +13,8 @@ export interface PostgresOptions {
   listenUrl?: string
   /** Connections of this server. Default: 4 for writes and 2 for reads. It needs two more. */
   connections?: { writes?: number; reads?: number }
+  /** If false, the server does not start if a migration is pending. `callplane migrate` applies them. Default: true. */
+  migrate?: boolean
 }
 
 export const POSTGRES: Record<keyof PostgresOptions, true> = {
@@ -20,6 +22,7 @@ export const POSTGRES: Record<keyof PostgresOptions, true> = {
   schema: true,
   listenUrl: true,
   connections: true,
+  migrate: true,
 }
 
 /** More would cost the server more than they bring: four writers already share their statements. */
@@ -32,7 +35,9 @@ export function isPostgresUrl(text: string): boolean {
 }
 
 /** The messages do not repeat the address, which may contain a password. */
-export function checkPostgres({ url, schema = 'callplane', listenUrl, connections = {} }: PostgresOptions): void {
+export function checkPostgres(options: PostgresOptions): void {
+  const { url, schema = 'callplane', listenUrl, connections = {}, migrate = true } = options
+  if (typeof migrate !== 'boolean') throw refused('store.migrate must be true or false.')
   for (const [name, given] of Object.entries({ 'store.url': url, ...(listenUrl && { 'store.listenUrl': listenUrl }) }))
     if (typeof given !== 'string' || !isPostgresUrl(given))
       throw refused(`${name} must be the address of a Postgres database: postgres://user@host:5432/database.`)

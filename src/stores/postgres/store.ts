@@ -31,7 +31,7 @@ import { troublesOf } from './operate/troubles.ts'
 import { createClaim } from './queue/claim.ts'
 import { createLeases } from './queue/leases.ts'
 import { createRecords } from './records.ts'
-import { knownSchema, migrate } from './sql/migrate.ts'
+import { knownSchema, migrate, requireMigrated } from './sql/migrate.ts'
 import { tablesOf } from './tables.ts'
 import { createUpkeep } from './upkeep.ts'
 import { alone } from './writes/alone.ts'
@@ -48,6 +48,8 @@ export interface PostgresStoreOptions {
   listenUrl?: string
   /** Connections of this node. Default: 4 for writes, 2 for reads. Two more are for claims and notifications. */
   connections?: { writes?: number; reads?: number }
+  /** If false, a schema that lacks a migration is refused, and not upgraded. Default: true. */
+  migrate?: boolean
   clock: Clock
   log?: Log
   /** Reads what this node tells the others. */
@@ -77,7 +79,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const readTime = async () => (await first.query<{ now: number }>(TIME)).rows[0]?.now ?? Number.NaN
   try {
     await first.open()
-    await migrate(first, schema)
+    await (options.migrate === false ? requireMigrated(first, schema) : migrate(first, schema))
     await databaseClock.measure(async () => (serverTime ? serverTime() : readTime()))
     return await assemble(options, { settings, listening, schema, databaseClock, first })
   } catch (thrown) {

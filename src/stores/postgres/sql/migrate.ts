@@ -39,6 +39,19 @@ export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
+/** For a server that must not change the schema. */
+export async function requireMigrated(session: Session, schema: string): Promise<void> {
+  const known = knownSchema()
+  const found = await versionOf(session, schema)
+  requireKnown(schema, found, known)
+  if (found.version >= known) return
+  throw new Fault(
+    'unavailable',
+    `The schema ${schema} has version ${found.version}, and this program needs version ${known}. Run "callplane migrate --apply" with the same --store, or start without --no-migrate.`,
+    { code: 'STORAGE_OLDER', retryable: false },
+  )
+}
+
 /** Returns the version that the schema has now. */
 export async function migrate(
   session: Session,
