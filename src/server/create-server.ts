@@ -28,6 +28,7 @@ import {
 import { refusalAnswer as restRefusal } from '../protocols/rest/index.ts'
 import { signRefusals, signRoutes } from '../security/signatures.ts'
 import { registerProcessReadings } from '../telemetry/index.ts'
+import { AboutServer } from './build/about-server.ts'
 import { type Access, identifyBy, prepareAccess } from './build/access.ts'
 import { describeBackend } from './build/backends.ts'
 import { type Base, createBase, requireNode } from './build/base.ts'
@@ -102,11 +103,12 @@ export async function openServer<App>(options: ServerOptions<App>, link?: Worker
   const folder = openDataFolder(options.data ?? '.callplane')
   const authorization = await loadAuthorizations(options, folder, base)
   const observing = await createObserving(options, base, link)
-  const storage = await openStorage(options, folder, base, link)
+  const about = new AboutServer(base.clock)
+  const storage = await openStorage(options, folder, base, link, () => about.facts())
   try {
     return await assemble(
       options,
-      { base, offer, runners, own, access, folder, authorization, observing, storage },
+      { base, offer, runners, own, access, folder, authorization, observing, storage, about },
       link,
     )
   } catch (thrown) {
@@ -126,12 +128,13 @@ interface OpenedParts extends Awaited<ReturnType<typeof prepareOffer>> {
   authorization: Awaited<ReturnType<typeof loadAuthorizations>>
   observing: Observing
   storage: Storage
+  about: AboutServer
 }
 
 /** If it fails, it stops what it started. The parts that it was given stay open. */
 async function assemble<App>(
   options: ServerOptions<App>,
-  { base, offer, runners, own, access, folder, authorization, observing, storage }: OpenedParts,
+  { base, offer, runners, own, access, folder, authorization, observing, storage, about }: OpenedParts,
   link: WorkerLink | undefined,
 ): Promise<CallplaneServer> {
   const { store } = storage
@@ -151,7 +154,7 @@ async function assemble<App>(
   const sizes = { ...DEFAULT_SIZES, ...options.sizes }
   const wired = await prepareWired(options, base)
   const transports = new OpenTransports(wired, SOCKET_TRANSPORT, EVENTS_TRANSPORT)
-  const parts = { env, offer, own, access, storage, keys, observing, sizes, transports }
+  const parts = { env, offer, own, access, storage, keys, observing, sizes, transports, about }
   const running = createRunning(options, parts, link)
   const { engine, calls, maintenance } = running
   const imports = await openImports(runners.imports, {
@@ -213,7 +216,7 @@ async function assemble<App>(
     return await serve(
       options,
       { routes, refuse, mcp },
-      { mounting, access, running, observing, own, carriers },
+      { mounting, access, running, observing, own, carriers, about },
       { start, release },
     )
   } catch (thrown) {
@@ -239,6 +242,7 @@ interface Serving {
   observing: Observing
   own: Own
   carriers: Carriers
+  about: AboutServer
 }
 
 /** Starts the engine, and releases all open resources. */
@@ -250,7 +254,7 @@ interface Life {
 async function serve<App>(
   options: ServerOptions<App>,
   { routes, refuse, mcp }: Served,
-  { mounting, access, running, observing, own, carriers }: Serving,
+  { mounting, access, running, observing, own, carriers, about }: Serving,
   { start, release }: Life,
 ): Promise<CallplaneServer> {
   const { authenticator, signer } = access
@@ -321,6 +325,8 @@ async function serve<App>(
   const lineSettings = () => ({ maxBytes: mounting.sizes.envelopeBytes, origin, log })
   let hasListened = false
   let closing: Promise<void> | undefined
+  /** Settles when the worker of a closing server has stopped. */
+  let stopping: Promise<void> = Promise.resolve()
   return {
     listener,
     // Hosts pass further arguments after the request, such as an environment or a server.
@@ -331,8 +337,10 @@ async function serve<App>(
     async listen({ host = '127.0.0.1', port = 4747 } = {}) {
       requireProtection(host, authenticator)
       const optional = { ...(claims.length > 0 && { upgrades }), ...(options.tls && { tls: options.tls }) }
-      const listening = await carriers.open(createHttpCarrier({ listener, host, port, ...optional }))
+      const idle = () => stopping
+      const listening = await carriers.open(createHttpCarrier({ listener, host, port, idle, ...optional }))
       if (options.publicUrl === undefined) origin = listening.url
+      about.address = listening.url
       hasListened = true
       return listening
     },
@@ -347,9 +355,10 @@ async function serve<App>(
     // A server that could not listen, or that an application hosts, has nothing to announce.
     if (hasListened) log.info({ graceMs }, 'stopping: no more calls are accepted, and running ones may finish')
     engine.drain()
+    stopping = worker.stop(graceMs)
     mcp.close()
     await lateReplies.stop()
-    await Promise.all([worker.stop(graceMs), carriers.close(graceMs)])
+    await Promise.all([stopping, carriers.close(graceMs)])
     // A call that was being recorded at the first stop may have started since.
     await worker.stop(0)
     await maintenance.stop()

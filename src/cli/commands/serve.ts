@@ -35,6 +35,8 @@ Options:
                          for an address with a password.
   --node-address <a>     The host:port at which other servers on the database read streams of this one (default: the
                          address from which it reaches the database, and a free port).
+  --no-migrate           Does not upgrade the schema of the Postgres database, and does not start if a migration is
+                         pending. "callplane migrate" applies them.
   --accept-loss          Starts although the database lacks acknowledged commits, and logs what is missing.
   --token <token>        A bearer token that may do everything. Prefer CALLPLANE_TOKEN: other users of the machine
                          can read a command line. "callplane token" creates one.

@@ -7,12 +7,13 @@ import { resolve } from 'node:path'
 import type { AuthConfig } from '../../security/identity/identify.ts'
 import { type StaticToken, takeEnvironmentToken } from '../../security/identity/tokens.ts'
 import { isLoopback } from '../../server/options/loopback.ts'
-import { isPostgresUrl, type PeersOptions } from '../../server/options/postgres.ts'
+import type { PeersOptions } from '../../server/options/postgres.ts'
 import type { QuicOptions } from '../../server/options/quic.ts'
 import { parseArguments, parseWhole } from '../arguments.ts'
 import { type CommandIo, usageFault } from '../command.ts'
 import type { ServerSettings } from './application.ts'
 import { kafkaOver } from './kafka.ts'
+import { requirePostgres } from './store-place.ts'
 
 const MAX_WORKERS = 256
 const LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const
@@ -41,6 +42,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       data: { type: 'string' },
       store: { type: 'string' },
       'node-address': { type: 'string' },
+      'no-migrate': { type: 'boolean', default: false },
       'accept-loss': { type: 'boolean', default: false },
       policy: { type: 'string' },
       'grpc-port': { type: 'string' },
@@ -90,7 +92,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     over(own) {
       const token = takeToken(values.token, env)
       const mqtt = takeMqtt(values.mqtt, env, own.mqtt)
-      const store = takeStore(values.store, env, own.store, nodeAddress)
+      const store = takeStore(values.store, env, own.store, nodeAddress, !values['no-migrate'])
       const kafka = kafkaOver(own.kafka, values.kafka, env)
       return {
         log: 'info',
@@ -163,18 +165,24 @@ function takeStore(
   env: CommandIo['env'],
   own: ServerSettings['store'],
   peers: PeersOptions | undefined,
+  migrates: boolean,
 ): ServerSettings['store'] | undefined {
   const url = flag ?? (env.CALLPLANE_STORE || undefined)
   delete env.CALLPLANE_STORE
-  const settings = typeof own === 'object' && 'url' in own ? own : undefined
-  const chosen = url ?? (typeof own === 'string' ? own : settings?.url)
-  if (url !== undefined && !isPostgresUrl(url))
-    throw usageFault('--store must be the address of a Postgres database: postgres://user@host:5432/database.')
-  if (chosen === undefined) {
+  if (url !== undefined) requirePostgres('--store', url)
+  const given = typeof own === 'string' ? { url: own } : own
+  const settings = typeof given === 'object' && 'url' in given ? given : undefined
+  const store = url === undefined ? settings : { ...settings, url }
+  if (!store) {
+    if (!migrates) throw usageFault('--no-migrate needs a Postgres store: pass --store.')
     if (peers) throw usageFault('--node-address needs --store, the database that the nodes share.')
     return own
   }
-  return { ...settings, url: chosen, ...(peers && { peers: { ...(settings?.peers || {}), ...peers } }) }
+  return {
+    ...store,
+    ...(!migrates && { migrate: false }),
+    ...(peers && { peers: { ...(store.peers || {}), ...peers } }),
+  }
 }
 
 function parseNodeAddress(address: string | undefined): PeersOptions | undefined {

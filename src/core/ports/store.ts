@@ -6,14 +6,16 @@ import type { Weights } from '../fairness/fair-turns.ts'
 import type { OwnerCount } from '../fairness/owner-counts.ts'
 import type { SharesSnapshot } from '../fairness/slot-shares.ts'
 import type { JsonValue } from '../json.ts'
+import type { NodeFacts, NodeInfo } from './nodes.ts'
 import type { Peers } from './peers.ts'
 import type { Clock, Log } from './runtime.ts'
 
 /**
  * Opens a store. This may take seconds, for example to connect or to upgrade a schema. It rejects if the store cannot
- * be used, and then the server does not start. The server closes the store that it opened.
+ * be used, and then the server does not start. The server closes the store that it opened. `about` reads what the server
+ * tells of itself, for a store that lists its nodes.
  */
-export type OpenStore = (parts: { clock: Clock; log: Log }) => Promise<Store>
+export type OpenStore = (parts: { clock: Clock; log: Log; about?: () => NodeFacts }) => Promise<Store>
 
 /**
  * Stores instances. Every write is durable when its promise resolves. A store may put many concurrent writes into one
@@ -90,8 +92,35 @@ export interface Store {
   readonly audit: AuditTrail
   /** The other nodes on this store. Absent if one server uses the store alone. */
   readonly peers?: Peers
+  /** The version of the schema that this program knows. Absent if the store has no such thing. */
+  readonly schema?: number
+  /** The living nodes on this store, this one included. Absent if one server uses the store alone. */
+  nodes?(): Promise<readonly NodeInfo[]>
+  /**
+   * Looks for reasons why this node should get no calls, although the store can be written. Nodes ask at intervals.
+   * Absent if the store knows none.
+   */
+  troubles?(): Promise<readonly StoreTrouble[]>
+  /** Wakes the workers of other nodes. Absent if one server uses the store alone. */
+  readonly wakeUps?: WakeUps
   /** Waits for the writes under way, then closes the store. */
   close(): Promise<void>
+}
+
+export type StoreTrouble =
+  /** The schema is older than this program, as after a restored backup. */
+  | 'migrations-pending'
+  /** The schema needs a newer program. */
+  | 'schema-newer'
+  /** The clock of the store was set back. This node's time is ahead until the clock has caught up. */
+  | 'clock-jumped'
+
+/** Hints between nodes. They may be lost: every node also looks for due calls at intervals. */
+export interface WakeUps {
+  /** Tells the other nodes that calls are due now. */
+  send(): void
+  /** `woken` is called when another node has sent one. */
+  receive(woken: () => void): void
 }
 
 /** Durable values by key. A record past its expiry counts as absent, even before it is removed. */

@@ -3,7 +3,6 @@
  * a store, only the leader ends and removes calls; every node corrects its own counts.
  */
 
-import { Fault } from '../../core/fault.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
 import type { OpenCounts, Store } from '../../core/ports/store.ts'
@@ -11,6 +10,7 @@ import { expired } from '../end/end-faults.ts'
 import type { Limits } from '../limits/limits.ts'
 import type { Registry } from '../registry.ts'
 import type { Worker } from '../run/worker.ts'
+import { Health } from './health.ts'
 import { Leadership } from './leadership.ts'
 
 export interface MaintenanceParts {
@@ -43,14 +43,12 @@ const LEASE_ROUNDS = 3
  */
 export const LEFTOVER_AGE_MS = 3_600_000
 
-/** A key that no record has. */
-const NO_RECORD = 'maintenance:probe'
-
 export class Maintenance {
   readonly #parts: MaintenanceParts
   readonly #leadership: Leadership
   #led = false
-  #storageFault: Fault | undefined
+  /** Whether this node can do its work, as of the last round. */
+  readonly health: Health
   /** Not monotonic: files are dated by the wall clock, so a step of that clock has to count. */
   #sweptAt = Number.POSITIVE_INFINITY
   #cancelTimer: (() => void) | undefined
@@ -63,7 +61,8 @@ export class Maintenance {
 
   constructor(parts: MaintenanceParts) {
     this.#parts = parts
-    const { env, store, everyMs } = parts
+    const { env, store, objects, everyMs } = parts
+    this.health = new Health({ store, objects, log: env.log })
     this.#leadership = new Leadership({ env, records: store.records, leaseMs: LEASE_ROUNDS * everyMs })
   }
 
@@ -95,29 +94,14 @@ export class Maintenance {
     for (const end of this.#endRests) end()
     await this.#underWay
     await this.#sweeping
+    await this.health.stop()
     await this.#leadership.resign()
-  }
-
-  /** The fault of the last test write. Undefined if it succeeded. */
-  get storageFault(): Fault | undefined {
-    return this.#storageFault
-  }
-
-  /** Tests the storage with a write that changes nothing, so that an idle server notices a failure too. */
-  async #tryStorage(): Promise<void> {
-    try {
-      await this.#parts.store.records.remove(NO_RECORD)
-      this.#storageFault = undefined
-    } catch (thrown) {
-      this.#storageFault = Fault.from(thrown)
-      throw thrown
-    }
   }
 
   /** One round. The timer and tests call it. */
   async tidy(): Promise<void> {
     const { store, limits } = this.#parts
-    await this.#tryStorage()
+    await this.health.check()
     const leads = await this.#leadership.lead()
     if (this.#cancelTimer) this.#sweepWhile(leads)
     if (leads) {

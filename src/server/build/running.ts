@@ -15,6 +15,7 @@ import { LateSending } from '../../engine/owed/late-replies.ts'
 import { createFetcher } from '../../security/outbound/fetcher.ts'
 import { DEFAULT_WORK, type ServerOptions, type Sizes } from '../options/options.ts'
 import type { WorkerLink } from '../workers/link.ts'
+import type { AboutServer } from './about-server.ts'
 import type { Access } from './access.ts'
 import { createInjector } from './context-source.ts'
 import type { Keys } from './governing.ts'
@@ -46,10 +47,11 @@ interface RunningParts {
   observing: Observing
   sizes: Sizes
   transports: StreamTransports
+  about: AboutServer
 }
 
 export function createRunning<App>(options: ServerOptions<App>, parts: RunningParts, link?: WorkerLink): Running {
-  const { env, own, sizes } = parts
+  const { env, own, sizes, about } = parts
   const { registry } = parts.offer
   const { store, objects, sweepUnfinished } = parts.storage
   const { credentials, shown, sealer, authorizations } = parts.keys
@@ -89,7 +91,12 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   const { worker, approvals } = engine
   link?.connect(worker)
   peers?.siblings.listen((id, why) => void worker.stopAttempt(id, why))
-  own.administration.connect({ approvals, worker, store, clock: env.clock })
+  about.connect({ engine, limits })
+  const alone = async () => [
+    { node: 1, ...(store.schema !== undefined && { schema: store.schema }), facts: about.facts() },
+  ]
+  const nodes = store.nodes ?? link?.nodes(() => about.facts()) ?? alone
+  own.administration.connect({ approvals, worker, store, clock: env.clock, nodes })
   const shared = { env, registry, store, objects, limits, worker }
   const followUp = new FollowUp({ ...shared, cancelWaitMs: CANCEL_WAIT_MS })
   own.unsubscribe?.connect(followUp)

@@ -1,4 +1,5 @@
 /** Opens the call store and the object store. */
+import type { NodeFacts } from '../../core/ports/nodes.ts'
 import type { ObjectStore } from '../../core/ports/objects.ts'
 import type { OpenStore, Store } from '../../core/ports/store.ts'
 import { createFileObjects } from '../../objects/files/index.ts'
@@ -27,13 +28,14 @@ export async function openStorage(
   folder: DataFolder,
   base: Base,
   link: WorkerLink | undefined,
+  about: () => NodeFacts,
 ): Promise<Storage> {
   const { acceptLoss = false, store: given } = options
   const { clock, log } = base
   const objects = await openObjects(options.objects, folder, base)
   const open = async () => {
     const chosen = asOpened(given, link?.number)
-    if (typeof chosen === 'function') return chosen({ clock, log })
+    if (typeof chosen === 'function') return chosen({ clock, log, about })
     if (chosen) return chosen
     return link
       ? link.openStore(folder.database, log, acceptLoss)
@@ -65,9 +67,9 @@ async function openObjects(
 
 /** Loaded on use: most servers keep their calls in SQLite. */
 export function openPostgres(options: PostgresOptions): OpenStore {
-  return async ({ clock, log }) => {
+  return async (parts) => {
     const { openPostgresStore } = await import('../../stores/postgres/index.ts')
-    return openPostgresStore({ ...options, clock, log })
+    return openPostgresStore({ ...options, ...parts })
   }
 }
 

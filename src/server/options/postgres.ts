@@ -16,6 +16,8 @@ export interface PostgresOptions {
   connections?: { writes?: number; reads?: number }
   /** Where other servers on the database reach this one, to read its streams. `false`: they cannot. */
   peers?: PeersOptions | false
+  /** If false, the server does not start if a migration is pending. `callplane migrate` applies them. Default: true. */
+  migrate?: boolean
 }
 
 export interface PeersOptions {
@@ -33,6 +35,7 @@ export const POSTGRES: Record<keyof PostgresOptions, true> = {
   listenUrl: true,
   connections: true,
   peers: true,
+  migrate: true,
 }
 
 const PEERS: Record<keyof PeersOptions, true> = { host: true, port: true, advertise: true }
@@ -48,7 +51,8 @@ export function isPostgresUrl(text: string): boolean {
 
 /** The messages do not repeat the address, which may contain a password. */
 export function checkPostgres(options: PostgresOptions): void {
-  const { url, schema = 'callplane', listenUrl, connections = {}, peers } = options
+  const { url, schema = 'callplane', listenUrl, connections = {}, peers, migrate = true } = options
+  if (typeof migrate !== 'boolean') throw refused('store.migrate must be true or false.')
   for (const [name, given] of Object.entries({ 'store.url': url, ...(listenUrl && { 'store.listenUrl': listenUrl }) }))
     if (typeof given !== 'string' || !isPostgresUrl(given))
       throw refused(`${name} must be the address of a Postgres database: postgres://user@host:5432/database.`)

@@ -6,6 +6,7 @@ import type { Duplex } from 'node:stream'
 import { type BucketRules, Buckets } from '../../core/fairness/buckets.ts'
 import { type Counts, Tally } from '../../core/fairness/tally.ts'
 import { Fault } from '../../core/fault.ts'
+import type { NodeInfo } from '../../core/ports/nodes.ts'
 import type { Clock } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { within } from '../../core/within.ts'
@@ -96,6 +97,14 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
     return book.render()
   }
 
+  async function listNodes(asking: Channel, own: NodeInfo): Promise<readonly NodeInfo[]> {
+    const told = await Promise.all(others(asking).map((other) => askBriefly<NodeInfo>(other, 'about', [])))
+    const schema = kept?.store.schema
+    return [own, ...told.filter((info) => info !== undefined)]
+      .map((info) => ({ ...info, ...(schema !== undefined && { schema }) }))
+      .sort((a, b) => a.node - b.node)
+  }
+
   return {
     attach(stream) {
       const channel = createChannel(stream)
@@ -128,6 +137,7 @@ export function createHub(clock: Clock, logging: LogOptions = { level: 'silent' 
       pipes.serve(channel)
       channel.on('lastMetrics', (own: string) => book.note(channel, own))
       channel.on('gather', (own: string) => gatherMetrics(channel, own))
+      channel.on('nodes', (own: NodeInfo) => listNodes(channel, own))
       const left = channel.closed.then(async () => {
         workers.delete(channel)
         book.leave(channel)

@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { BucketRules } from '../../core/fairness/buckets.ts'
 import { type Counts, Tally } from '../../core/fairness/tally.ts'
 import { Fault, type FaultRecord } from '../../core/fault.ts'
+import type { NodeFacts, NodeInfo } from '../../core/ports/nodes.ts'
 import type { Pipes, SharedLimits, SharedLimitsListener, Siblings } from '../../core/ports/peers.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
@@ -31,6 +32,8 @@ export interface WorkerLink {
   sharedSet(name: string): Pick<Set<string>, 'add' | 'has'>
   /** Metrics of all processes. */
   metrics(own: () => string): () => Promise<string>
+  /** Lists all processes of this server. */
+  nodes(own: () => NodeFacts): () => Promise<readonly NodeInfo[]>
   /** Reports that the server takes calls. `message` is for the process that started it. */
   started(message: string): void
   /** Sends the final counts after the server has closed, so that they stay in the totals. */
@@ -83,6 +86,11 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
       channel.on('metrics', own)
       lastMetrics = own
       return () => channel.ask('gather', [own()])
+    },
+    nodes(own) {
+      const info = (): NodeInfo => ({ node: number, facts: own() })
+      channel.on('about', info)
+      return () => channel.ask('nodes', [info()])
     },
     started: (message) => channel.tell('started', message),
     leave: () => channel.ask<void>('lastMetrics', [lastMetrics()]).catch(withoutHub),

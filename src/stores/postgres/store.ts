@@ -4,6 +4,7 @@
  */
 import { hash } from 'node:crypto'
 import type { Instance } from '../../core/call/instance.ts'
+import type { NodeFacts } from '../../core/ports/nodes.ts'
 import type { Clock, Log } from '../../core/ports/runtime.ts'
 import type { Store } from '../../core/ports/store.ts'
 import { createAudit } from './audit.ts'
@@ -25,11 +26,14 @@ import { Membership } from './nodes/membership.ts'
 import { RemoteChanges } from './nodes/remote-changes.ts'
 import { SideLine } from './nodes/side-line.ts'
 import { createWatchers } from './nodes/watchers.ts'
+import { DueHints } from './operate/due-hints.ts'
+import { nodeOf, tellFacts } from './operate/node-facts.ts'
+import { troublesOf } from './operate/troubles.ts'
 import { NodePeers } from './peers/peers.ts'
 import { createClaim } from './queue/claim.ts'
 import { createLeases } from './queue/leases.ts'
 import { createRecords } from './records.ts'
-import { migrate, quoteName } from './sql/migrate.ts'
+import { knownSchema, migrate, quoteName, requireMigrated } from './sql/migrate.ts'
 import { tablesOf } from './tables.ts'
 import { createUpkeep } from './upkeep.ts'
 import { alone } from './writes/alone.ts'
@@ -48,8 +52,12 @@ export interface PostgresStoreOptions {
   connections?: { writes?: number; reads?: number }
   /** Where other nodes reach this one, to read its streams. `false`: they cannot. */
   peers?: LinkOptions | false
+  /** If false, a schema that lacks a migration is refused, and not upgraded. Default: true. */
+  migrate?: boolean
   clock: Clock
   log?: Log
+  /** Reads what this node tells the others. */
+  about?: () => NodeFacts
   /** Reads the server's clock, in Unix epoch milliseconds. For tests with a clock of their own. */
   serverTime?: () => number
 }
@@ -75,7 +83,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   const readTime = async () => (await first.query<{ now: number }>(TIME)).rows[0]?.now ?? Number.NaN
   try {
     await first.open()
-    await migrate(first, schema)
+    await (options.migrate === false ? requireMigrated(first, schema) : migrate(first, schema))
     await databaseClock.measure(async () => (serverTime ? serverTime() : readTime()))
     return await assemble(options, { settings, listening, schema, databaseClock, first })
   } catch (thrown) {
@@ -95,10 +103,11 @@ interface OpenedParts {
 }
 
 async function assemble(
-  { connections = {}, peers = {}, clock, log, serverTime }: PostgresStoreOptions,
+  { connections = {}, peers = {}, clock, log, serverTime, about: readFacts }: PostgresStoreOptions,
   { settings, listening, schema, databaseClock, first }: OpenedParts,
 ): Promise<Store> {
   const tables = tablesOf(schema)
+  const known = knownSchema()
   const now = () => databaseClock.now()
   const lines = new Lines({ settings, counts: connections, log })
   const { writes, reads: reading, claims } = lines
@@ -106,6 +115,7 @@ async function assemble(
   const newMark = () => (membership.number % 2 ** 20) * 2 ** 32 + (marks++ % 2 ** 32)
   const fresh = new FreshCalls(() => clock.monotonicMs())
   const about = new AboutNode()
+  tellFacts(about, readFacts)
   const membership = new Membership({ tables, writes, fresh, about, clock, databaseClock, serverTime, log })
   const held = new HeldCalls()
   const watchers = createWatchers(log)
@@ -158,7 +168,9 @@ async function assemble(
   const sideLine = new SideLine({
     settings: { ...settings, address: listening, pooled: false },
     heard(payload) {
-      for (const line of payload.split('\n')) if (!nodePeers.heard(line)) remote.heard(line)
+      for (const line of payload.split('\n')) {
+        if (!nodePeers.heard(line) && !wakeUps.heard(line)) remote.heard(line)
+      }
     },
     log,
   })
@@ -189,6 +201,7 @@ async function assemble(
   }
   const nodes = () => alone(reading, 'nodes', (session) => membership.list(session))
   const links = peers ? new Links({ options: peers, about, nodes, clock, log }) : undefined
+  const wakeUps = new DueHints((line) => sideLine.tell(channelOf('all'), line))
   const upkeep = createUpkeep({
     tables,
     writes,
@@ -239,6 +252,14 @@ async function assemble(
 
   return {
     now,
+    schema: known,
+    wakeUps,
+    troubles: () =>
+      attempt(() =>
+        alone(reading, 'troubles', (session) => troublesOf(session, { schema, known, clock: databaseClock })),
+      ),
+    nodes: () =>
+      attempt(() => alone(reading, 'nodes', async (session) => (await membership.list(session)).map(nodeOf))),
     accept: (instance, more) => attempt(() => acceptance.accept(instance, more)),
     alias: (alias) => attempt(() => acceptance.alias(alias)),
     get: (id) => attempt(() => reads.get(id)),

@@ -69,6 +69,7 @@ export class SideLine {
     this.#ended = true
     clearTimeout(this.#timer)
     clearTimeout(this.#reopening)
+    if (this.#outbox.size > 0) await this.#flush()
     await this.#connection.close()
   }
 

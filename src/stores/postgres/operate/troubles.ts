@@ -1,0 +1,20 @@
+/** Reasons why a node should get no calls although its database answers. */
+import type { StoreTrouble } from '../../../core/ports/store.ts'
+import type { Session } from '../connect/session.ts'
+import type { DatabaseClock } from '../nodes/database-clock.ts'
+import { versionOf } from '../sql/migrate.ts'
+
+/** A third of the usual lease. A smaller step is made up for soon, and all nodes have it at the same time. */
+const JUMPED_MS = 10_000
+
+export async function troublesOf(
+  session: Session,
+  { schema, known, clock }: { schema: string; known: number; clock: Pick<DatabaseClock, 'aheadOfServerMs'> },
+): Promise<readonly StoreTrouble[]> {
+  const { version, needs } = await versionOf(session, schema)
+  return [
+    ...(version < known ? (['migrations-pending'] as const) : []),
+    ...(needs > known ? (['schema-newer'] as const) : []),
+    ...(clock.aheadOfServerMs > JUMPED_MS ? (['clock-jumped'] as const) : []),
+  ]
+}
