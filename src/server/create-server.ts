@@ -25,6 +25,7 @@ import {
   type RegistryDocument,
   refusal,
   SOCKET_TRANSPORT,
+  withAccessToken,
 } from '../protocols/opencall/index.ts'
 import { refusalAnswer as restRefusal } from '../protocols/rest/index.ts'
 import { signRefusals, signRoutes } from '../security/signatures.ts'
@@ -282,7 +283,15 @@ async function serve<App>(
   const cells =
     options.cells &&
     authenticator &&
-    createCellRouting({ cells: parseCells(options.cells), authenticator, refuse: refuseOne, log })
+    createCellRouting({
+      cells: parseCells(options.cells),
+      authenticate(header, query) {
+        const presented = withAccessToken({ header }, query)
+        return authenticator.authenticate((name) => presented.header(name))
+      },
+      refuse: refuseOne,
+      log,
+    })
   const routed = cells ? cells.listener(bare) : bare
   const listener = logRequest ? logRequests(routed, logRequest) : routed
   const logged = logRequest && { served: logRequest }

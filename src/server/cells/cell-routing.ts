@@ -5,25 +5,23 @@
 import type { IncomingMessage } from 'node:http'
 import type { RequestListener, UpgradeClaim } from '../../carriers/http/index.ts'
 import type { Caller } from '../../core/call/caller.ts'
-import { slotOf } from '../../core/call/slots.ts'
+import { slotOfId } from '../../core/call/slots.ts'
 import { Fault } from '../../core/fault.ts'
 import type { Answer } from '../../core/ports/exchange.ts'
 import type { Log } from '../../core/ports/runtime.ts'
-import { withAccessToken } from '../../protocols/opencall/index.ts'
-import type { Authenticator } from '../../security/identity/identify.ts'
 import type { CellDefinition, CellMap } from '../options/cells.ts'
 import { slotOfCaller } from './caller-slot.ts'
 import { CELL, createForwarding, FORWARDED } from './forwarding.ts'
 
 /** About this server, whoever asks. */
 const OWN = /\/(?:ready|health|metrics)(?:$|\?)/
-/** Paths with the id of a call, or with an id that has its slot. They may be requested without a credential: the link is signed. */
-const BY_ID =
-  /\/(?:approvals|objects|streams|v1\/tool-callbacks)\/([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})/
+/** Paths with an id that has the slot. They may be requested without a credential: the link is signed. */
+const BY_ID = /\/(?:approvals|objects|streams|v1\/tool-callbacks)\/([0-9a-f-]{36})/
 
 export interface CellRoutingParts {
   cells: CellMap
-  authenticator: Authenticator
+  /** The caller by the credential in the headers or in the query. */
+  authenticate(header: (name: string) => string | undefined, query: string): Known | Promise<Known>
   /** The error response if a cell cannot be reached. */
   refuse(fault: Fault): Answer
   log: Log
@@ -36,7 +34,7 @@ export interface CellRouting {
 }
 
 export function createCellRouting(parts: CellRoutingParts): CellRouting {
-  const { cells, authenticator, refuse, log } = parts
+  const { cells, authenticate, refuse, log } = parts
   const forwarding = createForwarding({ from: cells.self.name, log })
 
   /** `undefined` if this server handles the request. A promise only if the credential must be looked up. */
@@ -47,8 +45,7 @@ export function createCellRouting(parts: CellRoutingParts): CellRouting {
     if (OWN.test(url)) return undefined
     const header = (name: string) => headers[name] as string | undefined
     const queryAt = url.indexOf('?')
-    const presented = withAccessToken({ header }, queryAt < 0 ? '' : url.slice(queryAt + 1))
-    const caller = authenticator.authenticate((name) => presented.header(name))
+    const caller = authenticate(header, queryAt < 0 ? '' : url.slice(queryAt + 1))
     return caller instanceof Promise ? caller.then((known) => byCaller(known, url)) : byCaller(caller, url)
   }
 
@@ -63,7 +60,7 @@ export function createCellRouting(parts: CellRoutingParts): CellRouting {
     return cell
   }
 
-  function byCaller(caller: Caller | undefined, url: string): Target {
+  function byCaller(caller: Known, url: string): Target {
     const slot = caller ? slotOfCaller(caller) : slotIn(url)
     const cell = slot === undefined ? cells.self : cells.of(slot)
     return cell === cells.self ? undefined : cell
@@ -117,8 +114,9 @@ export function createCellRouting(parts: CellRoutingParts): CellRouting {
 }
 
 type Target = CellDefinition | undefined
+type Known = Caller | undefined
 
 function slotIn(url: string): number | undefined {
   const id = BY_ID.exec(url)?.[1]
-  return id === undefined ? undefined : slotOf(id)
+  return id === undefined ? undefined : slotOfId(id)
 }
