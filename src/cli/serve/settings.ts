@@ -12,6 +12,7 @@ import type { QuicOptions } from '../../server/options/quic.ts'
 import { parseArguments, parseWhole } from '../arguments.ts'
 import { type CommandIo, usageFault } from '../command.ts'
 import type { ServerSettings } from './application.ts'
+import { readCells } from './cells.ts'
 import { kafkaOver } from './kafka.ts'
 import { requirePostgres } from './store-place.ts'
 
@@ -56,6 +57,8 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       mqtt: { type: 'string' },
       objects: { type: 'string' },
       kafka: { type: 'string' },
+      cells: { type: 'string' },
+      cell: { type: 'string' },
       watch: { type: 'boolean', default: false },
       workers: { type: 'string' },
       'log-level': { type: 'string' },
@@ -77,6 +80,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     throw usageFault('--watch works with one process only. Leave out --watch or --workers.')
   if (values.websocket && values['no-websocket']) throw usageFault('Pass --websocket or --no-websocket, not both.')
   const tls = readTls(values['tls-cert'], values['tls-key'])
+  const cells = readCells(values.cells, values.cell)
   const quic = parseQuic(values.quic, values['quic-raw-port'])
   const nodeAddress = parseNodeAddress(values['node-address'])
   const objects = values.objects ?? (env.CALLPLANE_OBJECTS || undefined)
@@ -115,6 +119,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         ...(store && { store }),
         ...(quic && { quic: { ...own.quic, ...quic } }),
         ...(kafka && { kafka }),
+        ...(cells && { cells }),
         ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
         ...(token && { auth: withToken(own.auth, token) }),
       }
