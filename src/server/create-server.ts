@@ -42,7 +42,7 @@ import { createObserving, type Observing } from './build/observing.ts'
 import { type Own, prepareOffer } from './build/offer.ts'
 import { buildRegistry } from './build/operations.ts'
 import { packageVersion } from './build/package-version.ts'
-import { createRunning, keepsHouse, type Running } from './build/running.ts'
+import { createRunning, keepsHouse, peersOf, type Running } from './build/running.ts'
 import { openStorage, type Storage } from './build/storage.ts'
 import { createCellRouting } from './cells/cell-routing.ts'
 import { Carriers } from './mount/carriers.ts'
@@ -56,7 +56,8 @@ import { prepareWired, type WiredParts } from './mount/wired/index.ts'
 import { lateSender } from './mount/wired/late.ts'
 import { createAdminRecognition } from './open/admin-token.ts'
 import { type DataFolder, openDataFolder } from './open/data-folder.ts'
-import { vaultKeys } from './open/vault-keys.ts'
+import { linkKeys, vaultKeys } from './open/keys.ts'
+import { requireSameKeys } from './open/shared-keys.ts'
 import { checkBasePath } from './options/base-path.ts'
 import { parseCells } from './options/cells.ts'
 import { checkOptions } from './options/check-options.ts'
@@ -143,7 +144,15 @@ async function assemble<App>(
 ): Promise<CallplaneServer> {
   const { store } = storage
   const clock = followStore(base.clock, store)
-  const env = createEnvironment(base.log, folder.linkKey, clock, base.redactor)
+  const signing = linkKeys(options.links ?? {}, folder)
+  // Others on the store must be able to read what this server writes. Without others, the vault's key is made when needed.
+  if (store.peers)
+    await requireSameKeys(store.records, {
+      vault: vaultKeys(options.vault ?? {}, folder),
+      links: signing,
+      ...(options.signing && { signing: options.signing }),
+    })
+  const env = createEnvironment(base.log, signing, clock, base.redactor)
   const keys: Keys = {
     ...openSecrets({
       places: options.secrets,
@@ -151,7 +160,8 @@ async function assemble<App>(
       vaultKeys: () => vaultKeys(options.vault ?? {}, folder),
       store,
       remote: base.remote,
-      clock,
+      env,
+      shared: peersOf(store, link) !== undefined,
     }),
     authorizations: authorization?.open({ env, store, anonymous: access.authenticator === undefined }),
   }
@@ -214,7 +224,8 @@ async function assemble<App>(
     const refuse = (exchange: Exchange, why: Refusal) =>
       (why.kind === 'path' ? rootHint(exchange, version) : undefined) ??
       (exchange.path.startsWith(`${EXPLORER}/`) ? restRefusal(why) : refusal(why, env.newId()))
-    const mcp = openMcp(options, mounting, offer, link?.sharedSet('overran') ?? new Set<string>())
+    const overran = peersOf(store, link)?.siblings.sharedSet('overran') ?? new Set<string>()
+    const mcp = openMcp(options, mounting, offer, overran)
     const protocols = createProtocolRoutes(options, mounting)
     const routes = [...protocols, ...createOwnRoutes(running, keys, observing, mounting, store, refuse), ...mcp.routes]
     return await serve(

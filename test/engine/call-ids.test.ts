@@ -14,7 +14,7 @@ const digest = (text: string) => hash('sha256', text, 'hex')
 
 function idsAt(now: () => number) {
   const clock = { now, monotonicMs: now, schedule: () => () => {} }
-  return createEnvironment(createMemoryLog([]), new Uint8Array(32), clock, createRedactor())
+  return createEnvironment(createMemoryLog([]), { current: new Uint8Array(32) }, clock, createRedactor())
 }
 
 test('every id of an owner has the same slot, even if other owners come between', () => {

@@ -26,7 +26,12 @@ async function startTwo(slots: number, run: () => unknown) {
       counted() {},
       listen() {},
     },
-    siblings: { stop: (id) => void stops.push(id), listen() {} },
+    siblings: {
+      stop: (id) => void stops.push(id),
+      listen() {},
+      anyoneElse: () => async () => false,
+      sharedSet: () => new Set(),
+    },
   }
   const store: Store = { ...kept, peers, async close() {} }
   const work = operation('v1:rows.scan', { sideEffecting: true, idempotencyRequired: false, concurrency: 1, run })

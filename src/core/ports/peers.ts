@@ -48,6 +48,13 @@ export interface Siblings {
   stop(id: string, why: Fault): void
   /** Sets the function that stops a call if this process runs it. */
   listen(stop: (id: string, why: Fault) => void): void
+  /**
+   * Registers `here` for queries from the others. Returns a function that resolves to true if it holds in any of them,
+   * and to false if none of them says so in time.
+   */
+  anyoneElse(topic: string, here: (about: string) => boolean): (about: string) => Promise<boolean>
+  /** A set that all share. Additions reach the others after a short delay. */
+  sharedSet(name: string): Pick<Set<string>, 'add' | 'has'>
 }
 
 /**

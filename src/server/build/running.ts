@@ -3,6 +3,7 @@ import type { Calls } from '../../core/ports/calls.ts'
 import type { StreamTransports } from '../../core/ports/frames.ts'
 import type { Peers } from '../../core/ports/peers.ts'
 import type { Environment } from '../../core/ports/runtime.ts'
+import type { Store } from '../../core/ports/store.ts'
 import { isOurs } from '../../engine/admin/operations.ts'
 import { createCalls } from '../../engine/calls.ts'
 import { Engine } from '../../engine/engine.ts'
@@ -55,8 +56,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   const { registry } = parts.offer
   const { store, objects, sweepUnfinished } = parts.storage
   const { credentials, shown, sealer, authorizations } = parts.keys
-  // A store that several nodes share also counts the workers of one server. Otherwise their hub does.
-  const peers: Peers | undefined = store.peers ?? link
+  const peers = peersOf(store, link)
   const pipes = store.peers?.pipes ?? link?.pipes
   const limits = new Limits({ ...DEFAULT_LIMITS, ...options.limits }, env.clock, peers?.limits)
   const work = { ...DEFAULT_WORK, ...options.work }
@@ -104,7 +104,7 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
     engine,
     followUp,
     env,
-    waiters: createWaiters(link && ((here) => link.anyoneElse('waits', here))),
+    waiters: createWaiters(peers && ((here) => peers.siblings.anyoneElse('waits', here))),
     ...(authorizations && { authorizations }),
   })
   const maintenance = new Maintenance({
@@ -115,6 +115,11 @@ export function createRunning<App>(options: ServerOptions<App>, parts: RunningPa
   })
   const lateReplies = new LateSending({ env, store, owed: engine.owed })
   return { engine, calls, limits, maintenance, lateReplies }
+}
+
+/** A store that several nodes share connects the workers of one server, too. Otherwise their hub does. */
+export function peersOf(store: Store, link: WorkerLink | undefined): Peers | undefined {
+  return store.peers ?? link
 }
 
 /** True for the one process that does maintenance: the first of several workers. */

@@ -17,6 +17,7 @@ import { checkObjects } from './objects.ts'
 import type {
   ContractOptions,
   GrpcServerOptions,
+  KeyOptions,
   McpOptions,
   OpenCallOptions,
   OxpOptions,
@@ -24,7 +25,6 @@ import type {
   ServerOptions,
   Sizes,
   ToolOptions,
-  VaultOptions,
   WorkSettings,
 } from './options.ts'
 import { checkPostgres, POSTGRES } from './postgres.ts'
@@ -65,6 +65,7 @@ export const OPTIONS: Names<ServerOptions> = {
   tools: true,
   authorization: true,
   vault: true,
+  links: true,
   signing: true,
   policy: true,
   guards: true,
@@ -156,7 +157,7 @@ const REST: Names<RestOptions> = {
   projectName: true,
   projectUrl: true,
 }
-const VAULT: Names<VaultOptions> = { key: true, oldKeys: true }
+const KEYS: Names<KeyOptions> = { key: true, oldKeys: true }
 const TOOLS: Names<ToolOptions> = { bareNames: true }
 const CONTRACT: Names<ContractOptions> = { details: true }
 const GRPC: Names<GrpcServerOptions> = { host: true, port: true, tls: true }
@@ -193,7 +194,8 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   const { shape = 'operations' } = options.mcp ?? {}
   if (shape !== 'operations' && shape !== 'call') throw refused('mcp.shape must be "operations" or "call".')
   check('rest', options.rest, REST)
-  check('vault', options.vault, VAULT)
+  check('vault', options.vault, KEYS)
+  check('links', options.links, KEYS)
   check('signing', options.signing, SIGNING)
   check('tools', options.tools, TOOLS)
   check('contract', options.contract, CONTRACT)

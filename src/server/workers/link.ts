@@ -1,6 +1,7 @@
 /** The worker's side of the connection to the hub: the store, the shared counts, and messages to the other workers. */
 import type { Duplex } from 'node:stream'
 import type { BucketRules } from '../../core/fairness/buckets.ts'
+import { SharedSets } from '../../core/fairness/shared-sets.ts'
 import { type Counts, Tally } from '../../core/fairness/tally.ts'
 import { Fault, type FaultRecord } from '../../core/fault.ts'
 import type { NodeFacts, NodeInfo } from '../../core/ports/nodes.ts'
@@ -23,13 +24,6 @@ export interface WorkerLink {
   openStore(file: string, log: Log, acceptLoss?: boolean): Promise<Store>
   /** Wakes this worker when calls of an ended one are due. */
   connect(worker: Pick<Worker, 'wake'>): void
-  /**
-   * Registers `here` for queries from other processes. Returns a function that resolves to true if it holds in any
-   * other process.
-   */
-  anyoneElse(topic: string, here: (about: string) => boolean): (about: string) => Promise<boolean>
-  /** A set that all processes share. Additions reach the others after a short delay. */
-  sharedSet(name: string): Pick<Set<string>, 'add' | 'has'>
   /** Metrics of all processes. */
   metrics(own: () => string): () => Promise<string>
   /** Lists all processes of this server. */
@@ -47,15 +41,8 @@ export interface WorkerLink {
 export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLink {
   const channel = createChannel(stream)
   const stopped = Promise.withResolvers<void>()
-  const sets = new Map<string, Set<string>>()
-  const setOf = (name: string) => {
-    const found = sets.get(name) ?? new Set()
-    sets.set(name, found)
-    return found
-  }
   let lastMetrics = () => ''
   channel.on('stop', () => stopped.resolve())
-  channel.on('added', (name: string, value: string) => void setOf(name).add(value))
   return {
     number,
     limits: shareLimits(channel, clock),
@@ -67,20 +54,6 @@ export function openLink(stream: Duplex, number: number, clock: Clock): WorkerLi
     },
     connect(worker) {
       channel.on('due', () => worker.wake())
-    },
-    anyoneElse(topic, here) {
-      channel.on(topic, here)
-      return (about) => channel.ask('anyone', [topic, about])
-    },
-    sharedSet(name) {
-      const set = setOf(name)
-      return {
-        has: (value) => set.has(value),
-        add(value) {
-          if (!set.has(value)) channel.tell('relay', 'added', name, value)
-          return set.add(value)
-        },
-      }
     },
     metrics(own) {
       channel.on('metrics', own)
@@ -120,10 +93,17 @@ function shareLimits(channel: Channel, clock: Clock): SharedLimits {
 }
 
 function reachSiblings(channel: Channel): Siblings {
+  const sets = new SharedSets((name, value) => channel.tell('relay', 'added', name, value))
+  channel.on('added', (name: string, value: string) => sets.added(name, value))
   return {
     stop: (id, why) => channel.tell('relay', 'stopCall', id, why.toRecord()),
     listen(stop) {
       channel.on('stopCall', (id: string, why: FaultRecord) => stop(id, Fault.fromRecord(why)))
     },
+    anyoneElse(topic, here) {
+      channel.on(topic, here)
+      return (about) => channel.ask('anyone', [topic, about])
+    },
+    sharedSet: (name) => sets.share(name),
   }
 }

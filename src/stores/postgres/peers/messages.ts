@@ -7,7 +7,13 @@ import type { FaultRecord } from '../../../core/fault.ts'
 
 export type Message =
   /** Look at the slots of this operation. */
-  ['slots', operation: string] | ['stop', id: string, why: FaultRecord] | ['counts', ...Counts]
+  | ['slots', operation: string]
+  | ['stop', id: string, why: FaultRecord]
+  | ['counts', ...Counts]
+  /** A question to all. Only a node for which it holds answers, with `yes`. */
+  | ['ask', question: number, topic: string, about: string]
+  | ['yes', question: number]
+  | ['added', set: string, value: string]
 
 const MARK = '@'
 const MAX_LINE = 7_000
@@ -18,11 +24,9 @@ export function encodeMessage(from: number, message: Message): string | undefine
   return text.length < MAX_LINE ? MARK + text : undefined
 }
 
-/** `undefined` if the line is another one, or from this node. */
-export function decodeMessage(line: string, me: number): Message | undefined {
-  if (!line.startsWith(MARK)) return undefined
+export function decodeMessage(line: string): { from: number; message: Message } {
   const [from, ...message] = JSON.parse(line.slice(MARK.length)) as [number, ...Message]
-  return from === me ? undefined : message
+  return { from, message }
 }
 
 export function isMessage(line: string): boolean {

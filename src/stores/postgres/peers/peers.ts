@@ -1,11 +1,11 @@
 /** The other nodes on the database: limits that all count together, and requests to stop a call. */
 import { type Counts, Tally } from '../../../core/fairness/tally.ts'
-import { Fault } from '../../../core/fault.ts'
-import type { Peers, SharedLimitsListener, Siblings } from '../../../core/ports/peers.ts'
+import type { Peers, SharedLimitsListener } from '../../../core/ports/peers.ts'
 import type { Clock, Log } from '../../../core/ports/runtime.ts'
 import type { Session } from '../connect/session.ts'
 import type { Batches } from '../writes/batches.ts'
 import { decodeMessage, encodeMessage, isMessage, type Message } from './messages.ts'
+import { NodeSiblings } from './siblings.ts'
 import { Slots } from './slots.ts'
 import { Tokens } from './tokens.ts'
 
@@ -30,12 +30,12 @@ const COUNTS_AT_ONCE = 50
 
 export class NodePeers implements Peers {
   readonly limits: Peers['limits']
-  readonly siblings: Siblings
+  readonly siblings: Peers['siblings']
   readonly #parts: NodePeersParts
   readonly #slots: Slots
   readonly #tokens: Tokens
+  readonly #siblings: NodeSiblings
   #listener: SharedLimitsListener | undefined
-  #stop: ((id: string, why: Fault) => void) | undefined
 
   constructor(parts: NodePeersParts) {
     this.#parts = parts
@@ -61,19 +61,15 @@ export class NodePeers implements Peers {
         this.#listener = listener
       },
     }
-    this.siblings = {
-      stop: (id, why) => this.#tell('all', ['stop', id, why.toRecord()]),
-      listen: (stop) => {
-        this.#stop = stop
-      },
-    }
+    this.#siblings = new NodeSiblings(parts.clock, (to, message) => this.#tell(to, message))
+    this.siblings = this.#siblings
   }
 
   /** True if the line is a message between nodes. */
   heard(line: string): boolean {
     if (!isMessage(line)) return false
-    const message = decodeMessage(line, this.#parts.node())
-    if (message) this.#receive(message)
+    const { from, message } = decodeMessage(line)
+    if (from !== this.#parts.node()) this.#receive(from, message)
     return true
   }
 
@@ -87,10 +83,10 @@ export class NodePeers implements Peers {
     await Promise.all([this.#slots.end(), this.#tokens.end()])
   }
 
-  #receive(message: Message): void {
+  #receive(from: number, message: Message): void {
     if (message[0] === 'slots') this.#slots.heard(message[1])
-    else if (message[0] === 'stop') this.#stop?.(message[1], Fault.fromRecord(message[2]))
-    else this.#listener?.counted(message[1], message[2])
+    else if (message[0] === 'counts') this.#listener?.counted(message[1], message[2])
+    else this.#siblings.receive(from, message)
   }
 
   /** A message that is lost or too long is made up for when the limits are counted again from the store. */
