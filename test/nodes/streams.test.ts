@@ -15,7 +15,7 @@ import { at, createFeed } from '../streams/feed.ts'
 import { readEvents, readWithTicket, streamIn } from '../streams/sse.ts'
 
 /** A stop request reaches the other server with the renewal of the lease, at the latest. */
-const work = { leaseMs: 2_000, claimEveryMs: 500 }
+const BRIEF = { work: { leaseMs: 2_000 } }
 
 let schemas = 0
 
@@ -27,19 +27,19 @@ describeWith(postgresServer, 'streams of servers on one Postgres', () => {
   }, 60_000)
   afterAll(() => database[Symbol.asyncDispose]())
 
-  type Started = Omit<ServerOptions, 'store' | 'work'> & { peers?: { host?: string; advertise?: string } | false }
+  type Started = Omit<ServerOptions, 'store'> & { peers?: { host?: string; advertise?: string } | false }
 
   /** Two servers with a schema of their own. */
   async function startTwo(options: Started, second: Partial<Started> = {}): Promise<[Site, Site]> {
     const schema = `streams_${++schemas}`
     const start = ({ peers, ...rest }: Started) =>
-      startSite({ work, ...rest, store: { url: database.url, schema, ...(peers !== undefined && { peers }) } })
+      startSite({ ...rest, store: { url: database.url, schema, ...(peers !== undefined && { peers }) } })
     return [await start(options), await start({ ...options, ...second })]
   }
 
   test('a reader resumes at the other server with the frames that it missed, and unsubscribes there', async () => {
     const { feed, definition } = createFeed({ integrity: 'crc32' })
-    const [here, there] = await startTwo({ operations: [definition] })
+    const [here, there] = await startTwo({ operations: [definition], ...BRIEF })
     const subscribed = await here.call('v1:feed.watch', {}, { requestId: 'r1' })
     const { url } = streamIn(subscribed)
     const first = await readWithTicket(subscribed)
@@ -140,7 +140,7 @@ describeWith(postgresServer, 'streams of servers on one Postgres', () => {
   test('the command line follows a stream through a balancer that sends every connection to another server', async () => {
     const balancer = await createBalancer()
     const { feed, definition } = createFeed({ integrity: 'crc32' })
-    const sites = await startTwo({ operations: [definition], publicUrl: balancer.url })
+    const sites = await startTwo({ operations: [definition], publicUrl: balancer.url, ...BRIEF })
     balancer.targets = sites.map(({ url }) => Number(new URL(url).port))
 
     const shown = runCommand(['call', 'v1:feed.watch', '--follow', '--url', balancer.url])
