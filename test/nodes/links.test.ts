@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import type { PipeMessage } from '../../src/core/ports/peers.ts'
+import { encode, KIND } from '../../src/stores/postgres/links/wire.ts'
 import { createManualClock } from '../../src/testing/fakes/clock.ts'
 import { createCertificate } from '../fixtures/tls.ts'
 import { acceptAll, LinkedCluster, openPipe, type PipeEnd, putInFront } from './cluster.ts'
@@ -223,7 +224,12 @@ test('a server with a certificate instead of the secret is not trusted', async (
   const [one, other] = [await cluster.add(), await cluster.add()]
   using certificate = createCertificate()
   const { cert, key } = certificate
-  const server = createTlsServer({ cert, key }, (socket) => socket.on('error', () => {}).write('\0\0\0\x05'))
+  // It speaks as a node does, and accepts every pipe.
+  const server = createTlsServer({ cert, key }, (socket) => {
+    socket.on('error', () => {})
+    socket.write(encode(KIND.beat, 0) as Buffer)
+    socket.on('data', () => socket.write(encode(KIND.accepted, 1) as Buffer))
+  })
   server.on('tlsClientError', () => {})
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -52,6 +52,7 @@ Options:
   --tls-key <file>       The certificate's private key (PEM, without a passphrase).
   --mqtt <url>           Serves OpenCALL through this MQTT broker: mqtt://host:1883, or mqtts:// for TLS. The user and the
                          password are in CALLPLANE_MQTT_USERNAME and CALLPLANE_MQTT_PASSWORD. Also CALLPLANE_MQTT.
+  --mqtt-max-packet <n>  The largest packet in bytes that the broker takes. Set it for MQTT 3.1.1, which does not tell it.
   --kafka <brokers>      OpenCALL over Kafka: host:port, several separated by commas. The login comes from
                          CALLPLANE_KAFKA_USERNAME and CALLPLANE_KAFKA_PASSWORD.
   --cells <file>         Divides callers between several stores: a YAML file with the name, url and slots of each cell

@@ -7,6 +7,7 @@ import { resolve } from 'node:path'
 import type { AuthConfig } from '../../security/identity/identify.ts'
 import { type StaticToken, takeEnvironmentToken } from '../../security/identity/tokens.ts'
 import { isLoopback } from '../../server/options/loopback.ts'
+import { MAX_PACKET_BYTES } from '../../server/options/mqtt.ts'
 import type { PeersOptions } from '../../server/options/postgres.ts'
 import type { QuicOptions } from '../../server/options/quic.ts'
 import { parseArguments, parseWhole } from '../arguments.ts'
@@ -55,6 +56,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       'tls-cert': { type: 'string' },
       'tls-key': { type: 'string' },
       mqtt: { type: 'string' },
+      'mqtt-max-packet': { type: 'string' },
       objects: { type: 'string' },
       kafka: { type: 'string' },
       cells: { type: 'string' },
@@ -95,7 +97,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     logLevel: level,
     over(own) {
       const token = takeToken(values.token, env)
-      const mqtt = takeMqtt(values.mqtt, env, own.mqtt)
+      const mqtt = takeMqtt(values.mqtt, env, own.mqtt, values['mqtt-max-packet'])
       const store = takeStore(values.store, env, own.store, nodeAddress, !values['no-migrate'])
       const kafka = kafkaOver(own.kafka, values.kafka, env)
       return {
@@ -202,13 +204,23 @@ function takeMqtt(
   flag: string | undefined,
   env: CommandIo['env'],
   own: ServerSettings['mqtt'],
+  maxPacket: string | undefined,
 ): ServerSettings['mqtt'] | undefined {
   const { CALLPLANE_MQTT, CALLPLANE_MQTT_USERNAME: username, CALLPLANE_MQTT_PASSWORD: password } = env
   delete env.CALLPLANE_MQTT
   delete env.CALLPLANE_MQTT_PASSWORD
   const url = flag ?? (CALLPLANE_MQTT || own?.url)
-  if (url === undefined) return undefined
-  return { ...own, url, ...(username && { username }), ...(password && { password }) }
+  if (url === undefined) {
+    if (maxPacket !== undefined) throw usageFault('--mqtt-max-packet needs --mqtt, the address of the broker.')
+    return undefined
+  }
+  return {
+    ...own,
+    url,
+    ...(username && { username }),
+    ...(password && { password }),
+    ...(maxPacket !== undefined && { maxPacketBytes: parseWhole(maxPacket, '--mqtt-max-packet', 1, MAX_PACKET_BYTES) }),
+  }
 }
 
 function withToken(auth: AuthConfig | undefined, token: StaticToken): AuthConfig {

@@ -28,7 +28,7 @@ export const BEAT_EVERY_MS = 2_000
 /** Beats are counted instead of time, so that a pause of this process does not look like a silent peer. */
 const MOST_SILENT_BEATS = 4
 const MOST_IDLE_BEATS = 15
-const ANSWER_MS = 3_000
+const ANSWER_MS = 10_000
 /** The users of pipes bound the messages under way. This bounds all of them together. */
 const MOST_UNSENT_BYTES = 256 * 1024 * 1024
 

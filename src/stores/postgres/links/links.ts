@@ -35,7 +35,7 @@ export interface LinksParts {
   log: Log | undefined
 }
 
-const CONNECT_MS = 3_000
+const CONNECT_MS = 5_000
 /** Addresses that cannot be reached and were logged. */
 const MOST_TOLD = 1_000
 const LOOPBACK = '127.0.0.1'
