@@ -46,6 +46,10 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Shows or applies the migrations that a store lacks.',
     load: async () => (await import('./commands/migrate.ts')).migrate,
   },
+  doctor: {
+    summary: 'Finds misconfiguration of a database, a data folder or a bucket.',
+    load: async () => (await import('./commands/doctor.ts')).doctor,
+  },
   conformance: {
     summary: 'Tests a server against the requirements of a protocol.',
     load: async () => (await import('./conformance/command.ts')).conformance,

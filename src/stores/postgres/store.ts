@@ -33,6 +33,7 @@ import { createWatchers } from './nodes/watchers.ts'
 import { DueHints } from './operate/due-hints.ts'
 import { nodeOf, tellFacts } from './operate/node-facts.ts'
 import { troublesOf } from './operate/troubles.ts'
+import { warnOfLoss } from './operate/warnings.ts'
 import { NodePeers } from './peers/peers.ts'
 import { createClaim } from './queue/claim.ts'
 import { createDueRepair } from './queue/due-repair.ts'
@@ -91,6 +92,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   try {
     await first.open()
     await (options.migrate === false ? requireMigrated(first, schema) : migrate(first, schema))
+    await warnOfLoss(first, log)
     await databaseClock.measure(async () => (serverTime ? serverTime() : readTime()))
     return await assemble(options, { settings, listening, schema, databaseClock, first })
   } catch (thrown) {

@@ -74,6 +74,11 @@ export async function migrate(
   })
 }
 
+/** Creates the schema with all of these migrations, within the caller's transaction. */
+export function applyAll(session: Session, schema: string, migrations: readonly Migration[]): Promise<void> {
+  return apply(session, schema, migrations, 0)
+}
+
 async function apply(session: Session, schema: string, migrations: readonly Migration[], from: number): Promise<void> {
   const quoted = quoteName(schema)
   if (from === 0) {
