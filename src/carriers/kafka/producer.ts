@@ -26,7 +26,7 @@ const ENCODED: ReadonlyMap<number, typeof produceV11.api> = new Map(
   ]),
 )
 
-export class BatchProducer extends Producer<Buffer, Buffer, Buffer, Buffer> {
+export class BatchProducer extends Producer<Buffer | undefined, Buffer, Buffer, Buffer> {
   override [kGetApi]<Sent extends unknown[], Response>(name: string, callback: Callback<API<Sent, Response>>): void {
     super[kGetApi]<Sent, Response>(name, (error, api) => {
       if (!api || api.key !== PRODUCE) return callback(error, api)
