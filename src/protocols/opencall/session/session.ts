@@ -107,7 +107,7 @@ class OpenCallSession implements Session {
     this.#parts = parts
     this.#connection = connection
     this.#identity = new PeerIdentity(parts.identify, connection.peer)
-    this.#readWish = readWish(parts.transports, connection.frames)
+    this.#readWish = readWish(parts.transports, connection)
     this.#client = new SessionClient(connection.origin, this.#leaving)
   }
 
@@ -115,7 +115,7 @@ class OpenCallSession implements Session {
    * Resolves when the call is recorded, or when the response is sent if the call needs no record. A message that is
    * answered at once needs no promise.
    */
-  receive(message: Message, id?: string): void | Promise<void> {
+  receive(message: Message, id?: () => string): void | Promise<void> {
     const receipt: Receipt = { sent: null, isRecorded: false }
     const handling = this.#handle(message, id, receipt)
     if (!handling) return
@@ -152,7 +152,7 @@ class OpenCallSession implements Session {
     open.add(tracked)
   }
 
-  #handle(message: Message, id: string | undefined, receipt: Receipt): void | Promise<void> {
+  #handle(message: Message, id: (() => string) | undefined, receipt: Receipt): void | Promise<void> {
     try {
       receipt.sent = parseJsonText(readText(message))
       return this.#answer(receipt.sent, id, receipt)?.catch((thrown: unknown) => this.#fail(thrown, receipt))
@@ -169,13 +169,13 @@ class OpenCallSession implements Session {
     return this.#sendFault(fault, sent)
   }
 
-  #answer(sent: JsonValue, id: string | undefined, receipt: Receipt): void | Promise<void> {
+  #answer(sent: JsonValue, id: (() => string) | undefined, receipt: Receipt): void | Promise<void> {
     const { strict, requiresAuth } = this.#parts.settings
     const envelope = parseEnvelope(sent, strict)
     if (requiresAuth && !envelope.auth) throw needsAuth()
     const { subject = envelope.op } = this.#connection
     if (subject !== envelope.op) throw addressedToAnother(subject)
-    const requestId = envelope.ctx.requestId ?? id ?? this.#parts.env.newId()
+    const requestId = envelope.ctx.requestId ?? id?.() ?? this.#parts.env.newId()
     const identify = this.#identity.of(envelope.auth)
     const act = builtIn(envelope.op)
     if (act) return this.#actBuiltIn(act, envelope, requestId, identify)
