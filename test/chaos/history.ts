@@ -28,6 +28,8 @@ export interface ChaosCall extends ClientCall {
   caller: Subject
   sightings: Seen[]
   readings: SeenChunk[][]
+  /** When its first request was sent, or that of an earlier call with the same label. */
+  madeMs: number
   /** The client knows that it exists: an acknowledgement arrived, or a broker took the request. */
   acknowledged?: true
   /** A response said that it was not recorded, with this code. */
@@ -71,14 +73,17 @@ export class History {
   readonly findings: string[] = []
   readonly operations = new Map<string, number>()
   readonly #uses = new Map<string, number>()
+  readonly #firstMs = new Map<string, number>()
   readonly #file: WriteStream
 
   constructor(file: string) {
     this.#file = createWriteStream(file, { flags: 'a' })
   }
 
-  newCall(call: Omit<ChaosCall, 'sightings' | 'readings' | 'pushed'>): ChaosCall {
-    const made = { ...call, sightings: [], readings: [], pushed: [] }
+  newCall(call: Omit<ChaosCall, 'sightings' | 'readings' | 'pushed' | 'madeMs'>): ChaosCall {
+    const madeMs = this.#firstMs.get(call.label) ?? nowMs()
+    this.#firstMs.set(call.label, madeMs)
+    const made = { ...call, madeMs, sightings: [], readings: [], pushed: [] }
     this.calls.push(made)
     this.#uses.set(call.requestId, this.usesOf(call.requestId) + 1)
     this.count(call.kind)

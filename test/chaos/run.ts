@@ -9,13 +9,13 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { runChaos } from './chaos.ts'
 import { ROOT } from './cluster/cluster.ts'
-import { DEFECTS } from './defects.ts'
+import { DEFECTS, PLANTED_MINUTES } from './defects.ts'
 import type { FaultName } from './faults.ts'
 
 const { values } = parseArgs({
   options: {
-    minutes: { type: 'string', default: '60' },
-    faults: { type: 'string', default: '1000' },
+    minutes: { type: 'string' },
+    faults: { type: 'string' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     nodes: { type: 'string', default: '3' },
     rate: { type: 'string', default: '15' },
@@ -27,14 +27,11 @@ const { values } = parseArgs({
     other: { type: 'string' },
   },
 })
-const [minutes, faults, seed, nodes, perSecond] = [
-  values.minutes,
-  values.faults,
-  values.seed,
-  values.nodes,
-  values.rate,
-].map(Number) as [number, number, number, number, number]
 const defect = values.plant === undefined ? undefined : DEFECTS[values.plant]
+const minutes = Number(values.minutes ?? (defect ? PLANTED_MINUTES : 60))
+const faults = Number(values.faults ?? defect?.faults.count ?? 1_000)
+const [seed, nodes, perSecond] = [values.seed, values.nodes, values.rate].map(Number) as [number, number, number]
+const only = (values.only?.split(',') as FaultName[] | undefined) ?? defect?.faults.only
 if (values.plant !== undefined && !defect)
   throw new Error(`There is no defect "${values.plant}". There are: ${Object.keys(DEFECTS).join(', ')}.`)
 
@@ -51,7 +48,7 @@ const report = await runChaos({
   nodes,
   perSecond,
   withBrokers: !values['no-brokers'],
-  ...(values.only !== undefined && { only: values.only.split(',') as FaultName[] }),
+  ...(only && { only }),
   ...(defect && { defect }),
   ...(other !== undefined && { other }),
   say,
@@ -63,6 +60,10 @@ console.log(
 )
 for (const finding of report.findings) console.log(`FOUND: ${finding}`)
 console.log(`\n${report.findings.length || 'Nothing'} found, seed ${seed}. The evidence is in ${report.folder}.`)
+if (defect) {
+  const found = report.findings.find((finding) => defect.finding.test(finding))
+  console.log(found ? `The planted defect was found: ${found}` : 'The planted defect was NOT found.')
+}
 process.exit(report.findings.length === 0 ? 0 : 1)
 
 /** The sources of a commit, in a folder of their own, with the packages of this one. */

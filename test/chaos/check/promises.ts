@@ -39,13 +39,13 @@ export function ownerProblems({ requestId, label, caller, sightings }: ChaosCall
 }
 
 /** Times are those of the database, so they are right whatever the clock of the node says. */
-export function clockProblems({ requestId, label, kind, sightings }: ChaosCall): string[] {
+export function clockProblems({ requestId, label, kind, madeMs, sightings }: ChaosCall): string[] {
   const ttlMs = (TTL_SECONDS[kind] ?? 0) * 1_000
-  const [first, last] = [sightings[0], sightings.at(-1)]
-  if (ttlMs === 0 || !first || !last) return []
+  const last = sightings.at(-1)
+  if (ttlMs === 0 || !last) return []
   const wrong = sightings.find(({ expiresAt, heardAt = 0, heardMs }) => {
     if (expiresAt === undefined) return false
-    const [earliest, latest] = [first.sentMs, last.heardMs].map((ms) => heardAt + (ms - heardMs)) as [number, number]
+    const [earliest, latest] = [madeMs, last.heardMs].map((ms) => heardAt + (ms - heardMs)) as [number, number]
     const madeAt = expiresAt * 1_000 - ttlMs
     return madeAt < earliest - CLOCK_MS || madeAt > latest + CLOCK_MS
   })

@@ -40,8 +40,8 @@ export async function pursueGrant(site: Site): Promise<void> {
 
 /** True if it has run or was denied. */
 function noteReply(site: Site, call: ChaosCall, { status, body, node, sentMs, heardMs }: Heard<OxpReply>): boolean {
-  // This protocol has no status for a storage that is away.
-  if (body.missing_requirements || /storage cannot be reached/.test(body.message ?? '')) return false
+  // This protocol has no status for a storage that is away, or a node that ends.
+  if (body.missing_requirements || /storage cannot be reached|shutting down/.test(body.message ?? '')) return false
   const seen = { via: 'reply' as const, node, sentMs, heardMs }
   if (status === 200) site.history.saw(call, { ...seen, state: 'complete', outcome: JSON.stringify(body.value) })
   else if (/denied/i.test(body.message ?? '')) site.history.saw(call, { ...seen, state: 'error', outcome: 'DENIED' })
