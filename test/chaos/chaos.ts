@@ -20,12 +20,16 @@ import { decideAll } from './load/decider.ts'
 import { poll } from './load/http-calls.ts'
 import { applyLoad } from './load/load.ts'
 import { Site } from './load/site.ts'
-import { planFaults } from './schedule.ts'
+import { type PlannedFault, planFaults } from './schedule.ts'
 
 export interface ChaosOptions {
   /** How long it is disturbed. */
   minutes: number
   faults: number
+  /** The faults themselves, instead of drawn ones. */
+  plan?: readonly PlannedFault[]
+  /** How long the load goes on after the last fault. */
+  quietMs?: number
   seed: number
   nodes?: number
   perSecond?: number
@@ -52,8 +56,8 @@ export interface ChaosReport {
 
 /** A killed node's calls go on within lease + 10 s, and a slow machine needs its time. */
 const END_WITHIN_MS = 60_000
-/** Load without faults, after the recovery: waits and leases must work as if nothing had happened. */
-const QUIET_MS = 10_000
+/** Recovery, then load without faults: waits and leases must work as if nothing had happened. */
+const QUIET_MS = 22_000
 /** So many calls that have ended are polled once more at the end. The rest is compared by SQL. */
 const LAST_POLLS = 3_000
 
@@ -103,12 +107,13 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
 }
 
 async function besiege(cluster: Cluster, history: History, options: ChaosOptions): Promise<Happened[]> {
-  const { minutes, faults: count, seed, only, other, say, perSecond = 15 } = options
+  const { minutes, faults: count, seed, only, other, say, perSecond = 15, quietMs = QUIET_MS } = options
   const site = new Site({ urls: cluster.nodes.map(({ url }) => url), history, random: seeded(seed + 2) })
   cluster.tool.site = site
   const { mqtt, kafka } = cluster
   await using brokers = await connectBrokers(site, { ...(mqtt && { mqtt }), ...(kafka && { kafka }) })
-  const plan = planFaults({ faults: count, ms: minutes * 60_000, random: seeded(seed), ...(only && { only }) })
+  const drawn = { faults: count, ms: minutes * 60_000, random: seeded(seed), ...(only && { only }) }
+  const plan = options.plan ?? planFaults(drawn)
   const stopping = new AbortController()
   const has = { mqtt: mqtt !== undefined, kafka: kafka !== undefined }
   const loading = applyLoad({ site, brokers, has, perSecond, signal: stopping.signal })
@@ -121,7 +126,7 @@ async function besiege(cluster: Cluster, history: History, options: ChaosOptions
   const [faults] = await Promise.race([disturbing, loading.then(() => disturbing)])
   await heal(cluster)
   say(`${faults.length} faults are over; waiting for ${history.calls.length} calls to end`)
-  await pause(QUIET_MS + RECOVERED_MS)
+  await pause(quietMs)
   stopping.abort()
   const deadline = setTimeout(() => {
     site.isOver = true
@@ -135,8 +140,6 @@ async function besiege(cluster: Cluster, history: History, options: ChaosOptions
   await deciding
   return faults
 }
-
-const RECOVERED_MS = 12_000
 
 async function heal({ nodes, s3 }: Cluster): Promise<void> {
   s3.heal()
