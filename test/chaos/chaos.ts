@@ -10,9 +10,10 @@ import { seeded } from '../crash/wishes.ts'
 import type { EffectLine } from './check/attempts.ts'
 import { problemsInEvidence } from './check/check.ts'
 import { rowProblems } from './check/rows.ts'
+import { readTrail, trailProblems } from './check/trail.ts'
 import { type Cluster, startCluster } from './cluster/cluster.ts'
 import type { Defect } from './defects.ts'
-import { disturb, type Happened } from './disturb.ts'
+import { disturb } from './disturb.ts'
 import { FAULTS, type FaultKind, type FaultName } from './faults.ts'
 import { History, isEnd } from './history.ts'
 import { connectBrokers } from './load/brokers.ts'
@@ -79,7 +80,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     find: (finding) => history.find(finding),
   })
   say(`${cluster.nodes.length} nodes are up, evidence in ${folder}`)
-  const faults = await besiege(cluster, history, options)
+  const { faults, trail } = await besiege(cluster, history, options)
   const effects = await readEffects(cluster.effectsFile)
   const evidence = { ...pick(history), effects, faults }
   const findings = [
@@ -87,6 +88,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
       ...history.findings,
       ...problemsInEvidence(evidence),
       ...(await rowProblems(cluster.database, history.calls)),
+      ...trailProblems(trail, history.calls),
     ]),
   ]
   for (const finding of findings) history.write('found', { finding })
@@ -106,7 +108,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   return report
 }
 
-async function besiege(cluster: Cluster, history: History, options: ChaosOptions): Promise<Happened[]> {
+async function besiege(cluster: Cluster, history: History, options: ChaosOptions) {
   const { minutes, faults: count, seed, only, other, say, perSecond = 15, quietMs = QUIET_MS } = options
   const site = new Site({ urls: cluster.nodes.map(({ url }) => url), history, random: seeded(seed + 2) })
   cluster.tool.site = site
@@ -138,7 +140,7 @@ async function besiege(cluster: Cluster, history: History, options: ChaosOptions
   await untilPublished(history)
   site.isOver = true
   await deciding
-  return faults
+  return { faults, trail: await readTrail(site) }
 }
 
 async function heal({ nodes, s3 }: Cluster): Promise<void> {
