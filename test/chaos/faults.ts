@@ -128,7 +128,7 @@ export const FAULTS = {
       onLinks(
         cluster,
         drawn,
-        1_000 + drawn.size * 6_000,
+        1_000 + drawn.size * 12_000,
         (link) => link.silence(true),
         (link) => link.silence(false),
       ),

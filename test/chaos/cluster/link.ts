@@ -21,28 +21,35 @@ export interface Link extends AsyncDisposable {
 export async function openLink(target: () => number | undefined): Promise<Link> {
   const sockets = new Set<Socket>()
   const robbed = new Set<Socket>()
+  const pumps = new Set<() => void>()
   let [delayMs, silent, losing] = [0, false, false]
-  /** What was sent while the link was silent. */
-  let kept: (() => void)[] = []
 
   const forward = (from: Socket, to: Socket, isAnswer: boolean) => {
+    // In a queue: pieces with timers of their own could overtake each other.
+    const waiting: { bytes: Buffer; dueMs: number }[] = []
+    let timer: NodeJS.Timeout | undefined
+    const pump = () => {
+      clearTimeout(timer)
+      while (!silent && waiting[0] && waiting[0].dueMs <= performance.now()) {
+        const [piece] = waiting.splice(0, 1)
+        if (piece && !to.destroyed) to.write(piece.bytes)
+      }
+      if (!silent && waiting[0]) timer = setTimeout(pump, waiting[0].dueMs - performance.now())
+    }
+    pumps.add(pump)
     sockets.add(from)
     from.on('error', () => undefined)
     from.on('close', () => {
+      clearTimeout(timer)
+      pumps.delete(pump)
       sockets.delete(from)
       robbed.delete(from)
       to.destroy()
     })
-    // A slower piece must not be overtaken by the next one.
-    let freeMs = 0
     from.on('data', (bytes) => {
       if (isAnswer && losing) return void robbed.add(to)
-      const pass = () => void (to.destroyed || to.write(bytes))
-      if (silent) return void kept.push(pass)
-      const nowMs = performance.now()
-      freeMs = Math.max(freeMs, nowMs + delayMs)
-      if (freeMs <= nowMs) pass()
-      else setTimeout(pass, freeMs - nowMs)
+      waiting.push({ bytes, dueMs: performance.now() + delayMs })
+      pump()
     })
   }
   const server = createServer((client) => {
@@ -63,9 +70,7 @@ export async function openLink(target: () => number | undefined): Promise<Link> 
     },
     silence(now) {
       silent = now
-      if (now) return
-      for (const pass of kept) pass()
-      kept = []
+      for (const pump of pumps) pump()
     },
     loseAnswers(lose) {
       losing = lose

@@ -197,7 +197,7 @@ async function spy(site: Site, call: ChaosCall): Promise<void> {
     ['GET', '/chunks'],
   ]) {
     const heard = await site.ask(other, `/ops/${call.requestId}${path}`, { method: method as string })
-    if (heard && heard.status !== 404 && !isPassing(heard))
+    if (heard && heard.status < 400)
       site.history.find(
         `${other} sees the call ${call.requestId} (${call.label}) of ${call.caller}: ${method} ${heard.status}`,
       )
