@@ -90,7 +90,7 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     finding: /sees the call/,
   },
   'swallowed-s3-errors': {
-    what: 'a write that S3 refuses counts as done',
+    what: 'a chunk that S3 refuses counts as written',
     imports: [file('swallowed-s3-errors.ts')],
     faults: { count: 10, only: ['fail requests to S3'] },
     finding: /chunk/,

@@ -20,6 +20,8 @@ export interface PostgresOptions {
   settings?: Readonly<Record<string, string>>
   /** The folder in which it creates its own. Its user must be able to reach it. Default: that of temporary files. */
   parent?: string
+  /** Default: one that is free now. */
+  port?: number
   /** The port of a primary. The new server is its standby: it copies it, then follows it. */
   standbyOf?: number
 }
@@ -37,9 +39,9 @@ const USER = 'callplane'
 
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
   const { programs = POSTGRES_PROGRAMS, tls, settings = {}, parent = tmpdir(), standbyOf } = options
+  const port = options.port ?? (await freePort())
   const folder = await mkdtemp(join(parent, 'callplane-postgres-'))
   const data = join(folder, 'data')
-  const port = await freePort()
   const asUser = await unprivileged(folder)
   const program = (name: string) => join(programs, name)
   const init = ['--pgdata', data, '--username', USER, '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C']

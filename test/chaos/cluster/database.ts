@@ -3,6 +3,7 @@
  * the standby, discards the old primary, and makes a new standby at its place.
  */
 import { setTimeout as pause } from 'node:timers/promises'
+import { lastingPort } from '../../engines/free-port.ts'
 import { type Postgres, startPostgres } from '../../engines/postgres.ts'
 import type { SmallDisk } from './disk.ts'
 import { type Link, openLink } from './link.ts'
@@ -39,7 +40,7 @@ export class Database {
   }
 
   async start(): Promise<void> {
-    this.#places[0] = await startPostgres({ parent: this.#options.disk.folder, settings: SETTINGS })
+    this.#places[0] = await this.#startServer()
     await this.#addStandby()
   }
 
@@ -95,6 +96,11 @@ export class Database {
     await this.#lag?.[Symbol.asyncDispose]()
   }
 
+  async #startServer(standbyOf?: number): Promise<Postgres> {
+    const own = { parent: this.#options.disk.folder, port: await lastingPort(), settings: SETTINGS }
+    return startPostgres({ ...own, ...(standbyOf !== undefined && { standbyOf }) })
+  }
+
   async #startAgain(): Promise<void> {
     for (let tries = 0; ; tries++) {
       try {
@@ -120,7 +126,7 @@ export class Database {
   }
 
   async #addStandby(): Promise<void> {
-    const { disk, standbyLagsMs } = this.#options
+    const { standbyLagsMs } = this.#options
     const { port } = this.primary
     let from = port
     if (standbyLagsMs !== undefined) {
@@ -128,7 +134,7 @@ export class Database {
       this.#lag = await openLink(() => port)
       from = this.#lag.port
     }
-    this.#places[1 - this.#primary] = await startPostgres({ parent: disk.folder, settings: SETTINGS, standbyOf: from })
+    this.#places[1 - this.#primary] = await this.#startServer(from)
     if (standbyLagsMs !== undefined) return this.#lag?.delay(standbyLagsMs)
     await this.query("ALTER SYSTEM SET synchronous_standby_names = '*'")
     await this.query('SELECT pg_reload_conf()')

@@ -106,8 +106,9 @@ async function send(site: Site, { caller, kind, args, key }: Wish, call: ChaosCa
 
 function noteReply(site: Site, call: ChaosCall, heard: Heard): true {
   const { status, body } = heard
-  const expected = body.error === undefined ? status <= 202 : call.mayFailWith.includes(body.error.code)
-  if (expected) site.saw(call, heard, 'reply')
+  // An end is a failure of the call, whatever its status.
+  const isOutcome = body.error !== undefined && call.mayFailWith.includes(body.error.code)
+  if (status <= 202 || isOutcome) site.saw(call, heard, 'reply')
   else {
     call.refusedWith = `${status} ${body.error?.code}`
     site.history.find(`${call.label} was refused with ${status} ${body.error?.code}: ${body.error?.message}`)
