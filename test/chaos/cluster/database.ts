@@ -69,7 +69,7 @@ export class Database {
   }
 
   async failOver(): Promise<void> {
-    await this.#caughtUp()
+    if (this.#options.standbyLagsMs === undefined) await this.#caughtUp()
     const [old, next] = [this.primary, this.#places[1 - this.#primary] as Postgres]
     await old.kill()
     this.#places[this.#primary] = undefined
@@ -135,20 +135,22 @@ export class Database {
       from = this.#lag.port
     }
     this.#places[1 - this.#primary] = await this.#startServer(from)
-    if (standbyLagsMs !== undefined) return this.#lag?.delay(standbyLagsMs)
-    await this.query("ALTER SYSTEM SET synchronous_standby_names = '*'")
-    await this.query('SELECT pg_reload_conf()')
+    if (standbyLagsMs === undefined) {
+      await this.query("ALTER SYSTEM SET synchronous_standby_names = '*'")
+      await this.query('SELECT pg_reload_conf()')
+    }
     await this.#caughtUp()
+    this.#lag?.delay(standbyLagsMs ?? 0)
   }
 
   /** Waits until the standby has all that the primary has shown to its clients by now. */
   async #caughtUp(): Promise<void> {
-    if (this.#options.standbyLagsMs !== undefined) return
+    const isLagging = this.#options.standbyLagsMs !== undefined
     const [{ at } = { at: '0/0' }] = await this.query<{ at: string }>('SELECT pg_current_wal_lsn()::text AS at')
     for (let tries = 0; tries < 300; tries++) {
       const rows = await this.query(
-        "SELECT FROM pg_stat_replication WHERE sync_state = 'sync' AND flush_lsn >= $1::pg_lsn",
-        [at],
+        'SELECT FROM pg_stat_replication WHERE sync_state = $2 AND flush_lsn >= $1::pg_lsn',
+        [at, isLagging ? 'async' : 'sync'],
       )
       if (rows.length > 0) return
       await pause(100)
