@@ -35,6 +35,7 @@ const CONTENDERS = {
   guard: () => import('./contenders/guard.ts'),
   durable: () => import('./contenders/durable.ts'),
   'durable-http': () => import('./contenders/durable-http.ts'),
+  'postgres-node': () => import('./contenders/postgres-node.ts'),
   growth: () => import('./contenders/growth.ts'),
   fairness: () => import('./contenders/fairness.ts'),
   'sockets-io': () => import('./contenders/sockets-io.ts'),

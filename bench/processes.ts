@@ -22,6 +22,8 @@ export interface Host {
   cpuUs(): Promise<number>
   memory(): Promise<HostAnswers['memory']>
   ask: Asker
+  /** Ends the process at once, as a crash would. */
+  kill(): Promise<void>
   stop(): Promise<void>
 }
 
@@ -59,6 +61,11 @@ export async function startHost(
       ask,
       cpuUs: () => ask<number>('cpuUs'),
       memory: () => ask<HostAnswers['memory']>('memory'),
+      async kill() {
+        const exited = once(child, 'exit')
+        child.kill('SIGKILL')
+        await exited
+      },
       stop: () => end(child, ask),
     }
   } catch (thrown) {

@@ -11,8 +11,10 @@ import { drawCharts } from './draw.ts'
 import { drawGrowth } from './draw-growth.ts'
 import { PROFILED, printProfiles } from './profile.ts'
 import { PROFILED_FRAMES, printFrameProfiles } from './profile-frames.ts'
+import { printPostgresProfiles } from './profile-postgres.ts'
 import { printFindings } from './report.ts'
 import { readResults, writeResults } from './results.ts'
+import { POSTGRES_PARTS, postgres } from './suites/postgres.ts'
 import type { Findings, Suite } from './suites/suite.ts'
 import { writeTables } from './tables.ts'
 
@@ -34,7 +36,14 @@ const SUITES: Readonly<Record<string, () => Promise<Suite>>> = {
   webrtc: async () => (await import('./suites/webrtc.ts')).webrtc,
   mqtt: async () => (await import('./suites/brokers.ts')).mqtt,
   kafka: async () => (await import('./suites/brokers.ts')).kafka,
+  postgres: async () => postgres,
+  scale: async () => (await import('./suites/scale.ts')).scale,
 }
+
+/** Parts of a suite that can be run alone. */
+const PARTS: Readonly<Record<string, () => Promise<Suite>>> = Object.fromEntries(
+  Object.entries(POSTGRES_PARTS).map(([part, load]) => [`postgres/${part}`, load]),
+)
 
 /** The suites that `--quick` runs by default: the rows that people ask for first. */
 const MAIN = ['sync', 'durable']
@@ -51,7 +60,9 @@ const { values, positionals } = parseArgs({
 })
 /** Prints a table for a decision, and writes nothing. */
 const BY_HAND = 'by-hand'
-const known = values.profile ? [...PROFILED, ...PROFILED_FRAMES] : [...Object.keys(SUITES), BY_HAND]
+const known = values.profile
+  ? [...PROFILED, ...PROFILED_FRAMES, 'postgres']
+  : [...Object.keys(SUITES), ...Object.keys(PARTS), BY_HAND]
 const unknown = positionals.filter((name) => !known.includes(name))
 if (unknown.length > 0) {
   console.error(`There is no suite ${unknown.join(', ')} here. Choose from: ${known.join(', ')}.`)
@@ -75,7 +86,8 @@ async function runInFolder(): Promise<void> {
 
 async function printProfile(name: string, folder: string): Promise<void> {
   const ofFrames = PROFILED_FRAMES.find((each) => each === name)
-  if (ofFrames) await printFrameProfiles(ofFrames, folder)
+  if (name === 'postgres') await printPostgresProfiles(folder)
+  else if (ofFrames) await printFrameProfiles(ofFrames, folder)
   else await printProfiles(name, folder)
 }
 
@@ -86,7 +98,7 @@ async function measureSuites(folder: string): Promise<void> {
   const settings = { quick: values.quick || values.try, trial: values.try, folder, say: console.log }
   for (const name of chosen) {
     try {
-      const { rows, goals } = await (await (SUITES[name] as () => Promise<Suite>)())(settings)
+      const { rows, goals } = await (await ({ ...SUITES, ...PARTS }[name] as () => Promise<Suite>)())(settings)
       findings.rows.push(...rows)
       findings.goals.push(...goals)
       measured.push(name)

@@ -43,6 +43,10 @@ async function startProcesses(name: string, args: readonly string[]): Promise<Ho
     ask: () => Promise.reject(new Error(`${name} answers no questions.`)),
     cpuUs: async () => pids.reduce((sum, pid) => sum + cpuOf(pid), 0),
     memory: () => Promise.reject(new Error(`${name} is not asked for its memory.`)),
+    async kill() {
+      child.kill('SIGKILL')
+      await exited
+    },
     async stop() {
       child.kill('SIGTERM')
       await exited

@@ -3,11 +3,11 @@
  * marks, such as `<!-- bench:sync -->` and `<!-- /bench:sync -->`.
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { type Results, roundFigure } from './results.ts'
+import { partOf, type Results, roundFigure } from './results.ts'
 import type { Goal, Row } from './suites/suite.ts'
 
 const ROOT = new URL('../', import.meta.url)
-const PAGES = ['README.md', 'docs/performance.md'] as const
+const PAGES = ['README.md', 'docs/performance.md', 'docs/scale.md'] as const
 const MARKED = /(<!-- bench:(\w+) -->\n)[\s\S]*?(<!-- \/bench:\2 -->)/g
 
 /** Returns the pages that have changed. */
@@ -27,13 +27,21 @@ export function fillTables(page: string, results: Results): string {
   })
 }
 
-function tablesOf(suite: string, { rows, goals, machine, dates }: Results): string {
+function tablesOf(mark: string, { rows, goals, machine, dates }: Results): string {
+  // A mark may name a part of a suite, such as `postgres_rates`.
+  const suite = mark.replaceAll('_', ' ')
+  const part = partOf(suite)
   const own = rows.filter((row) => row.suite === suite)
-  if (own.length === 0) return `There are no figures of this suite. \`npm run bench -- ${suite}\` measures them.`
+  if (own.length === 0) return `There are no figures of this suite. \`npm run bench -- ${part}\` measures them.`
   const { cores, cpu, node } = machine
+  const day = [dates?.[part], dates?.[suite.split(' ')[0] as string]].filter((date) => date !== undefined)
+  const engines = [...new Set(own.flatMap(({ engine }) => engine ?? []))]
+  const beside = engines.length > 0 ? `, on ${engines.join(' and ')}` : ''
   return [
-    `Measured on ${dates?.[suite] ?? 'an unknown day'} on ${cores} × ${cpu} with Node ${node}.`,
-    tableOf(headingsOf(own), own.map(cellsOf)),
+    `Measured on ${day.sort().at(-1) ?? 'an unknown day'} on ${cores} × ${cpu} with Node ${node}${beside}.`,
+    ...(own.some(({ cpuUs }) => cpuUs !== undefined) || engines.length === 0
+      ? [tableOf(headingsOf(own), own.map(cellsOf))]
+      : [tableOf(['measured', ''], own.map(figureCells))]),
     tableOf(['goal', 'measured', ''], goals.filter((goal) => goal.suite === suite).map(goalCells)),
   ].join('\n\n')
 }
@@ -42,6 +50,12 @@ function headingsOf(rows: readonly Row[]): string[] {
   return rows.some(({ interval }) => interval)
     ? ['server', 'CPU per call', 'calls per CPU second, relative', '95 % interval', 'relative to']
     : ['server', 'CPU per call or frame', 'per CPU second, relative', 'middle half of the rounds', 'relative to']
+}
+
+/** Of a row that compares no CPU time. */
+function figureCells({ contender, figures = {} }: Row): string[] {
+  const each = Object.entries(figures).map(([name, value]) => `${roundFigure(value)} ${name}`)
+  return [`\`${contender}\``, each.join(', ')]
 }
 
 function cellsOf({ contender, cpuUs, relative, spread, interval = spread, limit = '', figures = {} }: Row): string[] {

@@ -2,6 +2,7 @@
 import type { BrokerPlace } from './brokers.ts'
 import type { DurableOptions } from './durable.ts'
 import type { Mix } from './policies.ts'
+import type { NodeOptions } from './postgres-node.ts'
 
 export interface ContenderOptions {
   /** How arguments and results are validated: JSON Schema by ajv, or zod. */
@@ -35,6 +36,8 @@ export interface ContenderOptions {
   framesAWrite?: number
   /** The durable job system to start. */
   durable?: DurableOptions
+  /** Callplane as one of several nodes on a Postgres database. */
+  node?: NodeOptions
   /** The broker that calls arrive from. */
   broker?: BrokerPlace
 }

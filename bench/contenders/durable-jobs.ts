@@ -1,4 +1,6 @@
 /** The interface of every durable job system: jobs that add two numbers, each written before it runs and after. */
+import { setTimeout as pause } from 'node:timers/promises'
+import { quantile } from '../statistics.ts'
 import type { Repeat, Repeated } from './repeat.ts'
 
 /** The second number of every job. */
@@ -24,16 +26,38 @@ export interface JobRun extends Repeat {
   ahead?: boolean
 }
 
+/** Jobs at a fixed rate, submitted when they are due, even if earlier ones are still open. */
+export interface PacedRun {
+  perSecond: number
+  durationMs: number
+}
+
+/** Latencies count from the moment at which a job was due until its result was stored. */
+export interface PacedJobs {
+  jobs: number
+  cpuUs: number
+  p50Ms: number
+  p99Ms: number
+  maxMs: number
+  /** In ascending order. */
+  latenciesMs: number[]
+}
+
 export interface JobCheck {
   made: number
   stored: number
 }
 
-/** Runs the requested number of jobs. For `check` it returns how many jobs were submitted and how many are stored. */
-export function createJobRunner(system: JobSystem): (given: unknown) => Promise<Repeated | JobCheck> {
+/**
+ * Runs the requested number of jobs, or jobs at a fixed rate. For `check` it returns how many jobs were submitted and how
+ * many are stored.
+ */
+export function createJobRunner(system: JobSystem): (given: unknown) => Promise<Repeated | JobCheck | PacedJobs> {
   let next = 0
   return async (given) => {
     if (given === 'check') return { made: next, stored: await system.countStored(next) }
+    if (typeof given === 'object' && given !== null && 'perSecond' in given)
+      return runPaced(system, given as PacedRun, () => next++)
     const { calls, concurrency, ahead = false } = given as JobRun
     const end = next + calls
     const open: Promise<void>[] = []
@@ -54,6 +78,34 @@ export function createJobRunner(system: JobSystem): (given: unknown) => Promise<
     const { user, system: kernel } = process.cpuUsage(before)
     return { cpuUs: (user + kernel) / calls, elapsedMs: performance.now() - startedAt }
   }
+}
+
+async function runPaced(
+  system: JobSystem,
+  { perSecond, durationMs }: PacedRun,
+  nextIndex: () => number,
+): Promise<PacedJobs> {
+  const everyMs = 1000 / perSecond
+  const jobs = Math.floor(durationMs / everyMs)
+  const latencies: number[] = []
+  const open: Promise<void>[] = []
+  const before = process.cpuUsage()
+  const startedAt = performance.now()
+  const run = async (dueAt: number) => {
+    const index = nextIndex()
+    expectSum(index, await system.submit(index).completed)
+    latencies.push(performance.now() - dueAt)
+  }
+  while (open.length < jobs) {
+    for (; open.length < jobs && startedAt + open.length * everyMs <= performance.now(); )
+      open.push(run(startedAt + open.length * everyMs))
+    await pause(1)
+  }
+  await Promise.all(open)
+  const { user, system: kernel } = process.cpuUsage(before)
+  latencies.sort((a, b) => a - b)
+  const at = (q: number) => quantile(latencies, q)
+  return { jobs, cpuUs: (user + kernel) / jobs, p50Ms: at(0.5), p99Ms: at(0.99), maxMs: at(1), latenciesMs: latencies }
 }
 
 function expectSum(index: number, sum: number): void {

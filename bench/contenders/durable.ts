@@ -20,6 +20,8 @@ const SYSTEMS = {
     (await import('./durable-pg-boss.ts')).openPgBossJobs(postgresUrl(port, 'pg-boss')),
   'graphile-worker': async (_folder, port) =>
     (await import('./durable-graphile.ts')).openGraphileJobs(postgresUrl(port, 'graphile-worker')),
+  'postgres by hand': async (_folder, port) =>
+    (await import('./durable-postgres-limit.ts')).openPostgresLimitJobs(postgresUrl(port, 'limit')),
   dbos: async (_folder, port) => (await import('./durable-dbos.ts')).openDbosJobs(postgresUrl(port, 'dbos')),
 } satisfies Record<string, (folder: string, port: number) => Promise<JobSystem>>
 

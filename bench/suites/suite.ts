@@ -14,6 +14,8 @@ export interface Settings {
 export interface Row {
   suite: string
   contender: string
+  /** The engine that it stores its data in, with its build, where that decides about the figures. */
+  engine?: string
   /** The server's CPU time per call. */
   cpuUs?: number
   perSecond?: number
