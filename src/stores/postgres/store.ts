@@ -228,7 +228,7 @@ async function assemble(
     freshCounts: (session) => membership.freshCounts(session),
   })
   const rules = { ...USUAL_ROTATION, ...rotation }
-  const expiry = createExpiry({ tables, generations, writes, audit, rules, now, log })
+  const expiry = createExpiry({ tables, generations, reads, writes, audit, rules, now, log })
 
   try {
     await generations.refresh(first)

@@ -29,7 +29,13 @@ export async function changeInPlace<V extends { id: string }>(
   change: (generation: number, values: readonly V[]) => Promise<{ has(id: string): boolean }>,
 ): Promise<ReadonlyMap<string, CallRow>> {
   const standing = new Map<string, CallRow>()
-  const places = new Map(values.map(({ id }) => [id, held.generationOf(id) ?? generations.guess(id)]))
+  const places = new Map(
+    values.map(({ id }) => {
+      const known = held.generationOf(id)
+      const isLive = known !== undefined && generations.live.includes(known)
+      return [id, isLive ? known : generations.guess(id)]
+    }),
+  )
   let open = values
   for (let round = 0; round < MOST_ROUNDS; round++) {
     const left: V[] = []

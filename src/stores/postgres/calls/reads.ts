@@ -26,6 +26,8 @@ interface Lookup {
 
 export interface Revision extends ById {
   revision: number
+  /** Where the call is. */
+  generation: number
 }
 
 export class CallReads {
@@ -52,7 +54,7 @@ export class CallReads {
     })
     this.#calls = lookup((generation) => `${selectCalls(tables, generation)} WHERE c.id = ANY ($1::uuid[])`)
     this.#revisions = lookup(
-      (generation) => `SELECT id, revision FROM ${tables.calls(generation)}
+      (generation) => `SELECT id, revision, ${generation} AS generation FROM ${tables.calls(generation)}
         WHERE id = ANY ($1::uuid[]) AND alias_of IS NULL`,
     )
     this.#byRequestKeys = union(

@@ -4,6 +4,7 @@
  */
 import type { Log } from '../../../core/ports/runtime.ts'
 import type { Audit } from '../audit.ts'
+import type { CallReads } from '../calls/reads.ts'
 import { troubleOf } from '../connect/failures.ts'
 import type { Session } from '../connect/session.ts'
 import type { Tables } from '../tables.ts'
@@ -19,8 +20,9 @@ import { createSweep } from './sweep.ts'
 export interface ExpiryParts {
   tables: Tables
   generations: Generations
-  writes: Batches
-  audit: Audit
+  reads: CallReads
+  writes: Pick<Batches, 'add'>
+  audit: Pick<Audit, 'archive'>
   rules: RotationRules
   now(): number
   log: Log | undefined
@@ -31,10 +33,10 @@ type RemoveObjects = (ids: readonly string[]) => Promise<void>
 /** Calls in a slice of a generation that is being retired. */
 const SLICE = 1_000
 
-export function createExpiry({ tables, generations, writes, audit, rules, now, log }: ExpiryParts) {
+export function createExpiry({ tables, generations, reads, writes, audit, rules, now, log }: ExpiryParts) {
   const survey = createSurvey(tables)
   const sample = createSample(tables)
-  const sweep = createSweep({ tables, generations, audit, now })
+  const sweep = createSweep({ tables, generations, reads, audit, now })
   const rotation = createRotation({ tables, generations, sample, rules, now })
   const { smallBytes } = rules
   const retirement = createRetirement({ tables, generations, audit, sample, smallBytes, now })
@@ -67,12 +69,12 @@ export function createExpiry({ tables, generations, writes, audit, rules, now, l
   ): Promise<number> {
     const isSmall = ({ state, bytes }: Surveyed) => /current|closed/.test(state) && bytes > 0 && bytes < smallBytes
     const small = surveyed.filter(isSmall).map(({ number }) => number)
-    const found = await run('expiring', (session) => sweep.find(session, small, limit))
-    if (found.length === 0) return 0
-    await removeObjects(found.map(({ id }) => id))
-    const lanes = found.map(({ id }) => `call ${id}`)
-    await alone(writes, 'expire', (session) => sweep.remove(session, found), { lanes })
-    return found.length
+    const ids = await run('expiring', (session) => sweep.find(session, small, limit))
+    if (ids.length === 0) return 0
+    await removeObjects(ids)
+    const lanes = ids.map((id) => `call ${id}`)
+    await alone(writes, 'expire', (session) => sweep.remove(session, ids), { lanes })
+    return ids.length
   }
 
   /** Reads one slice of a generation that is ripe. */

@@ -14,14 +14,14 @@ import { encodeId, idAt } from '../sql/ids.ts'
 import { KEPT, type Tables } from '../tables.ts'
 import { type Generations, perGeneration } from './generations.ts'
 import { LOCK_WAIT } from './rotation.ts'
-import { quantile, type ReadSample } from './sample.ts'
+import type { ReadSample } from './sample.ts'
 import type { Surveyed } from './survey.ts'
 import { lockKept } from './sweep.ts'
 
 export interface RetirementParts {
   tables: Tables
   generations: Generations
-  audit: Audit
+  audit: Pick<Audit, 'archive'>
   sample: ReadSample
   /** The size below which a generation is small. */
   smallBytes: number
@@ -29,7 +29,7 @@ export interface RetirementParts {
 }
 
 /** The share of calls that may be left when a generation is dropped. They are moved, which costs more than a removal. */
-const FEW = 0.02
+const FEW = 0.05
 /** A small generation with at most this many calls need not wait for them. */
 const FEW_CALLS = 1_000
 /** More are not moved in one transaction. */
@@ -100,11 +100,7 @@ export function createRetirement({ tables, generations, audit, sample, smallByte
     const seen = await sample(session, number)
     const left = seen.filter(({ ended, keep_until }) => !ended || keep_until > now()).length
     if (left <= seen.length * FEW) return true
-    const until = quantile(
-      seen.map(({ keep_until }) => keep_until),
-      1 - FEW,
-    )
-    lookAt.set(number, Math.max(until, now() + LOOK_AGAIN_MS))
+    lookAt.set(number, now() + LOOK_AGAIN_MS)
     return false
   }
 

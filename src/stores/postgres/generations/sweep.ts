@@ -3,6 +3,7 @@
  * become large is left to `retirement.ts`.
  */
 import { type Audit, ENTRY_COLUMNS, type EntryRow } from '../audit.ts'
+import type { CallReads } from '../calls/reads.ts'
 import { ENDED, OPEN } from '../calls/rows.ts'
 import { type Session, statement, transaction } from '../connect/session.ts'
 import { encodeArray } from '../sql/arrays.ts'
@@ -13,20 +14,20 @@ import { type Generations, groupBy, perGeneration } from './generations.ts'
 export interface SweepParts {
   tables: Tables
   generations: Generations
-  audit: Audit
+  reads: CallReads
+  audit: Pick<Audit, 'archive'>
   now(): number
 }
 
 interface Over {
   id: string
-  generation: number
   keep_until: number
 }
 
 /** An open call past its retention is looked at again after this time. Its end brings it forward. */
 const LOOK_AGAIN_MS = 60_000
 
-export function createSweep({ tables, generations, audit, now }: SweepParts) {
+export function createSweep({ tables, generations, reads, audit, now }: SweepParts) {
   const { calls, callers } = tables
   const kept = calls(KEPT)
   const swept = statement(`SELECT id, keep_until, state IN (${ENDED}) AS ended FROM ${kept}
@@ -57,25 +58,27 @@ export function createSweep({ tables, generations, audit, now }: SweepParts) {
       const { rows } = await session.query<Row>(swept, [at, limit])
       const isOver = ({ ended, keep_until }: Row) => ended && keep_until <= at
       const rest = rows.filter((row) => !isOver(row)).map(({ id }) => id)
-      if (rest.length === 0) return rows.map(({ id, keep_until }) => ({ id, keep_until, generation: KEPT }))
+      if (rest.length === 0) return rows
       await session.query(postpone, [listOf(rest), at + LOOK_AGAIN_MS, at])
     }
   }
 
   return {
     /** The calls to remove from these generations, oldest first. */
-    async find(session: Session, small: readonly number[], limit: number): Promise<readonly Over[]> {
+    async find(session: Session, small: readonly number[], limit: number): Promise<readonly string[]> {
       const at = now()
       const found = await overKept(session, at, limit)
       for (const generation of small) {
-        const { rows } = await session.query<Omit<Over, 'generation'>>(over(generation), [at, limit])
-        found.push(...rows.map((row) => ({ ...row, generation })))
+        found.push(...(await session.query<Over>(over(generation), [at, limit])).rows)
       }
-      return found.sort((a, b) => a.keep_until - b.keep_until).slice(0, limit)
+      const ordered = found.sort((a, b) => a.keep_until - b.keep_until)
+      return ordered.slice(0, limit).map(({ id }) => id)
     },
 
-    remove: (session: Session, found: readonly Over[]): Promise<void> =>
+    /** Some of them may have moved or be gone since they were found. */
+    remove: (session: Session, ids: readonly string[]): Promise<void> =>
       transaction(session, async () => {
+        const found = await reads.revisions(session, ids)
         const entries: (EntryRow & { caller_hash: string })[] = []
         for (const [generation, group] of groupBy(found, (each) => each.generation)) {
           if (generation === KEPT) await session.query(lockKept(tables))
