@@ -14,6 +14,7 @@ import {
   type RequestListener,
   Upgrades,
 } from '../carriers/http/index.ts'
+import type { Fault } from '../core/fault.ts'
 import type { Exchange, Refusal, Refuse, Route } from '../core/ports/exchange.ts'
 import type { Engine } from '../engine/engine.ts'
 import { LEFTOVER_AGE_MS } from '../engine/follow/maintenance.ts'
@@ -24,6 +25,7 @@ import {
   type RegistryDocument,
   refusal,
   SOCKET_TRANSPORT,
+  withAccessToken,
 } from '../protocols/opencall/index.ts'
 import { refusalAnswer as restRefusal } from '../protocols/rest/index.ts'
 import { signRefusals, signRoutes } from '../security/signatures.ts'
@@ -41,6 +43,7 @@ import { buildRegistry } from './build/operations.ts'
 import { packageVersion } from './build/package-version.ts'
 import { createRunning, keepsHouse, type Running } from './build/running.ts'
 import { openStorage, type Storage } from './build/storage.ts'
+import { createCellRouting } from './cells/cell-routing.ts'
 import { Carriers } from './mount/carriers.ts'
 import type { McpSurface } from './mount/mcp.ts'
 import { createRequestLog, logRequests } from './mount/request-log.ts'
@@ -54,6 +57,7 @@ import { createAdminRecognition } from './open/admin-token.ts'
 import { type DataFolder, openDataFolder } from './open/data-folder.ts'
 import { vaultKeys } from './open/vault-keys.ts'
 import { checkBasePath } from './options/base-path.ts'
+import { parseCells } from './options/cells.ts'
 import { checkOptions } from './options/check-options.ts'
 import { requireProtection } from './options/loopback.ts'
 import { DEFAULT_SIZES, type ServerOptions } from './options/options.ts'
@@ -275,7 +279,21 @@ async function serve<App>(
   // A Fetch request has no client address: without authentication, the host must restrict access.
   const fetch = createFetchHandler(served, carriage)
   const logRequest = options.requestLog ? createRequestLog(log) : undefined
-  const listener = logRequest ? logRequests(bare, logRequest) : bare
+  const refuseOne = (fault: Fault) => refusal({ kind: 'fault', fault }, mounting.env.newId())
+  const cells =
+    options.cells &&
+    authenticator &&
+    createCellRouting({
+      cells: parseCells(options.cells),
+      authenticate(header, query) {
+        const presented = withAccessToken({ header }, query)
+        return authenticator.authenticate((name) => presented.header(name))
+      },
+      refuse: refuseOne,
+      log,
+    })
+  const routed = cells ? cells.listener(bare) : bare
+  const listener = logRequest ? logRequests(routed, logRequest) : routed
   const logged = logRequest && { served: logRequest }
 
   await start()
@@ -308,13 +326,14 @@ async function serve<App>(
         carrier.name,
         lateSender(sendLate, () => origin),
       )
-    claims.push(...(opened.upgrades ?? []))
+    const upgrades = opened.upgrades ?? []
+    claims.push(...(cells ? upgrades.map((claim) => cells.claim(claim)) : upgrades))
   }
   const upgrades = new Upgrades(claims, {
     ...onSockets,
     ...logged,
     refuse(request, fault) {
-      const answer = refusal({ kind: 'fault', fault }, mounting.env.newId())
+      const answer = refuseOne(fault)
       return signer ? signer(request, answer) : answer
     },
   })
@@ -355,6 +374,7 @@ async function serve<App>(
     await maintenance.stop()
     await own.announcements?.stop()
     processReadings[Symbol.dispose]()
+    cells?.close()
     await release()
     if (hasListened) log.info({}, 'stopped')
   }

@@ -50,6 +50,9 @@ Options:
                          password are in CALLPLANE_MQTT_USERNAME and CALLPLANE_MQTT_PASSWORD. Also CALLPLANE_MQTT.
   --kafka <brokers>      OpenCALL over Kafka: host:port, several separated by commas. The login comes from
                          CALLPLANE_KAFKA_USERNAME and CALLPLANE_KAFKA_PASSWORD.
+  --cells <file>         Divides callers between several stores: a YAML file with the name, url and slots of each cell
+                         (docs/guides/cells.md). Needs --cell and authentication.
+  --cell <name>          The cell that this server belongs to.
   --watch                Restarts when a loaded file or the policy changes.
   --workers <n>          Runs calls in this many processes at the same address and on the same data. A process
                          that ends is restarted. Without it, one process does everything.

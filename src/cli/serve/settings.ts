@@ -12,6 +12,7 @@ import type { QuicOptions } from '../../server/options/quic.ts'
 import { parseArguments, parseWhole } from '../arguments.ts'
 import { type CommandIo, usageFault } from '../command.ts'
 import type { ServerSettings } from './application.ts'
+import { readCells } from './cells.ts'
 import { kafkaOver } from './kafka.ts'
 
 const MAX_WORKERS = 256
@@ -53,6 +54,8 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
       mqtt: { type: 'string' },
       objects: { type: 'string' },
       kafka: { type: 'string' },
+      cells: { type: 'string' },
+      cell: { type: 'string' },
       watch: { type: 'boolean', default: false },
       workers: { type: 'string' },
       'log-level': { type: 'string' },
@@ -74,6 +77,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
     throw usageFault('--watch works with one process only. Leave out --watch or --workers.')
   if (values.websocket && values['no-websocket']) throw usageFault('Pass --websocket or --no-websocket, not both.')
   const tls = readTls(values['tls-cert'], values['tls-key'])
+  const cells = readCells(values.cells, values.cell)
   const quic = parseQuic(values.quic, values['quic-raw-port'])
   const objects = values.objects ?? (env.CALLPLANE_OBJECTS || undefined)
   const data = values.data ?? (env.CALLPLANE_DATA || undefined)
@@ -111,6 +115,7 @@ export function parseServe({ args, env }: Pick<CommandIo, 'args' | 'env'>): Serv
         ...(store && { store }),
         ...(quic && { quic: { ...own.quic, ...quic } }),
         ...(kafka && { kafka }),
+        ...(cells && { cells }),
         ...(values.strict && { opencall: { ...own.opencall, strict: true } }),
         ...(token && { auth: withToken(own.auth, token) }),
       }

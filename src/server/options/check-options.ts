@@ -10,6 +10,7 @@ import type { FetcherOptions } from '../../security/outbound/fetcher.ts'
 import { isSecretName } from '../../security/secrets/provider.ts'
 import type { SigningOptions } from '../../security/signatures.ts'
 import { type AnnounceOptions, EVENTS } from '../announcements/announcements.ts'
+import { parseCells } from './cells.ts'
 import { checkKafka, KAFKA, KAFKA_SASL, KAFKA_TLS, KAFKA_TOPIC_NAMES } from './kafka.ts'
 import { checkMqtt, MQTT_NAMES } from './mqtt.ts'
 import { checkObjects } from './objects.ts'
@@ -40,6 +41,7 @@ export const OPTIONS: Names<ServerOptions> = {
   data: true,
   acceptLoss: true,
   auth: true,
+  cells: true,
   publicUrl: true,
   basePath: true,
   hosts: true,
@@ -208,11 +210,20 @@ export function checkOptions(options: Omit<ServerOptions, 'operations' | 'contex
   if (options.tls) checkTls(options.tls)
   check('quic', options.quic, QUIC)
   if (options.quic) checkQuic(options.quic, options.tls)
+  if (options.cells) checkCells(options)
   checkStore(options.store)
   check('audit', options.audit, AUDIT)
   check('announce', options.announce, ANNOUNCE)
   if (options.announce) checkAnnounce(options.announce)
   if (options.publicUrl !== undefined) checkPublicUrl(options.publicUrl)
+}
+
+/** Without authentication, all callers are one. */
+function checkCells({ cells, auth, authorization }: Pick<ServerOptions, 'cells' | 'auth' | 'authorization'>): void {
+  parseCells(cells)
+  if (authorization)
+    throw refused('"cells" and "authorization" exclude each other: a provider redirects people to any of the cells.')
+  if (!auth) throw refused('"cells" needs "auth": callers are divided by who they are.')
 }
 
 function checkStore(store: ServerOptions['store']): void {

@@ -18,6 +18,7 @@ import type { SigningOptions } from '../../security/signatures.ts'
 import type { AnnounceOptions } from '../announcements/announcements.ts'
 import type { ToolImport } from '../declarations/index.ts'
 import type { AuthHook } from './auth-hook.ts'
+import type { CellOptions } from './cells.ts'
 import type { KafkaOptions } from './kafka.ts'
 import type { MqttOptions } from './mqtt.ts'
 import type { ObjectsOption } from './objects.ts'
@@ -61,6 +62,8 @@ interface BaseOptions<App> {
    * without it. Express does not need it.
    */
   basePath?: string
+  /** Divides callers between several stores, each with servers of its own. Needs `auth`. Default: all are here. */
+  cells?: CellOptions
   /**
    * Accepted `Host` values. Default without authentication: loopback names and the host of `publicUrl`, and only
    * requests from this machine.

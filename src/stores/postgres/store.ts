@@ -9,13 +9,17 @@ import type { Store } from '../../core/ports/store.ts'
 import { createAudit } from './audit.ts'
 import { AcceptedCalls } from './calls/acceptance.ts'
 import { AdvancedCalls } from './calls/advance.ts'
+import { Callers } from './calls/callers.ts'
 import { CallReads } from './calls/reads.ts'
 import { SmallChanges } from './calls/small-changes.ts'
 import { type Address, parseAddress } from './connect/address.ts'
 import { loadDriver } from './connect/driver.ts'
 import { closed, openFault, writeFault } from './connect/failures.ts'
 import { Lines } from './connect/lines.ts'
-import { Connection, type SessionOptions, statement } from './connect/session.ts'
+import { Connection, type Session, type SessionOptions, statement } from './connect/session.ts'
+import { createExpiry } from './generations/expiry.ts'
+import { Generations } from './generations/generations.ts'
+import { type RotationRules, USUAL_ROTATION } from './generations/rotation.ts'
 import { DatabaseClock } from './nodes/database-clock.ts'
 import { FreshCalls } from './nodes/fresh-calls.ts'
 import { HeldCalls } from './nodes/held-calls.ts'
@@ -24,6 +28,7 @@ import { RemoteChanges } from './nodes/remote-changes.ts'
 import { SideLine } from './nodes/side-line.ts'
 import { createWatchers } from './nodes/watchers.ts'
 import { createClaim } from './queue/claim.ts'
+import { createDueRepair } from './queue/due-repair.ts'
 import { createLeases } from './queue/leases.ts'
 import { createRecords } from './records.ts'
 import { migrate } from './sql/migrate.ts'
@@ -46,6 +51,8 @@ export interface PostgresStoreOptions {
   log?: Log
   /** Reads the server's clock, in Unix epoch milliseconds. For tests with a clock of their own. */
   serverTime?: () => number
+  /** When a new generation of calls begins. For tests that cannot wait for many calls. */
+  rotation?: Partial<RotationRules>
 }
 
 const CONNECT_MS = 5_000
@@ -89,28 +96,33 @@ interface OpenedParts {
 }
 
 async function assemble(
-  { connections = {}, clock, log, serverTime }: PostgresStoreOptions,
+  { connections = {}, clock, log, serverTime, rotation }: PostgresStoreOptions,
   { settings, listening, schema, databaseClock, first }: OpenedParts,
 ): Promise<Store> {
   const tables = tablesOf(schema)
   const now = () => databaseClock.now()
-  const lines = new Lines({ settings, counts: connections, log })
+  const generations = new Generations(tables)
+  const missingTable = (session: Session) => generations.refresh(session)
+  const lines = new Lines({ settings, counts: connections, missingTable, log })
   const { writes, reads: reading, claims } = lines
   let marks = 0
   const newMark = () => (membership.number % 2 ** 20) * 2 ** 32 + (marks++ % 2 ** 32)
   const fresh = new FreshCalls(() => clock.monotonicMs())
-  const membership = new Membership({ tables, writes, fresh, clock, databaseClock, serverTime, log })
   const held = new HeldCalls()
+  const reads = new CallReads(tables, generations, reading, now)
+  const places = { reads, held, generations }
+  const membership = new Membership({ ...places, tables, writes, fresh, clock, databaseClock, serverTime, log })
   const watchers = createWatchers(log)
   const changed = (instance: Instance, node: number | null) => {
     watchers.tell(instance)
     remote.changedHere(instance, node)
   }
-  const reads = new CallReads(tables, reading, now)
   const { records, within } = createRecords({ tables, writes, reads: reading, now })
-  const audit = createAudit(tables, writes, reading)
+  const audit = createAudit(tables, generations, writes, reading)
   const acceptance = new AcceptedCalls({
     tables,
+    generations,
+    callers: new Callers(tables),
     writes,
     reads,
     records: within,
@@ -118,32 +130,35 @@ async function assemble(
     missing: (session, node) => membership.rejoin(session, node),
     fresh,
     now,
-    accepted(instances) {
+    accepted(instances, generation) {
       for (const instance of instances) {
-        held.took(instance)
+        held.took(instance, generation)
         watchers.tell(instance)
       }
     },
   })
-  const advances = new AdvancedCalls({ tables, writes, reads, records: within, held, fresh, newMark, changed })
+  const advances = new AdvancedCalls({ ...places, tables, writes, records: within, fresh, newMark, changed })
   const small = new SmallChanges({
+    ...places,
     tables,
     writes,
-    reads,
-    held,
     newMark,
     now,
     changed,
     registered: (id) => fresh.done(id),
   })
-  const leases = createLeases({ tables, writes, now, fresh })
+  const leases = createLeases({ ...places, tables, writes, now, fresh })
+  const repair = createDueRepair(tables, reads)
   const claim = createClaim({
     tables,
     claims,
+    generations,
+    reads,
+    repair,
     newMark,
     now,
-    claimed(instance, node) {
-      held.took(instance)
+    claimed(instance, { generation, node }) {
+      held.took(instance, generation)
       changed(instance, node)
     },
   })
@@ -156,7 +171,6 @@ async function assemble(
     log,
   })
   const remote = new RemoteChanges({
-    tables,
     batchedReads: reading,
     reads,
     watchers,
@@ -172,12 +186,15 @@ async function assemble(
     writes,
     batchedReads: reading,
     reads,
-    audit,
+    repair,
     now,
     freshCounts: (session) => membership.freshCounts(session),
   })
+  const rules = { ...USUAL_ROTATION, ...rotation }
+  const expiry = createExpiry({ tables, generations, writes, audit, rules, now, log })
 
   try {
+    await generations.refresh(first)
     await sideLine.start()
     await membership.start(first)
   } catch (thrown) {
@@ -229,7 +246,7 @@ async function assemble(
       return stop
     },
     overdue: (limit) => attempt(() => registered(() => upkeep.overdue(limit))),
-    expire: (limit, removeObjects) => attempt(() => upkeep.expire(limit, removeObjects)),
+    expire: (limit, removeObjects) => attempt(() => expiry.expire(limit, removeObjects)),
     openCounts: () => attempt(() => upkeep.openCounts()),
     records,
     audit: audit.trail,
