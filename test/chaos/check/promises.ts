@@ -130,7 +130,8 @@ export function grantProblems(label: string, lines: readonly EffectLine[], asked
   return runs > asked ? [`${label} ran ${runs} times, and ${asked} approvals were given: a grant was used twice`] : []
 }
 
-const STREAM_MAY_FAIL_WITH = ['PANIC_STREAM_INTERRUPTED', 'PANIC_READER_GONE']
+/** The reason of a closed WebSocket has the code without the prefix of OpenCALL. */
+const STREAM_MAY_FAIL_WITH = /^(?:PANIC_)?(?:STREAM_INTERRUPTED|READER_GONE)$/
 
 /** Numbers go on where the reader asked for, without a gap; a complete stream was read completely. */
 export function streamProblems({ label, requestId, over, connections, end }: Reading): string[] {
@@ -148,7 +149,7 @@ export function streamProblems({ label, requestId, over, connections, end }: Rea
     ...(end?.state === 'complete' && seen.size !== last
       ? [`${name} is complete, and ${last - seen.size} frames are missing`]
       : []),
-    ...(end?.state === 'error' && !STREAM_MAY_FAIL_WITH.includes(end.code ?? '')
+    ...(end?.state === 'error' && !STREAM_MAY_FAIL_WITH.test(end.code ?? '')
       ? [`${name} failed with ${end.code}`]
       : []),
   ]

@@ -2,34 +2,38 @@
  * The store at the end of a run, by SQL. Only this file knows tables. It takes every table that has the columns of a
  * call, so that it does not depend on how many there are.
  */
+import { requestKey } from '../../../src/stores/postgres/calls/keys.ts'
 import type { Database } from '../cluster/database.ts'
 import { type ChaosCall, isEnd } from '../history.ts'
 
 interface Row {
-  tenant: string
-  owner: string
+  request_key: string
   request_id: string
+  operation: string
   state: string
+  age_ms: number
 }
 
-const COLUMNS = ['tenant', 'owner', 'request_id', 'state', 'attempt', 'revision']
+const COLUMNS = ['request_key', 'request_id', 'operation', 'state', 'attempt', 'revision']
 const OPEN = ['a', 'p', 's']
 const ENDS: Readonly<Record<string, string>> = { c: 'complete', e: 'error' }
 const ALIAS = 'l'
+/** A stream whose reader never came ends after a minute. */
+const UNREAD_MS = 100_000
 
 export async function rowProblems(database: Database, calls: readonly ChaosCall[]): Promise<string[]> {
   const rows = await readRows(database)
-  const byId = Map.groupBy(rows, ({ owner, request_id }) => `${owner} ${request_id}`)
-  const problems = [...byId].flatMap(([id, same]) =>
-    same.length > 1 ? [`the request id ${id} has ${same.length} rows`] : [],
+  const byKey = Map.groupBy(rows, ({ request_key }) => request_key)
+  const problems = [...byKey.values()].flatMap((same) =>
+    same.length > 1 ? [`the request id ${same[0]?.request_id} of one caller has ${same.length} rows`] : [],
   )
-  for (const { owner, request_id, state } of rows)
-    if (OPEN.includes(state) && !owner.endsWith('|dora'))
-      problems.push(`${request_id} of ${owner} is left open (${state})`)
+  for (const { request_id, operation, state, age_ms } of rows)
+    if (OPEN.includes(state) && (state !== 's' || age_ms > UNREAD_MS))
+      problems.push(`${request_id} (${operation}) is left open (${state})`)
   for (const { requestId, label, caller, kind, sightings } of calls) {
     const end = sightings.find(isEnd)
     if (!end || kind === 'grant') continue
-    const [row] = byId.get(`callplane|${caller} ${requestId}`) ?? []
+    const [row] = byKey.get(requestKey('main', `callplane|${caller}`, requestId)) ?? []
     if (!row) problems.push(`${requestId} (${label}) is lost: it was ${end.state}, and has no row`)
     else if (row.state !== ALIAS && ENDS[row.state] !== end.state)
       problems.push(`${requestId} (${label}) was ${end.state}, and its row says ${row.state}`)
@@ -45,6 +49,11 @@ async function readRows(database: Database): Promise<Row[]> {
   )
   const rows: Row[] = []
   for (const { name } of tables)
-    rows.push(...(await database.query<Row>(`SELECT tenant, owner, request_id, state::text FROM ${name}`)))
+    rows.push(
+      ...(await database.query<Row>(
+        `SELECT replace(request_key::text, '-', '') AS request_key, request_id, operation, state::text,
+           (extract(epoch FROM clock_timestamp()) * 1000 - created_at)::float AS age_ms FROM ${name}`,
+      )),
+    )
   return rows
 }

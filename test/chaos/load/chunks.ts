@@ -11,6 +11,7 @@ const TRIES = 20
 
 export async function readChunks(site: Site, call: ChaosCall): Promise<void> {
   const reading: SeenChunk[] = []
+  const wasComplete = isComplete(call)
   let [cursor, failed]: [string | null, number] = ['', 0]
   while (cursor !== null && failed < TRIES && !site.isOver) {
     const path: string = `/ops/${call.requestId}/chunks${cursor && `?cursor=${cursor}`}`
@@ -23,7 +24,7 @@ export async function readChunks(site: Site, call: ChaosCall): Promise<void> {
     const { chunk, data = '', cursor: next, error } = heard.body
     if (error && isAfterFailure(call)) return
     if (error) return site.history.find(`${call.label}: a chunk cannot be read: ${heard.status} ${error.code}`)
-    if (!chunk && heard.body.state === 'complete')
+    if (!chunk && wasComplete)
       return site.history.find(
         `${call.label} (${call.requestId}) is complete, and chunk ${reading.length} is not there`,
       )
@@ -32,7 +33,7 @@ export async function readChunks(site: Site, call: ChaosCall): Promise<void> {
     cursor = next
   }
   // Cut off in the middle, it says nothing about the rest.
-  if (cursor === null || !isComplete(call)) call.readings.push(reading)
+  if (cursor === null || !wasComplete) call.readings.push(reading)
 }
 
 function isComplete({ sightings }: ChaosCall): boolean {
