@@ -36,6 +36,7 @@ const CONTENDERS = {
   durable: () => import('./contenders/durable.ts'),
   'durable-http': () => import('./contenders/durable-http.ts'),
   'postgres-node': () => import('./contenders/postgres-node.ts'),
+  'postgres-river': () => import('./contenders/postgres-river.ts'),
   growth: () => import('./contenders/growth.ts'),
   fairness: () => import('./contenders/fairness.ts'),
   'sockets-io': () => import('./contenders/sockets-io.ts'),

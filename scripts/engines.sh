@@ -60,7 +60,13 @@ if [ "${#missing[@]}" -gt 0 ]; then
 fi
 
 if [ "$wanted" = bench ]; then
-  echo "engines: ready. npm run bench -- durable starts them itself."
+  if command -v go >/dev/null; then
+    echo "engines: go builds River in .engines/river"
+    go build -C bench/river -o "$PWD/.engines/river/river" .
+  else
+    echo "engines: River is not built, because there is no go. npm run bench -- postgres skips it."
+  fi
+  echo "engines: ready. npm run bench -- durable postgres starts them itself."
   exit 0
 fi
 

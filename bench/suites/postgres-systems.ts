@@ -1,6 +1,7 @@
 /** The systems that are measured on Postgres, each on its own database server, and NATS. */
 import { join } from 'node:path'
 import type { DurableOptions } from '../contenders/durable.ts'
+import { isRiverBuilt } from '../contenders/postgres-river.ts'
 import { isPostgresMissing, type PostgresServer, startDebianPostgres } from '../engines/debian-postgres.ts'
 import type { Engine } from '../engines/engine.ts'
 import { startNats } from '../engines/nats.ts'
@@ -11,11 +12,12 @@ import type { Settings } from './suite.ts'
 export const LIMIT = 'Postgres by hand'
 export const OURS = 'callplane'
 export const NATS = 'NATS JetStream'
+const RIVER = 'River'
 export const POSTGRES_PEERS = ['pg-boss', 'graphile-worker', 'DBOS'] as const
 
 interface Subject {
   name: string
-  /** Absent for Callplane. */
+  /** Absent for Callplane and River. */
   system?: DurableOptions['system']
   needs?: readonly string[]
   /** Jobs in a round for each submitter; slow systems get fewer. */
@@ -46,6 +48,7 @@ const SUBJECTS: readonly Subject[] = [
     every: 4,
     ahead: true,
   },
+  { name: RIVER, jobsEach: 24, every: 4, ahead: true },
 ]
 
 export interface RunningSubject extends Subject {
@@ -56,7 +59,12 @@ export interface RunningSubject extends Subject {
 }
 
 /** Databases of the systems, as their contenders expect them. */
-const DATABASES: Readonly<Record<string, string>> = { [LIMIT]: 'limit', [OURS]: 'callplane', DBOS: 'dbos' }
+const DATABASES: Readonly<Record<string, string>> = {
+  [LIMIT]: 'limit',
+  [OURS]: 'callplane',
+  DBOS: 'dbos',
+  [RIVER]: 'river',
+}
 
 export async function startSubjects({ folder, say }: Settings): Promise<RunningSubject[]> {
   const running: RunningSubject[] = []
@@ -81,18 +89,24 @@ export async function stopSubjects(running: readonly RunningSubject[]): Promise<
 async function startSubject(subject: Subject, folder: string): Promise<RunningSubject | { missing: string }> {
   const { name, system } = subject
   const database = DATABASES[name] ?? name
+  if (name === RIVER && !isRiverBuilt())
+    return { missing: 'it is not built: with Go installed, "npm run engines -- bench" builds it' }
   const engine = system === 'nats' ? await startNats(folder) : await startDebianPostgres([database])
   if ('missing' in engine) return engine
   try {
-    const data = join(folder, `postgres-${database}`)
-    const host = system
-      ? await startHost(name, { contender: 'durable', durable: { system, enginePort: engine.port }, data })
-      : await startNode(engine as PostgresServer, folder, { name })
+    const host = await startSystem(name, system, engine, folder)
     return { ...subject, host, engine, build: 'build' in engine ? (engine as PostgresServer).build : 'NATS on files' }
   } catch (thrown) {
     await engine.stop()
     throw thrown
   }
+}
+
+function startSystem(name: string, system: Subject['system'], engine: Engine, folder: string): Promise<Host> {
+  if (system) return startHost(name, { contender: 'durable', durable: { system, enginePort: engine.port } })
+  const server = engine as PostgresServer
+  if (name !== RIVER) return startNode(server, folder, { name })
+  return startHost(name, { contender: 'postgres-river', node: { url: server.url('river'), name } })
 }
 
 export interface NodeSettings {

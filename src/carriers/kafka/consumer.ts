@@ -22,8 +22,6 @@ export interface Fetched {
   readonly partition: number
   readonly batch: RecordsBatch
   readonly records: readonly KafkaRecord[]
-  /** A broker sends whole batches. Records before this offset were read before. */
-  readonly fromOffset: bigint
 }
 
 export class BatchConsumer extends Consumer<Buffer, Buffer, Buffer, Buffer> {
@@ -53,10 +51,10 @@ export class BatchConsumer extends Consumer<Buffer, Buffer, Buffer, Buffer> {
         // A broker may answer for a partition of an earlier fetch of its session.
         if (fromOffset === undefined || !batches) continue
         for (const batch of batches) {
-          const { records } = batch
           if (batch.attributes & IS_CONTROL) continue
+          const records = recordsFrom(fromOffset, batch)
           batch.records = []
-          this.#arrive({ partition, batch, records, fromOffset })
+          this.#arrive({ partition, batch, records })
         }
       }
     }
@@ -69,4 +67,10 @@ function requestedOffset({ topics }: Options, topicId: string, partition: number
     for (const requested of topic.partitions) if (requested.partition === partition) return requested.fetchOffset
   }
   return undefined
+}
+
+/** A broker sends whole batches, also if the server has committed the first records of one. */
+function recordsFrom(offset: bigint, { firstOffset, records }: RecordsBatch): KafkaRecord[] {
+  if (firstOffset >= offset) return records
+  return records.filter(({ offsetDelta }) => firstOffset + BigInt(offsetDelta) >= offset)
 }

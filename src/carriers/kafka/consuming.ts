@@ -200,7 +200,7 @@ export class Consuming {
     const progress = this.#progress.get(fetched.partition)
     if (!progress || this.#ending.signal.aborted) return
     const message = new Received(topics.operations, fetched, record)
-    if (message.offset < fetched.fromOffset || !progress.begin(message)) return
+    if (!progress.begin(message)) return
     const bytes = record.value?.length ?? 0
     this.inFlight++
     this.#bytesInFlight += bytes

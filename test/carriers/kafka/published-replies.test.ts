@@ -71,7 +71,7 @@ test('a message that is put aside is done when its dead letter is published', as
     headers: { replyTopic: 'reply-topic', correlation: 'correlation-id', stream: 'stream-id', refusal: 'refusal' },
     log: createMemoryLog([]),
   } as unknown as KafkaSettings
-  const fetched = { partition: 0, batch: { firstOffset: 1n }, records: [], fromOffset: 1n } as unknown as Fetched
+  const fetched = { partition: 0, batch: { firstOffset: 1n }, records: [] } as unknown as Fetched
   const record = { offsetDelta: 0, key: null, value: Buffer.from('garbage'), headers: [] } as unknown as KafkaRecord
   const address = new Replies(settings, publishing).addressOf(new Received('ops', fetched, record))
 
