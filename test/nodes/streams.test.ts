@@ -10,7 +10,7 @@ import { runCommand } from '../cli/streams.ts'
 import { describeWith, postgresServer } from '../engines/engines.ts'
 import { type Postgres, startPostgres } from '../engines/postgres.ts'
 import { ask, WITH_TASKS } from '../scenarios/mcp.ts'
-import { type Site, startSite, temporaryFolder } from '../scenarios/server.ts'
+import { type Site, startSite } from '../scenarios/server.ts'
 import { at, createFeed } from '../streams/feed.ts'
 import { readEvents, readWithTicket, streamIn } from '../streams/sse.ts'
 
@@ -33,7 +33,7 @@ describeWith(postgresServer, 'streams of servers on one Postgres', () => {
   async function startTwo(options: Started, second: Partial<Started> = {}): Promise<[Site, Site]> {
     const schema = `streams_${++schemas}`
     // They share their keys.
-    const data = temporaryFolder()
+    const data = await temporaryFolder()
     const start = ({ peers, ...rest }: Started) =>
       startSite({ data, ...rest, store: { url: database.url, schema, ...(peers !== undefined && { peers }) } })
     return [await start(options), await start({ ...options, ...second })]
