@@ -180,6 +180,18 @@ describeWith(postgresServer, 'streams of servers on one Postgres', () => {
     expect(JSON.stringify((await seen()).result)).toContain('[1,2,3]')
   })
 
+  test('a stream that an agent began is read at the other server by another program of the same caller', async () => {
+    const { feed, definition } = createFeed()
+    const [here, there] = await startTwo({ operations: [definition] })
+    const begun = await ask(here, 'tools/call', { name: 'feed_watch', arguments: {} }, { capabilities: WITH_TASKS })
+
+    const { body } = await there.poll(begun.json.result.taskId)
+    const reader = await readEvents(at(there, body.stream?.location.replace(/^ws/, 'http') ?? ''))
+    feed.push('for the reader')
+
+    expect(await reader.next()).toMatchObject({ data: 'for the reader' })
+  })
+
   test('a hundred streams are read at the other server at once', async () => {
     const count = operation('v1:count', {
       args: jsonSchema<{ from: number }>({ type: 'object' }),
