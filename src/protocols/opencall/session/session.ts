@@ -24,6 +24,7 @@ import { readWish } from '../stream-wish.ts'
 import type { RequestEnvelope, ResponseEnvelope } from '../wire.ts'
 import { answerBuiltIn, type BuiltIn, type BuiltInParts, builtIn, hasEnded } from './built-in.ts'
 import { PeerIdentity } from './peer-identity.ts'
+import { Receipt } from './receipt.ts'
 import {
   addressedToAnother,
   canRedeliver,
@@ -60,16 +61,6 @@ export function createOpenCallSessions(parts: OpenCallSessionParts): OpenSession
   return (connection) => new OpenCallSession(parts, connection)
 }
 
-/** What is known of one message while it is handled. */
-interface Receipt {
-  sent: JsonValue
-  isRecorded: boolean
-  /** Set while the carrier waits for the acknowledgement. */
-  taken?: () => void
-  /** Set if the peer can be reached after the connection is gone. */
-  owed?: OwedReply
-}
-
 /** The client of the calls of a session. It leaves when the session closes. */
 class SessionClient implements Client {
   readonly origin: string
@@ -83,12 +74,6 @@ class SessionClient implements Client {
   get signal(): AbortSignal {
     return this.#leaving.signal
   }
-}
-
-interface Asked {
-  op: string
-  requestId: string
-  caller: Caller | undefined
 }
 
 class OpenCallSession implements Session {
@@ -116,7 +101,7 @@ class OpenCallSession implements Session {
    * answered at once needs no promise.
    */
   receive(message: Message, id?: () => string): void | Promise<void> {
-    const receipt: Receipt = { sent: null, isRecorded: false }
+    const receipt = new Receipt(this.#client, this.#readWish, this.#redelivers)
     const handling = this.#handle(message, id, receipt)
     if (!handling) return
     const taken = Promise.withResolvers<void>()
@@ -198,44 +183,26 @@ class OpenCallSession implements Session {
   }
 
   #call(envelope: RequestEnvelope, requestId: string, identify: Identify, receipt: Receipt): void | Promise<void> {
-    let caller: Caller | undefined
-    const remember = (identified: Caller | undefined) => {
-      caller = identified
-      return identified
-    }
-    const known: Identify = () => {
-      const identified = identify()
-      if (identified instanceof Promise) return identified.then(remember)
-      return remember(identified)
-    }
+    const { op } = envelope
     const call = decodeCall(envelope, requestId, referencedMedia(envelope.media))
     const { calls } = this.#parts
     const { replyTo } = this.#connection
     if (replyTo) receipt.owed = calls.oweReply(replyTo)
-    const replying = calls.call(call, known, {
-      client: this.#client,
-      hold: true,
-      redelivers: this.#redelivers,
-      stream: this.#readWish,
-      recorded: () => {
-        receipt.isRecorded = true
-        receipt.taken?.()
-      },
-      owed: receipt.owed,
-    })
-    const tell = (reply: Reply) => this.#reply(reply, { op: envelope.op, requestId, caller }, receipt)
-    return replying instanceof Promise ? replying.then(tell) : tell(replying)
+    const replying = calls.call(call, () => receipt.identify(identify), receipt)
+    if (replying instanceof Promise) return replying.then((reply) => this.#reply(reply, op, requestId, receipt))
+    return this.#reply(replying, op, requestId, receipt)
   }
 
-  #reply(reply: Reply, { op, requestId, caller }: Asked, { isRecorded, owed }: Receipt): void | Promise<void> {
+  #reply(reply: Reply, op: string, requestId: string, receipt: Receipt): void | Promise<void> {
+    const { owed } = receipt
     // A call that is cut off because the server shuts down can run on another one.
-    if (this.#redelivers && !isRecorded && this.#leaving.isAborted && isCanceled(reply)) throw cutOff()
-    if (hasEnded(reply)) {
-      const sending = this.#sendEnd(reply, op)
-      return owed?.isKept ? after(sending, () => this.#track(this.#pay(owed))) : sending
+    if (this.#redelivers && !receipt.isRecorded && this.#leaving.isAborted && isCanceled(reply)) throw cutOff()
+    if (!hasEnded(reply)) {
+      const first = this.#encode(reply, op)
+      return after(this.#send(first), () => this.#push(requestId, receipt.caller, first, owed))
     }
-    const first = this.#encode(reply, op)
-    return after(this.#send(first), () => this.#push(requestId, caller, first, owed))
+    const sending = this.#sendEnd(reply, op)
+    return owed?.isKept ? after(sending, () => this.#track(this.#pay(owed))) : sending
   }
 
   #sendEnd(reply: Reply, op: string): void | Promise<void> {
