@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { partOf, type Results, roundFigure } from './results.ts'
+import { POSTGRES_PARTS } from './suites/postgres.ts'
 import type { Goal, Row } from './suites/suite.ts'
 
 const ROOT = new URL('../', import.meta.url)
@@ -30,19 +31,24 @@ export function fillTables(page: string, results: Results): string {
 function tablesOf(mark: string, { rows, goals, machine, dates }: Results): string {
   // A mark may name a part of a suite, such as `postgres_rates`.
   const suite = mark.replaceAll('_', ' ')
+  const [whole = suite] = suite.split(' ')
   const part = partOf(suite)
   const own = rows.filter((row) => row.suite === suite)
-  if (own.length === 0) return `There are no figures of this suite. \`npm run bench -- ${part}\` measures them.`
+  if (own.length === 0) {
+    const command = suite.slice(whole.length + 1) in POSTGRES_PARTS ? part : whole
+    return `There are no figures of this suite. \`npm run bench -- ${command}\` measures them.`
+  }
   const { cores, cpu, node } = machine
-  const day = [dates?.[part], dates?.[suite.split(' ')[0] as string]].filter((date) => date !== undefined)
+  const day = [dates?.[part], dates?.[whole]].filter((date) => date !== undefined)
   const engines = [...new Set(own.flatMap(({ engine }) => engine ?? []))]
-  const beside = engines.length > 0 ? `, on ${engines.join(' and ')}` : ''
+  const ownGoals = goals.filter((goal) => goal.suite === suite)
+  const isCompared = own.some(({ cpuUs, relative }) => cpuUs !== undefined || relative !== undefined)
+  const verb = isCompared || engines.length > 0 ? 'Measured' : 'Simulated with costs measured'
+  const on = [`${cores} × ${cpu} with Node ${node}`, ...engines].join(', ')
   return [
-    `Measured on ${day.sort().at(-1) ?? 'an unknown day'} on ${cores} × ${cpu} with Node ${node}${beside}.`,
-    ...(own.some(({ cpuUs }) => cpuUs !== undefined) || engines.length === 0
-      ? [tableOf(headingsOf(own), own.map(cellsOf))]
-      : [tableOf(['measured', ''], own.map(figureCells))]),
-    tableOf(['goal', 'measured', ''], goals.filter((goal) => goal.suite === suite).map(goalCells)),
+    `${verb} on ${day.sort().at(-1) ?? 'an unknown day'} on ${on}.`,
+    isCompared ? tableOf(headingsOf(own), own.map(cellsOf)) : figureTable(own),
+    ...(ownGoals.length > 0 ? [tableOf(['goal', 'measured', ''], ownGoals.map(goalCells))] : []),
   ].join('\n\n')
 }
 
@@ -52,10 +58,23 @@ function headingsOf(rows: readonly Row[]): string[] {
     : ['server', 'CPU per call or frame', 'per CPU second, relative', 'middle half of the rounds', 'relative to']
 }
 
-/** Of a row that compares no CPU time. */
-function figureCells({ contender, figures = {} }: Row): string[] {
-  const each = Object.entries(figures).map(([name, value]) => `${roundFigure(value)} ${name}`)
-  return [`\`${contender}\``, each.join(', ')]
+/** Of rows that compare no CPU time: a column for each figure, if all rows have the same ones. */
+function figureTable(rows: readonly Row[]): string {
+  const named = rows.map(({ contender, figures = {} }) => ({ contender, figures: Object.entries(figures) }))
+  const names = named[0]?.figures.map(([name]) => name) ?? []
+  const shown = (value: number) => String(roundFigure(value))
+  if (
+    named.every(({ figures }) => figures.length === names.length && figures.every(([name], at) => name === names[at]))
+  )
+    return tableOf(
+      ['', ...names],
+      named.map(({ contender, figures }) => [contender, ...figures.map(([, value]) => shown(value))]),
+    )
+  const cells = named.map(({ contender, figures }) => [
+    contender,
+    figures.map(([name, value]) => `${shown(value)} ${name}`).join(', '),
+  ])
+  return tableOf(['', 'figures'], cells)
 }
 
 function cellsOf({ contender, cpuUs, relative, spread, interval = spread, limit = '', figures = {} }: Row): string[] {

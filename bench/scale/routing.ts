@@ -1,7 +1,6 @@
 /** Callers on cells: 12 bits of a hash over tenant and owner are the slot, and a table assigns slots to cells. */
 import { hash } from 'node:crypto'
-
-export const SLOTS = 4_096
+import { SLOTS, slotDigits } from '../../src/core/call/slots.ts'
 
 /** Calls per second of each cell, if the caller with rank r sends a share proportional to 1 / r^exponent. */
 export function loadsOf(cells: number, callers: number, exponent: number, perSecond: number) {
@@ -16,7 +15,10 @@ export function loadsOf(cells: number, callers: number, exponent: number, perSec
 }
 
 function slotOf(tenant: string, owner: string): number {
-  return Number.parseInt(hash('sha256', `${tenant}\n${owner}`, 'hex').slice(0, 3), 16)
+  return Number.parseInt(
+    slotDigits((text) => hash('sha256', text, 'hex'), tenant, owner),
+    16,
+  )
 }
 
 /** Ranges of slots of nearly the same length. */

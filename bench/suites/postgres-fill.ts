@@ -4,6 +4,7 @@
  * copied from real calls.
  */
 import pg from 'pg'
+import { quoteName, tablesOfCalls } from '../call-tables.ts'
 
 export interface Fill {
   url: string
@@ -12,7 +13,6 @@ export interface Fill {
   keptForMs: number
 }
 
-const SCHEMA = 'callplane'
 /** Rows that one statement inserts. */
 const SLICE = 500_000
 /** Ids of filled calls begin with their time, and are older than all real ones. */
@@ -34,7 +34,7 @@ export async function multiplyCalls({ url, calls, keptForMs }: Fill): Promise<st
     for (let from = 0; from < calls; from += SLICE) {
       const until = Math.min(calls, from + SLICE)
       const select = columns.map((column) => copiedValue(column, firstMs, keptForMs))
-      await client.query(`INSERT INTO ${table} (${columns.map(({ name }) => quote(name)).join(', ')})
+      await client.query(`INSERT INTO ${table} (${columns.map(({ name }) => quoteName(name)).join(', ')})
         SELECT ${select.join(', ')} FROM generate_series(${from}, ${until - 1}) AS n
         JOIN (SELECT *, row_number() OVER () - 1 AS sample FROM samples) AS s ON s.sample = n % ${samples}`)
     }
@@ -60,17 +60,6 @@ export async function hasFilled(url: string, below: string): Promise<boolean> {
   } finally {
     await client.end()
   }
-}
-
-async function tablesOfCalls(client: pg.Client): Promise<string[]> {
-  const { rows } = await client.query<{ name: string }>(
-    `SELECT table_name AS name FROM information_schema.columns JOIN information_schema.tables
-      USING (table_schema, table_name)
-     WHERE table_schema = $1 AND column_name IN ('id', 'request_id', 'request_key') AND table_type = 'BASE TABLE'
-     GROUP BY 1 HAVING count(*) = 3`,
-    [SCHEMA],
-  )
-  return rows.map(({ name }) => `${SCHEMA}.${quote(name)}`)
 }
 
 async function tableWithCalls(client: pg.Client): Promise<string> {
@@ -107,7 +96,7 @@ async function dropIndexes(client: pg.Client, table: string): Promise<string[]> 
 
 /** The value of a column in a copy. `n` counts the copies. */
 function copiedValue({ name, type }: Column, firstMs: number, keptForMs: number): string {
-  const own = `s.${quote(name)}`
+  const own = `s.${quoteName(name)}`
   switch (name) {
     case 'id': {
       const time = `lpad(to_hex(${firstMs}::bigint + n), 12, '0')`
@@ -131,10 +120,6 @@ function copiedValue({ name, type }: Column, firstMs: number, keptForMs: number)
     default:
       return own
   }
-}
-
-function quote(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`
 }
 
 function idAt(ms: number): string {

@@ -123,7 +123,7 @@ const SETTLE_MS = 6_000
 /** Statements of two nodes without calls, counted by Postgres. */
 function idle(settings: Settings): Promise<Findings> {
   const { quick, trial, say } = settings
-  const durationMs = trial ? 1_000 : quick ? 15_000 : 60_000
+  const durationMs = trial ? 1_000 : quick ? 15_000 : 30_000
   const postgres = { shared_preload_libraries: 'pg_stat_statements' }
   return withTwoNodes(settings, { postgres }, async (hosts, server) => {
     say(`postgres: two idle nodes for ${durationMs / 1000} s`)

@@ -8,10 +8,15 @@ const read = (file: string) => readFileSync(new URL(`../../${file}`, import.meta
 
 test('the tables of measured figures are those that results.json gives', () => {
   const results = JSON.parse(read('bench/results.json')) as Results
-  const page = read('docs/performance.md')
 
-  expect(page).toContain('<!-- bench:sync -->')
-  expect(fillTables(page, results)).toBe(page)
+  for (const [name, mark] of [
+    ['docs/performance.md', 'sync'],
+    ['docs/scale.md', 'scale_costs'],
+  ]) {
+    const page = read(name as string)
+    expect(page).toContain(`<!-- bench:${mark} -->`)
+    expect(fillTables(page, results)).toBe(page)
+  }
 })
 
 test('a table has the figures, their intervals, the day and the machine', () => {
@@ -32,4 +37,28 @@ test('a table has the figures, their intervals, the day and the machine', () => 
   expect(page).toContain('| a call: at least 0.85 | 0.80 (0.79 to 0.81) | not met |')
   expect(page).not.toContain('old')
   expect(fillTables(page, results)).toBe(page)
+})
+
+test('a part of a suite has its own table, with a column for each figure and the build of its engine', () => {
+  const row = {
+    suite: 'postgres paced',
+    contender: 'ours',
+    engine: 'Postgres 15 (Debian, -O2)',
+    figures: { 'p99 ms': 4 },
+  }
+  const results: Results = {
+    machine: { cpu: 'Chip', cores: 2, memoryGb: 4, node: 'v24.0.0', platform: 'linux x64' },
+    versions: {},
+    dates: { postgres: '2026-01-02', 'postgres/paced': '2026-01-03' },
+    rows: [row],
+    goals: [],
+  }
+  const marked = (name: string) => `<!-- bench:${name} -->\n<!-- /bench:${name} -->`
+
+  const page = fillTables(marked('postgres_paced'), results)
+
+  expect(page).toContain('Measured on 2026-01-03 on 2 × Chip with Node v24.0.0, Postgres 15 (Debian, -O2).')
+  expect(page).toContain('|  | p99 ms |\n| --- | --- |\n| ours | 4 |')
+  expect(fillTables(marked('postgres_rates'), results)).toContain('`npm run bench -- postgres/rates`')
+  expect(fillTables(marked('scale_cell'), results)).toContain('`npm run bench -- scale`')
 })
