@@ -9,7 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { seeded } from '../crash/wishes.ts'
 import type { EffectLine } from './check/attempts.ts'
 import { problemsInEvidence } from './check/check.ts'
-import { rowProblems } from './check/rows.ts'
+import { checkRows } from './check/rows.ts'
 import { readTrail, trailProblems } from './check/trail.ts'
 import { type Cluster, startCluster } from './cluster/cluster.ts'
 import type { Defect } from './defects.ts'
@@ -48,6 +48,8 @@ export interface ChaosReport {
   kills: number
   failovers: number
   calls: number
+  /** Tables of the store that have calls. */
+  generations: number
   effects: number
   repeatedAttempts: number
   findings: readonly string[]
@@ -82,12 +84,13 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
   say(`${cluster.nodes.length} nodes are up, evidence in ${folder}`)
   const { faults, trail } = await besiege(cluster, history, options)
   const effects = await readEffects(cluster.effectsFile)
+  const stored = await checkRows(cluster.database, history.calls)
   const evidence = { ...pick(history), effects, faults }
   const findings = [
     ...new Set([
       ...history.findings,
       ...problemsInEvidence(evidence),
-      ...(await rowProblems(cluster.database, history.calls)),
+      ...stored.problems,
       ...trailProblems(trail, history.calls),
     ]),
   ]
@@ -99,6 +102,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     kills: faults.filter(({ name }) => (FAULTS[name] as FaultKind).isKill).length,
     failovers: cluster.database.failovers,
     calls: history.calls.length,
+    generations: stored.tables,
     effects: effects.filter(({ step }) => step === 'effect').length,
     repeatedAttempts: effects.filter(({ step, attempt }) => step === 'begin' && attempt > 1).length,
     findings,

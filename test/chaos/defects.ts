@@ -77,11 +77,11 @@ export const DEFECTS: Readonly<Record<string, Defect>> = {
     faults: none,
     finding: /went back/,
   },
-  'ignored-refusals': {
-    what: 'a refused outcome is told to the caller as if it had been written',
-    ...inStore('ignored-refusals'),
+  'ends-overwritten': {
+    what: 'an outcome is written although the call has ended',
+    ...inStore('ends-overwritten'),
     faults: pauses,
-    finding: /ended twice|more than once/,
+    finding: /ended twice/,
   },
   'open-to-others': {
     what: "a caller sees another caller's calls",

@@ -3,14 +3,15 @@
  * nodes under load, then checks what clients saw, the store and the effects. With findings the exit code is 1.
  */
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, symlinkSync } from 'node:fs'
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { postgresServer, s3Server } from '../engines/engines.ts'
 import { runChaos } from './chaos.ts'
 import { ROOT } from './cluster/cluster.ts'
 import { DEFECTS, PLANTED_MINUTES } from './defects.ts'
-import type { FaultName } from './faults.ts'
+import { FAULTS, type FaultName } from './faults.ts'
 
 const { values } = parseArgs({
   options: {
@@ -34,7 +35,13 @@ const [seed, nodes, perSecond] = [values.seed, values.nodes, values.rate].map(Nu
 const only = (values.only?.split(',') as FaultName[] | undefined) ?? defect?.faults.only
 if (values.plant !== undefined && !defect)
   throw new Error(`There is no defect "${values.plant}". There are: ${Object.keys(DEFECTS).join(', ')}.`)
-
+const unknown = only?.find((name) => !Object.hasOwn(FAULTS, name))
+if (unknown !== undefined)
+  throw new Error(`There is no fault "${unknown}". There are: ${Object.keys(FAULTS).join(', ')}.`)
+const missing = [postgresServer, s3Server].flatMap((engine) => engine.missing)
+if (missing.length > 0) throw new Error(`There is no ${missing.join(', ')}. Install it: npm run engines`)
+// So that the disk of the database is unmounted.
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130))
 const other = values.other === undefined ? undefined : checkOut(values.other)
 
 const startedMs = performance.now()
@@ -56,13 +63,15 @@ const report = await runChaos({
 console.log('\noperations:', report.operations)
 console.log('faults:', report.faults)
 console.log(
-  `${report.calls} calls, ${report.effects} effects, ${report.repeatedAttempts} attempts repeated, ${report.kills} kills and failovers`,
+  `${report.calls} calls in ${report.generations} generations, ${report.effects} effects, ${report.repeatedAttempts} attempts repeated, ${report.kills} kills and failovers`,
 )
 for (const finding of report.findings) console.log(`FOUND: ${finding}`)
 console.log(`\n${report.findings.length || 'Nothing'} found, seed ${seed}. The evidence is in ${report.folder}.`)
+if (other !== undefined) rmSync(other, { recursive: true })
 if (defect) {
   const found = report.findings.find((finding) => defect.finding.test(finding))
   console.log(found ? `The planted defect was found: ${found}` : 'The planted defect was NOT found.')
+  process.exit(found ? 1 : 2)
 }
 process.exit(report.findings.length === 0 ? 0 : 1)
 

@@ -61,7 +61,9 @@ function overlaps(
   return begins.flatMap((first) => {
     const end = lines.find(({ step, key, attempt }) => step === 'end' && key === first.key && attempt === first.attempt)
     const second = begins.find(({ key, attempt }) => key === first.key && attempt === first.attempt + 1)
-    if (!end || !second || second.atMs >= end.atMs || second.atMs - first.atMs > LEASE_MS / 2) return []
+    const laterMs = second ? second.atMs - first.atMs : -1
+    // An attempt that stood still before it began is the earlier one, whatever the times say.
+    if (!end || !second || second.atMs >= end.atMs || laterMs < 0 || laterMs > LEASE_MS / 2) return []
     const isExcused = faults.some(
       ({ place, node, fromMs, toMs }) =>
         (place === 'database' || node === first.node) && fromMs < second.atMs && toMs > first.atMs - RECOVERY_MS,

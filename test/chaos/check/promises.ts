@@ -55,7 +55,7 @@ export function clockProblems({ requestId, label, kind, madeMs, sightings }: Cha
 }
 
 /** How late a waiting client may hear of an end when nothing is wrong. */
-const LATE_MS = 5_000
+const LATE_MS = 7_500
 const RECOVERY_MS = 12_000
 
 export interface Silence {

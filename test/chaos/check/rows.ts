@@ -21,8 +21,14 @@ const ALIAS = 'l'
 /** A stream whose reader never came ends after a minute. */
 const UNREAD_MS = 100_000
 
-export async function rowProblems(database: Database, calls: readonly ChaosCall[]): Promise<string[]> {
-  const rows = await readRows(database)
+export interface Stored {
+  problems: readonly string[]
+  /** Tables that have calls. */
+  tables: number
+}
+
+export async function checkRows(database: Database, calls: readonly ChaosCall[]): Promise<Stored> {
+  const { rows, tables } = await readRows(database)
   const byKey = Map.groupBy(rows, ({ request_key }) => request_key)
   const problems = [...byKey.values()].flatMap((same) =>
     same.length > 1 ? [`the request id ${same[0]?.request_id} of one caller has ${same.length} rows`] : [],
@@ -38,22 +44,22 @@ export async function rowProblems(database: Database, calls: readonly ChaosCall[
     else if (row.state !== ALIAS && ENDS[row.state] !== end.state)
       problems.push(`${requestId} (${label}) was ${end.state}, and its row says ${row.state}`)
   }
-  return problems
+  return { problems, tables }
 }
 
-async function readRows(database: Database): Promise<Row[]> {
+async function readRows(database: Database): Promise<{ rows: Row[]; tables: number }> {
   const tables = await database.query<{ name: string }>(
     `SELECT format('%I.%I', table_schema, table_name) AS name FROM information_schema.columns
      WHERE column_name = ANY ($1) AND table_schema = 'callplane' GROUP BY 1 HAVING count(*) = $2`,
     [COLUMNS, COLUMNS.length],
   )
-  const rows: Row[] = []
-  for (const { name } of tables)
-    rows.push(
-      ...(await database.query<Row>(
+  const perTable = await Promise.all(
+    tables.map(({ name }) =>
+      database.query<Row>(
         `SELECT replace(request_key::text, '-', '') AS request_key, request_id, operation, state::text,
            (extract(epoch FROM clock_timestamp()) * 1000 - created_at)::float AS age_ms FROM ${name}`,
-      )),
-    )
-  return rows
+      ),
+    ),
+  )
+  return { rows: perTable.flat(), tables: perTable.filter(({ length }) => length > 0).length }
 }

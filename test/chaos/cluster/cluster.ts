@@ -16,6 +16,8 @@ import { openS3Front, type S3Front } from './s3-front.ts'
 
 export const ROOT = join(import.meta.dirname, '../../..')
 
+const OWN_IMPORTS = ['wrong-clock.ts', 'frequent-generations.ts'].map((name) => join(import.meta.dirname, name))
+
 export interface ClusterOptions {
   /** For logs, effects, keys and the disk. */
   folder: string
@@ -94,7 +96,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
           ...['--data', data, '--store', store, '--objects', objects, '--no-request-log', '--log-level', 'warn'],
         ],
         env,
-        imports: [join(ROOT, 'test/chaos/cluster/wrong-clock.ts'), ...options.imports],
+        imports: [...OWN_IMPORTS, ...options.imports],
         logFile: join(folder, `node-${number}.log`),
         endedByItself: (which, how) => options.find(`node ${which} ended by itself (${how}): see node-${which}.log`),
       })

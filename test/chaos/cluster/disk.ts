@@ -1,6 +1,6 @@
 /** A small disk of its own for the database, so that it can be full. Without the right to mount one, a plain folder. */
 import { spawnSync } from 'node:child_process'
-import { chmod, mkdir, rm, statfs, writeFile } from 'node:fs/promises'
+import { appendFile, chmod, mkdir, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 
 export interface SmallDisk {
@@ -11,6 +11,8 @@ export interface SmallDisk {
   free(): Promise<void>
   remove(): Promise<void>
 }
+
+const ALMOST = 8 * 1024 * 1024
 
 export async function mountDisk(folder: string, megabytes: number): Promise<SmallDisk> {
   await mkdir(folder, { recursive: true })
@@ -26,9 +28,11 @@ export async function mountDisk(folder: string, megabytes: number): Promise<Smal
     isSmall: mounted,
     async fill() {
       const { bavail, bsize } = await statfs(folder)
-      const space = bavail * bsize
-      if (spawnSync('fallocate', ['--length', String(space), filler]).status !== 0)
-        await writeFile(filler, Buffer.alloc(space))
+      // The database writes meanwhile. So most of the space goes at once, and the rest until there is none.
+      spawnSync('fallocate', ['--length', String(Math.max(1, bavail * bsize - ALMOST)), filler])
+      await appendFile(filler, Buffer.alloc(2 * ALMOST)).catch((thrown: NodeJS.ErrnoException) => {
+        if (thrown.code !== 'ENOSPC') throw thrown
+      })
     },
     free: () => rm(filler, { force: true }),
     async remove() {

@@ -14,6 +14,7 @@ function over(store: Store, changes: Partial<Store>): Store {
 }
 
 const STALE_MS = 3_000
+const ANY_STATE = ['accepted', 'pending', 'streaming', 'complete', 'error'] as const
 
 export const STORE_DEFECTS: Readonly<Record<string, (store: Store) => Store>> = {
   'no-fence': (store) => over(store, { advance: ({ attempt: _, ...change }) => store.advance(change) }),
@@ -61,15 +62,8 @@ export const STORE_DEFECTS: Readonly<Record<string, (store: Store) => Store>> = 
     })
   },
 
-  'ignored-refusals': (store) =>
-    over(store, {
-      async advance(change) {
-        const advanced = await store.advance(change)
-        const { instance } = advanced
-        if (advanced.applied || !instance || !change.outcome) return advanced
-        return { applied: true, instance: { ...instance, state: change.to, outcome: change.outcome } }
-      },
-    }),
+  'ends-overwritten': (store) =>
+    over(store, { advance: ({ attempt: _, ...change }) => store.advance({ ...change, from: ANY_STATE }) }),
 
   'open-to-others': (store) => {
     const ids = new Map<string, string>()

@@ -41,8 +41,12 @@ const args = z.object({ label: z.string(), ms: z.number(), fail: z.enum(['never'
 const result = z.object({ label: z.string(), key: z.string(), attempt: z.int(), by: z.string() })
 type Args = z.infer<typeof args>
 
-async function act({ label, ms, fail }: Args, ctx: HandlerContext): Promise<z.infer<typeof result>> {
-  note('begin', label, ctx)
+async function act(given: Args, ctx: HandlerContext): Promise<z.infer<typeof result>> {
+  note('begin', given.label, ctx)
+  return finish(given, ctx)
+}
+
+async function finish({ label, ms, fail }: Args, ctx: HandlerContext): Promise<z.infer<typeof result>> {
   await pause(ms / 2)
   note('effect', label, ctx)
   await pause(ms / 2)
@@ -79,8 +83,9 @@ export const order = operation('v1:Chaos.Order', {
   result,
   model: 'async',
   async run(given, ctx) {
-    await ctx.call(charge, { ...given, fail: 'never', label: `${given.label}.charge` })
-    return act({ ...given, fail: 'never' }, ctx)
+    note('begin', given.label, ctx)
+    await ctx.call(charge, { ...given, label: `${given.label}.charge` })
+    return finish(given, ctx)
   },
 })
 
