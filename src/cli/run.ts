@@ -50,6 +50,10 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     summary: 'Finds misconfiguration of a database, a data folder or a bucket.',
     load: async () => (await import('./commands/doctor.ts')).doctor,
   },
+  move: {
+    summary: 'Moves the calls of a data folder to Postgres.',
+    load: async () => (await import('./commands/move.ts')).move,
+  },
   conformance: {
     summary: 'Tests a server against the requirements of a protocol.',
     load: async () => (await import('./conformance/command.ts')).conformance,

@@ -9,6 +9,7 @@ import type { JsonValue } from '../json.ts'
 import type { NodeFacts, NodeInfo } from './nodes.ts'
 import type { Peers } from './peers.ts'
 import type { Clock, Log } from './runtime.ts'
+import type { StoreDump } from './store-dump.ts'
 
 /**
  * Opens a store. This may take seconds, for example to connect or to upgrade a schema. It rejects if the store cannot
@@ -101,6 +102,8 @@ export interface Store {
    * Absent if the store knows none.
    */
   troubles?(): Promise<readonly StoreTrouble[]>
+  /** Absent if the store cannot be moved into another one. */
+  readonly dump?: StoreDump
   /** Wakes the workers of other nodes. Absent if one server uses the store alone. */
   readonly wakeUps?: WakeUps
   /** Waits for the writes under way, then closes the store. */

@@ -5,6 +5,7 @@ import type { OpenStore, Store } from '../../core/ports/store.ts'
 import { createFileObjects } from '../../objects/files/index.ts'
 import { createSqliteStore } from '../../stores/sqlite/index.ts'
 import type { DataFolder } from '../open/data-folder.ts'
+import { refuseMoved } from '../open/moving.ts'
 import { bucketOf, type ObjectsOption } from '../options/objects.ts'
 import type { ServerOptions } from '../options/options.ts'
 import { forWorker, type PostgresOptions } from '../options/postgres.ts'
@@ -41,10 +42,14 @@ export async function openStorage(
       ? link.openStore(folder.database, log, acceptLoss)
       : createSqliteStore({ file: folder.database, clock, log, acceptLoss })
   }
+  let store: Store | undefined
   try {
-    return { ...objects, store: await open() }
+    store = await open()
+    await refuseMoved(store)
+    return { ...objects, store }
   } catch (thrown) {
     objects.closeObjects()
+    await store?.close()
     throw thrown
   }
 }
