@@ -147,7 +147,7 @@ export class Node {
   #life: 'running' | 'frozen' | 'dead' = 'running'
   #calls = 0
 
-  constructor(cluster: Cluster, options: NodeOptions) {
+  constructor(cluster: Pick<Cluster, 'store' | 'objects' | 'clock'>, options: NodeOptions) {
     const {
       operations,
       limits: rules,

@@ -77,10 +77,15 @@ export interface Store {
   /** Unended instances past their expiry, oldest first. */
   overdue(limit: number): Promise<readonly Instance[]>
   /**
-   * Removes up to `limit` ended instances that are past `keepUntil`, oldest first, in one commit. Returns their number.
-   * It first calls `removeObjects` with the ids of those that may have objects, and waits for it: the bytes are removed
-   * before the row, so that a crash in between leaves no bytes without a row. If `removeObjects` rejects, nothing is
-   * removed. An instance that another node has removed meanwhile is skipped.
+   * Removes ended instances that are past `keepUntil`: up to `limit` of them, oldest first, in one commit. It first calls
+   * `removeObjects` with the ids of those that may have objects, and waits for it: the bytes are removed before the row,
+   * so that a crash in between leaves no bytes without a row. If `removeObjects` rejects, nothing is removed. An instance
+   * that another node has removed meanwhile is skipped.
+   *
+   * A store with very many instances may remove them in groups, each when nearly all of the group are past `keepUntil`.
+   * It then names the ids of a group in slices, one slice in each call, and removes the group after the last one.
+   *
+   * Returns the number of instances that it removed or named. If that is `limit` or more, call it again.
    */
   expire(limit: number, removeObjects: (ids: readonly string[]) => Promise<void>): Promise<number>
   /**

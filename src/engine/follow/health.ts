@@ -45,13 +45,13 @@ export class Health {
     return this.#objectsFault
   }
 
-  /** Tests the storage with a write that changes nothing. Rejects if it fails. */
-  async check(): Promise<void> {
+  /** Tests the storage with a write that changes nothing, unless a write has just succeeded. Rejects if it fails. */
+  async check(wrote: boolean): Promise<void> {
     const { store } = this.#parts
     // Objects are not waited for: maintenance must go on without them.
     if (this.#objectsFault || this.#rounds++ % OBJECTS_EVERY === 0) this.#probing ??= this.#probeObjects()
     try {
-      await store.records.remove(NO_RECORD)
+      if (!wrote) await store.records.remove(NO_RECORD)
       this.#troubles = (await store.troubles?.()) ?? []
       this.#storageFault = undefined
     } catch (thrown) {

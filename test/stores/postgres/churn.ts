@@ -2,12 +2,12 @@
 import type { Store } from '../../../src/core/ports/store.ts'
 import { parseAddress } from '../../../src/stores/postgres/connect/address.ts'
 import { loadDriver } from '../../../src/stores/postgres/connect/driver.ts'
-import { Connection } from '../../../src/stores/postgres/connect/session.ts'
+import { Connection, statement } from '../../../src/stores/postgres/connect/session.ts'
 import { Generations } from '../../../src/stores/postgres/generations/generations.ts'
 import { createRetirement } from '../../../src/stores/postgres/generations/retirement.ts'
 import { createRotation, USUAL_ROTATION } from '../../../src/stores/postgres/generations/rotation.ts'
 import { createSample } from '../../../src/stores/postgres/generations/sample.ts'
-import { createSurvey } from '../../../src/stores/postgres/generations/survey.ts'
+import { type Surveyed, surveyOf } from '../../../src/stores/postgres/generations/survey.ts'
 import { tablesOf } from '../../../src/stores/postgres/tables.ts'
 import type { Postgres } from '../../engines/postgres.ts'
 
@@ -31,7 +31,9 @@ export async function openChurn(server: Postgres, schema: string, now: () => num
   const tables = tablesOf(schema)
   const generations = new Generations(tables)
   const sample = createSample(tables)
-  const survey = createSurvey(tables)
+  const list = statement(`${surveyOf(tables, 'true AS seen')} ORDER BY number`)
+  const survey = async (state: Surveyed['state']) =>
+    (await session.query<Surveyed>(list)).rows.filter((each) => each.state === state)
   const rotation = createRotation({ tables, generations, sample, rules: USUAL_ROTATION, now })
   // Nothing is over at this time, so that every call is moved.
   const audit = { archive: async () => {} }
@@ -45,9 +47,9 @@ export async function openChurn(server: Postgres, schema: string, now: () => num
     },
     async retire() {
       const retirement = forTime(() => 0)
-      if (await retirement.begin(session, await survey(session)))
+      if (await retirement.begin(session, await survey('closed')))
         await insist(async () => retirement.take(session, await retirement.read(session, 10_000), true))
-      await insist(async () => forTime(() => Number.MAX_SAFE_INTEGER).dropEmptied(session, await survey(session)))
+      await insist(async () => forTime(() => Number.MAX_SAFE_INTEGER).dropEmptied(session, await survey('emptied')))
     },
     [Symbol.asyncDispose]: () => session.close(),
   }

@@ -2,12 +2,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Store } from '../../../src/core/ports/store.ts'
 import { systemClock } from '../../../src/server/build/environment.ts'
+import { statement } from '../../../src/stores/postgres/connect/session.ts'
 import { createManualClock } from '../../../src/testing/fakes/clock.ts'
 import { sampleInstance } from '../../../src/testing/fakes/instances.ts'
 import { describeStore } from '../../../src/testing/suites/store/store.ts'
 import { describeWith, postgresServer } from '../../engines/engines.ts'
 import { type Postgres, startPostgres } from '../../engines/postgres.ts'
-import { amid, openChurn } from './churn.ts'
+import { amid, openChurn, openSession } from './churn.ts'
 import { createSchema } from './schemas.ts'
 
 const LEASE = { state: 'pending' as const, attempt: 1 }
@@ -43,7 +44,7 @@ describeWith(postgresServer, 'generations of calls in Postgres', () => {
     const nodes: Store[] = []
     while (nodes.length < 3) nodes.push(await schema.open({ clock: systemClock }))
     await using churn = await openChurn(server, schema.name, () => nodes[0]?.now() ?? 0)
-    const rotations = 20
+    const rotations = 10
     let isOver = false
     let keys = 0
     const accepted: string[] = []
@@ -69,6 +70,34 @@ describeWith(postgresServer, 'generations of calls in Postgres', () => {
     const [list] = await server.query(`SELECT max(number)::int AS newest FROM ${schema.name}.generations`)
     expect(list).toEqual({ newest: rotations + 1 })
   }, 60_000)
+
+  test('a rotation waits for an accept under way, so that no other node accepts the same key meanwhile', async () => {
+    await using schema = createSchema(server)
+    const [slow, quick] = [await schema.open({ clock: systemClock }), await schema.open({ clock: systemClock })]
+    await using churn = await openChurn(server, schema.name, () => slow.now())
+    const waitingFor = async (text: string) => {
+      const query = `SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '${text}%'`
+      while ((await server.query(query)).length === 0);
+    }
+    // The first accept has inserted its call, and waits for this record before it commits.
+    await slow.records.put('gate', 'x')
+    const gate = await openSession(server)
+    await gate.query(statement('BEGIN'))
+    await gate.query(statement(`SELECT FROM ${schema.name}.records WHERE key = 'gate' FOR UPDATE`))
+    const first = slow.accept(sampleInstance(slow.now(), { requestId: 'r1' }), {
+      records: [{ key: 'gate', value: 'y' }],
+    })
+    await waitingFor('INSERT INTO "test')
+
+    const rotating = churn.rotate()
+    await Promise.race([rotating, waitingFor('LOCK TABLE')])
+    const second = quick.accept(sampleInstance(quick.now(), { requestId: 'r1' }))
+    await Promise.race([second, waitingFor('WITH new')])
+    await gate.close()
+
+    expect([(await first).kind, (await second).kind]).toEqual(['created', 'request-id-taken'])
+    await rotating
+  })
 
   test('a node that has not heard of a rotation finds calls of the new generation', async () => {
     await using schema = createSchema(server)

@@ -14,7 +14,7 @@ import type { Generations } from './generations.ts'
 import { createRetirement } from './retirement.ts'
 import { createRotation, type RotationRules } from './rotation.ts'
 import { createSample } from './sample.ts'
-import { createSurvey, type Surveyed } from './survey.ts'
+import type { Surveyed } from './survey.ts'
 import { createSweep } from './sweep.ts'
 
 export interface ExpiryParts {
@@ -34,11 +34,10 @@ type RemoveObjects = (ids: readonly string[]) => Promise<void>
 const SLICE = 1_000
 
 export function createExpiry({ tables, generations, reads, writes, audit, rules, now, log }: ExpiryParts) {
-  const survey = createSurvey(tables)
   const sample = createSample(tables)
-  const sweep = createSweep({ tables, generations, reads, audit, now })
-  const rotation = createRotation({ tables, generations, sample, rules, now })
   const { smallBytes } = rules
+  const sweep = createSweep({ tables, generations, reads, audit, smallBytes, now })
+  const rotation = createRotation({ tables, generations, sample, rules, now })
   const retirement = createRetirement({ tables, generations, audit, sample, smallBytes, now })
   const run = <T>(key: string, work: (session: Session) => Promise<T>) => alone(writes, key, work)
 
@@ -52,29 +51,19 @@ export function createExpiry({ tables, generations, reads, writes, audit, rules,
     }
   }
 
-  async function turn(session: Session): Promise<readonly Surveyed[]> {
-    const surveyed = await survey(session)
-    const current = surveyed.find(({ state }) => state === 'current')
-    if (current && (await rotation.isDue(session, current, surveyed.length)))
+  async function look(session: Session, limit: number) {
+    const seen = await sweep.look(session, limit)
+    const current = seen.surveyed.find(({ state }) => state === 'current')
+    if (current && (await rotation.isDue(session, current, seen.surveyed.length)))
       await unlessLocked('open the next generation', () => rotation.rotate(session, current.number))
-    await unlessLocked('drop a generation', () => retirement.dropEmptied(session, surveyed))
-    return surveyed
+    await unlessLocked('drop a generation', () => retirement.dropEmptied(session, seen.surveyed))
+    return seen
   }
 
-  /** Removes up to `limit` calls one by one. */
-  async function sweepSome(
-    surveyed: readonly Surveyed[],
-    limit: number,
-    removeObjects: RemoveObjects,
-  ): Promise<number> {
-    const isSmall = ({ state, bytes }: Surveyed) => /current|closed/.test(state) && bytes > 0 && bytes < smallBytes
-    const small = surveyed.filter(isSmall).map(({ number }) => number)
-    const ids = await run('expiring', (session) => sweep.find(session, small, limit))
-    if (ids.length === 0) return 0
+  async function sweepAll(ids: readonly string[], removeObjects: RemoveObjects): Promise<void> {
     await removeObjects(ids)
     const lanes = ids.map((id) => `call ${id}`)
     await alone(writes, 'expire', (session) => sweep.remove(session, ids), { lanes })
-    return ids.length
   }
 
   /** Reads one slice of a generation that is ripe. */
@@ -83,7 +72,8 @@ export function createExpiry({ tables, generations, reads, writes, audit, rules,
     limit: number,
     removeObjects: RemoveObjects,
   ): Promise<number> {
-    if (!(await run('retire', (session) => retirement.begin(session, surveyed)))) return 0
+    const closed = surveyed.filter(({ state }) => state === 'closed')
+    if (closed.length === 0 || !(await run('retire', (session) => retirement.begin(session, closed)))) return 0
     const size = Math.max(limit, SLICE)
     const rows = await run('retire', (session) => retirement.read(session, size))
     const over = rows.filter((row) => row.over).map(({ id }) => id)
@@ -98,9 +88,9 @@ export function createExpiry({ tables, generations, reads, writes, audit, rules,
   let last: Promise<unknown> = Promise.resolve()
 
   async function expire(limit: number, removeObjects: RemoveObjects): Promise<number> {
-    const surveyed = await run('survey', turn)
-    const swept = await sweepSome(surveyed, limit, removeObjects)
-    return swept >= limit ? swept : swept + (await retireSome(surveyed, limit, removeObjects))
+    const { surveyed, ids } = await run('look', (session) => look(session, limit))
+    if (ids.length > 0) await sweepAll(ids, removeObjects)
+    return ids.length >= limit ? ids.length : ids.length + (await retireSome(surveyed, limit, removeObjects))
   }
 
   return {

@@ -139,9 +139,8 @@ export function createRetirement({ tables, generations, audit, sample, smallByte
   }
 
   return {
-    /** Chooses a generation to read, if one is ripe. */
-    async begin(session: Session, surveyed: readonly Surveyed[]): Promise<boolean> {
-      const closed = surveyed.filter(({ state }) => state === 'closed')
+    /** Chooses one of the closed generations to read, if one is ripe. */
+    async begin(session: Session, closed: readonly Surveyed[]): Promise<boolean> {
       if (walk && !closed.some(({ number }) => number === walk?.generation)) walk = undefined
       for (const each of walk ? [] : closed)
         if (!walk && (await isRipe(session, each))) walk = { generation: each.number, after: idAt(0), left: new Set() }

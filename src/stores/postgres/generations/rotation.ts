@@ -62,6 +62,7 @@ export function createRotation({ tables, generations, sample, rules, now }: Rota
     const isSmall = bytes < rules.smallBytes
     const minAgeMs = isSmall ? rules.smallAgeMs : rules.minAgeMs
     if (bytes === 0 || now() - openedAt < minAgeMs || now() < lookAt) return false
+    lookAt = now() + LOOK_AGAIN_MS
     const calls = await sample(session, number)
     if (calls.length === 0) return false
     const ageMs = now() - Math.max(openedAt, Math.min(...calls.map(({ created_at }) => created_at)))

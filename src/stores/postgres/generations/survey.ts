@@ -1,5 +1,4 @@
 /** All generations with their sizes, for maintenance. */
-import { type Session, statement } from '../connect/session.ts'
 import { KEPT, type Tables } from '../tables.ts'
 
 export interface Surveyed {
@@ -12,10 +11,10 @@ export interface Surveyed {
   bytes: number
 }
 
-export function createSurvey(tables: Tables): (session: Session) => Promise<readonly Surveyed[]> {
+/** The columns of `Surveyed`, and others. */
+export function surveyOf(tables: Tables, more: string): string {
   const prefix = tables.calls(KEPT).slice(0, -'kept'.length).replaceAll("'", "''")
-  const survey = statement(`SELECT number, state, opened_at AS "openedAt", since, coalesce(pg_relation_size(to_regclass(
-      '${prefix}' || CASE number WHEN ${KEPT} THEN 'kept' ELSE number::text END)), 0) AS bytes
-    FROM ${tables.generations} ORDER BY number`)
-  return async (session) => (await session.query<Surveyed>(survey)).rows
+  return `SELECT number, state, opened_at AS "openedAt", since, coalesce(pg_relation_size(to_regclass(
+      '${prefix}' || CASE number WHEN ${KEPT} THEN 'kept' ELSE number::text END)), 0) AS bytes, ${more}
+    FROM ${tables.generations}`
 }

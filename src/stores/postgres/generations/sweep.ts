@@ -10,35 +10,49 @@ import { encodeArray } from '../sql/arrays.ts'
 import { encodeId } from '../sql/ids.ts'
 import { KEPT, type Tables } from '../tables.ts'
 import { type Generations, groupBy, perGeneration } from './generations.ts'
+import { type Surveyed, surveyOf } from './survey.ts'
 
 export interface SweepParts {
   tables: Tables
   generations: Generations
   reads: CallReads
   audit: Pick<Audit, 'archive'>
+  /** The size below which a generation is small. */
+  smallBytes: number
   now(): number
 }
 
 interface Over {
   id: string
   keep_until: number
+  ended: boolean
+}
+
+interface Seen {
+  surveyed: readonly Surveyed[]
+  over: readonly Over[]
 }
 
 /** An open call past its retention is looked at again after this time. Its end brings it forward. */
 const LOOK_AGAIN_MS = 60_000
 
-export function createSweep({ tables, generations, reads, audit, now }: SweepParts) {
+export function createSweep({ tables, generations, reads, audit, smallBytes, now }: SweepParts) {
   const { calls, callers } = tables
   const kept = calls(KEPT)
-  const swept = statement(`SELECT id, keep_until, state IN (${ENDED}) AS ended FROM ${kept}
-    WHERE sweep_at <= $1 ORDER BY sweep_at LIMIT $2`)
   const postpone = statement(`UPDATE ${kept} SET sweep_at = greatest(keep_until, $2::bigint)
     WHERE id = ANY ($1::uuid[]) AND (keep_until > $3 OR state IN (${OPEN}))`)
-  // Reads the whole table, which is small.
-  const over = perGeneration((generation) =>
-    statement(`SELECT id, keep_until FROM ${calls(generation)}
-      WHERE state IN (${ENDED}) AND keep_until <= $1 ORDER BY keep_until LIMIT $2`),
-  )
+  const call = 'NULL::integer, NULL, NULL::bigint, NULL::bigint, NULL::bigint, id, keep_until'
+  // One statement for all, because an idle store is asked again and again. It reads small tables as a whole.
+  const lookInto = (small: readonly number[]) =>
+    statement(`${surveyOf(tables, 'NULL::uuid AS id, NULL::bigint AS keep_until, false AS ended')}
+      UNION ALL SELECT * FROM (SELECT ${call}, state IN (${ENDED}) FROM ${kept}
+        WHERE sweep_at <= $1 ORDER BY sweep_at LIMIT $2) AS kept
+      ${small
+        .map(
+          (generation) => `UNION ALL SELECT * FROM (SELECT ${call}, true FROM ${calls(generation)}
+        WHERE state IN (${ENDED}) AND keep_until <= $1 ORDER BY keep_until LIMIT $2) AS calls_${generation}`,
+        )
+        .join('\n')}`)
   const remove = perGeneration((generation) =>
     statement(`DELETE FROM ${calls(generation)} c USING ${callers(generation)} k
       WHERE c.id = ANY ($1::uuid[]) AND c.state IN (${ENDED}) AND c.keep_until <= $2 AND k.hash = c.caller
@@ -51,28 +65,36 @@ export function createSweep({ tables, generations, reads, audit, now }: SweepPar
     AND NOT EXISTS (SELECT FROM ${kept} c WHERE c.caller = k.hash)`)
   const listOf = (ids: readonly string[]) => encodeArray('uuid', ids.map(encodeId).sort())
 
-  /** Calls that were extended since are put back on the way. */
-  async function overKept(session: Session, at: number, limit: number): Promise<Over[]> {
-    for (;;) {
-      type Row = { id: string; keep_until: number; ended: boolean }
-      const { rows } = await session.query<Row>(swept, [at, limit])
-      const isOver = ({ ended, keep_until }: Row) => ended && keep_until <= at
-      const rest = rows.filter((row) => !isOver(row)).map(({ id }) => id)
-      if (rest.length === 0) return rows
-      await session.query(postpone, [listOf(rest), at + LOOK_AGAIN_MS, at])
-    }
+  const isSmall = ({ state, bytes }: Surveyed) => /current|closed/.test(state) && bytes > 0 && bytes < smallBytes
+  /** As of the last look. */
+  let look = { small: '', by: lookInto([]) }
+
+  /** Looks at all generations, and into those that were small at the last look. */
+  async function lookOnce(session: Session, at: number, limit: number): Promise<Seen & { isCurrent: boolean }> {
+    const { small: looked, by } = look
+    // If it fails because one of them was dropped, the next try begins with the list.
+    look = { small: '', by: lookInto([]) }
+    const { rows } = await session.query<Surveyed & Over>(by, [at, limit])
+    const surveyed = rows.filter(({ id }) => id === null)
+    const small = surveyed.filter(isSmall).map(({ number }) => number)
+    const isCurrent = small.join() === looked
+    look = { small: small.join(), by: isCurrent ? by : lookInto(small) }
+    return { surveyed, over: rows.filter(({ id }) => id !== null), isCurrent }
   }
 
   return {
-    /** The calls to remove from these generations, oldest first. */
-    async find(session: Session, small: readonly number[], limit: number): Promise<readonly string[]> {
+    /** All generations, and the calls to remove one by one, oldest first. */
+    async look(session: Session, limit: number): Promise<{ surveyed: readonly Surveyed[]; ids: readonly string[] }> {
       const at = now()
-      const found = await overKept(session, at, limit)
-      for (const generation of small) {
-        found.push(...(await session.query<Over>(over(generation), [at, limit])).rows)
+      for (;;) {
+        const { surveyed, over, isCurrent } = await lookOnce(session, at, limit)
+        // Calls that are open, or that were extended since, are looked at later.
+        const rest = over.filter(({ ended, keep_until }) => !ended || keep_until > at).map(({ id }) => id)
+        if (rest.length > 0) await session.query(postpone, [listOf(rest), at + LOOK_AGAIN_MS, at])
+        if (!isCurrent || rest.length > 0) continue
+        const ordered = [...over].sort((a, b) => a.keep_until - b.keep_until)
+        return { surveyed, ids: ordered.slice(0, limit).map(({ id }) => id) }
       }
-      const ordered = found.sort((a, b) => a.keep_until - b.keep_until)
-      return ordered.slice(0, limit).map(({ id }) => id)
     },
 
     /** Some of them may have moved or be gone since they were found. */

@@ -30,9 +30,9 @@ export interface MembershipParts extends PlaceParts {
   log: Log | undefined
 }
 
-const BEAT_EVERY_MS = 2_000
-/** A node that missed this many beats is dead. Its calls are handed out when their leases are over, and not before. */
-const ALIVE_MS = 4 * BEAT_EVERY_MS
+const BEAT_EVERY_MS = 2_500
+/** A node without a beat for so long is dead. Its calls are handed out when their leases are over, and not before. */
+const ALIVE_MS = 8_000
 
 export interface NodeRow {
   node: number

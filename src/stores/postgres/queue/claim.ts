@@ -206,15 +206,18 @@ export function createClaim(parts: ClaimParts) {
     const at = now()
     const instances = await resolveDoubts(session)
     const names = encodeArray('text', claim.operations.map(encodeText))
+    let seen = claim.onlyChildren ? undefined : await lookFor(session, names, at, FIRST_READ)
+    // Usually nothing is due. Then this is the only statement of the claim.
+    if (seen?.callers.length === 0 && instances.length === 0) return { instances, ...optional(seen.nextDueAt) }
     const { rows: waitedFor } = await session.query<Place>(children, [names, at, claim.limit])
     const resumed = await takeAll(session, waitedFor, at, claim)
     if (resumed.length < waitedFor.length) await correct(session, waitedFor, resumed)
     instances.push(...resumed)
     const budget = createBudget(claim)
     let leftAt: number | undefined
-    let seen: Look | undefined
     for (let round = 0; !claim.onlyChildren && round < MOST_ROUNDS; round++) {
-      seen = await lookFor(session, names, at, Math.min(FIRST_READ * 4 ** round, MOST_READ))
+      if (!seen || round > 0 || waitedFor.length > 0)
+        seen = await lookFor(session, names, at, Math.min(FIRST_READ * 4 ** round, MOST_READ))
       const chosen = choose(turns, seen.callers, claim.limit - instances.length, budget)
       const taken = await takeAll(session, chosen.calls, at, claim)
       budget.confirm(taken)
@@ -225,7 +228,7 @@ export function createClaim(parts: ClaimParts) {
       if (missed === 0 && !chosen.wantsMore) break
     }
     const nextDueAt = leftAt ?? (await nextDue(session, names, at, seen, instances.length > 0 && at + claim.leaseMs))
-    return { instances, ...(nextDueAt !== undefined && { nextDueAt }) }
+    return { instances, ...optional(nextDueAt) }
   }
 
   /** `leasedUntil` is when the calls handed out are due again. */
@@ -248,6 +251,8 @@ export function createClaim(parts: ClaimParts) {
 
   return (claim: Claim): Promise<Claimed> => alone(claims, 'claim', (session) => run(session, claim))
 }
+
+const optional = (nextDueAt: number | undefined) => (nextDueAt === undefined ? {} : { nextDueAt })
 
 function keyOf({ tenant, owner }: { tenant: string; owner: string }): string {
   return `${tenant.length} ${tenant}${owner}`
