@@ -36,7 +36,10 @@ async function startTwo(slots: number, run: () => unknown) {
   const store: Store = { ...kept, peers, async close() {} }
   const work = operation('v1:rows.scan', { sideEffecting: true, idempotencyRequired: false, concurrency: 1, run })
   const limits = { slotWaitMs: 0 }
-  const start = (name: string) => startSite({ operations: [work], clock, data: join(data, name), store, limits })
+  // Nodes on one store have the same keys.
+  const keys = { vault: { key: '0'.repeat(64) }, links: { key: '1'.repeat(64) } }
+  const start = (name: string) =>
+    startSite({ operations: [work], clock, data: join(data, name), store, limits, ...keys })
   return { one: await start('one'), two: await start('two'), stops, kept }
 }
 

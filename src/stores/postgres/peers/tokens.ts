@@ -50,6 +50,8 @@ interface TakenRow {
 const HOLD_MS = 100
 const TIDY_EVERY_MS = 60_000
 const NANOSECONDS = 1_000_000
+/** As a 32-bit integer. */
+const MAX_CAPACITY = 2 ** 31 - 1
 /** Buckets in one statement. */
 const MOST = 1_000
 
@@ -177,7 +179,7 @@ export class Tokens {
     const { rows } = await session.query<TakenRow>(this.#take, [
       this.#parts.now(),
       array('uuid', ({ purse }) => purse.id),
-      array('int4', ({ purse }) => purse.rules.capacity),
+      array('int4', ({ purse }) => Math.min(purse.rules.capacity, MAX_CAPACITY)),
       array('int8', ({ purse }) => Math.max(1, Math.round(purse.rules.msPerToken * NANOSECONDS))),
       array('int4', ({ backs }) => backs),
       array('int4', ({ waiters }) => waiters.length),
