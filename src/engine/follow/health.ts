@@ -16,8 +16,11 @@ export interface HealthParts {
 /** A key that no record has, and an object that does not exist. */
 const NO_RECORD = 'maintenance:probe'
 const NO_OBJECT = 'maintenance/probe'
-/** A test of the objects is a request that some services charge for. After a failure, every round tests them. */
-const OBJECTS_EVERY = 6
+/**
+ * Rounds between two tests of the rest: a request for an object may cost money, and an idle node should ask a database
+ * rarely. After a failure, every round tests it.
+ */
+const REST_EVERY = 6
 
 export class Health {
   readonly #parts: HealthParts
@@ -48,11 +51,12 @@ export class Health {
   /** Tests the storage with a write that changes nothing, unless a write has just succeeded. Rejects if it fails. */
   async check(wrote: boolean): Promise<void> {
     const { store } = this.#parts
+    const all = this.#rounds++ % REST_EVERY === 0
     // Objects are not waited for: maintenance must go on without them.
-    if (this.#objectsFault || this.#rounds++ % OBJECTS_EVERY === 0) this.#probing ??= this.#probeObjects()
+    if (all || this.#objectsFault) this.#probing ??= this.#probeObjects()
     try {
       if (!wrote) await store.records.remove(NO_RECORD)
-      this.#troubles = (await store.troubles?.()) ?? []
+      if (all || this.#troubles.length > 0) this.#troubles = (await store.troubles?.()) ?? []
       this.#storageFault = undefined
     } catch (thrown) {
       this.#storageFault = Fault.from(thrown)
