@@ -45,8 +45,8 @@ test('every block is in a language that is checked, or says why it is not', () =
     'docs/adapters/carriers/mqtt.md: a test loads it into mosquitto',
     'docs/adapters/carriers/webrtc.md: runs in a browser, and test/carriers/webrtc/chromium.test.ts runs it',
     'docs/adapters/objects/s3.md: needs Python and a server that keeps running',
-    'docs/adapters/stores/postgres.md: needs a database; test/stores/postgres/backup.test.ts does the same',
-    'docs/adapters/stores/postgres.md: needs a database; test/stores/postgres/backup.test.ts does the same',
+    'docs/adapters/stores/postgres.md: needs a database, and test/stores/postgres/backup.test.ts does the same',
+    'docs/adapters/stores/postgres.md: needs a database, and test/stores/postgres/backup.test.ts does the same',
     'docs/guides/declaring-tools.md: shows the messages for a file with mistakes',
   ])
 })
