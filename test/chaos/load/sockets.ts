@@ -45,8 +45,9 @@ function converse(site: Site, call: ChaosCall, envelope: object): Promise<boolea
       const body = JSON.parse(String(data)) as ResponseEnvelope
       if (body.requestId !== call.requestId) return
       if (body.error && !call.mayFailWith.includes(body.error.code)) {
-        // The storage is away. Anything else is the checker's business.
-        if (!/STORAGE|BUSY|CLOSING|UNAVAILABLE|SHUTTING/.test(body.error.code))
+        // The storage is away. That refuses a call that is not recorded yet, and says nothing about one that is.
+        const isRecorded = call.sightings.some((seen) => seen.connection === connection)
+        if (isRecorded || !/STORAGE|BUSY|CLOSING|UNAVAILABLE|SHUTTING/.test(body.error.code))
           site.history.find(`${call.label} was refused over WebSocket: ${body.error.code} ${body.error.message}`)
         return socket.terminate()
       }

@@ -12,6 +12,7 @@ import type { StreamTransports } from '../../../core/ports/frames.ts'
 import type { Identify, Presented } from '../../../core/ports/guard.ts'
 import type { Environment } from '../../../core/ports/runtime.ts'
 import type { Connection, Message, OpenSession, Session } from '../../../core/ports/session.ts'
+import { within } from '../../../core/within.ts'
 import { explain } from '../../../wire/explain.ts'
 import { LateSignal } from '../../../wire/late-signal.ts'
 import { readText } from '../../../wire/messages/text.ts'
@@ -56,6 +57,9 @@ export interface OpenCallSessionParts {
   identify: (presented: Presented) => Identify
   settings: OpenCallSessionSettings
 }
+
+/** How long a watch of later states rests while the storage is away. */
+const WATCH_AGAIN_MS = 1_000
 
 export function createOpenCallSessions(parts: OpenCallSessionParts): OpenSession {
   return (connection) => new OpenCallSession(parts, connection)
@@ -233,8 +237,8 @@ class OpenCallSession implements Session {
   ): Promise<void> {
     const { signal } = this.#leaving
     let last = JSON.stringify(withoutTicket(first))
-    try {
-      let isEnd = false
+    let isEnd = false
+    const sendStates = async () => {
       for await (const reply of this.#parts.calls.watch(caller, requestId, signal)) {
         const envelope = this.#encode(reply)
         const text = JSON.stringify(envelope)
@@ -242,12 +246,30 @@ class OpenCallSession implements Session {
         last = text
         isEnd = hasEnded(reply) && !signal.aborted
       }
+    }
+    try {
+      while (!(await this.#succeeds(sendStates))) await this.#storageMayBeBack()
       if (isEnd && owed) await this.#pay(owed)
     } catch (thrown) {
       await this.#send(encodeRefusal(explain(thrown, this.#parts.env.log), requestId, first.sessionId))
     } finally {
       owed?.release()
     }
+  }
+
+  /** False if the storage is away. The call goes on without it, so an error would be taken for its end. */
+  async #succeeds(follow: () => Promise<void>): Promise<boolean> {
+    try {
+      await follow()
+      return true
+    } catch (thrown) {
+      if (!Fault.from(thrown).ofStorage) throw thrown
+      return this.#leaving.isAborted
+    }
+  }
+
+  async #storageMayBeBack(): Promise<void> {
+    await within(this.#parts.env.clock, WATCH_AGAIN_MS, this.#leaving.whenAborted)
   }
 
   /** The end is sent. If it gets lost with the connection, a server sends it again. */
