@@ -140,7 +140,9 @@ export function createRetirement({ tables, generations, audit, sample, smallByte
 
   return {
     /** Chooses one of the closed generations to read, if one is ripe. */
-    async begin(session: Session, closed: readonly Surveyed[]): Promise<boolean> {
+    async begin(session: Session, surveyed: readonly Surveyed[]): Promise<boolean> {
+      // Another node may have dropped one of them since.
+      const closed = surveyed.filter(({ number }) => generations.live.includes(number))
       if (walk && !closed.some(({ number }) => number === walk?.generation)) walk = undefined
       for (const each of walk ? [] : closed)
         if (!walk && (await isRipe(session, each))) walk = { generation: each.number, after: idAt(0), left: new Set() }
@@ -149,6 +151,7 @@ export function createRetirement({ tables, generations, audit, sample, smallByte
 
     /** The next calls of that generation. */
     async read(session: Session, limit: number): Promise<readonly SliceRow[]> {
+      if (walk && !generations.live.includes(walk.generation)) walk = undefined
       if (!walk) return []
       return (await session.query<SliceRow>(slice(walk.generation), [walk.after, now(), limit])).rows
     },
