@@ -127,6 +127,25 @@ describeWith(postgresServer, 'generations of calls in Postgres', () => {
     expect(renewal).toMatchObject([{ held: true }])
   })
 
+  test('of two reads at once on such a node, the one that hears later of the rotation finds its call, too', async () => {
+    await using schema = createSchema(server)
+    const [clock, still] = [createManualClock(), createManualClock()]
+    const serverTime = () => clock.now()
+    const unaware = await schema.open({ clock: still, serverTime })
+    const aware = await schema.open({ clock, serverTime })
+    await using churn = await openChurn(server, schema.name, () => clock.now())
+
+    for (let round = 0; round < 5; round++) {
+      await churn.rotate()
+      const call = sampleInstance(clock.now(), { requestId: `r${round}`, dueAt: clock.now() })
+      await aware.accept(call)
+      // Reads of two kinds share no statement, and so each has a connection of its own.
+      const reads = [unaware.get(call.id), unaware.find('main', call.owner, `r${round}`)]
+
+      expect(await Promise.all(reads)).toEqual([call, call])
+    }
+  })
+
   test('a node that writes to a generation which another has dropped goes on in the new one', async () => {
     await using schema = createSchema(server)
     const [clock, still] = [createManualClock(), createManualClock()]

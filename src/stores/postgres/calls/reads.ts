@@ -120,10 +120,12 @@ export class CallReads {
   }
 
   async byKeyHash(session: Session, hash: string): Promise<Instance | undefined> {
+    let version: string
     do {
+      ;({ version } = this.#generations)
       const { rows } = await session.query<CallRow>(this.#byKeyHash(), [hash])
       if (rows[0]) return decodeCall(rows[0])
-    } while (await this.#generations.refresh(session))
+    } while (await this.#generations.isNewerThan(version, session))
     return undefined
   }
 
@@ -137,19 +139,23 @@ export class CallReads {
     let missing = [...new Set(ids)].filter(isId)
     for (const [generation, group] of groupBy(missing, (id) => this.#generations.guess(id)))
       await read(lookup.in(generation), group)
+    let version: string
     do {
+      ;({ version } = this.#generations)
       missing = missing.filter((id) => !found.has(id))
       if (missing.length === 0) break
       await read(lookup.everywhere(), missing)
       missing = missing.filter((id) => !found.has(id))
-    } while (missing.length > 0 && (await this.#generations.refresh(session)))
+    } while (missing.length > 0 && (await this.#generations.isNewerThan(version, session)))
     return found
   }
 
   async #holders(session: Session, keys: readonly string[]): Promise<Map<string, Instance>> {
     const found = new Map<string, Instance>()
     let missing = [...new Set(keys)]
+    let version: string
     do {
+      ;({ version } = this.#generations)
       const { rows } = await session.query<CallRow & { request_key: string }>(this.#byRequestKeys(), [
         encodeArray('uuid', missing),
       ])
@@ -166,7 +172,7 @@ export class CallReads {
         if (target) found.set(alias.request_key.replaceAll('-', ''), decodeAliased(target, alias))
       }
       missing = missing.filter((key) => !found.has(key))
-    } while (missing.length > 0 && (await this.#generations.refresh(session)))
+    } while (missing.length > 0 && (await this.#generations.isNewerThan(version, session)))
     return found
   }
 }

@@ -41,10 +41,18 @@ export class Generations {
     return this.#version
   }
 
-  /** Reads the list. True if it has changed. */
-  async refresh(session: Session): Promise<boolean> {
+  async refresh(session: Session): Promise<void> {
     const { rows } = await session.query<GenerationRow>(this.#list)
-    return this.#take(rows)
+    this.#take(rows)
+  }
+
+  /**
+   * Reads the list. True if it is not the one of this version, with which a statement found nothing. Another request of
+   * this node may have read the new list meanwhile, so it is not enough that this one changes nothing.
+   */
+  async isNewerThan(version: string, session: Session): Promise<boolean> {
+    await this.refresh(session)
+    return version !== this.#version
   }
 
   /** The live generations, without a change of the list that this node uses. For a transaction that may fail. */
@@ -53,15 +61,14 @@ export class Generations {
     return [...rows.map(({ number }) => number), KEPT]
   }
 
-  #take(rows: readonly GenerationRow[]): boolean {
+  #take(rows: readonly GenerationRow[]): void {
     const live = [...rows.map(({ number }) => number), KEPT]
     const version = live.join(' ')
-    if (version === this.#version) return false
+    if (version === this.#version) return
     this.#version = version
     this.#live = live
     this.#opened = rows.map(({ number, opened_at }) => ({ number, openedAt: opened_at }))
     this.#current = rows.find(({ state }) => state === 'current')?.number ?? 0
-    return true
   }
 
   /** Where a call most likely is, by the time in its id. It can be in a later one if its acceptance took long. */
