@@ -32,7 +32,8 @@ export function problemsInEvidence(evidence: Evidence): string[] {
   const { calls, streams, decisions, approvalsAsked, silences, effects, faults } = evidence
   const callsOf = Map.groupBy(calls, ({ label }) => label)
   const linesOf = Map.groupBy(effects, ({ label }) => label)
-  const silencesOf = Map.groupBy(silences, ({ requestId }) => requestId)
+  // Not by request id, because two callers may use the same one.
+  const silencesOf = Map.groupBy(silences, ({ label }) => label)
   const approvals = Map.groupBy(approvalsAsked, ({ label }) => label)
   const isGrant = (label: string) => label.startsWith('grant-')
   return [
@@ -48,7 +49,12 @@ export function problemsInEvidence(evidence: Evidence): string[] {
       ...ownerProblems(call),
       ...clockProblems(call),
       ...pushProblems(call),
-      ...lateProblems(call, linesOf.get(call.label) ?? [], faults, silencesOf.get(call.requestId) ?? []),
+      ...lateProblems(
+        call,
+        linesOf.get(call.label) ?? [],
+        faults,
+        silencesOf.get(call.label)?.filter(({ requestId }) => requestId === call.requestId) ?? [],
+      ),
     ]),
     ...[...linesOf].flatMap(([label, lines]) => attemptProblems(label, lines, callsOf.get(label) ?? [], faults)),
     ...[...linesOf]

@@ -64,7 +64,7 @@ export const work = operation('v1:Chaos.Work', {
   result,
   model: 'async',
   // Fewer than there are calls, so that some are queued and claimed by any node.
-  concurrency: 4,
+  concurrency: 8,
   retry: { attempts: 3, backoffMs: 50 },
   run: act,
 })
